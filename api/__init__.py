@@ -1,0 +1,1 @@
+"""The REST program: validate, ask a port, answer."""

@@ -1,0 +1,1 @@
+"""The push program: what the pipeline emitted, to whoever watches."""

@@ -1,0 +1,1 @@
+"""Real-time computation of composite streams: the one generic Spark job."""

@@ -1,0 +1,85 @@
+"""The pipeline program: `python -m pipeline`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from pipeline import job
+from sandbox import argument_names
+from servioticy import logs
+from servioticy.bootstrap import connect
+from servioticy.embedded import jars, java, stubs
+from servioticy.errors import ServioticyError
+from servioticy.messaging.admin import ensure_topics
+from servioticy.messaging.consumer import LogEnds
+from servioticy.messaging.topics import Topics
+from servioticy.settings import Settings, load
+from servioticy.storage.partition_store import PostgresPartitionStore
+
+log = logging.getLogger("servioticy.pipeline")
+
+READY_FILE = "SERVIOTICY_READY_FILE"
+"""Environment variable: a file to make once every partition is being worked on."""
+
+
+def main() -> int:
+    """Run the query until it fails or a signal ends it; the exit code says which."""
+    stopping: list[int] = []
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda number, _frame: stopping.append(number))
+    settings = load()
+    logs.configure(settings.log_level)
+    try:
+        return _run(settings, stopping)
+    except ServioticyError as error:
+        log.error("pipeline_stops", extra={"why": str(error)})
+        return 1
+
+
+def _run(settings: Settings, stopping: list[int]) -> int:
+    topics = Topics(settings.topic_prefix)
+    ensure_topics(settings.bootstrap_servers, topics, settings.partitions)
+    partitions = LogEnds(settings.bootstrap_servers, topics).partitions()
+    store = PostgresPartitionStore(connect(settings), argument_names)
+    os.environ["JAVA_HOME"] = str(java.find(settings).home)
+    classes = [*jars.spark_jars(settings), *_stubs(settings)]
+    spark = job.session(settings, classes, partitions)
+    progress = store.all_progress()
+    offsets = {each: progress.get(each, 0) for each in range(partitions)}
+    source = job.rows(spark, settings, topics.updates, offsets)
+    query, checkpoint = job.start(source, settings)
+    log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
+    try:
+        return _watch(query, store, partitions, stopping)
+    finally:
+        job.remove(checkpoint)
+        spark.stop()
+
+
+def _stubs(settings: Settings) -> list[Path]:
+    return [] if jars.token_provider(settings) else [stubs.require(settings)]
+
+
+def _watch(query: Any, store: PostgresPartitionStore, partitions: int, stopping: list[int]) -> int:
+    """Until the query ends: say when every partition is being worked on."""
+    ready = False
+    while not stopping:
+        if query.awaitTermination(0.1 if not ready else 1.0):
+            log.error("query_ended", extra={"why": str(query.exception())})
+            return 1
+        if not ready and len(store.held()) == partitions:
+            ready = True
+            log.info("pipeline_ready")
+            if os.environ.get(READY_FILE):
+                Path(os.environ[READY_FILE]).write_text("ready\n", encoding="utf-8")
+    query.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""The Spark job: one query in real-time mode, one long task a partition of the log.
+
+Spark moves rows; it does not hold the rules. Every setting here is needed, and why is in
+docs/decisions/0001-real-time-mode.md. Offsets come from the progress rows in Postgres,
+so the checkpoint folder is fresh at every start and worth nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from pipeline.worker import work
+from servioticy.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+
+_SPARK = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
+    # A row must not wait for others to fill a buffer.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
+    "spark.sql.execution.pandas.udf.buffer.size": "4",
+    # A task in real-time mode holds its slot for ever and replays nothing stored.
+    "spark.task.maxFailures": "4",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+def session(settings: Settings, jars: list[Path], partitions: int) -> SparkSession:
+    """A local Spark with room for every partition's task and a spare slot."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = (
+        SparkSession.builder.master(f"local[{partitions + 1},4]")
+        .appName("servioticy")
+        .config("spark.jars", ",".join(str(each) for each in jars if each.is_file()))
+        .config("spark.driver.extraClassPath", os.pathsep.join(str(each) for each in jars))
+        .config("spark.driver.memory", settings.pipeline_heap)
+        .config("spark.driver.extraJavaOptions", _JVM)
+    )
+    for key, value in _SPARK.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("WARN")
+    return spark
+
+
+def rows(
+    spark: SparkSession, settings: Settings, topic: str, offsets: dict[int, int]
+) -> DataFrame:
+    """The log from these offsets on, every record followed by a pad.
+
+    The JVM holds the newest row back until another comes; the pad is that other.
+    """
+    starting = {str(partition): offset for partition, offset in offsets.items()}
+    return (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", settings.bootstrap_servers)
+        .option("subscribe", topic)
+        .option("startingOffsets", json.dumps({topic: starting}))
+        .option("kafka.fetch.max.wait.ms", "100")
+        .option("kafka.fetch.min.bytes", "1")
+        .option("failOnDataLoss", "true")
+        .load()
+        .selectExpr("partition", "offset", "value", "explode(array(false, true)) AS pad")
+    )
+
+
+def start(source: DataFrame, settings: Settings) -> tuple[StreamingQuery, Path]:
+    """Start the query; its (worthless) checkpoint folder is for the caller to remove."""
+    checkpoint = Path(tempfile.mkdtemp(prefix="servioticy-checkpoint-"))
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        context = TaskContext.get()
+        # One task a partition of the one topic, in order: the task's number is the partition's.
+        return work(batches, context.partitionId() if context else 0, settings)
+
+    query = (
+        source.mapInArrow(run, "done boolean")
+        .writeStream.format("noop")
+        .outputMode("update")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(realTime=f"{settings.batch_seconds} seconds")
+        .start()
+    )
+    return query, checkpoint
+
+
+def remove(checkpoint: Path) -> None:
+    """Remove a checkpoint folder."""
+    shutil.rmtree(checkpoint, ignore_errors=True)

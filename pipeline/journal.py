@@ -1,0 +1,116 @@
+"""What happens in one batch, as if updates were taken one at a time.
+
+A *place* is a moment of that serial order: the offset of the source update in the log,
+the depth in its execution tree, and the path through it (for each hop, which of the
+subscribers it was). Places compare as breadth first goes, whatever the scripts decide,
+so composites can be evaluated one after the other, each for the whole batch: an input
+is read as it stood at the reader's place.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from servioticy.model import LastUpdate, SensorUpdate, StreamRef, Timestamp
+from servioticy.timing import becomes_last
+
+
+class Place(NamedTuple):
+    """A moment of the serial order; compares by offset, depth, path."""
+
+    offset: int
+    depth: int = 0
+    path: tuple[int, ...] = ()
+
+
+class Made(NamedTuple):
+    """An update that this batch stores, and when; raw at depth 0, else derived."""
+
+    place: Place
+    update: SensorUpdate
+
+
+class Verdict(NamedTuple):
+    """How one computation ended."""
+
+    place: Place
+    composite: StreamRef
+    kind: str
+    trigger: SensorUpdate
+    message: str
+
+
+class Journal:
+    """The updates of one batch, their order, and every stream's last update at any place."""
+
+    def __init__(self, lasts: Mapping[StreamRef, LastUpdate | None]) -> None:
+        self._lasts = lasts
+        self._timelines: dict[StreamRef, _Timeline] = {}
+        self._made: list[Made] = []
+        self.verdicts: list[Verdict] = []
+
+    def keep(self, made: Made) -> None:
+        """Note an update of a stream; those of one stream come in order of place."""
+        self._made.append(made)
+        self.assign(made)
+
+    def keep_later(self, made: Made) -> None:
+        """Note an update now, and leave it to `assign` when it becomes its stream's last."""
+        self._made.append(made)
+
+    def assign(self, made: Made) -> None:
+        """From its place on, it is the last update of its stream, if not older."""
+        origin = made.update.origin
+        timeline = self._timelines.get(origin)
+        if timeline is None:
+            timeline = self._timelines[origin] = _Timeline(self._lasts.get(origin))
+        timeline.add(made)
+
+    def last_at(self, stream: StreamRef, place: Place) -> LastUpdate | None:
+        """The stream's last update as it stood just before this place."""
+        timeline = self._timelines.get(stream)
+        return timeline.at(place) if timeline else self._lasts.get(stream)
+
+    @property
+    def made(self) -> list[Made]:
+        """Everything to store, in the serial order."""
+        return sorted(self._made, key=lambda each: each.place)
+
+    def lasts(self) -> dict[StreamRef, LastUpdate]:
+        """The last updates that this batch changed."""
+        return {
+            ref: timeline.newest
+            for ref, timeline in self._timelines.items()
+            if timeline.newest is not None and timeline.changed
+        }
+
+
+class _Timeline:
+    """The last updates of one stream through a batch."""
+
+    __slots__ = ("_before", "_lasts", "_places")
+
+    def __init__(self, before: LastUpdate | None) -> None:
+        self._before = before
+        self._places: list[Place] = []
+        self._lasts: list[LastUpdate] = []
+
+    @property
+    def changed(self) -> bool:
+        return bool(self._lasts)
+
+    @property
+    def newest(self) -> LastUpdate | None:
+        return self._lasts[-1] if self._lasts else self._before
+
+    def add(self, made: Made) -> None:
+        last: Timestamp | None = self.newest.timestamp if self.newest else None
+        if becomes_last(made.update.timestamp, last):
+            self._places.append(made.place)
+            self._lasts.append(LastUpdate(made.update.timestamp, made.update.document))
+
+    def at(self, place: Place) -> LastUpdate | None:
+        index = bisect_left(self._places, place)
+        return self._lasts[index - 1] if index else self._before

@@ -1,0 +1,1 @@
+"""The four stages, one file and one verb each."""

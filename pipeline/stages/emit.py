@@ -1,0 +1,102 @@
+"""Stage 4: store what came out, in one transaction with its progress, then emit it."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import msgspec
+import orjson
+
+from pipeline.journal import Journal, Made, Verdict
+from pipeline.partition import Partition
+from servioticy.messaging.records import EmittedRecord
+from servioticy.model import StreamRef
+from servioticy.ports import Batch, Output, StoredLast, StoredUpdate, StoredVerdict
+
+
+def emit(journal: Journal, next_offset: int, partition: Partition, output: Output) -> None:
+    """Store the batch up to this offset of the log and send it to subscribers.
+
+    Raises Fenced where another worker has the partition: then nothing is stored.
+    """
+    made = journal.made
+    partition.commit(
+        lambda first_offset: Batch(
+            partition.number,
+            first_offset,
+            next_offset,
+            output.acknowledged,
+            _updates(made, partition),
+            _lasts(journal, partition),
+            _verdicts(journal.verdicts, partition),
+            partition.taken,
+        )
+    )
+    partition.remember(journal.lasts())
+    output.emit(next_offset, [_emitted(each, partition) for each in made])
+
+
+def _updates(made: list[Made], partition: Partition) -> list[StoredUpdate]:
+    rows = []
+    for offset, tree in groupby(made, key=lambda each: each.place.offset):
+        for position, (_place, update) in enumerate(tree):
+            owner, stream_id = partition.row_of(update.origin)
+            rows.append(
+                StoredUpdate(
+                    owner.tenant,
+                    stream_id,
+                    update.timestamp,
+                    update.document,
+                    owner.version,
+                    offset,
+                    position,
+                )
+            )
+    return rows
+
+
+def _lasts(journal: Journal, partition: Partition) -> list[StoredLast]:
+    rows = []
+    for ref, last in journal.lasts().items():
+        owner, stream_id = partition.row_of(ref)
+        rows.append(
+            StoredLast(owner.tenant, stream_id, last.timestamp, last.document, owner.version)
+        )
+    return sorted(rows, key=lambda each: each.stream_id)
+
+
+def _verdicts(verdicts: list[Verdict], partition: Partition) -> list[StoredVerdict]:
+    """How often each composite's computations ended how, and the last one of each kind."""
+    times: dict[tuple[StreamRef, str], int] = {}
+    last: dict[tuple[StreamRef, str], Verdict] = {}
+    for each in verdicts:
+        key = (each.composite, each.kind)
+        times[key] = times.get(key, 0) + 1
+        if key not in last or each.place > last[key].place:
+            last[key] = each
+    rows = []
+    for key, verdict in last.items():
+        owner, stream_id = partition.row_of(verdict.composite)
+        about = {
+            "trigger": str(verdict.trigger.origin),
+            "timestamp": verdict.trigger.timestamp,
+            "version": owner.version,
+            "message": verdict.message,
+        }
+        rows.append(
+            StoredVerdict(owner.tenant, stream_id, verdict.kind, times[key], orjson.dumps(about))
+        )
+    return sorted(rows, key=lambda each: (each.stream_id, each.verdict))
+
+
+def _emitted(made: Made, partition: Partition) -> EmittedRecord:
+    update = made.update
+    owner, _stream_id = partition.row_of(update.origin)
+    return EmittedRecord(
+        update.origin.service_object,
+        update.origin.stream,
+        owner.tenant,
+        owner.version,
+        update.timestamp,
+        msgspec.Raw(update.document),
+    )

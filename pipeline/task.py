@@ -1,0 +1,209 @@
+"""One partition's worker: takes what waits in the log, in order, as long as it comes."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from pipeline.control import apply
+from pipeline.journal import Made, Place
+from pipeline.partition import Partition
+from pipeline.process import process
+from pipeline.stages.transform import Sandbox
+from servioticy.errors import Unavailable
+from servioticy.messaging.records import (
+    DeadLetter,
+    LogRecord,
+    UnreadableRecord,
+    UpdateRecord,
+    read_record,
+)
+from servioticy.model import SensorUpdate
+from servioticy.ports import Batch, Output, PartitionStore
+
+log = logging.getLogger("servioticy.pipeline")
+
+LONGEST_PAUSE = 2.0
+
+
+class Row(NamedTuple):
+    """A record of the log as Kafka gave it."""
+
+    offset: int
+    value: bytes | None
+
+
+class Task:
+    """Takes rows of one partition, each once, whatever happens to the parts around it."""
+
+    def __init__(
+        self,
+        number: int,
+        store: PartitionStore,
+        sandbox: Sandbox,
+        output: Callable[[], Output],
+        most_updates: int,
+        remembered_streams: int,
+        retried: tuple[type[Exception], ...] = (Unavailable,),
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._number = number
+        self._store = store
+        self._sandbox = sandbox
+        self._new_output = output
+        self._most_updates = most_updates
+        self._remembered_streams = remembered_streams
+        self._retried = retried
+        self._sleep = sleep
+        self._partition: Partition | None = None
+        self._output: Output | None = None
+        self._claimed = False
+
+    def begin(self) -> None:
+        """Read progress, and emit again what may not have reached subscribers.
+
+        What is remembered from before stays, where nobody has stored since.
+        """
+        if self._partition is not None:
+            next_offset, _emitted = self._store.begin(self._number)
+            if next_offset == self._partition.next_offset:
+                return
+        partition = Partition(self._number, self._store, self._remembered_streams)
+        output = self._new_output()
+        output.acknowledged = partition.emitted_offset
+        again = self._store.not_acknowledged(
+            self._number, partition.emitted_offset, partition.next_offset
+        )
+        output.emit(partition.next_offset, again)
+        self._partition, self._output = partition, output
+        log.info(
+            "partition_begun",
+            extra={
+                "partition": self._number,
+                "offset": partition.next_offset,
+                "emitted_again": len(again),
+            },
+        )
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Work on rows in order of offset. Postgres, broker or sandbox away: wait for them.
+
+        Raises Fenced where another worker has the partition.
+        """
+        rows = list(rows)
+        pause = 0.05
+        while True:
+            try:
+                if self._partition is None or not self._claimed:
+                    self.begin()
+                    self._claimed = True
+                self._take(rows)
+            except self._retried as error:
+                log.warning(
+                    "partition_waits", extra={"partition": self._number, "why": str(error)}
+                )
+                self._partition = self._output = None
+                self._claimed = False
+                self._sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+            else:
+                return
+
+    def rest(self) -> None:
+        """Nothing came for a while: note how far emission is acknowledged."""
+        partition, output = self._partition, self._output
+        if partition is None or output is None:
+            return self.take(())
+        try:
+            output.poll()
+            if output.acknowledged > partition.emitted_offset:
+                at = partition.next_offset
+                partition.commit(lambda first: Batch(self._number, first, at, output.acknowledged))
+        except self._retried:
+            self._partition = self._output = None
+            self._claimed = False
+        return None
+
+    def end(self) -> None:
+        """No more rows: wait until all that was emitted is acknowledged, and note it."""
+        if self._output is not None:
+            self._output.flush()
+            self.rest()
+
+    def release(self) -> None:
+        """Let another worker have the partition."""
+        self._claimed = False
+        with contextlib.suppress(Unavailable):  # then the claim is gone with the connection
+            self._store.end(self._number)
+
+    def _take(self, rows: list[Row]) -> None:
+        partition, output = self._partition, self._output
+        if partition is None or output is None:
+            raise Unavailable("the partition has not begun")
+        updates: list[Made] = []
+        end = partition.next_offset
+        for row in rows:
+            if row.offset < end:
+                continue  # stored before a restart
+            record = self._read(row, output)
+            if record is not None and not isinstance(record, UpdateRecord):
+                self._process(updates, end, partition, output)
+                updates = []
+                apply(record, row.offset, partition, output, self._sleep)
+            elif record is not None:
+                update = self._admit(record, row, partition, output)
+                if update is not None:
+                    updates.append(update)
+            end = row.offset + 1
+            if len(updates) >= self._most_updates:
+                self._process(updates, end, partition, output)
+                updates = []
+        self._process(updates, end, partition, output)
+
+    def _process(
+        self, updates: list[Made], end: int, partition: Partition, output: Output
+    ) -> None:
+        if end > partition.next_offset:
+            process(updates, end, partition, self._sandbox, output)
+
+    def _read(self, row: Row, output: Output) -> LogRecord | None:
+        try:
+            return read_record(row.value)
+        except UnreadableRecord as error:
+            self._bury(row, f"unreadable: {error}", output)
+            return None
+
+    def _admit(
+        self, record: UpdateRecord, row: Row, partition: Partition, output: Output
+    ) -> Made | None:
+        """The update, if this is the place to compute it and the first time it comes."""
+        if record.forwarded is not None:
+            source, offset = record.forwarded
+            if offset < partition.taken.get(source, 0):
+                return None
+            partition.taken[source] = offset + 1
+        owner = partition.service_object(record.service_object)
+        if isinstance(owner, int):
+            again = msgspec.structs.replace(record, forwarded=(self._number, row.offset))
+            output.send_to_log(owner, again)
+            output.flush()  # it must be there before our progress passes it
+            return None
+        if owner is None or record.stream not in owner.stream_ids:
+            self._bury(row, f"unknown stream {record.origin}", output)
+            return None
+        update = SensorUpdate(record.origin, record.timestamp, bytes(record.update))
+        return Made(Place(row.offset), update)
+
+    def _bury(self, row: Row, reason: str, output: Output) -> None:
+        text = (row.value or b"").decode("utf-8", "replace")
+        output.bury(DeadLetter(self._number, row.offset, reason, text))
+        output.flush()
+        log.warning(
+            "dead_letter",
+            extra={"partition": self._number, "offset": row.offset, "reason": reason},
+        )

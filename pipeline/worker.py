@@ -1,0 +1,121 @@
+"""Inside Spark's Python worker: from the task's endless rows to a Task's batches.
+
+A reader thread drains what Spark hands over; the main thread takes all that waits, so a
+batch is one update when it is quiet and hundreds when it is not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+from collections.abc import Iterable, Iterator
+from functools import cache
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from pipeline.task import Row, Task
+from sandbox import InfraError, SandboxPool, argument_names
+from servioticy import logs
+from servioticy.bootstrap import connect, emitter
+from servioticy.errors import Unavailable
+from servioticy.settings import Settings
+from servioticy.storage.partition_store import PostgresPartitionStore
+
+REST_SECONDS = 1.0
+
+Inbox = SimpleQueue[tuple[int, Row] | None]
+
+
+def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator[Any]:
+    """Take every row of one Spark task; yields nothing, and returns when Spark says so.
+
+    Raises Fenced where another worker has the partition, and what the reading raised.
+    """
+    inbox: Inbox = SimpleQueue()
+    failures: list[BaseException] = []
+    reader = threading.Thread(
+        target=_read, args=(batches, inbox, failures), name="row-reader", daemon=True
+    )
+    reader.start()
+    task = _task(partition, settings)
+    try:
+        task.take(())
+        for rows in _waiting(inbox, settings.max_batch_updates):
+            if rows:
+                task.take(rows)
+            else:
+                task.rest()
+        task.end()
+    finally:
+        task.release()
+    if failures:
+        raise failures[0]
+    return iter(())
+
+
+def _read(batches: Iterable[Any], inbox: Inbox, failures: list[BaseException]) -> None:
+    """Hand over each record once: every second one is a pad (see job.rows)."""
+    try:
+        for batch in batches:
+            columns = batch.to_pydict()
+            for number, offset, value, pad in zip(
+                columns["partition"],
+                columns["offset"],
+                columns["value"],
+                columns["pad"],
+                strict=True,
+            ):
+                if not pad:
+                    inbox.put((number, Row(offset, value)))
+    except BaseException as error:  # noqa: BLE001  raised again by the main thread
+        failures.append(error)
+    finally:
+        inbox.put(None)
+
+
+def _waiting(inbox: Inbox, most: int) -> Iterator[list[Row]]:
+    """All that waits, up to a bound; an empty list where nothing came for a while."""
+    while True:
+        rows: list[Row] = []
+        with contextlib.suppress(Empty):
+            item = inbox.get(timeout=REST_SECONDS)
+            while item is not None:
+                rows.append(item[1])
+                if len(rows) >= most:
+                    break
+                item = inbox.get_nowait()
+            if item is None:
+                if rows:
+                    yield rows
+                return
+        yield rows
+
+
+@cache
+def _task(partition: int, settings: Settings) -> Task:
+    """The task of a partition, kept between Spark batches with what it remembers."""
+    logs.configure(settings.log_level)
+    store = PostgresPartitionStore(connect(settings), argument_names)
+    task = Task(
+        partition,
+        store,
+        _sandbox(settings),
+        lambda: emitter(settings, partition),
+        settings.max_batch_updates,
+        settings.head_cache_streams,
+        retried=(Unavailable, InfraError),
+    )
+    # Spark's worker daemon collects everything after each task; what we keep is not garbage.
+    gc.collect()
+    gc.freeze()
+    return task
+
+
+@cache
+def _sandbox(settings: Settings) -> SandboxPool:
+    return SandboxPool(
+        budget_ms=settings.script_budget_ms,
+        budget_ms_per_update=settings.script_budget_ms_per_update,
+        max_workers=settings.sandbox_workers,
+    )

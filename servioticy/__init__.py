@@ -1,0 +1,1 @@
+"""The kernel: nouns, rules, ports and the adapters that the programs share."""

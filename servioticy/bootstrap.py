@@ -1,0 +1,74 @@
+"""Wires the ports to Postgres and Kafka. Importing a module opens nothing; this does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from servioticy.errors import SettingsError
+from servioticy.messaging.consumer import EmittedReader, LogEnds
+from servioticy.messaging.producer import Emitter, LogWriter
+from servioticy.messaging.records import LogRecord
+from servioticy.messaging.topics import Topics
+from servioticy.settings import Settings
+from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.database import Database
+from servioticy.storage.history import PostgresHistory
+
+
+class KafkaLog:
+    """The Log on Kafka."""
+
+    def __init__(self, settings: Settings) -> None:
+        topics = Topics(settings.topic_prefix)
+        self._writer = LogWriter(
+            settings.bootstrap_servers, topics, settings.accept_timeout_seconds
+        )
+        self._ends = LogEnds(settings.bootstrap_servers, topics)
+        self._partitions = 0
+
+    def append(self, partition: int, record: LogRecord) -> int:
+        """Append and return the offset once it is safe. Raises Unavailable."""
+        return self._writer.append(partition, record)
+
+    def end_offset(self, partition: int) -> int:
+        """The offset the next record will get."""
+        return self._ends.end_offset(partition)
+
+    def partitions(self) -> int:
+        """How many partitions there are; that does not change while we run."""
+        self._partitions = self._partitions or self._ends.partitions()
+        return self._partitions
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the API and delivery ask."""
+
+    catalog: PostgresCatalog
+    history: PostgresHistory
+    log: KafkaLog
+
+
+def ports(settings: Settings) -> Ports:
+    """Connect to the platform's Postgres and Kafka."""
+    database = connect(settings)
+    return Ports(PostgresCatalog(database), PostgresHistory(database), KafkaLog(settings))
+
+
+def connect(settings: Settings) -> Database:
+    """Postgres as the settings name it."""
+    if not settings.dsn:
+        raise SettingsError(
+            "no Postgres is named: set SERVIOTICY_DSN, or let `servioticy up` start one"
+        )
+    return Database(settings.dsn)
+
+
+def emitter(settings: Settings, partition: int) -> Emitter:
+    """Where the pipeline's task of this partition sends what it stored."""
+    return Emitter(settings.bootstrap_servers, Topics(settings.topic_prefix), partition)
+
+
+def emitted_reader(settings: Settings) -> EmittedReader:
+    """What the pipeline emits from now on."""
+    return EmittedReader(settings.bootstrap_servers, Topics(settings.topic_prefix))

@@ -1,0 +1,11 @@
+"""JSON documents <-> model: the one place that knows spellings such as `current-value`.
+
+Parse at the edge, once: past this package nobody handles a raw document. The messages
+are those of the original platform (contract, sections 1.2 and 1.3) where it had one.
+"""
+
+from servioticy.documents.errors import BadDocument
+from servioticy.documents.service_objects import parse_service_object
+from servioticy.documents.updates import parse_update
+
+__all__ = ["BadDocument", "parse_service_object", "parse_update"]

@@ -1,0 +1,140 @@
+"""Service Object documents as tenants send them (contract, sections 1.2 and 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from servioticy.documents.composites import parse_composite
+from servioticy.documents.errors import BadDocument
+from servioticy.documents.values import normal_type
+from servioticy.model import Channel, Composite, Definition, Dialect, Group, Stream, StreamRef
+
+ArgumentNames = Callable[[str], tuple[str, ...]]
+"""Reads the argument names of a JavaScript function's text (the sandbox knows how)."""
+
+MAX_STREAMS = 1000
+MAX_CHANNELS = 1000
+MAX_NAME = 200
+
+
+def parse_service_object(
+    document: dict[str, Any], service_object: str, argument_names: ArgumentNames
+) -> Definition:
+    """Understand a document as the Service Object of that id.
+
+    Raises BadDocument with the original platform's message and the place.
+    """
+    if document.get("streams") is None:
+        raise BadDocument("Service Object without streams")
+    streams = _object(document["streams"], "streams")
+    if len(streams) > MAX_STREAMS:
+        raise BadDocument(f"more than {MAX_STREAMS} streams in one Service Object")
+    _check_actions(document.get("actions"))
+    groups = tuple(
+        _group(name, content)
+        for name, content in _object(document.get("groups") or {}, "groups").items()
+    )
+    aliases = _aliases(document.get("aliases"))
+    dialect: Dialect = "function" if document.get("version") == "0.2.0" else "expression"
+    names = tuple(streams)
+    parsed = []
+    for name, content in streams.items():
+        ref = StreamRef(service_object, _name(name, "stream"))
+        content = _object(content, f"stream {name}")
+        channels = _channels(name, content)
+        composite: Composite | None = parse_composite(
+            ref, content, channels, names, groups, aliases, dialect, argument_names
+        )
+        parsed.append(Stream(ref, channels, composite))
+    return Definition(service_object, tuple(parsed), groups, _is_true(document.get("public")))
+
+
+def _channels(stream: str, content: dict[str, Any]) -> tuple[Channel, ...]:
+    if content.get("channels") is None:
+        raise BadDocument(f"stream: {stream} without channels")
+    channels = _object(content["channels"], f"stream {stream}: channels")
+    if len(channels) > MAX_CHANNELS:
+        raise BadDocument(f"stream {stream} has more than {MAX_CHANNELS} channels")
+    return tuple(_channel(stream, name, each) for name, each in channels.items())
+
+
+def _channel(stream: str, name: str, content: Any) -> Channel:
+    content = _object(content, f"stream {stream}: channel {name}")
+    _name(name, "channel")
+    if content.get("type") is None:
+        raise BadDocument(f"channel {name} without type info")
+    type_name = normal_type(str(content["type"]))
+    if type_name is None:
+        raise BadDocument(f"Channel {name} with incorrect type: {content['type']}")
+    if name == "location" and type_name != "geo_point":
+        raise BadDocument("location channel has to be geo_point type")
+    unit, code = content.get("unit"), content.get("current-value")
+    for field, value in (("unit", unit), ("current-value", code)):
+        if value is not None and not isinstance(value, str):
+            raise BadDocument(f"stream {stream}: channel {name}: {field} has to be text")
+    return Channel(name, type_name, unit, code)
+
+
+def _group(name: str, content: Any) -> Group:
+    content = _object(content, f"group {name}")
+    members, stream = content.get("soIds"), content.get("stream")
+    if not isinstance(stream, str) or not isinstance(members, list):
+        raise BadDocument(f"group {name} without soIds or stream", status=404)
+    if not all(isinstance(each, str) for each in members):
+        raise BadDocument(f"group {name}: soIds has to be an array of ids")
+    return Group(_name(name, "group"), tuple(dict.fromkeys(members)), stream)
+
+
+def _aliases(content: Any) -> tuple[tuple[str, str], ...]:
+    """Replacements in their order; the original takes an array of maps."""
+    if content is None:
+        return ()
+    maps = content if isinstance(content, list) else [content]
+    pairs = [pair for each in maps for pair in _object(each, "aliases").items()]
+    if not all(isinstance(value, str) for _, value in pairs):
+        raise BadDocument("aliases have to be maps of text to text")
+    return tuple(pairs)
+
+
+def _check_actions(content: Any) -> None:
+    if content is None:
+        return
+    names = [each.get("name") if isinstance(each, dict) else None for each in _list(content)]
+    if not all(isinstance(name, str) and name.strip() for name in names):
+        raise BadDocument("actions has to be an array of objects, each with a name")
+    if len(set(names)) != len(names):
+        raise BadDocument("actions with the same name")
+
+
+def _list(content: Any) -> list[Any]:
+    if not isinstance(content, list):
+        raise BadDocument("actions has to be an array of objects, each with a name")
+    return content
+
+
+def _object(content: Any, place: str) -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise BadDocument(f"{place}: has to be a JSON object")
+    return content
+
+
+def _name(name: str, kind: str) -> str:
+    """Names become parts of URLs, topics and logs."""
+    if (
+        not name.strip()
+        or len(name) > MAX_NAME
+        or any(c in "/\x00\r\n" or ord(c) < 32 for c in name)
+    ):
+        raise BadDocument(
+            f"{kind} name {orjson.dumps(name[:40]).decode()} is blank, longer than {MAX_NAME} "
+            "characters or has a slash or control character in it"
+        )
+    return name
+
+
+def _is_true(value: Any) -> bool:
+    """Public only when its text is exactly `true` (contract 1, authentication)."""
+    return value is True or value == "true"

@@ -1,0 +1,63 @@
+"""The types of channels: how they are spelt, and which JSON values fit them (contract 1.3)."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+SCALARS = frozenset({"number", "string", "boolean", "geo_point"})
+_ARRAY = re.compile(r"array\[(number|string|boolean|geo_point)\]")
+_GEOHASH = re.compile(r"[0-9b-hjkmnp-z]{1,12}", re.IGNORECASE)
+
+
+def normal_type(text: str) -> str | None:
+    """The type in its one spelling (`array[number]`), or None where there is no such type."""
+    name = re.sub(r"\s+", "", text).lower()
+    return name if name in SCALARS or _ARRAY.fullmatch(name) else None
+
+
+def fits(value: Any, type_name: str) -> bool:
+    """Whether a device may send this JSON value on a channel of this (normal) type.
+
+    Strict, as in the original: no numeric text for a number. A device's array fits only
+    an array type.
+    """
+    array = _ARRAY.fullmatch(type_name)
+    if array:
+        return isinstance(value, list) and all(fits(each, array[1]) for each in value)
+    if type_name == "number":
+        return isinstance(value, int | float) and not isinstance(value, bool) and _finite(value)
+    if type_name == "string":
+        return isinstance(value, str)
+    if type_name == "boolean":
+        return isinstance(value, bool)
+    return _is_place(value)
+
+
+def _finite(value: float) -> bool:
+    return isinstance(value, int) or math.isfinite(value)
+
+
+def _is_place(value: Any) -> bool:
+    """`"lat,lon"`, a geohash, or `[lon, lat]`; not an object (contract 1.3)."""
+    if isinstance(value, list):
+        return len(value) == 2 and _in_range(latitude=value[1], longitude=value[0])
+    if not isinstance(value, str):
+        return False
+    if "," not in value:
+        return bool(_GEOHASH.fullmatch(value.strip()))
+    try:
+        latitude, longitude = (float(part) for part in value.split(","))
+    except ValueError:
+        return False
+    return _in_range(latitude, longitude)
+
+
+def _in_range(latitude: Any, longitude: Any) -> bool:
+    return (
+        fits(latitude, "number")
+        and fits(longitude, "number")
+        and -90 <= latitude <= 90
+        and -180 <= longitude <= 180
+    )

@@ -1,0 +1,1 @@
+"""Kafka: the only importer of its clients."""

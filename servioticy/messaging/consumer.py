@@ -1,0 +1,98 @@
+"""Reading topics: where the log ends, and what is emitted from now on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
+
+from servioticy.errors import Unavailable
+from servioticy.messaging.records import EmittedRecord, read_emitted
+from servioticy.messaging.topics import Topics
+
+
+def _consumer(bootstrap_servers: str) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "servioticy-reader",  # required by the client; offsets are never committed
+            "enable.auto.commit": False,
+            "fetch.wait.max.ms": 500,
+            "log_level": 2,
+        }
+    )
+
+
+class LogEnds:
+    """Asks the broker how far the log reaches. Safe to share between threads."""
+
+    def __init__(self, bootstrap_servers: str, topics: Topics) -> None:
+        self._topic = topics.updates
+        self._consumer = _consumer(bootstrap_servers)
+
+    def end_offset(self, partition: int, timeout_seconds: float = 1.0) -> int:
+        """The offset that the partition's next record will get. Raises Unavailable."""
+        try:
+            _low, high = self._consumer.get_watermark_offsets(
+                TopicPartition(self._topic, partition), timeout=timeout_seconds, cached=False
+            )
+        except KafkaException as error:
+            raise Unavailable(f"the broker does not answer: {error}") from error
+        return int(high)
+
+    def partitions(self, timeout_seconds: float = 5.0) -> int:
+        """How many partitions the log has. Raises Unavailable."""
+        try:
+            metadata = self._consumer.list_topics(self._topic, timeout_seconds)
+        except KafkaException as error:
+            raise Unavailable(f"the broker does not answer: {error}") from error
+        return len(metadata.topics[self._topic].partitions)
+
+
+class EmittedReader:
+    """Hands every update emitted from now on to a listener, in a thread of its own."""
+
+    def __init__(self, bootstrap_servers: str, topics: Topics) -> None:
+        self._bootstrap_servers = bootstrap_servers
+        self._topic = topics.emitted
+        self._stopped = threading.Event()
+
+    def start(self, listener: Callable[[list[EmittedRecord]], None]) -> threading.Thread:
+        """Begin at the present end of every partition; returns once that is fixed."""
+        consumer = _consumer(self._bootstrap_servers)
+        try:
+            partitions = consumer.list_topics(self._topic, 10).topics[self._topic].partitions
+            ends = []
+            for each in partitions:
+                place = TopicPartition(self._topic, each)
+                ends.append(
+                    TopicPartition(
+                        self._topic, each, consumer.get_watermark_offsets(place, timeout=10)[1]
+                    )
+                )
+        except (KafkaException, KeyError) as error:
+            raise Unavailable(f"cannot read the topic {self._topic}: {error}") from error
+        consumer.assign(ends or [TopicPartition(self._topic, 0, OFFSET_END)])
+        thread = threading.Thread(
+            target=self._read, args=(consumer, listener), name="emitted-reader", daemon=True
+        )
+        thread.start()
+        return thread
+
+    def stop(self) -> None:
+        """Let the thread end."""
+        self._stopped.set()
+
+    def _read(self, consumer: Consumer, listener: Callable[[list[EmittedRecord]], None]) -> None:
+        """One message wakes us; whatever else waits already comes along."""
+        while not self._stopped.is_set():
+            message = consumer.poll(0.5)
+            found = []
+            while message is not None:
+                if message.error() is None:
+                    found.append(read_emitted(message.value() or b""))
+                message = consumer.poll(0) if len(found) < 1000 else None
+            if found:
+                listener(found)
+        consumer.close()

@@ -1,0 +1,253 @@
+"""What the programs need from outside, as small protocols. In-memory twins: memory.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord
+from servioticy.model import LastUpdate, ServiceObject, StreamRef, Timestamp
+
+
+class Address(NamedTuple):
+    """Who asks, and what the request names. None where it does not exist."""
+
+    caller: int
+    service_object: str | None
+    owner: int | None
+    public: bool
+    version: int
+    partition: int
+    stream_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A Service Object that a new document wants to subscribe to."""
+
+    id: str
+    tenant: int
+    public: bool
+    component: str
+    partition: int
+    streams: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the stream graph: what the log has to be told, in this order.
+
+    `moves` are the Service Objects that leave a partition for the one of the change.
+    """
+
+    service_object: str
+    version: int
+    partition: int
+    moves: tuple[tuple[int, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewServiceObject:
+    """What the API has checked and wants kept."""
+
+    id: str
+    tenant: int
+    public: bool
+    document: bytes
+    streams: tuple[str, ...]
+    group_sources: tuple[tuple[str, StreamRef], ...]
+    """(group name, stream it subscribes to)"""
+    created_at: int
+
+
+class Catalog(Protocol):
+    """Tenants and their Service Objects, as the API keeps them."""
+
+    def create_tenant(self, name: str) -> str:
+        """Make the tenant unless it exists, and a new token for it, which is returned."""
+
+    def tenant_of(self, token: str) -> int | None:
+        """Whose token it is, or None."""
+
+    def address(self, token: str, service_object: str, stream: str | None) -> Address | None:
+        """Look up what a request names, or None for an unknown token."""
+
+    def document(self, service_object: str, version: int) -> bytes | None:
+        """That version of the document, as it was accepted."""
+
+    def ids(self, tenant: int) -> list[str]:
+        """The tenant's Service Objects in order of creation."""
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Hold the only right to change the stream graph."""
+
+    def sources(self, ids: Iterable[str]) -> dict[str, Source]:
+        """Those of the Service Objects that exist."""
+
+    def create(self, new: NewServiceObject, partitions: int) -> Change:
+        """Keep it, join its components, and note the change as pending; all or nothing."""
+
+    def pending(self) -> list[tuple[int, Change]]:
+        """Changes that are kept but perhaps not yet in the log, oldest first."""
+
+    def finish(self, pending: int, change: Change) -> None:
+        """The change is in the log: route by it from now on."""
+
+    def subscribe(
+        self,
+        subscription: str,
+        tenant: int,
+        stream_id: int,
+        callback: str,
+        destination: str,
+        document: bytes,
+        now: int,
+    ) -> bool:
+        """Keep a subscription; False where the same pubsub one exists already."""
+
+
+class History(Protocol):
+    """What the pipeline has stored, for readers."""
+
+    def updates(self, stream_id: int) -> list[bytes]:
+        """Every update of a stream, oldest first."""
+
+    def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
+        """The next updates with a larger timestamp, oldest first."""
+
+    def last_update(self, stream_id: int) -> bytes | None:
+        """The stream's last update, or None."""
+
+    def progress(self, partition: int) -> int:
+        """The log offset before which everything is stored."""
+
+    def verdicts(self, stream_id: int) -> list[tuple[str, int, bytes]]:
+        """How computations of a composite stream ended: (verdict, count, last one)."""
+
+
+class Log(Protocol):
+    """Appending to the log, and where it ends."""
+
+    def append(self, partition: int, record: LogRecord) -> int:
+        """Append and return the offset once it is safe. Raises Unavailable."""
+
+    def end_offset(self, partition: int) -> int:
+        """The offset the next record will get."""
+
+    def partitions(self) -> int:
+        """How many partitions there are."""
+
+
+class StoredUpdate(NamedTuple):
+    """A row of the history."""
+
+    tenant: int
+    stream_id: int
+    timestamp: Timestamp
+    document: bytes
+    version: int
+    offset: int
+    position: int
+
+
+class StoredLast(NamedTuple):
+    """The last update of a stream, after a batch."""
+
+    tenant: int
+    stream_id: int
+    timestamp: Timestamp
+    document: bytes
+    version: int
+
+
+class StoredVerdict(NamedTuple):
+    """How often computations of a stream ended so in a batch, and the last of them."""
+
+    tenant: int
+    stream_id: int
+    verdict: str
+    times: int
+    last: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """All that one transaction stores of a partition."""
+
+    partition: int
+    first_offset: int
+    next_offset: int
+    emitted_offset: int
+    updates: Sequence[StoredUpdate] = ()
+    lasts: Sequence[StoredLast] = ()
+    verdicts: Sequence[StoredVerdict] = ()
+    forwarded: Mapping[int, int] = field(default_factory=dict)
+    activate: tuple[str, int] | None = None
+    """(Service Object, version) in force from here on"""
+    release: tuple[tuple[str, ...], int] | None = None
+    """(Service Objects, partition) computed there from here on"""
+
+
+class Placed(NamedTuple):
+    """A Service Object of a component, and who computes it at the stored progress."""
+
+    service_object: ServiceObject | None
+    """None while no version is in force yet."""
+    id: str
+    owner_partition: int
+
+
+class PartitionStore(Protocol):
+    """What the pipeline keeps: one transaction a batch, with its progress."""
+
+    def begin(self, partition: int) -> tuple[int, int]:
+        """Claim a partition; (next offset, emitted offset), made at zero if new.
+
+        Raises Unavailable while another worker has it.
+        """
+
+    def end(self, partition: int) -> None:
+        """Give up the claim."""
+
+    def all_progress(self) -> dict[int, int]:
+        """The next offset of every partition that has one."""
+
+    def forwarded(self, partition: int) -> dict[int, int]:
+        """From each partition, the offset before which forwarded records were taken."""
+
+    def component(self, service_object: str) -> list[Placed]:
+        """The Service Objects computed together with this one; empty: it does not exist."""
+
+    def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
+        """The last updates of those of the streams that have one."""
+
+    def store(self, batch: Batch) -> None:
+        """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+
+    def not_acknowledged(
+        self, partition: int, emitted_offset: int, next_offset: int
+    ) -> list[EmittedRecord]:
+        """What was stored between the two, in the order it was made."""
+
+
+class Output(Protocol):
+    """Where the pipeline sends what it stored."""
+
+    acknowledged: int
+
+    def emit(self, next_offset: int, updates: Sequence[EmittedRecord]) -> None:
+        """Send what was made from the log before this offset."""
+
+    def send_to_log(self, partition: int, record: LogRecord) -> None:
+        """Forward a record to another partition."""
+
+    def bury(self, letter: DeadLetter) -> None:
+        """Send a record that can never succeed to the dead letters."""
+
+    def poll(self) -> None:
+        """Take note of acknowledgements. Raises Unavailable after a refusal."""
+
+    def flush(self) -> None:
+        """Wait for the acknowledgement of all that was sent. Raises Unavailable."""

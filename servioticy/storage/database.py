@@ -1,0 +1,109 @@
+"""Connections to Postgres: one a thread, opened when needed, replaced when lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import psycopg2
+import psycopg2.extensions
+
+from servioticy.errors import Unavailable
+
+Row: TypeAlias = Any
+"""A tuple of columns, as the statement names them."""
+
+LOST = (psycopg2.OperationalError, psycopg2.InterfaceError)
+"""What psycopg2 raises when the server is gone, starting, or shutting down."""
+
+
+class Database:
+    """Runs named SQL. Autocommit: one statement is one transaction, unless in `transaction`.
+
+    Every method raises Unavailable where the server does not answer. Whether a statement
+    under way at that moment took effect is then not known.
+    """
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._local = threading.local()
+
+    def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Row]:
+        """Run a statement and return its rows, if it makes any.
+
+        A connection found dead is replaced once: servers restart. The statement is only
+        tried again where it had not reached the server.
+        """
+        with self._answering():
+            connection, fresh = self._connection()
+            try:
+                return self._run(connection, sql, values)
+            except LOST:
+                self.close()
+                if fresh or getattr(self._local, "inside", False) or not _reads(sql):
+                    raise
+                return self._run(self._connection()[0], sql, values)
+
+    def row(self, sql: str, values: Mapping[str, Any] | None = None) -> Row | None:
+        """The first row, or None."""
+        return next(iter(self.rows(sql, values)), None)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Statements of this thread inside it take effect together or not at all."""
+        with self._answering():
+            connection, _fresh = self._connection()
+            try:
+                connection.autocommit = False
+                self._local.inside = True
+                try:
+                    yield
+                    connection.commit()
+                except BaseException:
+                    if not connection.closed:
+                        connection.rollback()
+                    raise
+                finally:
+                    self._local.inside = False
+                    if not connection.closed:
+                        connection.autocommit = True
+            except LOST:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Close this thread's connection, if it has one."""
+        connection = getattr(self._local, "connection", None)
+        self._local.connection = None
+        if connection is not None and not connection.closed:
+            connection.close()
+
+    @staticmethod
+    def _run(connection: Any, sql: str, values: Mapping[str, Any] | None) -> list[Row]:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, values)
+            return cursor.fetchall() if cursor.description else []
+
+    def _connection(self) -> tuple[Any, bool]:
+        connection = getattr(self._local, "connection", None)
+        if connection is not None and not connection.closed:
+            return connection, False
+        connection = psycopg2.connect(self._dsn, connect_timeout=5, application_name="servioticy")
+        connection.autocommit = True
+        self._local.connection = connection
+        return connection, True
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        try:
+            yield
+        except LOST as error:
+            raise Unavailable(f"Postgres does not answer: {str(error).strip()}") from error
+
+
+def _reads(sql: str) -> bool:
+    """Whether running it twice does no harm."""
+    lines = [line for line in sql.strip().splitlines() if not line.startswith("--")]
+    return bool(lines) and lines[0].lstrip().upper().startswith("SELECT")

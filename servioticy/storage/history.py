@@ -1,0 +1,41 @@
+"""The History in Postgres."""
+
+from __future__ import annotations
+
+from servioticy.model import LastUpdate, Timestamp
+from servioticy.storage.database import Database
+from servioticy.storage.queries import queries
+
+
+class PostgresHistory:
+    """What the pipeline has stored, for readers."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._sql = queries("history")
+
+    def updates(self, stream_id: int) -> list[bytes]:
+        """Every update of a stream, oldest first."""
+        rows = self._database.rows(self._sql["updates_of_stream"], {"stream": stream_id})
+        return [row[0].encode() for row in rows]
+
+    def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
+        """The next updates with a larger timestamp, oldest first."""
+        values = {"stream": stream_id, "after": after, "limit": limit}
+        rows = self._database.rows(self._sql["updates_after"], values)
+        return [LastUpdate(timestamp, document.encode()) for timestamp, document in rows]
+
+    def last_update(self, stream_id: int) -> bytes | None:
+        """The stream's last update, or None."""
+        row = self._database.row(self._sql["last_update"], {"stream": stream_id})
+        return None if row is None else row[0].encode()
+
+    def progress(self, partition: int) -> int:
+        """The log offset before which everything is stored."""
+        row = self._database.row(self._sql["progress_of"], {"partition": partition})
+        return row[0] if row else 0
+
+    def verdicts(self, stream_id: int) -> list[tuple[str, int, bytes]]:
+        """How computations of a composite stream ended: (verdict, count, last one)."""
+        rows = self._database.rows(self._sql["verdicts_of_stream"], {"stream": stream_id})
+        return [(verdict, count, last.encode()) for verdict, count, last in rows]

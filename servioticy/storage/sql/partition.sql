@@ -1,0 +1,139 @@
+-- claim --
+-- At most one of our locks a connection, however often it is claimed.
+SELECT pg_try_advisory_lock(%(key)s, %(partition)s)
+ WHERE NOT EXISTS (SELECT FROM pg_locks
+                    WHERE locktype = 'advisory' AND pid = pg_backend_pid()
+                      AND classid = %(key)s AND objid = %(partition)s)
+ UNION ALL
+SELECT true
+ WHERE EXISTS (SELECT FROM pg_locks
+                WHERE locktype = 'advisory' AND pid = pg_backend_pid()
+                  AND classid = %(key)s AND objid = %(partition)s)
+ LIMIT 1;
+
+-- give_up --
+SELECT pg_advisory_unlock(%(key)s, %(partition)s);
+
+-- held --
+SELECT objid::integer
+  FROM pg_locks
+ WHERE locktype = 'advisory'
+   AND classid = %(key)s
+   AND granted
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
+
+-- all_progress --
+SELECT log_partition, next_offset
+  FROM progress;
+
+-- begin_partition --
+INSERT INTO progress (log_partition, next_offset, emitted_offset)
+VALUES (%(partition)s, 0, 0)
+ON CONFLICT DO NOTHING;
+
+-- progress --
+SELECT next_offset, emitted_offset
+  FROM progress
+ WHERE log_partition = %(partition)s;
+
+-- forwarded --
+SELECT from_partition, next_offset
+  FROM forwarded
+ WHERE to_partition = %(partition)s;
+
+-- component --
+-- The Service Objects computed together with this one, with the versions in force at the
+-- owner's stored progress. No row: it does not exist.
+SELECT service_objects.id, service_objects.tenant_id, sequence, owner_partition, active_version,
+       definitions.document::text,
+       (SELECT json_object_agg(name, streams.id) FROM streams
+         WHERE service_object = service_objects.id)::text AS stream_ids
+  FROM service_objects
+  LEFT JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
+ WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
+ ORDER BY sequence;
+
+-- last_updates --
+SELECT stream_id, "timestamp", document::text
+  FROM last_updates
+ WHERE stream_id = ANY(%(streams)s);
+
+-- store --
+-- One batch, all or nothing, in one round trip. The progress row is the fence: where it
+-- does not stand at the offset the batch began at, another worker has this partition, no
+-- row comes back, and nothing is written.
+WITH fence AS (
+    UPDATE progress
+       SET next_offset = %(next_offset)s,
+           emitted_offset = greatest(emitted_offset, %(emitted_offset)s)
+     WHERE log_partition = %(partition)s
+       AND next_offset = %(first_offset)s
+    RETURNING next_offset
+), stored AS (
+    INSERT INTO updates (tenant_id, stream_id, "timestamp", document, version,
+                         log_partition, log_offset, log_position)
+    SELECT u.tenant_id, u.stream_id, u."timestamp", u.document::json, u.version,
+           %(partition)s, u.log_offset, u.log_position
+      FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(timestamps)s::bigint[],
+                  %(documents)s::text[], %(versions)s::integer[], %(offsets)s::bigint[],
+                  %(positions)s::integer[])
+           AS u (tenant_id, stream_id, "timestamp", document, version, log_offset, log_position),
+           fence
+        ON CONFLICT (stream_id, "timestamp") DO UPDATE
+       SET document = excluded.document, version = excluded.version,
+           log_partition = excluded.log_partition, log_offset = excluded.log_offset,
+           log_position = excluded.log_position
+), last AS (
+    INSERT INTO last_updates (tenant_id, stream_id, "timestamp", document, version)
+    SELECT l.tenant_id, l.stream_id, l."timestamp", l.document::json, l.version
+      FROM unnest(%(last_tenants)s::bigint[], %(last_streams)s::bigint[],
+                  %(last_timestamps)s::bigint[], %(last_documents)s::text[],
+                  %(last_versions)s::integer[])
+           AS l (tenant_id, stream_id, "timestamp", document, version),
+           fence
+        ON CONFLICT (stream_id) DO UPDATE
+       SET "timestamp" = excluded."timestamp", document = excluded.document,
+           version = excluded.version
+     WHERE last_updates."timestamp" <= excluded."timestamp"
+), counted AS (
+    INSERT INTO verdicts (tenant_id, stream_id, verdict, count, last)
+    SELECT v.tenant_id, v.stream_id, v.verdict, v.count, v.last::json
+      FROM unnest(%(verdict_tenants)s::bigint[], %(verdict_streams)s::bigint[],
+                  %(verdicts)s::text[], %(verdict_counts)s::bigint[], %(verdict_lasts)s::text[])
+           AS v (tenant_id, stream_id, verdict, count, last),
+           fence
+        ON CONFLICT (stream_id, verdict) DO UPDATE
+       SET count = verdicts.count + excluded.count, last = excluded.last
+), taken AS (
+    INSERT INTO forwarded (to_partition, from_partition, next_offset)
+    SELECT %(partition)s, f.from_partition, f.next_offset
+      FROM unnest(%(forwarded_from)s::integer[], %(forwarded_next)s::bigint[])
+           AS f (from_partition, next_offset),
+           fence
+        ON CONFLICT (to_partition, from_partition) DO UPDATE
+       SET next_offset = excluded.next_offset
+), activated AS (
+    UPDATE service_objects
+       SET active_version = %(active_version)s
+      FROM fence
+     WHERE id = %(activate)s
+), released AS (
+    UPDATE service_objects
+       SET owner_partition = %(release_to)s
+      FROM fence
+     WHERE id = ANY(%(release)s::text[])
+       AND owner_partition = %(partition)s
+)
+SELECT next_offset
+  FROM fence;
+
+-- not_acknowledged --
+-- What was stored but perhaps not emitted, in the order it was made.
+SELECT streams.service_object, streams.name, updates.tenant_id, updates.version, "timestamp",
+       document::text
+  FROM updates
+  JOIN streams ON streams.id = stream_id
+ WHERE log_partition = %(partition)s
+   AND log_offset >= %(emitted_offset)s
+   AND log_offset < %(next_offset)s
+ ORDER BY log_offset, log_position;

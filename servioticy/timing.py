@@ -1,0 +1,53 @@
+"""When a composite stream computes, and with which timestamp: the paper's section 3.4."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from servioticy.model import LastUpdate, Timestamp
+
+
+def triggers(trigger: Timestamp, last_output: Timestamp | None) -> bool:
+    """Whether an arriving update makes a composite stream compute.
+
+    Only the arriving update is compared with the stream's own last output; the
+    other inputs are read as they stand, so an idle sensor cannot hold a pipeline.
+    An equal timestamp means another branch of the same tree got here first.
+    """
+    return last_output is None or trigger > last_output
+
+
+def output_timestamp(
+    trigger: Timestamp, inputs: Iterable[Timestamp], last_output: Timestamp | None
+) -> Timestamp:
+    """The largest timestamp of what went into the output (contract 2.4, rule 3)."""
+    floor = max(inputs, default=trigger)
+    return max(trigger, floor, trigger if last_output is None else last_output)
+
+
+def becomes_last(timestamp: Timestamp, last: Timestamp | None) -> bool:
+    """Whether a stored update is its stream's last one from now on; equal overwrites."""
+    return last is None or timestamp >= last
+
+
+def newest(members: Iterable[LastUpdate | None]) -> LastUpdate | None:
+    """The value of a group: its newest update, the first of equals (contract 2.4, rule 4)."""
+    best: LastUpdate | None = None
+    for each in members:
+        if each is not None and (best is None or each.timestamp > best.timestamp):
+            best = each
+    return best
+
+
+MILLISECONDS_FROM = 100_000_000_000
+"""A timestamp this large counts milliseconds, a smaller one seconds (or ticks of its own)."""
+
+
+def too_far_ahead(timestamp: Timestamp, now_seconds: float, allowed_seconds: float) -> bool:
+    """Whether a device's clock is further ahead of ours than the platform accepts.
+
+    An update from the future would silence every later trigger of what is
+    computed from it (contract 2.4, rule 3), so a limit protects its tenant.
+    """
+    unit = 1000 if timestamp >= MILLISECONDS_FROM else 1
+    return timestamp > (now_seconds + allowed_seconds) * unit
