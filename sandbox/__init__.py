@@ -1,0 +1,45 @@
+"""The sandbox: tenants' JavaScript, in processes that can be killed.
+
+Start at `pool.py`. The parts, from the caller inwards: `pool` settles who is to blame,
+`client` holds one worker, `nursery` asks the `zygote` for it, `worker` serves frames,
+`compile` proves and assembles, `engine` is V8, `runner.js` is the fold. What is promised
+and what is not: README.md.
+"""
+
+from sandbox.nursery import InfraError
+from sandbox.pool import SandboxPool
+from sandbox.program import (
+    FAULT_KINDS,
+    INPUT,
+    RESULT,
+    Assignment,
+    Binding,
+    Call,
+    ChannelCode,
+    Computation,
+    Fault,
+    Outcome,
+    Program,
+    Step,
+    Value,
+    argument_names,
+)
+
+__all__ = [
+    "FAULT_KINDS",
+    "INPUT",
+    "RESULT",
+    "Assignment",
+    "Binding",
+    "Call",
+    "ChannelCode",
+    "Computation",
+    "Fault",
+    "InfraError",
+    "Outcome",
+    "Program",
+    "SandboxPool",
+    "Step",
+    "Value",
+    "argument_names",
+]

@@ -1,0 +1,54 @@
+"""Cutting a fold into shorter ones that give the same: what a retry and a long call need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sandbox.program import Assignment, Call, Outcome, Step, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """A stream's last output, as the runner would hold it at some step."""
+
+    document: bytes | None
+    timestamp: int | None
+
+    def after(self, step: Step, outcome: Outcome, updates: Sequence[bytes]) -> Last:
+        """The last output once `step` has ended with `outcome`."""
+        if isinstance(step, Assignment):
+            if self.timestamp is None or step.timestamp >= self.timestamp:
+                return Last(updates[step.update], step.timestamp)
+            return self
+        if isinstance(outcome, Value):
+            return Last(outcome.document, outcome.timestamp)
+        return self
+
+
+def part(call: Call, start: int, stop: int, last: Last) -> Call:
+    """Steps `start` to `stop` as a call of their own, with only the updates they use."""
+    steps = call.steps[start:stop]
+    used: dict[int, int] = {}
+    for step in steps:
+        for index in (step.update,) if isinstance(step, Assignment) else step.inputs:
+            if index >= 0:
+                used.setdefault(index, len(used))
+    return replace(
+        call,
+        previous=last.document,
+        previous_timestamp=last.timestamp,
+        updates=tuple(call.updates[index] for index in used),
+        steps=tuple(_renumbered(step, used) for step in steps),
+    )
+
+
+def size(call: Call) -> int:
+    """About how many bytes a call is in a frame."""
+    return sum(map(len, call.updates)) + len(call.previous or b"") + 64 * len(call.steps)
+
+
+def _renumbered(step: Step, used: dict[int, int]) -> Step:
+    if isinstance(step, Assignment):
+        return replace(step, update=used[step.update])
+    return replace(step, inputs=tuple(used.get(index, -1) for index in step.inputs))

@@ -1,0 +1,189 @@
+"""Calls in, outcomes out: one process per tenant, and the blame where it belongs."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterator, Sequence
+
+from sandbox.client import MOST_PROGRAMS, Client, Failure
+from sandbox.fold import Last, part, size
+from sandbox.nursery import Nursery
+from sandbox.program import Call, Fault, Outcome, Program
+
+MOST_STEPS = 1000  # in one frame
+MOST_BYTES = 1024 * 1024  # in one frame
+MOST_BUDGET_MS = 1000.0
+MOST_KILLS = 8
+"""Steps of one program that may cost a process in one run(). The rest are not tried: each
+takes a whole budget, and everybody else waits."""
+
+PATIENCE = (1, 2, 4)
+"""Budgets tried while the machine gives the worker no processor; the last verdict counts."""
+
+
+class SandboxPool:
+    """Runs tenants' programs, each tenant in a process of its own.
+
+    Nothing is started before the first use. Tenants' faults are values; InfraError means
+    that nothing can be said about the calls and they may be tried again. One thread at a
+    time: others wait. After a fork the child starts processes of its own.
+    """
+
+    def __init__(
+        self,
+        budget_ms: float = 100,
+        budget_ms_per_update: float = 1.0,
+        max_workers: int = 64,
+        idle_seconds: float = 60,
+    ) -> None:
+        self._budget_ms = budget_ms
+        self._budget_ms_per_update = budget_ms_per_update
+        self._max_workers = max_workers
+        self._idle_seconds = idle_seconds
+        self._begin()
+
+    def _begin(self) -> None:
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        # A worker ends itself only when we would no longer use it.
+        self._nursery = Nursery(self._idle_seconds + 10)
+        self._workers: OrderedDict[str, Client] = OrderedDict()
+        self._cpu: defaultdict[str, float] = defaultdict(float)
+        self._kills: defaultdict[str, list[str]] = defaultdict(list)
+
+    def run(self, tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
+        """One outcome per step of each call; None for an Assignment. Raises InfraError."""
+        with self._entered():
+            self._kills.clear()
+            outcomes: list[list[Outcome]] = []
+            for group in _groups(calls):
+                outcomes += self._settle(tenant, group)
+            return outcomes
+
+    def check(self, program: Program) -> list[str]:
+        """Syntax problems, each "channel X: line L: reason"; none of the code is used.
+
+        In a process of its own, ended afterwards: whose text it is, is not asked.
+        """
+        with self._entered():
+            return Client(self._nursery).check(program)
+
+    def cpu_seconds(self) -> dict[str, float]:
+        """Processor seconds used so far, by tenant."""
+        with self._entered():
+            return dict(self._cpu)
+
+    def close(self) -> None:
+        """End every process. The pool may be used again, and starts new ones."""
+        with self._entered():
+            for tenant in list(self._workers):
+                self._end(tenant)
+            self._nursery.close()
+
+    def _entered(self) -> threading.Lock:
+        if os.getpid() != self._owner:
+            for worker in self._workers.values():
+                worker.abandon()
+            self._nursery.abandon()
+            self._begin()
+        return self._lock
+
+    def _settle(self, tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
+        """Run the calls; if that fails, in ever smaller pieces until one is to blame."""
+        alone = len(calls) == 1 and len(calls[0].steps) == 1
+        if len(calls) == 1 and (len(calls[0].steps) > MOST_STEPS or size(calls[0]) > MOST_BYTES):
+            if not alone:
+                return [self._in_parts(tenant, calls[0], max(1, len(calls[0].steps) // 2))]
+            return [[Fault("error", f"more than {MOST_BYTES} bytes of inputs")]]
+        kills = self._kills[calls[0].program.id]
+        if alone and len(kills) >= MOST_KILLS:
+            return [[Fault(kills[-1], f"not tried: {len(kills)} steps ended their process")]]
+        answer = self._patiently(tenant, calls)
+        if isinstance(answer, Failure) and alone and answer.kind == "crash":
+            answer = self._patiently(tenant, calls)  # once may be an accident
+        if not isinstance(answer, Failure):
+            return answer
+        if len(calls) > 1:
+            return [self._settle(tenant, [call])[0] for call in calls]
+        if not alone:
+            return [self._in_parts(tenant, calls[0], 1)]
+        kills.append(answer.kind)
+        return [[Fault(answer.kind, answer.message)]]
+
+    def _in_parts(self, tenant: str, call: Call, steps: int) -> list[Outcome]:
+        """The call's outcomes, some steps at a time, the last output threaded through."""
+        outcomes: list[Outcome] = []
+        last = Last(call.previous, call.previous_timestamp)
+        for start in range(0, len(call.steps), steps):
+            some = self._settle(tenant, [part(call, start, start + steps, last)])[0]
+            for step, outcome in zip(call.steps[start : start + steps], some, strict=True):
+                last = last.after(step, outcome, call.updates)
+            outcomes += some
+        return outcomes
+
+    def _patiently(self, tenant: str, calls: Sequence[Call]) -> list[list[Outcome]] | Failure:
+        budget = self._budget_ms + self._budget_ms_per_update * sum(len(c.steps) for c in calls)
+        budget = max(self._budget_ms, min(budget, MOST_BUDGET_MS))
+        for factor in PATIENCE:
+            worker = self._worker(tenant)
+            try:
+                answer = worker.run(calls, budget * factor)
+            except BaseException:  # an answer may be under way that is nobody's
+                self._end(tenant)
+                raise
+            self._cpu[tenant] += worker.take_cpu()
+            if not isinstance(answer, Failure):
+                break
+            del self._workers[tenant]
+            if not answer.starved:
+                break
+        return answer
+
+    def _worker(self, tenant: str) -> Client:
+        """The tenant's living worker, which no other tenant has had or will have."""
+        now = time.monotonic()
+        worker = self._workers.get(tenant)
+        if worker is not None:
+            self._workers.move_to_end(tenant)
+            if now - worker.last_used <= self._idle_seconds and worker.alive():
+                return worker
+            self._end(tenant)
+        self._make_room(now)
+        self._workers[tenant] = worker = Client(self._nursery)
+        return worker
+
+    def _make_room(self, now: float) -> None:
+        """End the idle; the first in the order is the longest unused."""
+        while self._workers:
+            tenant, oldest = next(iter(self._workers.items()))
+            idle = now - oldest.last_used > self._idle_seconds
+            if not idle and len(self._workers) < self._max_workers:
+                return
+            self._end(tenant)
+
+    def _end(self, tenant: str) -> None:
+        worker = self._workers.pop(tenant)
+        worker.kill()
+        self._cpu[tenant] += worker.take_cpu()
+
+
+def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:
+    """The calls in order, in groups that fit a frame; a call too long for one is alone."""
+    group: list[Call] = []
+    steps = content = 0
+    programs: set[str] = set()
+    for call in calls:
+        steps += len(call.steps)
+        content += size(call)
+        programs.add(call.program.id)
+        full = steps > MOST_STEPS or content > MOST_BYTES or len(programs) > MOST_PROGRAMS
+        if group and full:
+            yield group
+            group = []
+            steps, content, programs = len(call.steps), size(call), {call.program.id}
+        group.append(call)
+    if group:
+        yield group

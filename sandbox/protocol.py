@@ -1,0 +1,75 @@
+"""Frames between pool and worker: length, kind, body. Bytes only, sizes checked both ways.
+
+The two sides do not trust each other: a length beyond the limit ends the conversation
+before a byte of it is kept.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+MOST_BYTES = 8 * 1024 * 1024
+"""The longest frame. What the pool sends is far shorter; answers may be longer."""
+
+_HEAD = struct.Struct("!IB")
+_CHUNK = 65536
+
+# Pool to worker.
+DEFINE = ord("D")  # a program for a slot; not answered
+RUN = ord("R")  # budget, then calls; answered by VALUES, TIMEOUT, OOM or BROKEN
+CHECK = ord("C")  # a program; answered by PROBLEMS
+
+# Worker to pool.
+READY = ord("Y")  # once, after the start
+REFUSED = ord("X")  # once, instead of READY: why it will not serve
+VALUES = ord("V")  # one line per step
+TIMEOUT = ord("T")
+OOM = ord("O")
+BROKEN = ord("B")  # the frame could not be run at all: why
+PROBLEMS = ord("P")  # a JSON list of texts
+
+
+class ProtocolError(Exception):
+    """The other side sent something that is not a frame."""
+
+
+class Closed(Exception):
+    """The other side is gone."""
+
+
+def frame(kind: int, body: bytes) -> bytes:
+    """One frame, ready to send."""
+    if len(body) > MOST_BYTES:
+        raise ProtocolError(f"a frame of {len(body)} bytes is too long")
+    return _HEAD.pack(len(body), kind) + body
+
+
+class Reader:
+    """Reads frames from a socket; what was read beyond one waits for the next."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._buffer = bytearray()
+
+    def read(self) -> tuple[int, bytes]:
+        """The next frame's kind and body. Raises Closed, ProtocolError or TimeoutError."""
+        self._fill(_HEAD.size)
+        length, kind = _HEAD.unpack_from(self._buffer)
+        if length > MOST_BYTES:
+            raise ProtocolError(f"a frame of {length} bytes is announced")
+        end = _HEAD.size + length
+        self._fill(end)
+        body = bytes(memoryview(self._buffer)[_HEAD.size : end])
+        del self._buffer[:end]
+        return kind, body
+
+    def _fill(self, size: int) -> None:
+        while len(self._buffer) < size:
+            try:
+                more = self._connection.recv(max(_CHUNK, size - len(self._buffer)))
+            except ConnectionError as error:
+                raise Closed from error
+            if not more:
+                raise Closed
+            self._buffer += more

@@ -1,0 +1,383 @@
+// The fold, run inside V8: one entry per frame, whatever the number of calls and steps.
+//
+// Everything here is captured before tenant code runs and nothing of it has a global
+// name. A script may redefine any built-in; so this file uses only its own references,
+// never iterates (Array.prototype[Symbol.iterator] is the script's to change) and writes
+// only to properties that exist (Array.prototype may have been given setters).
+(function () {
+  "use strict";
+  const { parse, stringify } = JSON;
+  const { apply, construct, getPrototypeOf } = Reflect;
+  const { freeze, isFrozen, keys, getOwnPropertyDescriptor, hasOwn } = Object;
+  const { isArray } = Array;
+  const { isFinite, isInteger } = Number;
+  const { trunc, imul } = Math;
+  const toNumber = Number;
+  const toText = String;
+  const uncurry = Function.prototype.bind.bind(Function.prototype.call);
+  const sourceOf = uncurry(Function.prototype.toString);
+  const slice = uncurry(String.prototype.slice);
+  const trim = uncurry(String.prototype.trim);
+  const exec = uncurry(RegExp.prototype.exec);
+  const global = globalThis;
+
+  const INPUT = -1;
+  const RESULT = -2;
+  const MOST_CHARACTERS = 65536;
+  const MOST_ELEMENTS = 4096;
+  const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+  const POINT = /^\s*([^\s,]+)\s*,\s*([^\s,]+)\s*$/;
+
+  // ---- What a script must not have: doors to other threads and to "later". ------------
+  // Without Promise and timers nothing survives the call except through the words `async`
+  // and `import`, and the worker probes after any script that contains one of them.
+  const doors = [
+    "Promise", "Atomics", "SharedArrayBuffer", "FinalizationRegistry", "WeakRef",
+    "WebAssembly", "AsyncDisposableStack", "Intl", "Temporal", "console",
+  ];
+  for (let i = 0; i < doors.length; i++) delete global[doors[i]];
+  delete Array.fromAsync;
+  Error.stackTraceLimit = 0;
+
+  // ---- Time and chance are functions of the trigger, so that a replay agrees. ---------
+  let now = 0;
+  let seed = 0;
+  const RealDate = Date;
+  const dateText = uncurry(RealDate.prototype.toString);
+  const FixedDate = function Date(...parts) {
+    if (new.target === undefined) return dateText(new RealDate(now));
+    if (parts.length === 0) return construct(RealDate, [now], new.target);
+    return construct(RealDate, parts, new.target);
+  };
+  FixedDate.prototype = RealDate.prototype;
+  FixedDate.prototype.constructor = FixedDate;
+  FixedDate.parse = RealDate.parse;
+  FixedDate.UTC = RealDate.UTC;
+  FixedDate.now = () => now;
+  global.Date = FixedDate;
+  Object.defineProperty(global, "Date", { enumerable: false });
+  Math.random = () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let mixed = imul(seed ^ (seed >>> 15), 1 | seed);
+    mixed = (mixed + imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+
+  function setClocks(program, timestamp) {
+    // Timestamps are seconds or milliseconds, told apart by their size.
+    now = timestamp < 1e11 ? timestamp * 1000 : timestamp;
+    seed = program.seed ^ timestamp ^ trunc(timestamp / 4294967296);
+  }
+
+  // ---- Binding a value to its channel's declared type: JSON text, or undefined. -------
+  const number = (value) => {
+    const type = typeof value;
+    if (type === "string" && exec(NUMBER, (value = trim(value))) !== null) {
+      value = toNumber(value);
+    } else if (type !== "number") return undefined;
+    return isFinite(value) ? stringify(value) : undefined;
+  };
+
+  const string = (value) => {
+    const type = typeof value;
+    if (type === "string") {
+      return value.length <= MOST_CHARACTERS ? stringify(value) : undefined;
+    }
+    if (type === "number") return isFinite(value) ? stringify(toText(value)) : undefined;
+    return type === "boolean" ? stringify(toText(value)) : undefined;
+  };
+
+  const boolean = (value) => {
+    if (value === true || value === "true") return "true";
+    if (value === false || value === "false") return "false";
+    if (typeof value === "number" && isInteger(value)) return value === 0 ? "false" : "true";
+    return undefined;
+  };
+
+  const geoPoint = (value) => {
+    let latitude;
+    let longitude;
+    if (typeof value === "string") {
+      const parts = exec(POINT, value);
+      if (parts === null) return undefined;
+      latitude = number(parts[1]);
+      longitude = number(parts[2]);
+    } else if (isArray(value)) {
+      if (value.length !== 2) return undefined;
+      longitude = number(value[0]);
+      latitude = number(value[1]);
+    } else if (typeof value === "object" && value !== null) {
+      latitude = number(value.lat);
+      longitude = number(value.lon);
+    }
+    if (latitude === undefined || longitude === undefined) return undefined;
+    return '"' + latitude + "," + longitude + '"';
+  };
+
+  const arrayOf = (element) => (value) => {
+    if (!isArray(value)) return undefined;
+    const length = value.length;
+    if (!isInteger(length) || length > MOST_ELEMENTS) return undefined;
+    let text = "[";
+    for (let i = 0; i < length; i++) {
+      const bound = element(value[i]);
+      if (bound === undefined) return undefined;
+      text += i === 0 ? bound : "," + bound;
+    }
+    return text + "]";
+  };
+
+  function binder(type) {
+    if (type === "number") return number;
+    if (type === "string") return string;
+    if (type === "boolean") return boolean;
+    if (type === "geo_point") return geoPoint;
+    return arrayOf(binder(slice(type, 6, -1)));
+  }
+
+  // ---- Words for what went wrong. -----------------------------------------------------
+  const clip = (text, most) => (text.length > most ? slice(text, 0, most) + "..." : text);
+
+  function describe(value) {
+    const type = typeof value;
+    if (type === "string") return clip(stringify(clip(value, 100)), 110);
+    if (type === "function" || type === "symbol") return "a " + type;
+    if (type === "bigint") return "a bigint";
+    if (type !== "object" || value === null) return toText(value);
+    try {
+      return clip(toText(stringify(value)), 100);
+    } catch {
+      return isArray(value) ? "an array" : "an object";
+    }
+  }
+
+  const errors = [
+    Error.prototype, "Error", TypeError.prototype, "TypeError",
+    ReferenceError.prototype, "ReferenceError", RangeError.prototype, "RangeError",
+    SyntaxError.prototype, "SyntaxError", EvalError.prototype, "EvalError",
+    URIError.prototype, "URIError",
+  ];
+
+  function thrown(error) {
+    if (typeof error !== "object" || error === null) return describe(error);
+    try {
+      // Own data properties only: a getter would be more of the script.
+      const own = getOwnPropertyDescriptor(error, "message");
+      const message = own !== undefined && typeof own.value === "string" ? own.value : "";
+      const prototype = getPrototypeOf(error);
+      let name = "thrown";
+      for (let i = 0; i < errors.length; i += 2) if (errors[i] === prototype) name = errors[i + 1];
+      return name + ": " + clip(message, 300);
+    } catch {
+      return "thrown: an object";
+    }
+  }
+
+  const fault = (kind, message) => "F" + kind + " " + stringify(message);
+
+  // ---- Programs. ----------------------------------------------------------------------
+  const programs = { __proto__: null };
+  const emptySlots = (count) => {
+    // Elements that exist, so that filling them never meets a setter.
+    let text = "[";
+    for (let i = 0; i < count; i++) text += i === 0 ? "null" : ",null";
+    return parse(text + "]");
+  };
+
+  // `this` is the description as JSON text; `compiled` comes from assemble() in compile.py.
+  function define(compiled) {
+    const program = parse(this);
+    programs[program.slot] = program;
+    if (program.problem !== null) return;
+    program.inputs = emptySlots(program.arguments);
+    program.values = emptySlots(program.variables.length);
+    program.set = compiled[0];
+    program.pre = compiled[1];
+    program.post = compiled[2];
+    for (let i = 0; i < program.channels.length; i++) {
+      const channel = program.channels[i];
+      const code = compiled[3 + i];
+      if (program.filters) {
+        // A function is an object: frozen, it cannot remember one step in the next.
+        if (hasOwn(code, "prototype")) freeze(code.prototype);
+        freeze(code);
+      }
+      channel.code = code;
+      channel.bind = binder(channel.type);
+      channel.values = emptySlots(channel.parameters.length);
+      channel.before = (i === 0 ? "" : ",") + stringify(channel.name) + ':{"current-value":';
+      channel.after = channel.unit === null ? "}" : ',"unit":' + stringify(channel.unit) + "}";
+    }
+  }
+
+  // A function's own text, for compile.py to see that it is all of the tenant's text.
+  function source(code) {
+    return typeof code === "function" ? sourceOf(code) : "";
+  }
+
+  // ---- Inputs. ------------------------------------------------------------------------
+  function frozen(value) {
+    // Only this function freezes inputs, children first: frozen here is frozen throughout.
+    if (typeof value !== "object" || value === null || isFrozen(value)) return value;
+    const names = keys(value);
+    for (let i = 0; i < names.length; i++) frozen(value[names[i]]);
+    return freeze(value);
+  }
+
+  function follow(value, path) {
+    for (let i = 0; i < path.length; i++) {
+      if (typeof value !== "object" || value === null || !hasOwn(value, path[i])) return null;
+      value = value[path[i]];
+    }
+    return frozen(value);
+  }
+
+  function input(program, argument, trigger, result) {
+    if (argument === INPUT) return program.inputs[trigger];
+    if (argument === RESULT) return result;
+    return program.inputs[argument];
+  }
+
+  function setVariables(program, trigger, result) {
+    const { values, variables } = program;
+    for (let i = 0; i < values.length; i++) {
+      const variable = variables[i];
+      values[i] = follow(input(program, variable[0], trigger, result), variable[1]);
+    }
+    apply(program.set, undefined, values);
+  }
+
+  // ---- One step. ----------------------------------------------------------------------
+  const bare = emptySlots(0);
+
+  // The document as text, or undefined with `verdict` set.
+  let verdict = "";
+
+  function channelsOf(program, trigger) {
+    let text = '{"channels":{';
+    for (let i = 0; i < program.channels.length; i++) {
+      const channel = program.channels[i];
+      const { parameters, values } = channel;
+      if (i > 0) apply(program.set, undefined, program.values);
+      for (let j = 0; j < values.length; j++) values[j] = input(program, parameters[j], trigger, null);
+      const value = apply(channel.code, undefined, values);
+      const missing = value === null || (typeof value === "number" && !isFinite(value));
+      if (missing && program.filters) {
+        verdict = fault("filtered", "channel " + channel.name + " is " + toText(value));
+        return undefined;
+      }
+      const bound = missing ? undefined : channel.bind(value);
+      if (bound === undefined) {
+        verdict = fault("error", "channel " + channel.name + ": " + describe(value) + " is not a " + channel.type);
+        return undefined;
+      }
+      text += channel.before + bound + channel.after;
+    }
+    return text;
+  }
+
+  function compute(program, trigger, timestamp) {
+    setClocks(program, timestamp);
+    setVariables(program, trigger, null);
+    if (program.never) {
+      verdict = fault("filtered", "an empty pre-filter is false");
+      return undefined;
+    }
+    if (program.pre !== null && !apply(program.pre, undefined, bare)) {
+      verdict = fault("filtered", "pre-filter");
+      return undefined;
+    }
+    if (program.pre !== null) apply(program.set, undefined, program.values);
+    return channelsOf(program, trigger);
+  }
+
+  function passes(program, trigger, document) {
+    if (program.nothing) return false;
+    if (program.post === null) return true;
+    setVariables(program, trigger, frozen(parse(document)));
+    return !!apply(program.post, undefined, bare);
+  }
+
+  function sweep() {
+    // Undeclared variables live for one step, as they did when each update had its own engine.
+    const left = keys(global);
+    for (let i = 0; i < left.length; i++) delete global[left[i]];
+  }
+
+  // ---- The fold over one call: [slot, previous, its timestamp, updates, steps]. -------
+  function fold(call) {
+    const program = programs[call[0]];
+    let previous = call[1];
+    let unparsed = null; // the text of `previous` while nobody has asked for the object
+    let last = call[2];
+    const updates = call[3];
+    const steps = call[4];
+    const { inputs, self } = program;
+    let answer = "";
+
+    for (let i = 0; i < steps.length; i++) {
+      const step = steps[i];
+      if (i > 0) answer += "\n";
+      if (step.length === 2) {
+        if (last === null || step[1] >= last) {
+          previous = updates[step[0]];
+          unparsed = null;
+          last = step[1];
+        }
+        answer += "N";
+        continue;
+      }
+      const trigger = step[0];
+      const timestamp = step[1];
+      if (last !== null && timestamp <= last) {
+        answer += fault("stale", "trigger " + timestamp + " is not newer than output " + last);
+        continue;
+      }
+      if (program.problem !== null) {
+        answer += fault("syntax", program.problem);
+        continue;
+      }
+      verdict = "";
+      let document;
+      try {
+        for (let j = 0; j < inputs.length; j++) {
+          if (j === self) {
+            if (unparsed !== null) {
+              previous = parse(unparsed);
+              unparsed = null;
+            }
+            inputs[j] = program.whole ? frozen(previous) : previous;
+          } else {
+            const index = step[3 + j];
+            inputs[j] = index < 0 ? null : program.whole ? frozen(updates[index]) : updates[index];
+          }
+        }
+        const text = compute(program, trigger, timestamp);
+        if (text !== undefined) {
+          const out = last === null || last < step[2] ? step[2] : last;
+          document = text + '},"lastUpdate":' + out + "}";
+          if (passes(program, trigger, document)) {
+            unparsed = document;
+            last = out;
+            verdict = "V" + out + " " + document;
+          } else verdict = fault("filtered", "post-filter");
+        }
+      } catch (error) {
+        verdict = fault("script-error", thrown(error));
+      }
+      sweep();
+      answer += verdict;
+    }
+    return answer;
+  }
+
+  // `this` is the frame's calls as JSON text; the answer is one line per step.
+  function run() {
+    const calls = parse(this);
+    let answer = "";
+    for (let i = 0; i < calls.length; i++) answer += i === 0 ? fold(calls[i]) : "\n" + fold(calls[i]);
+    return answer;
+  }
+
+  return [define, source, run];
+})()

@@ -1,0 +1,142 @@
+"""The process in which one tenant's code runs: one isolate, one frame at a time.
+
+It answers, or it is killed. After a time-out or memory fault it only says so and waits
+for the end, because the state of the context is unknown.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+from pathlib import Path
+
+import orjson
+
+from sandbox import limits, protocol
+from sandbox.compile import Compiler
+from sandbox.engine import (
+    Engine,
+    FlagsRefused,
+    OutOfMemory,
+    ScriptFailed,
+    TimedOut,
+    prove,
+)
+from sandbox.program import Binding, ChannelCode, Program
+
+RUNNER = Path(__file__).with_name("runner.js")
+BUDGET = struct.Struct("!I")
+SLOT = struct.Struct("!H")
+PROBE_SECONDS = 0.1
+CHECK_SECONDS = 1.0
+
+
+class Worker:
+    """One engine with the runner in it, and the programs it has been given."""
+
+    def __init__(self, runner: bytes) -> None:
+        self._engine = Engine()
+        prove(self._engine)
+        parts = self._engine.evaluate(runner, 5)
+        self._define, source_of, self._run = (self._engine.item(parts, at) for at in range(3))
+        self._compiler = Compiler(self._engine, source_of)
+        self._probe = self._engine.evaluate(b"(function(){return ''})", 5)
+        self._waiting: list[bytes] = []
+        self._lingers = False
+
+    def answer(self, kind: int, body: bytes) -> bytes | None:
+        """The frame to send back, if this one has an answer."""
+        if kind == protocol.DEFINE:
+            self._waiting.append(body)  # compiled within the budget of the run that follows
+            return None
+        try:
+            if kind == protocol.RUN:
+                return protocol.frame(protocol.VALUES, self.run(body))
+            if kind == protocol.CHECK:
+                return protocol.frame(protocol.PROBLEMS, orjson.dumps(self.check(body)))
+        except TimedOut:
+            return protocol.frame(protocol.TIMEOUT, b"")
+        except OutOfMemory:
+            return protocol.frame(protocol.OOM, b"")
+        except (ScriptFailed, protocol.ProtocolError) as error:
+            return protocol.frame(protocol.BROKEN, str(error)[:300].encode())
+        raise protocol.ProtocolError(f"unknown kind {kind}")
+
+    def run(self, body: bytes) -> bytes:
+        """Run a frame of calls: one entry into V8, and a probe if a script may linger."""
+        budget = BUDGET.unpack_from(body)[0] / 1000
+        deadline = time.monotonic() + budget
+        for definition in self._waiting:
+            self._compile(definition, deadline)
+        self._waiting.clear()
+        left = deadline - time.monotonic()
+        answer = self._engine.call_for_text(self._run, body[BUDGET.size :], left)
+        if self._lingers:
+            self._engine.call_for_text(self._probe, b"", PROBE_SECONDS)
+        return answer
+
+    def check(self, body: bytes) -> list[str]:
+        """The problems of a program."""
+        program = program_of(body)
+        return self._compiler.compile(program, 0, time.monotonic() + CHECK_SECONDS).problems
+
+    def _compile(self, definition: bytes, deadline: float) -> None:
+        slot = SLOT.unpack_from(definition)[0]
+        text = definition[SLOT.size :]
+        # The only ways left to run after the call has returned (see runner.js); keywords
+        # cannot be spelt otherwise.
+        self._lingers = self._lingers or b"async" in text or b"import" in text
+        compiled = self._compiler.compile(program_of(text), slot, deadline)
+        left = deadline - time.monotonic()
+        code = self._engine.evaluate(compiled.source, left)
+        done = self._engine.call(self._define, compiled.description, left, code)
+        self._engine.release(done)
+        self._engine.release(code)
+
+
+def program_of(text: bytes) -> Program:
+    """A program from its JSON, as the pool writes it."""
+    raw = orjson.loads(text)
+    return Program(
+        **{
+            **raw,
+            "arguments": tuple(raw["arguments"]),
+            "channels": tuple(ChannelCode(**each) for each in raw["channels"]),
+            "bindings": tuple(
+                Binding(each["name"], each["argument"], tuple(each["path"]))
+                for each in raw["bindings"]
+            ),
+        }
+    )
+
+
+def serve(connection: socket.socket, parent: int, idle_seconds: float) -> None:
+    """Answer frames until the pool is gone, or has been silent for `idle_seconds`."""
+    runner = RUNNER.read_bytes()
+    limits.apply(parent)
+    try:
+        worker = Worker(runner)
+    except (FlagsRefused, limits.LimitRefused) as error:
+        reason = f"{type(error).__name__}: {error}".encode()
+        connection.sendall(protocol.frame(protocol.REFUSED, reason))
+        return
+    connection.sendall(protocol.frame(protocol.READY, b""))
+    connection.settimeout(idle_seconds)
+    reader = protocol.Reader(connection)
+    while True:
+        try:
+            answer = worker.answer(*reader.read())
+            if answer is not None:
+                connection.sendall(answer)
+        except (protocol.Closed, TimeoutError):
+            return
+
+
+def main(connection: socket.socket, parent: int, idle_seconds: float) -> None:
+    """serve(), and end without any clean-up: V8's may hang."""
+    try:
+        serve(connection, parent, idle_seconds)
+    finally:
+        os._exit(0)

@@ -1,0 +1,54 @@
+"""The warm parent of all workers: it has loaded everything and runs nothing.
+
+It is exec'd, never forked from its owner, so it has one thread and none of the owner's
+memory, files or environment. Each request carries one end of a socket pair; a forked
+worker keeps it, and the answer is the worker's pid, or 0 if there was no fork. It ends
+when its owner's end of the control socket closes, and takes the workers along.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import struct
+
+from sandbox import worker
+from sandbox.engine import initialise
+
+REQUEST = struct.Struct("!d")  # how long a worker may stay idle, in seconds
+PID = struct.Struct("!i")
+
+
+def main(control_descriptor: int) -> None:
+    """Serve requests on an inherited socket until it closes."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a worker
+    control = socket.socket(fileno=control_descriptor)
+    initialise()
+    gc.collect()
+    gc.freeze()
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, REQUEST.size, 1)
+        if len(message) != REQUEST.size or len(descriptors) != 1:
+            break
+        connection = socket.socket(fileno=descriptors[0])
+        pid = _fork(control, connection, REQUEST.unpack(message)[0])
+        connection.close()
+        control.sendall(PID.pack(pid))
+    os._exit(0)
+
+
+def _fork(control: socket.socket, connection: socket.socket, idle_seconds: float) -> int:
+    zygote = os.getpid()
+    try:
+        pid = os.fork()
+    except OSError:
+        return 0
+    if pid == 0:
+        control.close()
+        silence = os.open(os.devnull, os.O_RDWR)
+        for standard in (0, 1, 2):  # V8 prints pages when it aborts
+            os.dup2(silence, standard)
+        worker.main(connection, zygote, idle_seconds)
+    return pid

@@ -1,0 +1,31 @@
+"""The engine stands on the private interface of one release; these notice when it moves."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import pytest
+
+from sandbox import InfraError, engine
+from sandbox.nursery import Nursery
+
+
+def test_the_pinned_release_is_installed() -> None:
+    """`engine.py` was read against this one. After an upgrade read it again, then change this."""
+    assert version("mini-racer") == "0.14.1"
+
+
+def test_a_zygote_that_cannot_start_is_an_infra_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's fault, so it must not look like a tenant's."""
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    nursery = Nursery(60)
+
+    with pytest.raises(InfraError):
+        nursery.spawn()
+    nursery.close()
+
+
+def test_every_flag_is_claimed_once() -> None:
+    """V8 drops all flags after one it does not know; prove() relies on the last one."""
+    assert len(set(engine.FLAGS)) == len(engine.FLAGS)
+    assert engine.FLAGS[-1].startswith("--enable-experimental-regexp-engine")
