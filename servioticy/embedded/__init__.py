@@ -1,0 +1,1 @@
+"""The platform on one machine, without root and without Docker."""

@@ -1,0 +1,148 @@
+"""The embedded broker: one Kafka node, broker and controller in one, loopback only."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import uuid
+from pathlib import Path
+
+from servioticy.embedded import jars, java, ports
+from servioticy.errors import SetupError
+from servioticy.settings import Settings
+
+SECONDS_TO_FORMAT = 120
+METADATA = struct.pack("!hhihib", 3, 4, 1, -1, 0, 0)  # version 4, no client name, no topics
+METADATA_BROKERS_AT = 8  # behind correlation id and throttle time
+
+PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+controller.listener.names=CONTROLLER
+log.dirs={logs}
+num.partitions=1
+auto.create.topics.enable=false
+default.replication.factor=1
+min.insync.replicas=1
+offsets.topic.num.partitions=1
+offsets.topic.replication.factor=1
+transaction.state.log.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+# A broker that was killed is let in again when its last session is over: 9 s by default.
+broker.heartbeat.interval.ms=500
+broker.session.timeout.ms=3000
+log.cleaner.dedupe.buffer.size=8388608
+"""
+
+LOGGING = """\
+status=warn
+appender.console.type=Console
+appender.console.name=console
+appender.console.target=SYSTEM_ERR
+appender.console.layout.type=PatternLayout
+appender.console.layout.pattern=%d{ISO8601} %p %c{1}: %m%n
+rootLogger.level=warn
+rootLogger.appenderRef.console.ref=console
+"""
+
+# Kafka's own logging jars are of an older line; PySpark's stand in front of them.
+LOGGING_JARS = ("log4j-api-2*", "log4j-core-2*", "log4j-slf4j2-impl-2*", "slf4j-api-2*")
+
+
+class EmbeddedKafka:
+    """One broker in one folder; its ports, identity and logs live there."""
+
+    def __init__(self, data: Path, settings: Settings) -> None:
+        self._data = data
+        self._settings = settings
+        self._properties = data / "server.properties"
+        self._logging = data / "log4j2.properties"
+        self._port = 0
+
+    def prepare(self) -> None:
+        """Choose ports, write the configuration, format the logs if they are new.
+
+        Must be called before each start; raises SetupError if it cannot be done.
+        """
+        self._data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._port = ports.kept(self._data / "port")
+        controller = ports.kept(self._data / "controller-port")
+        logs = self._data / "logs"
+        configuration = PROPERTIES.format(port=self._port, controller=controller, logs=logs)
+        self._properties.write_text(configuration, encoding="utf-8")
+        self._logging.write_text(LOGGING, encoding="utf-8")
+        formatted = self._data / "formatted"
+        if not formatted.exists():
+            shutil.rmtree(logs, ignore_errors=True)
+            formatted.write_text(self._format(), encoding="ascii")
+
+    def command(self) -> list[str]:
+        """The command that runs the broker in the foreground."""
+        return self._java("kafka.Kafka", str(self._properties))
+
+    def environment(self) -> dict[str, str]:
+        """What the broker needs in its environment: nothing beyond ours."""
+        return {}
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Where clients connect."""
+        return f"{ports.LOOPBACK}:{self._port}"
+
+    def is_ready(self) -> bool:
+        """Whether the broker takes requests and counts itself among the live ones."""
+        try:
+            with socket.create_connection((ports.LOOPBACK, self._port), timeout=1.0) as broker:
+                broker.sendall(struct.pack("!i", len(METADATA)) + METADATA)
+                with broker.makefile("rb") as answer:
+                    size = struct.unpack("!i", answer.read(4))[0]
+                    body = answer.read(size)
+            return bool(struct.unpack_from("!i", body, METADATA_BROKERS_AT)[0] > 0)
+        except (OSError, struct.error):
+            return False
+
+    def _format(self) -> str:
+        identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        words = ["format", "--cluster-id", identity, "--config", str(self._properties)]
+        done = subprocess.run(
+            self._java("kafka.tools.StorageTool", *words),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS_TO_FORMAT,
+        )
+        if done.returncode:
+            raise SetupError(
+                f"the broker cannot format {self._data}: {done.stderr or done.stdout}"
+            )
+        return identity
+
+    def _java(self, main: str, *arguments: str) -> list[str]:
+        runtime = java.find(self._settings)
+        return [
+            str(runtime.executable),
+            f"-Xmx{self._settings.broker_heap}",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            f"-Dlog4j2.configurationFile={self._logging.as_uri()}",
+            "-cp",
+            os.pathsep.join(map(str, self._classpath())),
+            main,
+            *arguments,
+        ]
+
+    def _classpath(self) -> list[Path]:
+        pyspark = java.pyspark_jars()
+        logging = [path for pattern in LOGGING_JARS for path in pyspark.glob(f"{pattern}.jar")]
+        return [*logging, *jars.classpath(self._settings, "kafka")]

@@ -1,0 +1,301 @@
+"""The embedded Postgres and broker, really run and really killed, and the jars."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from servioticy.embedded import jars, java, setup, stubs
+from servioticy.embedded.folder import DataFolder, read_run
+from servioticy.embedded.jars import Jar
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.embedded.postgres import EmbeddedPostgres, _postgres_processes
+from servioticy.embedded.process import Child, Guard
+from servioticy.embedded.programs import Program
+from servioticy.errors import SetupError
+from servioticy.settings import load
+
+pytestmark = pytest.mark.real
+
+SECONDS = 60.0
+
+
+def eventually(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[Any], Child]]:
+    """Runs a part as the supervisor does, and ends it with the test."""
+    folder = DataFolder(tmp_path / "data")
+    guard = Guard(folder)
+    children: list[Child] = []
+
+    def run(part: EmbeddedPostgres | EmbeddedKafka) -> Child:
+        child = Child(Program("part", part.command(), {}), folder.logs / "part.log", guard)
+        children.append(child)
+        eventually(lambda: part.is_ready() or child.exit_status())
+        assert child.exit_status() is None, child.last_lines()
+        return child
+
+    yield run
+    for child in children:
+        child.kill_group()
+    guard.close()
+    folder.release()
+
+
+@pytest.fixture
+def postgres(tmp_path: Path) -> EmbeddedPostgres:
+    made = EmbeddedPostgres(tmp_path / "data" / "postgres")
+    made.prepare()
+    return made
+
+
+@pytest.fixture
+def kafka(tmp_path: Path) -> EmbeddedKafka:
+    made = EmbeddedKafka(tmp_path / "data" / "kafka", load())
+    made.prepare()
+    return made
+
+
+def query(postgres: EmbeddedPostgres, text: str) -> Any:
+    connection = psycopg2.connect(postgres.dsn)
+    try:
+        with connection, connection.cursor() as cursor:
+            cursor.execute(text)
+            return cursor.fetchone() if cursor.description else None
+    finally:
+        connection.close()
+
+
+def test_postgres_keeps_a_committed_row_through_kill_9(postgres, start) -> None:
+    """What a client was told is stored must be there when the server comes back."""
+    server = start(postgres)
+    query(postgres, "CREATE TABLE kept AS SELECT 42 AS answer")
+    busy = psycopg2.connect(postgres.dsn)
+    busy.cursor().execute("SELECT 1")
+
+    os.kill(server.pid, signal.SIGKILL)
+    server.kill_group()
+    postgres.prepare()
+    start(postgres)
+
+    assert query(postgres, "SELECT answer FROM kept") == (42,)
+
+
+def test_postgres_starts_over_a_pid_file_that_names_a_stranger(postgres, start) -> None:
+    """After a restart of the machine the old pid may be any program's."""
+    pid_file = Path(postgres._cluster) / "postmaster.pid"
+    pid_file.write_text(f"{os.getpid()}\n{postgres._cluster}\n0\n1\n\n127.0.0.1\n")
+
+    postgres.prepare()
+    start(postgres)
+
+
+def test_postgres_is_safe_by_default(postgres, start) -> None:
+    """Durable, on the loopback only, and never without the password."""
+    start(postgres)
+    shown = [
+        query(postgres, f"SHOW {name}")[0]
+        for name in ("fsync", "synchronous_commit", "listen_addresses", "unix_socket_directories")
+    ]
+    wrong = postgres.dsn.replace(postgres._password_file.read_text(), "guess")
+
+    assert shown == ["on", "on", "127.0.0.1", ""]
+    assert postgres._password_file.stat().st_mode & 0o077 == 0
+    with pytest.raises(psycopg2.OperationalError, match="password authentication failed"):
+        psycopg2.connect(wrong)
+
+
+def produce(kafka: EmbeddedKafka, value: bytes) -> None:
+    delivered: list[KafkaError | None] = []
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "acks": "all"})
+    producer.produce("kept", value, on_delivery=lambda error, _: delivered.append(error))
+    producer.flush(SECONDS)
+    assert delivered == [None]
+
+
+def first_record(kafka: EmbeddedKafka) -> bytes:
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "test"})
+    try:
+        consumer.assign([TopicPartition("kept", 0, 0)])
+        record = consumer.poll(SECONDS)
+        assert record is not None
+        assert record.error() is None
+        return record.value()
+    finally:
+        consumer.close()
+
+
+def test_kafka_keeps_an_acknowledged_record_through_kill_9(kafka, start) -> None:
+    """The 202 of the API is the broker's acknowledgement; it must hold."""
+    server = start(kafka)
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    admin.create_topics([NewTopic("kept", 1, 1)])["kept"].result(SECONDS)
+    produce(kafka, b"an update")
+    before = kafka.bootstrap_servers
+
+    os.kill(server.pid, signal.SIGKILL)
+    server.kill_group()
+    kafka.prepare()
+    start(kafka)
+
+    assert kafka.bootstrap_servers == before
+    assert first_record(kafka) == b"an update"
+
+
+PLATFORM = """
+import signal, sys
+from servioticy.embedded.folder import DataFolder
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.embedded.postgres import EmbeddedPostgres
+from servioticy.embedded.programs import Program
+from servioticy.embedded.supervisor import Supervisor
+from servioticy.settings import load
+settings = load()
+folder = DataFolder(settings.data_path)
+programs = []
+for name, part in (
+    ("postgres", EmbeddedPostgres(folder.path / "postgres")),
+    ("kafka", EmbeddedKafka(folder.path / "kafka", settings)),
+):
+    part.prepare()
+    programs.append(Program(name, part.command(), {}, part.is_ready, signal.SIGINT))
+Supervisor(programs, folder, lambda event: print(event.kind, event.program, flush=True)).run_forever()
+"""  # noqa: E501
+
+
+def test_nothing_outlives_a_killed_platform(tmp_path) -> None:
+    """kill -9 of the supervisor: no server is left, and the folder can be used again."""
+    data = tmp_path / "data"
+    environment = {**os.environ, "SERVIOTICY_DATA": str(data)}
+    command = [sys.executable, "-c", PLATFORM]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        assert "ready kafka\n" in iter(started.stdout.readline, "")
+        run = read_run(data)
+        started.kill()
+    assert run is not None
+    DataFolder(data).release()
+
+    assert set(run["pids"]) == {"postgres", "kafka"}
+    assert not any(Path(f"/proc/{pid}/exe").exists() for pid in run["pids"].values())
+    assert _postgres_processes(data / "postgres" / "cluster") == []
+
+
+def test_set_up_has_nothing_to_do_twice(capsys) -> None:
+    settings = load()
+    setup.prepare(settings)
+    before = time.monotonic()
+    setup.prepare(settings)
+
+    assert time.monotonic() - before < 0.5
+    assert "ready: Java" in capsys.readouterr().err
+
+
+def test_downloaded_jars_are_those_of_the_lock_file() -> None:
+    settings = load()
+    setup.prepare(settings)
+
+    assert jars.missing(settings) == jars.damaged(settings) == []
+    assert all(path.exists() for path in jars.spark_jars(settings))
+
+
+def test_stub_classes_compile_without_a_compiler_of_java_s_own(tmp_path) -> None:
+    settings = load({}, {"jars": str(tmp_path)})
+    target = stubs.compile_stubs(settings, java.find(load()))
+    names = {Path(name).stem for name in zipfile.ZipFile(target).namelist()}
+
+    wanted = {"KafkaConfigUpdater", "KafkaTokenUtil$", "KafkaTokenClusterConf"}
+    assert names == {*wanted, "KafkaRedactionUtil$"}
+    assert stubs.require(settings) == target
+
+
+def test_java_shim_leaves_out_what_small_java_builds_lack(tmp_path) -> None:
+    """Spark's launcher asks for a module; a Java without it would not start at all."""
+    echo = tmp_path / "echo"
+    echo.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    echo.chmod(0o755)
+    home = java._shim(load({}, {"jars": str(tmp_path / "jars")}), echo)
+
+    words = ["-cp", "a b", "--add-modules=jdk.incubator.vector", "--add-modules=other", ""]
+    done = subprocess.run([home / "bin" / "java", *words], capture_output=True, text=True)
+    assert done.stdout == "-cp|a b|--add-modules=other||"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A Maven repository of our own: its folder and address."""
+    folder = tmp_path / "maven"
+    folder.mkdir()
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield folder, f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def a_jar(folder: Path, name: str, content: bytes = b"x", *, digest_of: bytes = b"x") -> Jar:
+    (folder / name).write_bytes(content)
+    return Jar(name, hashlib.sha256(digest_of).hexdigest(), frozenset({"kafka"}))
+
+
+def test_download_goes_on_where_it_stopped(repository, tmp_path) -> None:
+    folder, address = repository
+    settings = load({}, {"jars": str(tmp_path / "jars"), "maven": address})
+    first, second = a_jar(folder, "first.jar"), a_jar(folder, "second.jar")
+    seen: list[tuple[int, int, int]] = []
+    jars.download(settings, lambda *numbers: seen.append(numbers), [first])
+    jars.download(settings, lambda *numbers: seen.append(numbers), [first, second])
+
+    assert seen == [(1, 1, 1), (1, 1, 1)]
+    assert sorted(path.name for path in settings.jars_path.iterdir()) == [
+        "first.jar",
+        "second.jar",
+    ]
+
+
+def test_a_jar_with_other_bytes_is_refused(repository, tmp_path) -> None:
+    """It would run with all our rights."""
+    folder, address = repository
+    settings = load({}, {"jars": str(tmp_path / "jars"), "maven": address})
+    forged = a_jar(folder, "forged.jar", b"evil")
+    with pytest.raises(SetupError, match="wrong sha256"):
+        jars.download(settings, lambda *_: None, [forged])
+
+    assert list(settings.jars_path.iterdir()) == []
+
+
+def test_only_an_optional_jar_may_be_absent(repository, tmp_path) -> None:
+    _, address = repository
+    settings = load({}, {"jars": str(tmp_path / "jars"), "maven": address})
+    optional = Jar("a.jar", "0" * 64, frozenset({"spark"}), optional=True)
+    assert jars.download(settings, lambda *_: None, [optional]) == [optional]
+
+    with pytest.raises(SetupError, match="SERVIOTICY_MAVEN"):
+        jars.download(settings, lambda *_: None, [Jar("b.jar", "0" * 64, frozenset({"spark"}))])

@@ -1,0 +1,340 @@
+"""The supervisor, on small programs that do what real ones do on bad days."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servioticy.embedded import process, supervisor
+from servioticy.embedded.folder import DataFolder, read_run
+from servioticy.embedded.programs import Event, Program
+from servioticy.embedded.supervisor import Supervisor, pause_before_restart
+from servioticy.errors import SetupError, Unavailable
+
+SLEEP = "import time; time.sleep(600)"
+# A parent deaf to polite signals, with a child that only a signal to the whole group reaches.
+STUBBORN_FAMILY = """
+    import signal, subprocess, sys, time
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    open(sys.argv[1], "w").write(str(child.pid))
+    time.sleep(600)
+"""
+
+
+def eventually(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; a zombie that nobody has collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def a_program(name: str = "one", code: str = SLEEP, *arguments: str, **more: Any) -> Program:
+    command = [sys.executable, "-S", "-c", textwrap.dedent(code), *arguments]
+    return Program(name=name, command=command, environment={}, **more)
+
+
+class Run:
+    """A supervisor with what it told."""
+
+    def __init__(self, data: Path, *programs: Program) -> None:
+        self.events: list[Event] = []
+        self.folder = DataFolder(data)
+        self.supervisor = Supervisor(programs, self.folder, self.events.append, {"api": 1})
+
+    def told(self, kind: str) -> list[str]:
+        return [event.program for event in self.events if event.kind == kind]
+
+    def until(self, condition: Callable[[], Any]) -> None:
+        eventually(lambda: self.supervisor.tick() or condition())
+
+    def close(self) -> None:
+        self.supervisor.stop()
+        self.folder.release()
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Callable[..., Run]]:
+    runs: list[Run] = []
+
+    def make(*programs: Program) -> Run:
+        runs.append(Run(tmp_path / "data", *programs))
+        return runs[-1]
+
+    yield make
+    for run in runs:
+        run.close()
+
+
+def test_programs_start_in_order_each_when_the_one_before_is_ready(running, tmp_path) -> None:
+    """The broker must be up before the pipeline asks it for offsets."""
+    mark = tmp_path / "up"
+    code = "import sys, time; open(sys.argv[1], 'w'); time.sleep(600)"
+    run = running(a_program("one", code, str(mark), ready=mark.exists), a_program("two"))
+
+    run.supervisor.start()
+
+    told = [(event.program, event.kind) for event in run.events]
+    assert told == [("one", "starting"), ("one", "ready"), ("two", "starting"), ("two", "ready")]
+
+
+def test_programs_that_start_together_do_not_wait_for_each_other(running, tmp_path) -> None:
+    """Java, Flask and asyncio all take their time; users should not wait for the sum."""
+    mark = tmp_path / "up"
+    code = "import sys, time; open(sys.argv[1], 'w'); time.sleep(600)"
+    run = running(
+        a_program("one", ready=mark.exists, together=True), a_program("two", code, str(mark))
+    )
+
+    run.supervisor.start()
+
+    told = [(event.program, event.kind) for event in run.events]
+    assert told[:2] == [("one", "starting"), ("two", "starting")]
+    assert sorted(run.told("ready")) == ["one", "two"]
+
+
+def test_what_comes_before_a_start_comes_before_each_start(running) -> None:
+    called: list[int] = []
+    run = running(a_program(before=lambda: called.append(1)))
+    run.supervisor.start()
+
+    os.kill(run.supervisor.pids()["one"], signal.SIGKILL)
+    run.until(lambda: run.told("ready") == ["one", "one"])
+
+    assert called == [1, 1]
+
+
+def test_a_killed_program_is_restarted_at_once(running) -> None:
+    run = running(a_program())
+    run.supervisor.start()
+    first = run.supervisor.pids()["one"]
+
+    os.kill(first, signal.SIGKILL)
+    run.until(lambda: run.told("ready") == ["one", "one"])
+
+    assert run.supervisor.pids()["one"] != first
+    assert "SIGKILL" in next(event.detail for event in run.events if event.kind == "exited")
+
+
+def test_what_a_killed_program_left_is_killed_before_the_restart(running, tmp_path) -> None:
+    """An orphaned worker would hold a port, or work beside its successor."""
+    note = tmp_path / "child"
+    ready = lambda: note.exists() and note.read_text() != ""  # noqa: E731
+    run = running(a_program("one", STUBBORN_FAMILY, str(note), ready=ready))
+    run.supervisor.start()
+    orphan = int(note.read_text())
+
+    os.kill(run.supervisor.pids()["one"], signal.SIGKILL)
+    run.until(lambda: run.told("exited"))
+
+    eventually(lambda: not alive(orphan))
+
+
+def test_pauses_grow_and_end_at_five_seconds() -> None:
+    """One crash costs nothing; a program that cannot start does not eat a core."""
+    assert [pause_before_restart(failures) for failures in (1, 2, 3, 4)] == [0, 0.25, 0.5, 1.0]
+    assert pause_before_restart(1000) == 5.0
+
+
+def test_health_forgives_earlier_failures(running, monkeypatch) -> None:
+    monkeypatch.setattr(supervisor, "HEALTHY_SECONDS", 0.0)
+    run = running(a_program())
+    run.supervisor.start()
+
+    for restarts in (2, 3, 4):
+        os.kill(run.supervisor.pids()["one"], signal.SIGKILL)
+        run.until(lambda restarts=restarts: len(run.told("ready")) == restarts)
+
+    assert run.supervisor._failures == {"one": 1}
+
+
+def test_programs_stop_in_reverse_order(running) -> None:
+    run = running(a_program("one"), a_program("two"), a_program("three"))
+    run.supervisor.start()
+
+    run.supervisor.stop()
+    run.supervisor.stop()
+
+    assert run.told("stopped") == ["three", "two", "one"]
+    assert run.supervisor.pids() == {}
+
+
+def test_a_program_deaf_to_its_stop_signal_is_killed_with_its_children(running, tmp_path) -> None:
+    note = tmp_path / "child"
+    ready = lambda: note.exists() and note.read_text() != ""  # noqa: E731
+    run = running(a_program("one", STUBBORN_FAMILY, str(note), ready=ready, stop_seconds=0.1))
+    run.supervisor.start()
+    pids = [*run.supervisor.pids().values(), int(note.read_text())]
+
+    run.supervisor.stop()
+
+    eventually(lambda: not any(map(alive, pids)))
+
+
+def test_a_program_that_dies_at_the_start_is_told_with_its_last_words(running) -> None:
+    """The reason is in the log; nobody should have to look for it."""
+    run = running(a_program("one"), a_program("two", "print('no such port'); raise SystemExit(3)"))
+    with pytest.raises(
+        Unavailable, match=r"(?s)two ended \(exit code 3\).*two\.log.*no such port"
+    ):
+        two_never_ready = run.supervisor._programs[1]
+        object.__setattr__(two_never_ready, "ready", lambda: False)
+        run.supervisor.start()
+
+    assert run.told("stopped") == ["two", "one"]
+
+
+def test_a_program_that_is_never_ready_is_told(running) -> None:
+    run = running(a_program(ready=lambda: False, ready_seconds=0.1))
+    with pytest.raises(Unavailable, match=r"one is not ready after 0\.1 s"):
+        run.supervisor.start()
+
+
+def test_a_command_that_is_not_there_is_told(running) -> None:
+    run = running(Program("one", ["/no/such/program"], {}))
+    with pytest.raises(Unavailable, match="one cannot be started"):
+        run.supervisor.start()
+
+
+def test_run_file_tells_the_processes_while_they_run(running) -> None:
+    run = running(a_program())
+    run.supervisor.start()
+    facts = read_run(run.folder.path)
+
+    assert facts == {"api": 1, "pid": os.getpid(), "pids": run.supervisor.pids()}
+    assert run.folder.run_file.stat().st_mode & 0o777 == 0o600
+    run.supervisor.stop()
+    assert read_run(run.folder.path) is None
+
+
+def test_two_platforms_cannot_share_a_data_folder(running, tmp_path) -> None:
+    running(a_program())
+    with pytest.raises(SetupError, match="already runs"):
+        DataFolder(tmp_path / "data")
+
+
+def test_a_large_log_is_put_aside_at_the_start(running, monkeypatch) -> None:
+    monkeypatch.setattr(process, "LOG_LIMIT", 10)
+    run = running(a_program())
+    (run.folder.logs / "one.log").write_text("a long story of last time")
+
+    run.supervisor.start()
+
+    assert (run.folder.logs / "one.log.1").read_text() == "a long story of last time"
+
+
+def test_a_killed_guard_is_replaced(running) -> None:
+    run = running(a_program())
+    run.supervisor.start()
+    guard = run.supervisor._guard._process
+
+    guard.kill()
+    run.until(lambda: run.supervisor._guard._process is not guard)
+
+    assert run.supervisor._guard._process.poll() is None
+
+
+PLATFORM = """
+    import sys
+    from pathlib import Path
+    from servioticy.embedded.folder import DataFolder
+    from servioticy.embedded.programs import Program
+    from servioticy.embedded.supervisor import Supervisor
+    data, note, code = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    family = Program("family", [sys.executable, "-S", "-c", code, str(note)], {},
+                     ready=lambda: note.exists() and note.read_text() != "", stop_seconds=0.5)
+    plain = Program("plain", [sys.executable, "-S", "-c", "import time; time.sleep(600)"], {})
+    folder = DataFolder(data)
+    tell = lambda event: print(event.kind, event.program, flush=True)
+    Supervisor([family, plain], folder, tell).run_forever()
+    folder.release()
+"""
+
+
+@pytest.fixture
+def platform(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """A supervisor in a process of its own, and the pids of all it runs."""
+    data, note = tmp_path / "data", tmp_path / "child"
+    family = textwrap.dedent(STUBBORN_FAMILY)
+    command = [sys.executable, "-c", textwrap.dedent(PLATFORM), str(data), str(note), family]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as started:
+        try:
+            for line in started.stdout:
+                if line == "ready plain\n":
+                    break
+            pids = json.loads((data / "run.json").read_text())["pids"]
+            yield started, [*pids.values(), int(note.read_text())]
+        finally:
+            started.kill()
+
+
+def test_no_program_outlives_a_killed_supervisor(platform, tmp_path) -> None:
+    """kill -9 leaves no time to tidy up; even so nothing may be left, and the folder is free."""
+    started, pids = platform
+    assert all(map(alive, pids))
+
+    started.kill()
+    started.wait()
+    again = DataFolder(tmp_path / "data")
+
+    eventually(lambda: not any(map(alive, pids)), seconds=1.0)
+    again.release()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_everything(platform, tmp_path, number) -> None:
+    started, pids = platform
+
+    started.send_signal(number)
+    output = started.stdout.read()
+
+    assert started.wait(timeout=20) == 0
+    assert output.splitlines()[-1] == "stopped family"
+    assert not any(map(alive, pids))
+    assert not (tmp_path / "data" / "run.json").exists()
+
+
+def test_programs_started_together_do_not_wait_for_each_other(running) -> None:
+    """The slow JVMs may warm up side by side."""
+    run = running(a_program("one", together=True), a_program("two"), a_program("three"))
+
+    run.supervisor.start()
+
+    kinds = [(event.program, event.kind) for event in run.events]
+    assert kinds[:2] == [("one", "starting"), ("two", "starting")]
+    assert kinds[-2:] == [("three", "starting"), ("three", "ready")]
+
+
+def test_a_restart_that_cannot_be_prepared_is_tried_again(running) -> None:
+    """A part that is still on its way out must not take the platform down."""
+    refusals = iter([False, True, False])
+
+    def before() -> None:
+        if next(refusals):
+            raise SetupError("the last one is still there")
+
+    run = running(a_program(before=before))
+    run.supervisor.start()
+
+    os.kill(run.supervisor.pids()["one"], signal.SIGKILL)
+    run.until(lambda: run.told("ready") == ["one", "one"])
+
+    assert "still there" in [event.detail for event in run.events if event.kind == "exited"][1]
