@@ -16,7 +16,9 @@ def ensure_topics(bootstrap_servers: str, topics: Topics, partitions: int) -> No
     Raises Unavailable where the broker does not answer.
     """
     try:
-        client = KafkaAdminClient(bootstrap_servers=bootstrap_servers.split(","))
+        client = KafkaAdminClient(
+            bootstrap_servers=bootstrap_servers.split(","), reconnect_backoff_max_ms=1000
+        )
     except KafkaError as error:
         raise Unavailable(f"no Kafka broker answers at {bootstrap_servers}: {error}") from error
     try:

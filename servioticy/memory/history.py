@@ -1,0 +1,53 @@
+"""The History in memory."""
+
+from __future__ import annotations
+
+from servioticy.memory.state import State
+from servioticy.model import LastUpdate, Timestamp
+
+
+class MemoryHistory:
+    """What the pipeline has stored, for readers."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def updates(self, stream_id: int) -> list[bytes]:
+        """Every update of a stream, oldest first."""
+        return [each.document for each in self._of_stream(stream_id)]
+
+    def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
+        """The next updates with a larger timestamp, oldest first."""
+        newer = [each for each in self._of_stream(stream_id) if each.timestamp > after]
+        return newer[:limit]
+
+    def last_update(self, stream_id: int) -> bytes | None:
+        """The stream's last update, or None."""
+        self._state.ask_postgres()
+        last = self._state.last_updates.get(stream_id)
+        return None if last is None else last.document
+
+    def progress(self, partition: int) -> int:
+        """The log offset before which everything is stored."""
+        self._state.ask_postgres()
+        progress = self._state.progress.get(partition)
+        return 0 if progress is None else progress.next_offset
+
+    def verdicts(self, stream_id: int) -> list[tuple[str, int, bytes]]:
+        """How computations of a composite stream ended: (verdict, count, last one)."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return sorted(
+                (verdict, times, last)
+                for (stream, verdict), (times, last) in self._state.verdicts.items()
+                if stream == stream_id
+            )
+
+    def _of_stream(self, stream_id: int) -> list[LastUpdate]:
+        self._state.ask_postgres()
+        with self._state.lock:
+            return sorted(
+                LastUpdate(row.timestamp, row.document)
+                for _partition, row in self._state.updates.values()
+                if row.stream_id == stream_id
+            )

@@ -1,0 +1,30 @@
+"""The Log in memory."""
+
+from __future__ import annotations
+
+from servioticy.memory.state import State
+from servioticy.messaging.records import LogRecord, write
+
+
+class MemoryLog:
+    """Appending to the log, and where it ends. Records are kept as bytes, as in the broker."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def append(self, partition: int, record: LogRecord) -> int:
+        """Append and return the offset once it is safe. Raises Unavailable."""
+        self._state.ask_broker()
+        with self._state.lock:
+            records = self._state.log[partition]
+            records.append(write(record))
+            return len(records) - 1
+
+    def end_offset(self, partition: int) -> int:
+        """The offset the next record will get."""
+        self._state.ask_broker()
+        return len(self._state.log[partition])
+
+    def partitions(self) -> int:
+        """How many partitions there are."""
+        return len(self._state.log)

@@ -1,0 +1,139 @@
+"""The PartitionStore in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+import orjson
+
+from servioticy.documents import parse_service_object
+from servioticy.documents.service_objects import ArgumentNames
+from servioticy.errors import Fenced
+from servioticy.memory.state import Kept, Progress, State
+from servioticy.messaging.records import EmittedRecord
+from servioticy.model import LastUpdate, ServiceObject
+from servioticy.ports import Batch, Placed
+from servioticy.timing import becomes_last
+
+
+class MemoryPartitionStore:
+    """What the pipeline keeps: one transaction a batch, with its progress."""
+
+    def __init__(self, state: State, argument_names: ArgumentNames) -> None:
+        self._state = state
+        self._argument_names = argument_names
+
+    def begin(self, partition: int) -> tuple[int, int]:
+        """(next offset, emitted offset) of a partition, made at zero if new."""
+        self._state.ask_postgres()
+        progress = self._state.progress.setdefault(partition, Progress())
+        return progress.next_offset, progress.emitted_offset
+
+    def all_progress(self) -> dict[int, int]:
+        """The next offset of every partition that has one."""
+        self._state.ask_postgres()
+        return {partition: each.next_offset for partition, each in self._state.progress.items()}
+
+    def forwarded(self, partition: int) -> dict[int, int]:
+        """From each partition, the offset before which forwarded records were taken."""
+        self._state.ask_postgres()
+        return {
+            origin: offset
+            for (to_partition, origin), offset in self._state.forwarded.items()
+            if to_partition == partition
+        }
+
+    def component(self, service_object: str) -> list[Placed]:
+        """The Service Objects computed together with this one; empty: it does not exist."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            asked = self._state.service_objects.get(service_object)
+            return [
+                Placed(self._service_object(each), each.id, each.owner_partition)
+                for each in self._state.service_objects.values()
+                if asked is not None and each.component == asked.component
+            ]
+
+    def _service_object(self, kept: Kept) -> ServiceObject | None:
+        if kept.active_version is None:
+            return None
+        document = orjson.loads(self._state.definitions[kept.id, kept.active_version])
+        definition = parse_service_object(document, kept.id, self._argument_names)
+        streams = {
+            name: number
+            for (owner, name), number in self._state.streams.items()
+            if owner == kept.id
+        }
+        return ServiceObject(definition, kept.tenant, kept.active_version, kept.sequence, streams)
+
+    def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
+        """The last updates of those of the streams that have one."""
+        self._state.ask_postgres()
+        found = {each: self._state.last_updates.get(each) for each in stream_ids}
+        return {
+            stream: LastUpdate(last.timestamp, last.document)
+            for stream, last in found.items()
+            if last is not None
+        }
+
+    def store(self, batch: Batch) -> None:
+        """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            progress = self._state.progress.get(batch.partition)
+            if progress is None or progress.next_offset != batch.first_offset:
+                raise Fenced(
+                    f"partition {batch.partition} is no longer at offset {batch.first_offset}: "
+                    "another worker has it"
+                )
+            progress.next_offset = batch.next_offset
+            progress.emitted_offset = max(progress.emitted_offset, batch.emitted_offset)
+            self._store_updates(batch)
+            self._store_effects(batch)
+
+    def _store_updates(self, batch: Batch) -> None:
+        """The same stream and timestamp again overwrites, in history and as last update."""
+        for update in batch.updates:
+            self._state.updates[update.stream_id, update.timestamp] = (batch.partition, update)
+        for last in batch.lasts:
+            before = self._state.last_updates.get(last.stream_id)
+            if becomes_last(last.timestamp, before and before.timestamp):
+                self._state.last_updates[last.stream_id] = last
+        for each in batch.verdicts:
+            times, _last = self._state.verdicts.get((each.stream_id, each.verdict), (0, b""))
+            self._state.verdicts[each.stream_id, each.verdict] = (times + each.times, each.last)
+
+    def _store_effects(self, batch: Batch) -> None:
+        """What control and forwarded records of the batch bring about."""
+        for origin, offset in batch.forwarded.items():
+            self._state.forwarded[batch.partition, origin] = offset
+        if batch.activate is not None and batch.activate[0] in self._state.service_objects:
+            self._state.service_objects[batch.activate[0]].active_version = batch.activate[1]
+        for id_ in batch.release[0] if batch.release is not None else ():
+            kept = self._state.service_objects.get(id_)
+            if batch.release and kept and kept.owner_partition == batch.partition:
+                kept.owner_partition = batch.release[1]
+
+    def not_acknowledged(
+        self, partition: int, emitted_offset: int, next_offset: int
+    ) -> list[EmittedRecord]:
+        """What was stored between the two, in the order it was made."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            names = {number: ref for ref, number in self._state.streams.items()}
+            rows = [
+                row
+                for stored_from, row in self._state.updates.values()
+                if stored_from == partition and emitted_offset <= row.offset < next_offset
+            ]
+            return [
+                EmittedRecord(
+                    *names[row.stream_id],
+                    row.tenant,
+                    row.version,
+                    row.timestamp,
+                    msgspec.Raw(row.document),
+                )
+                for row in sorted(rows, key=lambda each: (each.offset, each.position))
+            ]

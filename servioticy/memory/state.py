@@ -1,0 +1,92 @@
+"""What the twins share: the tables of Postgres and the topics of Kafka, as plain values."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+from servioticy.errors import Unavailable
+from servioticy.messaging.records import DeadLetter, EmittedRecord
+from servioticy.ports import Change, StoredLast, StoredUpdate
+
+
+@dataclass(slots=True)
+class Kept:
+    """A row of `service_objects`."""
+
+    id: str
+    tenant: int
+    sequence: int
+    public: bool
+    version: int
+    component: str
+    route_partition: int
+    owner_partition: int
+    active_version: int | None = None
+
+
+@dataclass(slots=True)
+class KeptSubscription:
+    """A row of `subscriptions`."""
+
+    id: str
+    tenant: int
+    stream_id: int
+    callback: str
+    destination: str
+    document: bytes
+    created_at: int
+
+
+@dataclass(slots=True)
+class Progress:
+    """A row of `progress`."""
+
+    next_offset: int = 0
+    emitted_offset: int = 0
+
+
+@dataclass(slots=True)
+class State:
+    """Everything; whoever reads or changes more than one of them holds `lock`.
+
+    `postgres_answers` and `broker_answers` are for tests of what happens when they do not.
+    """
+
+    log: list[list[bytes]]
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    changes: threading.RLock = field(default_factory=threading.RLock)
+    """the right to change the stream graph"""
+    postgres_answers: bool = True
+    broker_answers: bool = True
+
+    tenants: dict[str, int] = field(default_factory=dict)
+    tokens: dict[str, int] = field(default_factory=dict)
+    service_objects: dict[str, Kept] = field(default_factory=dict)
+    definitions: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    streams: dict[tuple[str, str], int] = field(default_factory=dict)
+    """(Service Object, stream name): stream id"""
+    subscriptions: dict[str, KeptSubscription] = field(default_factory=dict)
+    pending: dict[int, Change] = field(default_factory=dict)
+    last_pending: int = 0
+
+    updates: dict[tuple[int, int], tuple[int, StoredUpdate]] = field(default_factory=dict)
+    """(stream id, timestamp): partition and row"""
+    last_updates: dict[int, StoredLast] = field(default_factory=dict)
+    verdicts: dict[tuple[int, str], tuple[int, bytes]] = field(default_factory=dict)
+    progress: dict[int, Progress] = field(default_factory=dict)
+    forwarded: dict[tuple[int, int], int] = field(default_factory=dict)
+    """(to partition, from partition): next offset"""
+
+    emitted: list[EmittedRecord] = field(default_factory=list)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
+
+    def ask_postgres(self) -> None:
+        """Raises Unavailable where Postgres is said not to answer."""
+        if not self.postgres_answers:
+            raise Unavailable("Postgres does not answer: it is switched off")
+
+    def ask_broker(self) -> None:
+        """Raises Unavailable where the broker is said not to answer."""
+        if not self.broker_answers:
+            raise Unavailable("the broker does not answer: it is switched off")

@@ -1,0 +1,222 @@
+"""The engine in batches equals the oracle one update at a time, on random graphs and histories."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.task import Row, Task
+from sandbox import SandboxPool, argument_names
+from servioticy.changes import create
+from servioticy.documents import parse_service_object
+from servioticy.memory import MemoryPlatform
+from servioticy.messaging.records import UpdateRecord
+from servioticy.model import StreamRef
+from servioticy.ports import NewServiceObject
+from tests.unit.pipeline.oracle import Composite, Object, Oracle, ScriptError
+
+SIMPLE = ("d0", "d1")
+
+
+class Examples:
+    """A real sandbox in which each example's programs have ids of their own."""
+
+    def __init__(self) -> None:
+        self.pool = SandboxPool()
+        self.example = 0
+
+    def run(self, tenant, calls):
+        named = [
+            replace(call, program=replace(call.program, id=f"{self.example}:{call.program.id}"))
+            for call in calls
+        ]
+        return self.pool.run(tenant, named)
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    examples = Examples()
+    yield examples
+    examples.pool.close()
+
+
+def python(constant: int, filtered: int, thrown: int):
+    """The same function as `javascript`, for the oracle."""
+
+    def compute(values: list[int | None]) -> int | None:
+        total = (constant + sum(1 if each is None else each for each in values)) % 1000
+        if total % thrown == 0:
+            raise ScriptError
+        return None if total % filtered == 0 else total
+
+    return compute
+
+
+def javascript(reads: tuple[str, ...], constant: int, filtered: int, thrown: int) -> str:
+    terms = "".join(
+        f'+({name}===null?1:{name}.channels.v["current-value"])' for name in reads
+    )
+    return (
+        f"function({', '.join(reads)}){{var t=({constant}{terms})%1000;"
+        f"if(t%{thrown}===0)throw new Error('no');return t%{filtered}===0?null:t}}"
+    )
+
+
+@st.composite
+def graphs(draw, cycles: bool):
+    """One to four objects; groups over earlier ones, and over later ones where cycles may be."""
+    count = draw(st.integers(1, 4))
+    ids = [f"so{n}" for n in range(count)]
+    shapes = [draw(st.integers(0 if n else 1, 3)) for n in range(count)]
+    objects, codes = [], {}
+    for n, id_ in enumerate(ids):
+        names = [f"c{k}" for k in range(shapes[n])]
+        others = [
+            (other, name)
+            for m, other in enumerate(ids[:n])
+            for name in (*SIMPLE, *(f"c{k}" for k in range(shapes[m])))
+        ]
+        groups = {}
+        for g in range(draw(st.integers(0, 2)) if others else 0):
+            stream = draw(st.sampled_from(sorted({name for _, name in others})))
+            owners = [other for other, name in others if name == stream]
+            members = draw(st.lists(st.sampled_from(owners), min_size=1, unique=True))
+            groups[f"g{g}"] = tuple((member, stream) for member in members)
+        composites = []
+        for k, name in enumerate(names):
+            readable = [*SIMPLE, *groups, *(names if cycles else names[: k + 1])]
+            reads = tuple(draw(st.lists(st.sampled_from(readable), min_size=1, max_size=4, unique=True)))
+            numbers = (draw(st.integers(0, 9)), draw(st.integers(3, 9)), draw(st.integers(5, 20)))
+            composites.append(Composite(name, reads, python(*numbers)))
+            codes[id_, name] = javascript(reads, *numbers)
+        objects.append(Object(id_, SIMPLE, tuple(composites), groups))
+    return objects, codes
+
+
+@st.composite
+def histories(draw, objects):
+    """Updates of any stream, composite ones too: late, equal and jumping timestamps."""
+    refs = [(o.id, name) for o in objects for name in SIMPLE] * 4
+    refs += [(o.id, c.name) for o in objects for c in o.composites]
+    return draw(
+        st.lists(
+            st.tuples(st.sampled_from(refs), st.integers(0, 25), st.integers(0, 99)),
+            min_size=1,
+            max_size=40,
+        )
+    )
+
+
+def document(thing: Object, codes) -> dict:
+    streams = {name: {"channels": {"v": {"type": "number"}}} for name in thing.simple}
+    for each in thing.composites:
+        code = codes[thing.id, each.name]
+        streams[each.name] = {"channels": {"v": {"type": "number", "current-value": code}}}
+    groups = {
+        name: {"soIds": [owner for owner, _ in members], "stream": members[0][1]}
+        for name, members in thing.groups.items()
+    }
+    return {"version": "0.2.0", "streams": streams, "groups": groups}
+
+
+def platform_with(objects, codes) -> MemoryPlatform:
+    platform = MemoryPlatform()
+    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t"))
+    for each in objects:
+        body = document(each, codes)
+        definition = parse_service_object(body, each.id, argument_names)
+        create(
+            NewServiceObject(
+                each.id,
+                tenant,
+                definition.public,
+                json.dumps(body).encode(),
+                tuple(stream.ref.stream for stream in definition.streams),
+                tuple(
+                    (group.name, StreamRef(member, group.stream))
+                    for group in definition.groups
+                    for member in group.service_objects
+                ),
+                0,
+            ),
+            platform.catalog,
+            platform.log,
+        )
+    return platform
+
+
+def value_of(document: bytes) -> int:
+    return int(json.loads(document)["channels"]["v"]["current-value"])
+
+
+def run_engine(platform, history, cuts, sandbox):
+    for (owner, name), timestamp, value in history:
+        body = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
+        update = msgspec.Raw(json.dumps(body, separators=(",", ":")).encode())
+        platform.log.append(0, UpdateRecord(owner, name, timestamp, update))
+    store = platform.partition_store(argument_names)
+    task = Task(0, store, sandbox, lambda: platform.output(0), 1000, 1000)
+    rows = [Row(offset, value) for offset, value in enumerate(platform.state.log[0])]
+    edges = sorted({0, len(rows), *(cut % (len(rows) + 1) for cut in cuts)})
+    for first, end in zip(edges, edges[1:], strict=False):
+        task.take(rows[first:end])
+
+
+def assert_equal_to_oracle(objects, codes, history, cuts, sandbox):
+    oracle = Oracle(objects)
+    for ref, timestamp, value in history:
+        oracle.take(ref, timestamp, value)
+    platform = platform_with(objects, codes)
+    sandbox.example += 1
+    run_engine(platform, history, cuts, sandbox)
+    state = platform.state
+    names = {number: ref for ref, number in state.streams.items()}
+
+    stored = {
+        (names[row.stream_id], row.timestamp): value_of(row.document)
+        for _partition, row in state.updates.values()
+    }
+    lasts = {names[s]: (row.timestamp, value_of(row.document)) for s, row in state.last_updates.items()}
+    verdicts = Counter({(names[s], v): times for (s, v), (times, _) in state.verdicts.items()})
+    emitted = [
+        ((each.service_object, each.stream), each.timestamp, value_of(bytes(each.update)))
+        for each in state.emitted
+    ]
+    assert stored == oracle.stored
+    assert lasts == oracle.last
+    assert emitted == oracle.order
+    assert verdicts == oracle.verdicts
+    assert state.dead_letters == []
+
+
+QUICK = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@QUICK
+@given(data=st.data())
+def test_batches_equal_the_serial_order_without_cycles(data, sandbox) -> None:
+    """Topological evaluation by composite must not be told from one update at a time."""
+    objects, codes = data.draw(graphs(cycles=False))
+    history = data.draw(histories(objects))
+    cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
+
+    assert_equal_to_oracle(objects, codes, history, cuts, sandbox)
+
+
+@QUICK
+@given(data=st.data())
+def test_batches_equal_the_serial_order_with_cycles(data, sandbox) -> None:
+    """Loops end by the timestamp rules, exactly where the serial order ends them."""
+    objects, codes = data.draw(graphs(cycles=True))
+    history = data.draw(histories(objects))
+    cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
+
+    assert_equal_to_oracle(objects, codes, history, cuts, sandbox)
