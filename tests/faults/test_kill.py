@@ -129,9 +129,7 @@ def _python_workers(platform: RunningPlatform) -> list[int]:
 
 
 def _driver_jvm(platform: RunningPlatform) -> list[int]:
-    return [
-        each for each in _below(platform.pids()["pipeline"]) if _runs(each, b"SparkSubmit")
-    ]
+    return [each for each in _below(platform.pids()["pipeline"]) if _runs(each, b"SparkSubmit")]
 
 
 def _sandboxes(platform: RunningPlatform) -> list[int]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracle import Composite, Object, Oracle, ScriptError
 
 from pipeline.task import Row, Task
 from sandbox import SandboxPool, argument_names
@@ -19,7 +21,6 @@ from servioticy.memory import MemoryPlatform
 from servioticy.messaging.records import UpdateRecord
 from servioticy.model import StreamRef
 from servioticy.ports import NewServiceObject
-from tests.unit.pipeline.oracle import Composite, Object, Oracle, ScriptError
 
 SIMPLE = ("d0", "d1")
 
@@ -59,9 +60,7 @@ def python(constant: int, filtered: int, thrown: int):
 
 
 def javascript(reads: tuple[str, ...], constant: int, filtered: int, thrown: int) -> str:
-    terms = "".join(
-        f'+({name}===null?1:{name}.channels.v["current-value"])' for name in reads
-    )
+    terms = "".join(f'+({name}===null?1:{name}.channels.v["current-value"])' for name in reads)
     return (
         f"function({', '.join(reads)}){{var t=({constant}{terms})%1000;"
         f"if(t%{thrown}===0)throw new Error('no');return t%{filtered}===0?null:t}}"
@@ -91,7 +90,9 @@ def graphs(draw, cycles: bool):
         composites = []
         for k, name in enumerate(names):
             readable = [*SIMPLE, *groups, *(names if cycles else names[: k + 1])]
-            reads = tuple(draw(st.lists(st.sampled_from(readable), min_size=1, max_size=4, unique=True)))
+            reads = tuple(
+                draw(st.lists(st.sampled_from(readable), min_size=1, max_size=4, unique=True))
+            )
             numbers = (draw(st.integers(0, 9)), draw(st.integers(3, 9)), draw(st.integers(5, 20)))
             composites.append(Composite(name, reads, python(*numbers)))
             codes[id_, name] = javascript(reads, *numbers)
@@ -164,7 +165,7 @@ def run_engine(platform, history, cuts, sandbox):
     task = Task(0, store, sandbox, lambda: platform.output(0), 1000, 1000)
     rows = [Row(offset, value) for offset, value in enumerate(platform.state.log[0])]
     edges = sorted({0, len(rows), *(cut % (len(rows) + 1) for cut in cuts)})
-    for first, end in zip(edges, edges[1:], strict=False):
+    for first, end in pairwise(edges):
         task.take(rows[first:end])
 
 
@@ -182,7 +183,9 @@ def assert_equal_to_oracle(objects, codes, history, cuts, sandbox):
         (names[row.stream_id], row.timestamp): value_of(row.document)
         for _partition, row in state.updates.values()
     }
-    lasts = {names[s]: (row.timestamp, value_of(row.document)) for s, row in state.last_updates.items()}
+    lasts = {
+        names[s]: (row.timestamp, value_of(row.document)) for s, row in state.last_updates.items()
+    }
     verdicts = Counter({(names[s], v): times for (s, v), (times, _) in state.verdicts.items()})
     emitted = [
         ((each.service_object, each.stream), each.timestamp, value_of(bytes(each.update)))
