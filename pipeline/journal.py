@@ -10,7 +10,7 @@ is read as it stood at the reader's place.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from servioticy.model import LastUpdate, SensorUpdate, StreamRef, Timestamp
@@ -39,7 +39,9 @@ class Verdict(NamedTuple):
     composite: StreamRef
     kind: str
     trigger: SensorUpdate
-    message: str
+    message: str = ""
+    inputs: Sequence[Timestamp | None] = ()
+    """Of each input it had, the timestamp; None where there was no update yet."""
 
 
 class Journal:
@@ -51,22 +53,22 @@ class Journal:
         self._made: list[Made] = []
         self.verdicts: list[Verdict] = []
 
-    def keep(self, made: Made) -> None:
+    def keep(self, made: Made, uses: Mapping[str, Timestamp] | None = None) -> None:
         """Note an update of a stream; those of one stream come in order of place."""
         self._made.append(made)
-        self.assign(made)
+        self.assign(made, uses)
 
     def keep_later(self, made: Made) -> None:
         """Note an update now, and leave it to `assign` when it becomes its stream's last."""
         self._made.append(made)
 
-    def assign(self, made: Made) -> None:
+    def assign(self, made: Made, uses: Mapping[str, Timestamp] | None = None) -> None:
         """From its place on, it is the last update of its stream, if not older."""
         origin = made.update.origin
         timeline = self._timelines.get(origin)
         if timeline is None:
             timeline = self._timelines[origin] = _Timeline(self._lasts.get(origin))
-        timeline.add(made)
+        timeline.add(made, uses)
 
     def last_at(self, stream: StreamRef, place: Place) -> LastUpdate | None:
         """The stream's last update as it stood just before this place."""
@@ -105,11 +107,12 @@ class _Timeline:
     def newest(self) -> LastUpdate | None:
         return self._lasts[-1] if self._lasts else self._before
 
-    def add(self, made: Made) -> None:
-        last: Timestamp | None = self.newest.timestamp if self.newest else None
-        if becomes_last(made.update.timestamp, last):
+    def add(self, made: Made, uses: Mapping[str, Timestamp] | None) -> None:
+        newest = self.newest
+        if becomes_last(made.update.timestamp, newest.timestamp if newest else None):
+            uses = uses or (newest.uses if newest else None)  # a put from outside used nothing
             self._places.append(made.place)
-            self._lasts.append(LastUpdate(made.update.timestamp, made.update.document))
+            self._lasts.append(LastUpdate(made.update.timestamp, made.update.document, uses))
 
     def at(self, place: Place) -> LastUpdate | None:
         index = bisect_left(self._places, place)

@@ -14,6 +14,7 @@ from functools import cache
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from pipeline.stages.dispatch import Limits
 from pipeline.task import Row, Task
 from sandbox import InfraError, SandboxPool, argument_names
 from servioticy import logs
@@ -104,6 +105,7 @@ def _task(partition: int, settings: Settings) -> Task:
         lambda: emitter(settings, partition),
         settings.max_batch_updates,
         settings.head_cache_streams,
+        Limits(settings.max_hops, settings.max_computations),
         retried=(Unavailable, InfraError),
     )
     # Spark's worker daemon collects everything after each task; what we keep is not garbage.

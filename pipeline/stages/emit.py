@@ -60,7 +60,14 @@ def _lasts(journal: Journal, partition: Partition) -> list[StoredLast]:
     for ref, last in journal.lasts().items():
         owner, stream_id = partition.row_of(ref)
         rows.append(
-            StoredLast(owner.tenant, stream_id, last.timestamp, last.document, owner.version)
+            StoredLast(
+                owner.tenant,
+                stream_id,
+                last.timestamp,
+                last.document,
+                owner.version,
+                None if last.uses is None else orjson.dumps(last.uses),
+            )
         )
     return sorted(rows, key=lambda each: each.stream_id)
 
@@ -82,11 +89,20 @@ def _verdicts(verdicts: list[Verdict], partition: Partition) -> list[StoredVerdi
             "timestamp": verdict.trigger.timestamp,
             "version": owner.version,
             "message": verdict.message,
+            "inputs": _inputs(verdict, partition),
         }
         rows.append(
             StoredVerdict(owner.tenant, stream_id, verdict.kind, times[key], orjson.dumps(about))
         )
     return sorted(rows, key=lambda each: (each.stream_id, each.verdict))
+
+
+def _inputs(verdict: Verdict, partition: Partition) -> dict[str, int | None]:
+    """The timestamp of each input that the computation had, by the input's name."""
+    if not verdict.inputs:
+        return {}
+    inputs = partition.graph.composite(verdict.composite)[2].inputs
+    return {each.name: at for each, at in zip(inputs, verdict.inputs, strict=True)}
 
 
 def _emitted(made: Made, partition: Partition) -> EmittedRecord:

@@ -79,7 +79,10 @@ class PostgresPartitionStore:
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one."""
         rows = self._database.rows(self._sql["last_updates"], {"streams": list(stream_ids)})
-        return {stream: LastUpdate(at, text.encode()) for stream, at, text in rows}
+        return {
+            stream: LastUpdate(at, text.encode(), None if uses is None else orjson.loads(uses))
+            for stream, at, text, uses in rows
+        }
 
     def store(self, batch: Batch) -> None:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
@@ -127,6 +130,7 @@ def _values(batch: Batch) -> dict[str, Any]:
         "last_timestamps": [each.timestamp for each in batch.lasts],
         "last_documents": [each.document.decode() for each in batch.lasts],
         "last_versions": [each.version for each in batch.lasts],
+        "last_uses": [each.uses and each.uses.decode() for each in batch.lasts],
         "verdict_tenants": [each.tenant for each in batch.verdicts],
         "verdict_streams": [each.stream_id for each in batch.verdicts],
         "verdicts": [each.verdict for each in batch.verdicts],
