@@ -15,7 +15,7 @@ from pipeline.stages.dispatch import Limits, Put, TreeTooLarge, Turn, Waiting, d
 from pipeline.stages.emit import emit
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import Sandbox, transform
-from servioticy.graph import Graph, Level
+from servioticy.graph import Graph, Level, Plan
 from servioticy.model import LastUpdate, StreamRef
 from servioticy.ports import Output
 
@@ -32,13 +32,13 @@ def process(
 
     `updates` are raw, in order of the log; the batch ends before `next_offset`.
     """
-    origins = {each.update.origin for each in updates}
-    reachable = partition.graph.reachable(origins)
-    lasts = partition.recall(origins | reachable)
+    origins = frozenset(each.update.origin for each in updates)
+    plan = partition.graph.plan(origins)
+    lasts = partition.recall(origins | plan.reachable)
     large: set[int] = set()
     while True:
         try:
-            journal = _evaluate(updates, reachable, lasts, large, partition, sandbox, limits)
+            journal = _evaluate(updates, plan, lasts, large, partition, sandbox, limits)
         except TreeTooLarge as tree:  # nothing is stored yet: begin again, that one alone
             large.add(tree.offset)
         else:
@@ -48,7 +48,7 @@ def process(
 
 def _evaluate(
     updates: Sequence[Made],
-    reachable: set[StreamRef],
+    plan: Plan,
     lasts: Mapping[StreamRef, LastUpdate | None],
     large: set[int],
     partition: Partition,
@@ -57,10 +57,10 @@ def _evaluate(
 ) -> Journal:
     graph, journal = partition.graph, Journal(lasts)
     for alone, run in groupby(updates, key=lambda each: each.place.offset in large):
-        levels = [Level([], [frozenset(reachable)])] if alone else graph.levels(reachable)
+        levels = [Level([], [frozenset(plan.reachable)])] if alone else plan.levels
         for part in ([each] for each in run) if alone else [list(run)]:
             waiting = Waiting()
-            _accept(part, reachable, journal, waiting)
+            _accept(part, plan.reachable, journal, waiting)
             dispatch(part, graph, waiting, journal, limits, alone=alone)
             for turn in _turns(waiting, levels, graph, journal):
                 folds = fetch(turn, graph, journal, partition.programs)

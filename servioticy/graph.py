@@ -36,14 +36,17 @@ class Graph:
                 (self._wakes if own else subscribers).setdefault(ref, []).append(wake)
         for ref, wakes in subscribers.items():
             self._wakes.setdefault(ref, []).extend(wakes)
+        self._plans: dict[frozenset[StreamRef], Plan] = {}
 
     def merge(self, other: Graph) -> None:
         """Take in the composites of other Service Objects, which subscribe to none of these."""
         self._streams.update(other._streams)
         self._wakes.update(other._wakes)
+        self._plans.clear()
 
     def drop(self, service_objects: set[str]) -> None:
         """Forget these Service Objects, which nobody else here subscribes to."""
+        self._plans.clear()
         for known in (self._streams, self._wakes):
             for ref in [each for each in known if each.service_object in service_objects]:
                 del known[ref]
@@ -59,6 +62,16 @@ class Graph:
     def is_composite(self, ref: StreamRef) -> bool:
         """Whether the stream is computed (and known here)."""
         return ref in self._streams
+
+    def plan(self, origins: frozenset[StreamRef]) -> Plan:
+        """What updates of these streams can reach, and in which order to compute it."""
+        plan = self._plans.get(origins)
+        if plan is None:
+            if len(self._plans) >= PLANS_KEPT:
+                self._plans.clear()
+            reachable = self.reachable(origins)
+            plan = self._plans[origins] = Plan(reachable, self.levels(reachable))
+        return plan
 
     def reachable(self, origins: Iterable[StreamRef]) -> set[StreamRef]:
         """Every composite that updates of these streams can wake, directly or not."""
@@ -126,6 +139,16 @@ class Level(NamedTuple):
 
     at_once: list[StreamRef]
     loops: list[frozenset[StreamRef]]
+
+
+class Plan(NamedTuple):
+    """The composites that some updates can reach, and the levels to compute them by."""
+
+    reachable: set[StreamRef]
+    levels: list[Level]
+
+
+PLANS_KEPT = 10_000
 
 
 def knotted(reads: Mapping[StreamRef, set[StreamRef]]) -> list[list[StreamRef]]:
