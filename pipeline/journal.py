@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from servioticy.model import LastUpdate, SensorUpdate, StreamRef, Timestamp
@@ -44,6 +45,13 @@ class Verdict(NamedTuple):
     """Of each input it had, the timestamp; None where there was no update yet."""
 
 
+class Ending(NamedTuple):
+    """How often a composite's computations ended with one verdict, and the last of them."""
+
+    times: int
+    last: Verdict
+
+
 class Journal:
     """The updates of one batch, their order, and every stream's last update at any place."""
 
@@ -51,7 +59,8 @@ class Journal:
         self._lasts = lasts
         self._timelines: dict[StreamRef, _Timeline] = {}
         self._made: list[Made] = []
-        self.verdicts: list[Verdict] = []
+        self.endings: dict[tuple[StreamRef, str], Ending] = {}
+        """by composite and verdict: how often, and the last of them"""
 
     def keep(self, made: Made, uses: Mapping[str, Timestamp] | None = None) -> None:
         """Note an update of a stream; those of one stream come in order of place."""
@@ -70,6 +79,16 @@ class Journal:
             timeline = self._timelines[origin] = _Timeline(self._lasts.get(origin))
         timeline.add(made, uses)
 
+    def end(self, verdict: Verdict, times: int = 1) -> None:
+        """Note how computations ended: so many times so, this being the last of them."""
+        key = (verdict.composite, verdict.kind)
+        before = self.endings.get(key)
+        if before is None:
+            self.endings[key] = Ending(times, verdict)
+        else:
+            last = max(before.last, verdict, key=lambda each: each.place)
+            self.endings[key] = Ending(before.times + times, last)
+
     def last_at(self, stream: StreamRef, place: Place) -> LastUpdate | None:
         """The stream's last update as it stood just before this place."""
         timeline = self._timelines.get(stream)
@@ -78,7 +97,7 @@ class Journal:
     @property
     def made(self) -> list[Made]:
         """Everything to store, in the serial order."""
-        return sorted(self._made, key=lambda each: each.place)
+        return sorted(self._made, key=itemgetter(0))
 
     def lasts(self) -> dict[StreamRef, LastUpdate]:
         """The last updates that this batch changed."""

@@ -135,9 +135,7 @@ def _last_paths(steps: list[Step], journal: Journal) -> list[Step]:
 
 
 def _refuse(arrival: Arrival, kind: str, message: str, journal: Journal) -> None:
-    journal.verdicts.append(
-        Verdict(arrival.place, arrival.composite, kind, arrival.trigger, message)
-    )
+    journal.end(Verdict(arrival.place, arrival.composite, kind, arrival.trigger, message))
 
 
 def _arrivals(new: Iterable[Made], graph: Graph) -> Iterator[Arrival]:

@@ -187,6 +187,4 @@ class _Fetching:
     def _end(
         self, step: Arrival, kind: str, message: str, times: tuple[Timestamp | None, ...] = ()
     ) -> None:
-        self._journal.verdicts.append(
-            Verdict(step.place, self._ref, kind, step.trigger, message, times)
-        )
+        self._journal.end(Verdict(step.place, self._ref, kind, step.trigger, message, times))

@@ -7,9 +7,9 @@ from typing import Protocol
 
 from pipeline.journal import Journal, Made, Verdict
 from pipeline.stages.dispatch import Put
-from pipeline.stages.fetch import Fold
+from pipeline.stages.fetch import Asked, Fold
 from sandbox.program import Call, Computation, Outcome, Value
-from servioticy.model import SensorUpdate
+from servioticy.model import SensorUpdate, StreamRef
 
 
 class Sandbox(Protocol):
@@ -41,21 +41,27 @@ def _computes(call: Call) -> bool:
 
 def _note(fold: Fold, outcomes: Sequence[Outcome], journal: Journal) -> list[Made]:
     """Keep what came out, in order of place, between what was put from outside."""
-    new = []
+    new: list[Made] = []
     composite = fold.composite
-    for (step, inputs, uses), outcome in zip(fold.asked, outcomes, strict=True):
+    last_emitted: Asked | None = None
+    for asked, outcome in zip(fold.asked, outcomes, strict=True):
+        step = asked.step
         if isinstance(step, Put):
             journal.assign(step.made)
         elif isinstance(outcome, Value):
             update = SensorUpdate(composite, outcome.timestamp, outcome.document)
             made = Made(step.place, update)
-            journal.keep(made, uses)
-            journal.verdicts.append(
-                Verdict(step.place, composite, "emitted", step.trigger, "", inputs)
-            )
+            journal.keep(made, asked.uses)
             new.append(made)
+            last_emitted = asked
         elif outcome is not None:
-            journal.verdicts.append(
-                Verdict(step.place, composite, outcome.kind, step.trigger, outcome.message, inputs)
-            )
+            journal.end(_verdict(composite, asked, outcome.kind, outcome.message))
+    if last_emitted is not None:
+        journal.end(_verdict(composite, last_emitted, "emitted", ""), len(new))
     return new
+
+
+def _verdict(composite: StreamRef, asked: Asked, kind: str, message: str) -> Verdict:
+    step = asked.step
+    trigger = step.made.update if isinstance(step, Put) else step.trigger
+    return Verdict(step.place, composite, kind, trigger, message, asked.inputs)
