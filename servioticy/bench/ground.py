@@ -1,19 +1,33 @@
-"""What benchmarks stand on: a platform, a tenant of their own, and percentiles."""
+"""What benchmarks stand on: a platform or parts of one, a tenant of their own, percentiles."""
 
 from __future__ import annotations
 
 import http.client
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from servioticy.embedded import ports
-from servioticy.platform import Platform, reachable
-from servioticy.settings import Settings
+from servioticy.embedded.folder import DataFolder
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.embedded.postgres import EmbeddedPostgres
+from servioticy.embedded.programs import Program
+from servioticy.embedded.supervisor import Supervisor
+from servioticy.platform import (
+    PIPELINE_SECONDS,
+    READY_FILE,
+    Platform,
+    postgres_program,
+    prepare_stores,
+    reachable,
+)
+from servioticy.settings import Settings, to_environment
 from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.database import Database
 
@@ -86,3 +100,62 @@ def percentile(values: Sequence[float], part: float) -> float:
     """The value below which this part of them lies."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """A Postgres and a broker that run, and their processes."""
+
+    settings: Settings
+    folder: DataFolder
+    pids: dict[str, int]
+
+
+@contextmanager
+def stores(settings: Settings, partitions: int = 1) -> Iterator[Stores]:
+    """A Postgres and a broker alone, on a folder of their own, with schema and topics."""
+    with tempfile.TemporaryDirectory(prefix="servioticy-bench-") as data:
+        folder = DataFolder(Path(data))
+        postgres = EmbeddedPostgres(folder.path / "postgres")
+        kafka = EmbeddedKafka(folder.path / "kafka", settings)
+        postgres.prepare()
+        kafka.prepare()
+        programs = [
+            replace(postgres_program(postgres), together=True),
+            Program("kafka", kafka.command(), kafka.environment(), kafka.is_ready),
+        ]
+        supervisor = Supervisor(programs, folder)
+        try:
+            supervisor.start()
+            found = replace(
+                settings,
+                data=data,
+                dsn=postgres.dsn,
+                bootstrap_servers=kafka.bootstrap_servers,
+                partitions=partitions,
+            )
+            prepare_stores(found)
+            yield Stores(found, folder, supervisor.pids())
+        finally:
+            supervisor.stop()
+            folder.release()
+
+
+@contextmanager
+def pipeline(stores: Stores, settings: Settings) -> Iterator[int]:
+    """The pipeline program alone, from when it works on every partition; its process."""
+    ready = stores.folder.path / "pipeline.ready"
+    ready.unlink(missing_ok=True)
+    program = Program(
+        "pipeline",
+        [sys.executable, "-P", "-m", "pipeline"],
+        {**to_environment(settings), READY_FILE: str(ready)},
+        ready.exists,
+        ready_seconds=PIPELINE_SECONDS,
+    )
+    supervisor = Supervisor([program], stores.folder)
+    try:
+        supervisor.start()
+        yield supervisor.pids()["pipeline"]
+    finally:
+        supervisor.stop()

@@ -6,14 +6,12 @@ that a reader gets back.
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from servioticy.bench import ground
+from servioticy.bench import ground, processes
 from servioticy.embedded import ports
 from servioticy.platform import Platform
 from servioticy.settings import Settings
@@ -50,47 +48,14 @@ def _first_derived(settings: Settings) -> None:
 
 
 def _idle(programs: dict[str, int]) -> None:
-    trees = {name: _tree(pid) for name, pid in programs.items()}
-    before = {name: sum(map(_processor_seconds, tree)) for name, tree in trees.items()}
+    trees = {name: processes.tree(pid) for name, pid in programs.items()}
+    before = {name: sum(map(processes.processor_seconds, tree)) for name, tree in trees.items()}
     time.sleep(IDLE_SECONDS)
     total = 0.0
     for name, tree in trees.items():
-        used = sum(map(_processor_seconds, tree)) - before[name]
-        memory = sum(map(_memory_megabytes, tree))
+        used = sum(map(processes.processor_seconds, tree)) - before[name]
+        memory = sum(map(processes.memory_megabytes, tree))
         total += memory
         share = 100 * used / IDLE_SECONDS
         print(f"idle {name}: {memory:.0f} MB, {share:.1f} % of a core, {len(tree)} processes")
     print(f"idle in all: {total:.0f} MB (proportional set size)")
-
-
-def _tree(pid: int) -> list[int]:
-    """The process and all below it."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents.setdefault(int(fields[1]), []).append(int(entry.parent.name))
-    found, waiting = [], [pid]
-    while waiting:
-        found.append(waiting.pop())
-        waiting += parents.get(found[-1], [])
-    return found
-
-
-def _processor_seconds(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _memory_megabytes(pid: int) -> float:
-    """Memory with shared pages counted in parts, so that a sum over processes is honest."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:")), 0.0)
