@@ -127,11 +127,16 @@ class _Timeline:
         return self._lasts[-1] if self._lasts else self._before
 
     def add(self, made: Made, uses: Mapping[str, Timestamp] | None) -> None:
-        newest = self.newest
-        if becomes_last(made.update.timestamp, newest.timestamp if newest else None):
-            uses = uses or (newest.uses if newest else None)  # a put from outside used nothing
-            self._places.append(made.place)
-            self._lasts.append(LastUpdate(made.update.timestamp, made.update.document, uses))
+        place, (_origin, timestamp, document) = made
+        newest = self._lasts[-1] if self._lasts else self._before
+        if newest is None:
+            becomes, kept = True, None
+        else:
+            becomes, kept = becomes_last(timestamp, newest.timestamp), newest.uses
+        if becomes:
+            self._places.append(place)
+            # What is put from outside was made of nothing here: the uses stay.
+            self._lasts.append(LastUpdate(timestamp, document, uses or kept))
 
     def at(self, place: Place) -> LastUpdate | None:
         index = bisect_left(self._places, place)

@@ -37,8 +37,7 @@ def output_timestamp(
     trigger: Timestamp, inputs: Iterable[Timestamp], last_output: Timestamp | None
 ) -> Timestamp:
     """The largest timestamp of what went into the output (contract 2.4, rule 3)."""
-    floor = max(inputs, default=trigger)
-    return max(trigger, floor, trigger if last_output is None else last_output)
+    return max(trigger, *inputs, trigger if last_output is None else last_output)
 
 
 def becomes_last(timestamp: Timestamp, last: Timestamp | None) -> bool:

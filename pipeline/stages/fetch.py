@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
@@ -15,6 +15,9 @@ from servioticy.model import Composite, LastUpdate, Reference, StreamRef, Timest
 from servioticy.programs import looked_up, program
 from servioticy.references import resolve
 from servioticy.timing import moved_past, newest, output_timestamp, triggers, triggers_by_input
+
+Sourced: TypeAlias = tuple[StreamRef, LastUpdate]
+"""An input's value, and the stream it is of: for a group, the member with the newest."""
 
 
 class Asked(NamedTuple):
@@ -75,7 +78,10 @@ class _Fetching:
         self._composite = composite
         self._journal = journal
         self._program, self._references = programs.of(ref, service_object.version, composite)
+        self._own = composite.own
+        self._members = [each.members for each in composite.inputs]
         self._by_input = composite.options.staleness == "input"
+        self._skips = composite.options.missing == "skip"
         self._previous = journal.last_at(ref, first)
         self._documents: dict[bytes, int] = {}
         self._steps: list[Computation | Assignment] = []
@@ -89,13 +95,13 @@ class _Fetching:
             self.asked.append(Asked(step))
             return
         # Whether something is missing comes first: it does not depend on the fold so far.
-        skips, stale = self._composite.options.missing == "skip", self._is_stale(step)
-        if stale and not skips:
+        stale = self._is_stale(step)
+        if stale and not self._skips:
             self._end(step, "stale", "")
             return
         values = self._values(step)
-        times = tuple(None if value is None else value[1].timestamp for value in values)
-        if skips and self._lacks(times):
+        times = tuple([None if value is None else value[1].timestamp for value in values])
+        if self._skips and self._lacks(times):
             self._end(step, "missing", "an input has no update yet", times)
         elif stale:
             self._end(step, "stale", "")
@@ -124,41 +130,42 @@ class _Fetching:
 
     def _lacks(self, times: tuple[Timestamp | None, ...]) -> bool:
         """Whether an input has no update yet; the first own output has to come from somewhere."""
-        own = self._composite.own
-        return any(time is None for number, time in enumerate(times) if number != own)
+        return any(time is None for number, time in enumerate(times) if number != self._own)
 
-    def _values(self, step: Arrival) -> list[tuple[StreamRef, LastUpdate] | None]:
+    def _values(self, step: Arrival) -> list[Sourced | None]:
         """What each input is for this step, and which stream it is of."""
-        trigger = step.trigger
-        values: list[tuple[StreamRef, LastUpdate] | None] = []
-        for number, each in enumerate(self._composite.inputs):
-            if number == step.input:
+        place, arrived, trigger = step.place, step.input, step.trigger
+        values: list[Sourced | None] = []
+        for number, members in enumerate(self._members):
+            if number == arrived:
                 values.append((trigger.origin, LastUpdate(trigger.timestamp, trigger.document)))
-            elif number == self._composite.own:
+            elif number == self._own:
                 values.append(None if self._previous is None else (self._ref, self._previous))
+            elif len(members) == 1:
+                last = self._journal.last_at(members[0], place)
+                values.append(None if last is None else (members[0], last))
             else:
-                members = ((ref, self._journal.last_at(ref, step.place)) for ref in each.members)
-                values.append(newest(members))
+                values.append(
+                    newest([(ref, self._journal.last_at(ref, place)) for ref in members])
+                )
         return values
 
     def _compute(
-        self,
-        step: Arrival,
-        values: list[tuple[StreamRef, LastUpdate] | None],
-        times: tuple[Timestamp | None, ...],
+        self, step: Arrival, values: list[Sourced | None], times: tuple[Timestamp | None, ...]
     ) -> None:
-        own, trigger = self._composite.own, step.trigger.timestamp
-        uses = None
+        own, trigger, uses = self._own, step.trigger.timestamp, None
         if self._by_input:
             trigger = moved_past(trigger, self._previous and self._previous.timestamp)
             uses = self._used(values)
-        indexes = [
-            -1 if value is None or number == own else self._index(value[1].document)
-            for number, value in enumerate(values)
-        ]
+        indexes, others = [], []
+        for number, value in enumerate(values):
+            if value is None or number == own:
+                indexes.append(-1)
+            else:
+                indexes.append(self._index(value[1].document))
+                others.append(value[1].timestamp)
         for reference in self._references:
             indexes.append(self._index(self._look_up(reference, values)))
-        others = [time for number, time in enumerate(times) if number != own and time is not None]
         floor = output_timestamp(trigger, others, None)
         self._steps.append(Computation(step.input, trigger, floor, tuple(indexes)))
         self.asked.append(Asked(step, times, uses))
@@ -167,14 +174,12 @@ class _Fetching:
         """The newest of each source that has been in an output, if this becomes one."""
         uses = dict((self._previous and self._previous.uses) or {})
         for number, value in enumerate(values):
-            if value is not None and number != self._composite.own:
+            if value is not None and number != self._own:
                 source = str(value[0])
                 uses[source] = max(uses.get(source, value[1].timestamp), value[1].timestamp)
         return uses
 
-    def _look_up(
-        self, reference: Reference, values: list[tuple[StreamRef, LastUpdate] | None]
-    ) -> bytes:
+    def _look_up(self, reference: Reference, values: list[Sourced | None]) -> bytes:
         names = [each.name for each in self._composite.inputs]
         value = values[names.index(reference.source)]
         document = None if value is None else orjson.loads(value[1].document)
