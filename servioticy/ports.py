@@ -188,8 +188,8 @@ class Catalog(Protocol):
     ) -> bool:
         """Keep a subscription; False where the same pubsub one exists already."""
 
-    def subscriptions(self, stream_id: int) -> list[bytes]:
-        """The applications' subscriptions to a stream, oldest first."""
+    def subscriptions(self, stream_id: int) -> list[tuple[int, bytes]]:
+        """The applications' subscriptions to a stream with their tenants, oldest first."""
 
     def subscription(self, subscription: str) -> Subscribed | None:
         """An application's subscription, or None."""

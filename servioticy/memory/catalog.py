@@ -365,13 +365,13 @@ class MemoryCatalog:
             )
             return True
 
-    def subscriptions(self, stream_id: int) -> list[bytes]:
-        """The applications' subscriptions to a stream, oldest first."""
+    def subscriptions(self, stream_id: int) -> list[tuple[int, bytes]]:
+        """The applications' subscriptions to a stream with their tenants, oldest first."""
         self._state.ask_postgres()
         with self._state.lock:
             found = [s for s in self._state.subscriptions.values() if s.stream_id == stream_id]
             found.sort(key=lambda each: (each.created_at, each.id))
-            return [each.document for each in found if each.callback != "internal"]
+            return [(each.tenant, each.document) for each in found if each.callback != "internal"]
 
     def subscription(self, subscription: str) -> Subscribed | None:
         """An application's subscription, or None."""

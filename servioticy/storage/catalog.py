@@ -279,10 +279,10 @@ class PostgresCatalog:
         }
         return self._database.row(self._sql["add_subscription"], values) is not None
 
-    def subscriptions(self, stream_id: int) -> list[bytes]:
-        """The applications' subscriptions to a stream, oldest first."""
+    def subscriptions(self, stream_id: int) -> list[tuple[int, bytes]]:
+        """The applications' subscriptions to a stream with their tenants, oldest first."""
         rows = self._database.rows(self._sql["subscriptions_of_stream"], {"stream": stream_id})
-        return [row[0].encode() for row in rows]
+        return [(tenant, document.encode()) for tenant, document in rows]
 
     def subscription(self, subscription: str) -> Subscribed | None:
         """An application's subscription, or None."""

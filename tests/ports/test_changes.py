@@ -289,14 +289,14 @@ def test_subscriptions_are_listed_read_and_dropped(storage: Storage, tenant: int
     storage.catalog.subscribe("2", other, a, "pubsub", "x", b'{"id":"2"}', 1000)
     storage.catalog.subscribe("1", tenant, a, "pubsub", "y", b'{"id":"1"}', 2000)
 
-    assert storage.catalog.subscriptions(a) == [b'{"id":"2"}', b'{"id":"1"}']
+    assert storage.catalog.subscriptions(a) == [(other, b'{"id":"2"}'), (tenant, b'{"id":"1"}')]
     assert storage.catalog.subscription("2") == Subscribed(other, tenant, b'{"id":"2"}')
 
     storage.catalog.unsubscribe("2")
     storage.catalog.unsubscribe("nothing")
 
     assert storage.catalog.subscription("2") is None
-    assert storage.catalog.subscriptions(a) == [b'{"id":"1"}']
+    assert storage.catalog.subscriptions(a) == [(tenant, b'{"id":"1"}')]
 
 
 def test_the_deleted_no_longer_count_where_components_go(storage: Storage, tenant: int) -> None:

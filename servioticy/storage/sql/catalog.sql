@@ -233,7 +233,7 @@ ON CONFLICT DO NOTHING
 RETURNING id;
 
 -- subscriptions_of_stream --
-SELECT document::text
+SELECT tenant_id, document::text
   FROM subscriptions
  WHERE stream_id = %(stream)s
    AND callback <> 'internal'
