@@ -183,7 +183,7 @@ def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None
     storage.store.begin(0)
     (before,) = storage.store.component("so1")
 
-    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1)))
+    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
     (placed,) = storage.store.component("so1")
 
     assert (before.service_object, before.id, before.owner_partition) == (None, "so1", 0)
