@@ -198,16 +198,23 @@ class Catalog(Protocol):
         """Drop a subscription."""
 
 
+class Labelled(NamedTuple):
+    """A stored update, and the version of its Service Object's document that made it."""
+
+    document: bytes
+    version: int
+
+
 class History(Protocol):
     """What the pipeline has stored, for readers."""
 
-    def updates(self, stream_id: int) -> list[bytes]:
+    def updates(self, stream_id: int) -> list[Labelled]:
         """Every update of a stream, oldest first."""
 
     def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
         """The next updates with a larger timestamp, oldest first."""
 
-    def last_update(self, stream_id: int) -> bytes | None:
+    def last_update(self, stream_id: int) -> Labelled | None:
         """The stream's last update, or None."""
 
     def progress(self, partition: int) -> int:

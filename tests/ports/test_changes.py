@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from port_builders import PARTITIONS, Storage, a_service_object
+from port_builders import PARTITIONS, Storage, a_service_object, documents
 
 from servioticy.model import StreamRef
 from servioticy.ports import (
@@ -241,13 +241,13 @@ def test_deletion_takes_all_that_is_stored_with_it(storage: Storage, tenant: int
         storage.store.store(Batch(0, offset, offset + 1, 0, delete="so2"))
     storage.store.store(Batch(0, 5, 6, 0, activate=("so2", 1, 99)))
 
-    assert storage.history.updates(a) == []
+    assert documents(storage, a) == []
     assert storage.history.last_update(a) is None
     assert storage.history.verdicts(a) == []
     assert storage.catalog.subscription("app") is None
     assert storage.catalog.subscribers("so1", ["a"]) == []
     assert storage.catalog.document("so2", 1) is None
-    assert storage.history.updates(theirs) == [UPDATE]
+    assert documents(storage, theirs) == [UPDATE]
     assert [each.service_object for each in storage.store.component("so2")].count(None) == 2
 
 
@@ -262,10 +262,10 @@ def test_erasure_takes_history_and_last_update(storage: Storage, tenant: int) ->
 
     storage.store.store(Batch(0, 3, 4, 0, erase=("so1", "a", 5)))
 
-    assert storage.history.updates(a) == []
+    assert documents(storage, a) == []
     assert storage.history.last_update(a) is None
     assert storage.store.last_updates([a, b]).keys() == {b}
-    assert storage.history.updates(b) == [UPDATE]
+    assert documents(storage, b) == [UPDATE]
 
 
 def test_an_erasure_that_comes_again_spares_what_came_between(
@@ -278,7 +278,7 @@ def test_an_erasure_that_comes_again_spares_what_came_between(
 
     storage.store.store(Batch(0, 3, 4, 0, erase=("so1", "a", 5)))
 
-    assert storage.history.updates(a) == [UPDATE]
+    assert documents(storage, a) == [UPDATE]
 
 
 def test_subscriptions_are_listed_read_and_dropped(storage: Storage, tenant: int) -> None:
