@@ -8,7 +8,7 @@ import orjson
 from pipeline.journal import Journal, Made, Verdict
 from pipeline.partition import Partition
 from servioticy.messaging.records import EmittedRecord
-from servioticy.model import ServiceObject, StreamRef
+from servioticy.model import StreamRef
 from servioticy.ports import Batch, Output, StoredLast, StoredUpdate, StoredVerdict
 
 
@@ -35,25 +35,17 @@ def emit(journal: Journal, next_offset: int, partition: Partition, output: Outpu
 
 
 def _updates(made: list[Made], partition: Partition) -> list[StoredUpdate]:
-    rows: dict[StreamRef, tuple[ServiceObject, int]] = {}
+    rows: dict[StreamRef, tuple[int, int, int]] = {}
     stored = []
     tree, position = -1, 0
-    for (offset, _depth, _path), update in made:
-        owner, stream_id = rows.get(update.origin) or rows.setdefault(
-            update.origin, partition.row_of(update.origin)
-        )
+    for (offset, _depth, _path), (origin, timestamp, document) in made:
+        row = rows.get(origin)
+        if row is None:
+            owner, stream_id = partition.row_of(origin)
+            row = rows[origin] = owner.tenant, stream_id, owner.version
         tree, position = (tree, position + 1) if offset == tree else (offset, 0)
-        stored.append(
-            StoredUpdate(
-                owner.tenant,
-                stream_id,
-                update.timestamp,
-                update.document,
-                owner.version,
-                offset,
-                position,
-            )
-        )
+        tenant, number, version = row
+        stored.append(StoredUpdate(tenant, number, timestamp, document, version, offset, position))
     return stored
 
 
