@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from servioticy.documents.errors import BadDocument
+from servioticy.documents.options import parse_options
 from servioticy.model import Channel, Composite, Dialect, Group, Input, Reference, StreamRef
 from servioticy.references import RESULT, BadReference, substitute
 
@@ -43,9 +44,12 @@ def parse_composite(
     if any(len(text.encode()) > MAX_CODE for text in texts):
         raise BadDocument(f"stream {ref.stream}: more than {MAX_CODE} bytes of code in one place")
     sources = _Sources(ref, members)
+    options = parse_options(ref.stream, content)
     if dialect == "function":
-        return _functions(channels, filters, sources, argument_names)
-    return _expressions(channels, filters, sources, aliases)
+        composite = _functions(channels, filters, sources, argument_names)
+    else:
+        composite = _expressions(channels, filters, sources, aliases)
+    return replace(composite, options=options)
 
 
 def _filter(ref: StreamRef, content: dict[str, Any], name: str) -> str | None:
@@ -157,10 +161,9 @@ def _expressions(
     inputs = sources.inputs(named, "an expression")
     own = sources.own(inputs)
     for each in references:
-        threaded = each.source == RESULT or (own is not None and each.source == inputs[own].name)
-        if threaded and each.steps is None:
+        if each.source == RESULT and each.steps is None:
             raise BadDocument(
-                f"stream {sources.ref.stream}: {{${each.source}{each.expression[1:]}}}: only "
-                "plain paths are possible into $result and the stream's own last update"
+                f"stream {sources.ref.stream}: {{$result{each.expression[1:]}}}: only plain "
+                "paths are possible into $result"
             )
     return Composite("expression", inputs, channels, own, pre, post, tuple(references))

@@ -83,7 +83,11 @@ class MemoryPartitionStore:
         self._state.ask_postgres()
         found = {each: self._state.last_updates.get(each) for each in stream_ids}
         return {
-            stream: LastUpdate(last.timestamp, last.document)
+            stream: LastUpdate(
+                last.timestamp,
+                last.document,
+                None if last.uses is None else orjson.loads(last.uses),
+            )
             for stream, last in found.items()
             if last is not None
         }

@@ -168,3 +168,51 @@ def test_what_went_wrong_can_be_read(code: str, verdict: str, platform: RunningP
     status, _headers, body = platform.request("GET", f"/{bad}/streams/out/status")
     assert status == 200
     assert verdict in body.decode()
+
+
+def test_a_chain_of_fifty_computes_to_its_end(platform: RunningPlatform) -> None:
+    """Depth costs little: a whole tree is one batch, and one transaction."""
+    streams: dict[str, Any] = {"s0": {"channels": {"v": {"type": "number"}}}}
+    for n in range(1, 51):
+        code = f"function(s{n - 1}){{return s{n - 1}{VALUE}+1}}"
+        streams[f"s{n}"] = {"channels": {"v": {"type": "number", "current-value": code}}}
+    device = platform.create({"version": "0.2.0", "streams": streams})
+    platform.put(StreamRef(device, "s0"), 7, v=0)
+
+    assert platform.updates(StreamRef(device, "s50")) == [
+        {"channels": {"v": {"current-value": 50}}, "lastUpdate": 7}
+    ]
+
+
+def test_a_diamond_may_settle_before_it_joins(platform: RunningPlatform) -> None:
+    """With `settle` the join never sees a new branch beside the old one of the same origin."""
+    plain = f"function(s){{return s{VALUE}}}"
+    slow = f"function(a){{return a{VALUE}}}"
+    join = f"function(a, c){{return a{VALUE} - (c === null ? 0 : c{VALUE})}}"
+    channel = {"type": "number"}
+    document = {
+        "version": "0.2.0",
+        "streams": {
+            "s": {"channels": {"v": channel}},
+            "a": {"channels": {"v": {**channel, "current-value": plain}}},
+            "b": {"channels": {"v": {**channel, "current-value": slow}}},
+            "c": {
+                "channels": {"v": {**channel, "current-value": f"function(b){{return b{VALUE}}}"}}
+            },
+            "first": {"channels": {"v": {**channel, "current-value": join}}},
+            "settled": {
+                "channels": {"v": {**channel, "current-value": join}},
+                "diamonds": "settle",
+            },
+        },
+    }
+    device = platform.create(document)
+    for number in (1, 2, 3):
+        platform.put(StreamRef(device, "s"), number, v=number * 10)
+
+    def values(stream: str) -> list[int]:
+        found = platform.updates(StreamRef(device, stream))
+        return [each["channels"]["v"]["current-value"] for each in found]
+
+    assert values("settled") == [0, 0, 0]
+    assert values("first") == [10, 10, 10]

@@ -6,7 +6,7 @@ from typing import Any
 
 from sandbox.text import argument_names
 from servioticy.documents import parse_service_object
-from servioticy.graph import Graph
+from servioticy.graph import Graph, Level
 from servioticy.model import ServiceObject, StreamRef
 
 
@@ -76,22 +76,41 @@ def test_each_level_comes_after_what_it_reads() -> None:
     graph = Graph([an_object("o", 1, a=None, d="a,c", b="a", c="b,a,c")])
 
     assert graph.levels(refs("b", "c", "d")) == [
-        [StreamRef("o", "b")],
-        [StreamRef("o", "c")],
-        [StreamRef("o", "d")],
+        Level([StreamRef("o", "b")], []),
+        Level([StreamRef("o", "c")], []),
+        Level([StreamRef("o", "d")], []),
     ]
 
 
-def test_a_cycle_has_no_levels() -> None:
-    graph = Graph([an_object("o", 1, a=None, b="a,c", c="b")])
+def test_a_cycle_is_a_loop_of_its_level_and_disturbs_no_other() -> None:
+    graph = Graph([an_object("o", 1, a=None, b="a,c", c="b", d="c", e="a")])
 
-    assert graph.levels(refs("b", "c")) is None
+    assert graph.levels(refs("b", "c", "d", "e")) == [
+        Level([StreamRef("o", "e")], [frozenset(refs("b", "c"))]),
+        Level([StreamRef("o", "d")], []),
+    ]
+
+
+def test_a_deep_chain_needs_no_recursion() -> None:
+    names = [f"s{n}" for n in range(1000)]
+    streams = {"s0": None} | {name: f"s{n}" for n, name in enumerate(names[1:])}
+    graph = Graph([an_object("o", 1, **streams)])
+
+    assert len(graph.levels(refs(*names[1:]))) == 999
 
 
 def test_reading_its_own_last_output_is_no_cycle() -> None:
     graph = Graph([an_object("o", 1, a=None, b="a,b")])
 
-    assert graph.levels(refs("b")) == [[StreamRef("o", "b")]]
+    assert graph.levels(refs("b")) == [Level([StreamRef("o", "b")], [])]
+
+
+def test_reading_itself_in_a_group_is_a_loop() -> None:
+    """A member of a group is read as it stands, which the fold cannot thread."""
+    groups = {"g": (["o", "p"], "b")}
+    graph = Graph([an_object("p", 1, b=None), an_object("o", 2, groups, b="g")])
+
+    assert graph.levels(refs("b")) == [Level([], [frozenset(refs("b"))])]
 
 
 def test_simple_streams_and_strangers_are_not_composite() -> None:

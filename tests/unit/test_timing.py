@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servioticy.model import LastUpdate
+from servioticy.model import LastUpdate, StreamRef
 from servioticy.timing import becomes_last, newest, output_timestamp, too_far_ahead, triggers
 
 timestamps = st.integers(0, 2**63 - 1)
@@ -47,10 +47,11 @@ def test_an_equal_timestamp_becomes_the_last_update() -> None:
 
 
 def test_a_group_is_its_newest_member_and_the_first_of_equals() -> None:
+    a, b, c, d = (StreamRef(name, "s") for name in "abcd")
     first, second, old = LastUpdate(5, b"1"), LastUpdate(5, b"2"), LastUpdate(4, b"3")
 
-    assert newest([None, old, first, second]) == first
-    assert newest([None]) is None
+    assert newest([(a, None), (b, old), (c, first), (d, second)]) == (c, first)
+    assert newest([(a, None)]) is None
     assert newest([]) is None
 
 
