@@ -14,8 +14,11 @@ from typing import Any
 
 from psycopg2.extensions import parse_dsn
 
-STORE = b"WITH fence AS"
+STORE = b"EXECUTE store_batch"
 """How the pipeline's one storing statement is told from all others."""
+
+UPDATE = b"current-value"
+"""What a storing statement has in it that stores updates, not only progress."""
 
 Fault = Callable[[str, bytes], int | None]
 """Called with a point of a storing statement and its bytes: "before" Postgres has any of
@@ -118,7 +121,8 @@ class _Connection:
             with self._turn:
                 if kind == b"Q":
                     self._idle.clear()
-                if STORE in message:
+                stores = STORE in message and UPDATE in message
+                if stores:
                     self._proxy.stores += 1
                     self._statement = message
                     passed = self._proxy.fault("before", message)
@@ -126,7 +130,7 @@ class _Connection:
                         self._server.sendall(message[:passed])
                         return
                 self._server.sendall(message)
-                if STORE in message and self._proxy.fault("inside", message) is not None:
+                if stores and self._proxy.fault("inside", message) is not None:
                     return
 
     def _down(self) -> None:

@@ -1,4 +1,4 @@
-"""How many examples the property tests try: EXAMPLES in the environment, 1000 where not set."""
+"""How many examples each property test tries: EXAMPLES in the environment, 500 where not set."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "law",
-    max_examples=int(os.environ.get("EXAMPLES", "1000")),
+    max_examples=int(os.environ.get("EXAMPLES", "500")),
     deadline=None,
-    # A whole graph and its history is a lot to draw, and a million examples take their time.
+    print_blob=True,
+    # A whole graph and its history is a lot to draw; the sandbox is meant to outlive examples.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-settings.load_profile("law")

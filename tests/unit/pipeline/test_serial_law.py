@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, ScriptError
 
@@ -206,12 +206,10 @@ def assert_equal_to_oracle(objects, codes, history, cuts, sandbox, limits=NO_LIM
     assert state.dead_letters == []
 
 
-QUICK = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+LAW = settings.get_profile("law")
 
 
-@QUICK
+@LAW
 @given(data=st.data())
 def test_batches_equal_the_serial_order_without_cycles(data, sandbox) -> None:
     """Topological evaluation by composite must not be told from one update at a time."""
@@ -222,7 +220,7 @@ def test_batches_equal_the_serial_order_without_cycles(data, sandbox) -> None:
     assert_equal_to_oracle(objects, codes, history, cuts, sandbox)
 
 
-@QUICK
+@LAW
 @given(data=st.data())
 def test_batches_equal_the_serial_order_with_cycles(data, sandbox) -> None:
     """Loops end by the timestamp rules, exactly where the serial order ends them."""
@@ -233,7 +231,7 @@ def test_batches_equal_the_serial_order_with_cycles(data, sandbox) -> None:
     assert_equal_to_oracle(objects, codes, history, cuts, sandbox)
 
 
-@QUICK
+@LAW
 @given(data=st.data(), cycles=st.booleans())
 def test_batches_equal_the_serial_order_with_options(data, cycles, sandbox) -> None:
     """Settling, staleness by input and skipping change what computes, never the order."""
@@ -244,7 +242,7 @@ def test_batches_equal_the_serial_order_with_options(data, cycles, sandbox) -> N
     assert_equal_to_oracle(objects, codes, history, cuts, sandbox)
 
 
-@QUICK
+@LAW
 @given(data=st.data(), hops=st.integers(1, 4), computations=st.integers(1, 8))
 def test_limits_cut_a_tree_where_the_serial_order_does(data, hops, computations, sandbox) -> None:
     """A tree too large must end at the same computation however it is batched."""
