@@ -84,18 +84,26 @@ def _verdicts(journal: Journal, partition: Partition) -> list[StoredVerdict]:
             "timestamp": verdict.trigger.timestamp,
             "version": owner.version,
             "message": verdict.message,
-            "inputs": _inputs(verdict, partition),
+            "inputs": _inputs(verdict, journal, partition),
         }
         rows.append(StoredVerdict(owner.tenant, stream_id, kind, times, orjson.dumps(about)))
     return sorted(rows, key=lambda each: (each.stream_id, each.verdict))
 
 
-def _inputs(verdict: Verdict, partition: Partition) -> dict[str, int | None]:
-    """The timestamp of each input that the computation had, by the input's name."""
+def _inputs(verdict: Verdict, journal: Journal, partition: Partition) -> dict[str, int | None]:
+    """The timestamp of each input that the computation had, by the input's name.
+
+    Only now is it known which own output came before it: the sandbox threads it through.
+    """
     if not verdict.inputs:
         return {}
-    inputs = partition.graph.composite(verdict.composite)[2].inputs
-    return {each.name: at for each, at in zip(inputs, verdict.inputs, strict=True)}
+    composite = partition.graph.composite(verdict.composite)[2]
+    names = [each.name for each in composite.inputs]
+    inputs = dict(zip(names, verdict.inputs, strict=True))
+    if composite.own is not None:
+        last = journal.last_at(verdict.composite, verdict.place)
+        inputs[names[composite.own]] = last and last.timestamp
+    return inputs
 
 
 def _emitted(made: Made, partition: Partition) -> EmittedRecord:

@@ -164,6 +164,12 @@ def value_of(document: bytes) -> int:
     return int(json.loads(document)["channels"]["v"]["current-value"])
 
 
+def about_verdict(last: bytes, reads: tuple[str, ...]):
+    about = json.loads(last)
+    inputs = {name: at for name, at in about["inputs"].items() if name in reads}
+    return tuple(about["trigger"].split("/")), about["timestamp"], inputs
+
+
 def run_engine(platform, history, cuts, sandbox, limits=NO_LIMITS):
     for (owner, name), timestamp, value in history:
         body = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
@@ -195,6 +201,11 @@ def assert_equal_to_oracle(objects, codes, history, cuts, sandbox, limits=NO_LIM
         names[s]: (row.timestamp, value_of(row.document)) for s, row in state.last_updates.items()
     }
     verdicts = Counter({(names[s], v): times for (s, v), (times, _) in state.verdicts.items()})
+    reads = {(o.id, c.name): c.reads for o in objects for c in o.composites}
+    last_verdicts = {
+        (names[s], v): about_verdict(last, reads[names[s]])
+        for (s, v), (_, last) in state.verdicts.items()
+    }
     emitted = [
         ((each.service_object, each.stream), each.timestamp, value_of(bytes(each.update)))
         for each in state.emitted
@@ -203,6 +214,7 @@ def assert_equal_to_oracle(objects, codes, history, cuts, sandbox, limits=NO_LIM
     assert lasts == oracle.last
     assert emitted == oracle.order
     assert verdicts == oracle.verdicts
+    assert last_verdicts == oracle.last_verdicts
     assert state.dead_letters == []
 
 
