@@ -83,11 +83,23 @@ def _verdicts(journal: Journal, partition: Partition) -> list[StoredVerdict]:
             "trigger": str(verdict.trigger.origin),
             "timestamp": verdict.trigger.timestamp,
             "version": owner.version,
-            "message": verdict.message,
+            "message": _message(verdict, journal, partition),
             "inputs": _inputs(verdict, journal, partition),
         }
         rows.append(StoredVerdict(owner.tenant, stream_id, kind, times, orjson.dumps(about)))
     return sorted(rows, key=lambda each: (each.stream_id, each.verdict))
+
+
+def _message(verdict: Verdict, journal: Journal, partition: Partition) -> str:
+    """Why it ended so. What is stale may be found so in two places, which must read alike."""
+    if verdict.kind != "stale":
+        return verdict.message
+    origin, timestamp, _document = verdict.trigger
+    last = journal.last_at(verdict.composite, verdict.place)
+    if partition.graph.composite(verdict.composite)[2].options.staleness == "input":
+        used = ((last and last.uses) or {}).get(str(origin))
+        return f"trigger {timestamp} is not newer than {used}, last used of this input"
+    return f"trigger {timestamp} is not newer than output {last and last.timestamp}"
 
 
 def _inputs(verdict: Verdict, journal: Journal, partition: Partition) -> dict[str, int | None]:

@@ -58,6 +58,7 @@ class Oracle:
         self.uses: dict[Ref, dict[Ref, int]] = {}
         self.verdicts: Counter[tuple[Ref, str]] = Counter()
         self.last_verdicts: dict[tuple[Ref, str], tuple[Ref, int, dict[str, int | None]]] = {}
+        self.not_newer_than: dict[Ref, int] = {}
 
     def take(self, origin: Ref, timestamp: int, value: int) -> None:
         """Run the update's tree; where composites settle, find out which path comes last.
@@ -79,6 +80,7 @@ class Oracle:
         other.stored, other.order = dict(self.stored), list(self.order)
         other.last, other.verdicts = dict(self.last), Counter(self.verdicts)
         other.last_verdicts = dict(self.last_verdicts)
+        other.not_newer_than = dict(self.not_newer_than)
         other.uses = {ref: dict(uses) for ref, uses in self.uses.items()}
         return other
 
@@ -140,11 +142,9 @@ class Oracle:
         if composite.skips and None in others:
             self._end(ref, "missing", source, update, inputs)
             return None
-        if composite.by_input:
-            stale = source in uses and update[0] <= uses[source]
-        else:
-            stale = previous is not None and update[0] <= previous[0]
-        if stale:
+        bound = uses.get(source) if composite.by_input else previous and previous[0]
+        if bound is not None and update[0] <= bound:
+            self.not_newer_than[ref] = bound
             self._end(ref, "stale", source, update)
             return None
         try:

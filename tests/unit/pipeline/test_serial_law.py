@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -164,6 +165,10 @@ def value_of(document: bytes) -> int:
     return int(json.loads(document)["channels"]["v"]["current-value"])
 
 
+def message_of(verdict: bytes) -> str:
+    return str(json.loads(verdict)["message"])
+
+
 def about_verdict(last: bytes, reads: tuple[str, ...]):
     about = json.loads(last)
     inputs = {name: at for name, at in about["inputs"].items() if name in reads}
@@ -206,6 +211,11 @@ def assert_equal_to_oracle(objects, codes, history, cuts, sandbox, limits=NO_LIM
         (names[s], v): about_verdict(last, reads[names[s]])
         for (s, v), (_, last) in state.verdicts.items()
     }
+    not_newer_than = {
+        names[s]: int(re.search(r"not newer than (?:output )?(-?\d+)", message_of(last))[1])
+        for (s, v), (_, last) in state.verdicts.items()
+        if v == "stale"
+    }
     emitted = [
         ((each.service_object, each.stream), each.timestamp, value_of(bytes(each.update)))
         for each in state.emitted
@@ -215,6 +225,7 @@ def assert_equal_to_oracle(objects, codes, history, cuts, sandbox, limits=NO_LIM
     assert emitted == oracle.order
     assert verdicts == oracle.verdicts
     assert last_verdicts == oracle.last_verdicts
+    assert not_newer_than == oracle.not_newer_than
     assert state.dead_letters == []
 
 
