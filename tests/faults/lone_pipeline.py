@@ -80,18 +80,29 @@ class Pipeline:
             if self._wanted:
                 self._start()
 
-    def workers(self) -> list[int]:
-        """The processes forked by Spark's daemon, which hold the tasks."""
-        return [each for each in self._daemons() if not set(_below(each)) & set(self._daemons())]
-
-    def _daemons(self) -> list[int]:
-        below = processes.tree(self.process.pid)
-        return [each for each in below if b"pyspark.daemon" in _command(each)]
-
-    def signal_workers(self, number: signal.Signals) -> None:
-        """Send a signal to the processes that hold the tasks."""
-        for each in self.workers():
+    def signal(self, victim: str, number: signal.Signals) -> bool:
+        """Send a signal to the "worker", the "driver" or the "program"; whether there was one."""
+        found = {"worker": self._workers, "driver": self._driver, "program": self._program}[
+            victim
+        ]()
+        for each in found:
             _send(each, number)
+        return bool(found)
+
+    def _workers(self) -> list[int]:
+        """The processes forked by Spark's daemon, which hold the tasks."""
+        daemons = self._running(b"pyspark.daemon")
+        return [each for each in daemons if not set(processes.tree(each)[1:]) & set(daemons)]
+
+    def _driver(self) -> list[int]:
+        return self._running(b"SparkSubmit")
+
+    def _program(self) -> list[int]:
+        return [self.process.pid]
+
+    def _running(self, words: bytes) -> list[int]:
+        below = processes.tree(self.process.pid)
+        return [each for each in below if words in _command(each)]
 
     def said(self) -> str:
         """Its log."""
@@ -105,10 +116,6 @@ class Pipeline:
         self.process.wait()
         self._keeper.join()
         self.proxy.close()
-
-
-def _below(pid: int) -> list[int]:
-    return processes.tree(pid)[1:]
 
 
 def _command(pid: int) -> bytes:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,29 +87,36 @@ def expected(ground: Ground, pipeline: Pipeline, emitted: Emitted) -> Expected:
 
 
 class Killing:
-    """A fault: the worker is killed at a point of the n-th storing statement from now."""
+    """A fault: the victim is killed at a point of the n-th storing statement from now."""
 
-    def __init__(self, pipeline: Pipeline, point: str, number: int) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        victim: str,
+        point: str,
+        number: int,
+        wait_for_emission: Callable[[], None],
+    ) -> None:
         self._pipeline = pipeline
+        self._victim = victim
         self._point = point
         self._left = number
+        self._wait_for_emission = wait_for_emission
         self.done = False
 
     def __call__(self, point: str, statement: bytes) -> int | None:
         asked = "before" if self._point in ("half", "emitted") else self._point
-        if self.done or point != asked:
+        if point != asked:
             return None
         self._left -= 1
         if self._left > 0:
             return None
         if self._point == "emitted":
-            self.wait_for_emission()
-        self.done = True
-        self._pipeline.signal_workers(signal.SIGKILL)
+            self._wait_for_emission()
+        self.done = self._pipeline.signal(self._victim, signal.SIGKILL)
+        if self._victim == "driver":
+            return None  # its worker lives on for a moment, and may even store
         return len(statement) // 2 if self._point == "half" else 0
-
-    def wait_for_emission(self) -> None:
-        """Nothing to wait for, unless a test says so."""
 
 
 POINTS = {
@@ -132,40 +140,49 @@ def run_with(fault: Fault, ground: Ground, pipeline: Pipeline) -> Replay:
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_worker_killed_at_this_point_changes_nothing(
+def test_deaths_at_this_point_change_nothing(
     point: str, ground: Ground, pipeline: Pipeline, emitted: Emitted, expected: Expected
 ) -> None:
-    """Either the batch is stored and its emission repeated, or it is computed again."""
-    killing = Killing(pipeline, POINTS[point], 4)
-    watching = Emitted(ground)
+    """First the worker dies there, later Spark's driver does. Either the batch is stored and
+    its emission repeated, or it is computed again."""
 
     def all_stored_is_emitted() -> bool:
         rows = ground.database.rows("SELECT count(*) FROM updates")[0][0]
         return watching.different() >= rows
 
-    killing.wait_for_emission = lambda: until(all_stored_is_emitted, SECONDS)  # type: ignore[method-assign]
-    replay = run_with(killing, ground, pipeline)
+    watching = Emitted(ground)
+    killings = [
+        Killing(pipeline, victim, POINTS[point], 4, lambda: until(all_stored_is_emitted, SECONDS))
+        for victim in ("worker", "driver")
+    ]
 
-    assert killing.done
+    def fault(at: str, statement: bytes) -> int | None:
+        killing = next((each for each in killings if not each.done), None)
+        return killing(at, statement) if killing else None
+
+    replay = run_with(fault, ground, pipeline)
+    watching.close()
+
+    assert all(each.done for each in killings)
     expected.assert_equal(replay, emitted)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_workers_killed_at_random_moments_change_nothing(
-    seed: int, ground: Ground, pipeline: Pipeline, emitted: Emitted, expected: Expected
+def test_deaths_at_random_moments_change_nothing(
+    ground: Ground, pipeline: Pipeline, emitted: Emitted, expected: Expected
 ) -> None:
-    """Two deaths in one replay, each wherever chance puts it."""
-    chance = random.Random(seed)
-    points = [p for p in POINTS.values() if p != "emitted"]
-    killings = [Killing(pipeline, chance.choice(points), chance.randrange(1, 5)) for _ in range(2)]
+    """Whoever dies while the log fills, and however soon after the death before."""
+    chance = random.Random()
+    victims = ["worker", "driver", "worker", "program", "worker"]
+    moments = sorted(chance.sample(range(UPDATES), len(victims)))
+    replay = Replay(ground)
+    sent = 0
+    for moment, victim in zip(moments, victims, strict=True):
+        replay.send(moment - sent, first=sent)
+        sent = moment
+        until(partial(pipeline.signal, victim, signal.SIGKILL), SECONDS)
+    replay.send(UPDATES - sent, first=sent)
+    replay.finish()
 
-    def fault(point: str, statement: bytes) -> int | None:
-        killing = next((each for each in killings if not each.done), None)
-        return killing(point, statement) if killing else None
-
-    replay = run_with(fault, ground, pipeline)
-
-    assert all(each.done for each in killings)
     expected.assert_equal(replay, emitted)
 
 
@@ -186,12 +203,12 @@ def test_a_second_pipeline_stands_by_and_takes_over(
         replay.finish()
         assert second.proxy.stores == 0
 
-        pipeline.signal_workers(signal.SIGSTOP)
+        pipeline.signal("worker", signal.SIGSTOP)
         pipeline.proxy.release_locks()
         replay.send(UPDATES // 3, first=UPDATES // 3)
         replay.finish()
         assert second.proxy.stores > 0
-        pipeline.signal_workers(signal.SIGCONT)
+        pipeline.signal("worker", signal.SIGCONT)
         until(lambda: "Fenced" in pipeline.said(), SECONDS)
 
         second.kill()

@@ -139,26 +139,30 @@ def platform_with(objects, codes) -> MemoryPlatform:
     platform = MemoryPlatform()
     tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t"))
     for each in objects:
-        body = document(each, codes)
-        definition = parse_service_object(body, each.id, argument_names)
-        create(
-            NewServiceObject(
-                each.id,
-                tenant,
-                definition.public,
-                json.dumps(body).encode(),
-                tuple(stream.ref.stream for stream in definition.streams),
-                tuple(
-                    (group.name, StreamRef(member, group.stream))
-                    for group in definition.groups
-                    for member in group.service_objects
-                ),
-                0,
-            ),
-            platform.catalog,
-            platform.log,
-        )
+        define(each, codes, tenant, platform)
     return platform
+
+
+def define(thing: Object, codes, tenant: int, platform: MemoryPlatform) -> None:
+    body = document(thing, codes)
+    definition = parse_service_object(body, thing.id, argument_names)
+    create(
+        NewServiceObject(
+            thing.id,
+            tenant,
+            definition.public,
+            json.dumps(body).encode(),
+            tuple(stream.ref.stream for stream in definition.streams),
+            tuple(
+                (group.name, StreamRef(member, group.stream))
+                for group in definition.groups
+                for member in group.service_objects
+            ),
+            0,
+        ),
+        platform.catalog,
+        platform.log,
+    )
 
 
 def value_of(document: bytes) -> int:
