@@ -31,7 +31,7 @@ test: setup ## run every test, those on the real servers too
 
 # A million a test is a day's work: `make property EXAMPLES=1000000`.
 property: setup ## prove batches equal to the serial order on EXAMPLES random graphs a test
-	@EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/unit/pipeline/test_serial_law.py --timeout=0
+	@EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/unit/pipeline --timeout=0
 
 check: setup ## run formatter, linter, type checker and the check of the layers
 	@$(BIN)/ruff format --check

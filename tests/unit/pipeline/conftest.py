@@ -1,4 +1,4 @@
-"""How many examples each property test tries: EXAMPLES in the environment, 500 where not set."""
+"""How many examples each property test tries: EXAMPLES in the environment, else these."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "law",
-    max_examples=int(os.environ.get("EXAMPLES", "500")),
-    deadline=None,
-    print_blob=True,
-    # A whole graph and its history is a lot to draw; the sandbox is meant to outlive examples.
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+for name, examples in {"law": 500, "changes": 100}.items():
+    settings.register_profile(
+        name,
+        max_examples=int(os.environ.get("EXAMPLES", examples)),
+        deadline=None,
+        print_blob=True,
+        # A whole graph and its history is a lot to draw; the sandbox is to outlive examples.
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )

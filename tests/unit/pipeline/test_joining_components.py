@@ -110,6 +110,9 @@ def serial(partitions: Partitions) -> Oracle:
     (old,) = (n for n in range(2) if any(isinstance(r, ReleaseRecord) for r in logs[n]))
     release = next(n for n, r in enumerate(logs[old]) if isinstance(r, ReleaseRecord))
     acquire = next(n for n, r in enumerate(logs[1 - old]) if isinstance(r, AcquireRecord))
+    late = [n for n, r in enumerate(logs[old]) if n > release and isinstance(r, UpdateRecord)]
+    updates = [r for r in logs[1 - old][acquire:] if isinstance(r, UpdateRecord)]
+    assert [r.forwarded for r in updates if r.forwarded is not None] == [(old, n) for n in late]
     apart = [*logs[old][:release], *logs[1 - old][:acquire]]
     for records, objects in ((apart, [LEFT, RIGHT]), (logs[1 - old][acquire:], OBJECTS)):
         oracle.objects = list(objects)
