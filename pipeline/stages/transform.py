@@ -65,4 +65,6 @@ def _note(fold: Fold, outcomes: Sequence[Outcome], journal: Journal) -> list[Mad
 def _verdict(composite: StreamRef, asked: Asked, kind: str, message: str) -> Verdict:
     step = asked.step
     trigger = step.made.update if isinstance(step, Put) else step.trigger
-    return Verdict(step.place, composite, kind, trigger, message, asked.inputs)
+    # What is stale has no inputs: those found so before the sandbox never had any.
+    inputs = () if kind == "stale" else asked.inputs
+    return Verdict(step.place, composite, kind, trigger, message, inputs)
