@@ -74,6 +74,13 @@ class Pipeline:
                 stderr=subprocess.STDOUT,
             )
 
+    def start_again(self, settings: Settings) -> None:
+        """End it, and wait until it works with these settings, all but its Postgres."""
+        self._settings = replace(settings, dsn=self.proxy.dsn)
+        begun = self.said().count("partition_begun")
+        self.signal("program", signal.SIGKILL)
+        until(lambda: self.said().count("partition_begun") > begun, SECONDS)
+
     def _keep(self) -> None:
         while self._wanted:
             self.process.wait()

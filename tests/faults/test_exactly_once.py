@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -171,7 +172,9 @@ def test_deaths_at_random_moments_change_nothing(
     ground: Ground, pipeline: Pipeline, emitted: Emitted, expected: Expected
 ) -> None:
     """Whoever dies while the log fills, and however soon after the death before."""
-    chance = random.Random()
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")  # shown where it fails
+    chance = random.Random(seed)
     victims = ["worker", "driver", "program"]
     moments = sorted(chance.sample(range(UPDATES), len(victims)))
     replay = Replay(ground)
@@ -195,7 +198,10 @@ def test_a_second_pipeline_stands_by_and_takes_over(
 ) -> None:
     """One stores, the other waits; when the first is paused and forgotten, the second goes
     on; the first, awake again, is fenced out; when the second is killed, it takes over."""
-    second = Pipeline(ground.settings, tmp_path / "log")
+    # Between two Spark batches whoever waits may have the partition.
+    settings = replace(ground.settings, batch_seconds=300)
+    pipeline.start_again(settings)
+    second = Pipeline(settings, tmp_path / "log")
     try:
         until(lambda: "partition_waits" in second.said(), SECONDS)
         replay = Replay(ground)
