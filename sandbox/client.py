@@ -129,6 +129,7 @@ class Client:
         if kind != protocol.READY:
             self.kill()
             raise InfraError(f"a worker will not serve: {body.decode('utf-8', 'replace')}")
+        self.layers: dict[str, str] = orjson.loads(body)
 
     def _definitions(self, calls: Sequence[Call]) -> bytes:
         """Frames for the programs the worker does not know; the longest unused make room."""

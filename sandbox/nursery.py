@@ -26,8 +26,8 @@ class InfraError(Exception):
 class Nursery:
     """Starts one zygote when first needed, and another when it is gone."""
 
-    def __init__(self, worker_idle_seconds: float) -> None:
-        self._idle_seconds = worker_idle_seconds
+    def __init__(self, worker_idle_seconds: float, unprotected: bool = False) -> None:
+        self._request = REQUEST.pack(worker_idle_seconds, unprotected)
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
 
@@ -70,7 +70,7 @@ class Nursery:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                socket.send_fds(control, [REQUEST.pack(self._idle_seconds)], [theirs.fileno()])
+                socket.send_fds(control, [self._request], [theirs.fileno()])
             answer = control.recv(PID.size)
             pid = PID.unpack(answer)[0] if len(answer) == PID.size else 0
             if pid <= 0:

@@ -38,18 +38,20 @@ class SandboxPool:
         budget_ms_per_update: float = 1.0,
         max_workers: int = 64,
         idle_seconds: float = 60,
+        unprotected: bool = False,
     ) -> None:
         self._budget_ms = budget_ms
         self._budget_ms_per_update = budget_ms_per_update
         self._max_workers = max_workers
         self._idle_seconds = idle_seconds
+        self._unprotected = unprotected
         self._begin()
 
     def _begin(self) -> None:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         # A worker ends itself only when we would no longer use it.
-        self._nursery = Nursery(self._idle_seconds + 10)
+        self._nursery = Nursery(self._idle_seconds + 10, self._unprotected)
         self._workers: OrderedDict[str, Client] = OrderedDict()
         self._cpu: defaultdict[str, float] = defaultdict(float)
         self._kills: defaultdict[str, list[str]] = defaultdict(list)
@@ -70,6 +72,16 @@ class SandboxPool:
         """
         with self._entered():
             return Client(self._nursery).check(program)
+
+    def layers(self) -> dict[str, str]:
+        """What protects a worker here: layer to "", or to why it is missing.
+
+        Raises InfraError where a worker would not serve.
+        """
+        with self._entered():
+            worker = Client(self._nursery)
+            worker.kill()
+            return worker.layers
 
     def cpu_seconds(self) -> dict[str, float]:
         """Processor seconds used so far, by tenant."""

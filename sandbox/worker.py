@@ -10,11 +10,12 @@ import os
 import socket
 import struct
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
-from sandbox import limits, protocol
+from sandbox import protocol
 from sandbox.compile import Compiler
 from sandbox.engine import (
     Engine,
@@ -24,6 +25,8 @@ from sandbox.engine import (
     TimedOut,
     prove,
 )
+from sandbox.layers import Outside, enclose, unprotected
+from sandbox.limits import LimitRefused
 from sandbox.program import Binding, ChannelCode, Program
 
 RUNNER = Path(__file__).with_name("runner.js")
@@ -112,18 +115,28 @@ def program_of(text: bytes) -> Program:
     )
 
 
-def serve(connection: socket.socket, parent: int, idle_seconds: float) -> None:
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What a worker is for, as its pool asked."""
+
+    idle_seconds: float
+    unprotected: bool  # serve even without the required layers
+
+
+def serve(connection: socket.socket, parent: int, service: Service, outside: Outside) -> None:
     """Answer frames until the pool is gone, or has been silent for `idle_seconds`."""
+    connection.settimeout(service.idle_seconds)
     runner = RUNNER.read_bytes()
-    limits.apply(parent)
     try:
-        worker = Worker(runner)
-    except (FlagsRefused, limits.LimitRefused) as error:
+        worker, layers = enclose(parent, outside, lambda: Worker(runner))
+        lack = "" if service.unprotected else unprotected(layers)
+        if lack:
+            raise LimitRefused(f"not protected: {lack}")
+    except (FlagsRefused, LimitRefused, OSError) as error:
         reason = f"{type(error).__name__}: {error}".encode()
         connection.sendall(protocol.frame(protocol.REFUSED, reason))
         return
-    connection.sendall(protocol.frame(protocol.READY, b""))
-    connection.settimeout(idle_seconds)
+    connection.sendall(protocol.frame(protocol.READY, orjson.dumps(layers)))
     reader = protocol.Reader(connection)
     while True:
         try:
@@ -134,9 +147,9 @@ def serve(connection: socket.socket, parent: int, idle_seconds: float) -> None:
             return
 
 
-def main(connection: socket.socket, parent: int, idle_seconds: float) -> None:
+def main(connection: socket.socket, parent: int, service: Service, outside: Outside) -> None:
     """serve(), and end without any clean-up: V8's may hang."""
     try:
-        serve(connection, parent, idle_seconds)
+        serve(connection, parent, service, outside)
     finally:
         os._exit(0)
