@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import orjson
 
 from sandbox import protocol
-from sandbox.encoding import Garbage, decode_answer, encode_calls, encode_program
+from sandbox.encoding import Garbage, decode_answer, decode_ticks, encode_calls, encode_program
 from sandbox.nursery import InfraError, Nursery
 from sandbox.program import Call, Outcome, Program
 from sandbox.worker import BUDGET, SLOT
@@ -37,8 +37,8 @@ class Failure:
 class Client:
     """One living worker process of one tenant."""
 
-    def __init__(self, nursery: Nursery) -> None:
-        self._connection, self.pid = nursery.spawn()
+    def __init__(self, nursery: Nursery, checks: bool = False) -> None:
+        self._connection, self.pid = nursery.spawn(checks)
         try:
             self._process = os.pidfd_open(self.pid)  # a pid could be somebody else's by then
         except OSError as error:
@@ -51,6 +51,7 @@ class Client:
         self._clock = (~self.pid << 3) | 2  # the process's CPU clock, see clock_getcpuclockid(3)
         self._accounted = self._last_cpu = 0.0
         self.last_used = time.monotonic()
+        self.ticks: list[int] = []  # of each call of the last frame, if it had an answer
         self._ready()
 
     def alive(self) -> bool:
@@ -61,6 +62,7 @@ class Client:
         """Outcomes of every step, or why there are none."""
         budget = max(1, int(budget_ms))
         before = self._cpu()
+        self.ticks = []
         try:
             message = self._definitions(calls) + protocol.frame(
                 protocol.RUN, BUDGET.pack(budget) + encode_calls(calls, self._slots)
@@ -79,24 +81,27 @@ class Client:
         try:
             if kind != protocol.VALUES:
                 raise Garbage(f"frame of kind {kind}")
-            return decode_answer(body, calls)
+            lines, _, ticks = body.rpartition(b"\n")
+            self.ticks = decode_ticks(ticks, calls)
+            return decode_answer(lines, calls)
         except Garbage as error:
             self.kill()
             return Failure("crash", f"the answer made no sense: {error}")
 
-    def check(self, program: Program) -> list[str]:
-        """The program's problems; the worker is dead afterwards."""
+    def check(self, program: Program) -> list[tuple[str, str]] | Failure:
+        """Kind and text of the program's problems; after a Failure the worker is dead."""
+        self.last_used = time.monotonic()
         try:
             message = protocol.frame(protocol.CHECK, encode_program(program))
-            answer = self._ask(message, CHECK_SECONDS)
         except protocol.ProtocolError as error:
-            return [str(error)]
-        finally:
-            self.kill()
+            return [("policy", str(error))]
+        answer = self._ask(message, CHECK_SECONDS)
+        if not isinstance(answer, Failure) and answer[0] != protocol.PROBLEMS:
+            answer = Failure("crash", f"frame of kind {answer[0]}")
         if isinstance(answer, Failure):
-            return [f"the program cannot be checked: {answer.kind}"]
-        found = orjson.loads(answer[1]) if answer[0] == protocol.PROBLEMS else ["no answer"]
-        return [str(each) for each in found]
+            self.kill()
+            return answer
+        return [(str(kind), str(text)) for kind, text in orjson.loads(answer[1])]
 
     def take_cpu(self) -> float:
         """Processor seconds used since this was last asked."""

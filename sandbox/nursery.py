@@ -27,7 +27,8 @@ class Nursery:
     """Starts one zygote when first needed, and another when it is gone."""
 
     def __init__(self, worker_idle_seconds: float, unprotected: bool = False) -> None:
-        self._request = REQUEST.pack(worker_idle_seconds, unprotected)
+        self._idle_seconds = worker_idle_seconds
+        self._unprotected = unprotected
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
 
@@ -36,14 +37,14 @@ class Nursery:
         """The zygote's process id, if there is one."""
         return self._process.pid if self._process else None
 
-    def spawn(self) -> tuple[socket.socket, int]:
+    def spawn(self, checks: bool = False) -> tuple[socket.socket, int]:
         """A new worker's connection and pid. Raises InfraError."""
         try:
-            return self._ask()
+            return self._ask(checks)
         except (OSError, InfraError):
             self.close()  # the zygote is gone or useless; its workers go with it
         try:
-            return self._ask()
+            return self._ask(checks)
         except OSError as error:
             self.close()
             raise InfraError(f"no zygote: {error}") from error
@@ -65,12 +66,13 @@ class Nursery:
             self._process.returncode = 0  # not our child: nothing to wait for
         self._control = self._process = None
 
-    def _ask(self) -> tuple[socket.socket, int]:
+    def _ask(self, checks: bool) -> tuple[socket.socket, int]:
         control = self._control or self._start()
         ours, theirs = socket.socketpair()
+        request = REQUEST.pack(self._idle_seconds, self._unprotected, checks)
         try:
             with theirs:
-                socket.send_fds(control, [self._request], [theirs.fileno()])
+                socket.send_fds(control, [request], [theirs.fileno()])
             answer = control.recv(PID.size)
             pid = PID.unpack(answer)[0] if len(answer) == PID.size else 0
             if pid <= 0:

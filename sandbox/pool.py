@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
+from sandbox.approval import Approval
+from sandbox.breaker import Breaker, Suspension
 from sandbox.client import MOST_PROGRAMS, Client, Failure
-from sandbox.fold import Last, part, size
+from sandbox.fold import Last, part, refused, size
 from sandbox.nursery import Nursery
 from sandbox.program import Call, Fault, Outcome, Program
+from sandbox.usage import Usage
 
 MOST_STEPS = 1000  # in one frame
 MOST_BYTES = 1024 * 1024  # in one frame
 MOST_BUDGET_MS = 1000.0
-MOST_KILLS = 8
-"""Steps of one program that may cost a process in one run(). The rest are not tried: each
-takes a whole budget, and everybody else waits."""
+KILL_CLASS = frozenset({"timeout", "oom", "crash"})
 
 PATIENCE = (1, 2, 4)
 """Budgets tried while the machine gives the worker no processor; the last verdict counts."""
@@ -39,12 +40,14 @@ class SandboxPool:
         max_workers: int = 64,
         idle_seconds: float = 60,
         unprotected: bool = False,
+        allow_list: bool = True,
     ) -> None:
         self._budget_ms = budget_ms
         self._budget_ms_per_update = budget_ms_per_update
         self._max_workers = max_workers
         self._idle_seconds = idle_seconds
         self._unprotected = unprotected
+        self._allow_list = allow_list
         self._begin()
 
     def _begin(self) -> None:
@@ -53,25 +56,43 @@ class SandboxPool:
         # A worker ends itself only when we would no longer use it.
         self._nursery = Nursery(self._idle_seconds + 10, self._unprotected)
         self._workers: OrderedDict[str, Client] = OrderedDict()
-        self._cpu: defaultdict[str, float] = defaultdict(float)
-        self._kills: defaultdict[str, list[str]] = defaultdict(list)
+        self._approval = Approval(self._nursery, self._idle_seconds)
+        self._usage = Usage()
+        self._breaker = Breaker()
 
     def run(self, tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
         """One outcome per step of each call; None for an Assignment. Raises InfraError."""
         with self._entered():
-            self._kills.clear()
-            outcomes: list[list[Outcome]] = []
-            for group in _groups(calls):
-                outcomes += self._settle(tenant, group)
-            return outcomes
+            outcomes: dict[int, list[Outcome]] = {}
+            running: list[Call] = []
+            for at, call in enumerate(calls):
+                fault = self._refusal(tenant, call.program)
+                if fault:
+                    outcomes[at] = refused(call, fault)
+                else:
+                    running.append(call)
+            settled = iter(
+                [each for group in _groups(running) for each in self._settle(tenant, group)]
+            )
+            return [outcomes[at] if at in outcomes else next(settled) for at in range(len(calls))]
 
     def check(self, program: Program) -> list[str]:
-        """Syntax problems, each "channel X: line L: reason"; none of the code is used.
+        """Problems, each "channel X: line L, column C: reason"; none of the code is used.
 
-        In a process of its own, ended afterwards: whose text it is, is not asked.
+        First the allow-list's; then the engine's, in a process that is ended afterwards.
+        Columns are of the program's text, in which references are already names.
         """
         with self._entered():
-            return Client(self._nursery).check(program)
+            found: list[tuple[str, str]] | Failure = []
+            if self._allow_list:
+                found = self._approval.problems(program)
+            if not found:
+                worker = Client(self._nursery)
+                found = worker.check(program)
+                worker.kill()
+            if isinstance(found, Failure):
+                return [f"the program cannot be checked: {found.kind}"]
+            return [text for _, text in found]
 
     def layers(self) -> dict[str, str]:
         """What protects a worker here: layer to "", or to why it is missing.
@@ -86,22 +107,47 @@ class SandboxPool:
     def cpu_seconds(self) -> dict[str, float]:
         """Processor seconds used so far, by tenant."""
         with self._entered():
-            return dict(self._cpu)
+            return dict(self._usage.tenants)
+
+    def program_cpu_seconds(self) -> dict[str, float]:
+        """Processor seconds used so far, by program id; shared out where a frame had several."""
+        with self._entered():
+            return dict(self._usage.programs)
+
+    def suspended(self) -> dict[str, Suspension]:
+        """The programs that do not run because they ended too many processes, by id."""
+        with self._entered():
+            return self._breaker.all()
 
     def close(self) -> None:
         """End every process. The pool may be used again, and starts new ones."""
         with self._entered():
             for tenant in list(self._workers):
                 self._end(tenant)
+            self._approval.close()
             self._nursery.close()
 
     def _entered(self) -> threading.Lock:
         if os.getpid() != self._owner:
             for worker in self._workers.values():
                 worker.abandon()
+            self._approval.abandon()
             self._nursery.abandon()
             self._begin()
         return self._lock
+
+    def _refusal(self, tenant: str, program: Program) -> Fault | None:
+        """Why the program does not run at all, if so."""
+        if self._allow_list:
+            fault = self._approval.fault(program)
+            self._usage.charge(tenant, self._approval.seconds)
+            if fault:
+                return fault
+        found = self._breaker.suspension(program.id)
+        if found is None:
+            return None
+        times = f"{found.kills} x {found.kind}"
+        return Fault("suspended", f"for {found.seconds:.0f} s, after {times}")
 
     def _settle(self, tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
         """Run the calls; if that fails, in ever smaller pieces until one is to blame."""
@@ -110,9 +156,10 @@ class SandboxPool:
             if not alone:
                 return [self._in_parts(tenant, calls[0], max(1, len(calls[0].steps) // 2))]
             return [[Fault("error", f"more than {MOST_BYTES} bytes of inputs")]]
-        kills = self._kills[calls[0].program.id]
-        if alone and len(kills) >= MOST_KILLS:
-            return [[Fault(kills[-1], f"not tried: {len(kills)} steps ended their process")]]
+        if alone:
+            fault = self._refusal(tenant, calls[0].program)  # since this run began
+            if fault:
+                return [refused(calls[0], fault)]
         answer = self._patiently(tenant, calls)
         if isinstance(answer, Failure) and alone and answer.kind == "crash":
             answer = self._patiently(tenant, calls)  # once may be an accident
@@ -122,7 +169,8 @@ class SandboxPool:
             return [self._settle(tenant, [call])[0] for call in calls]
         if not alone:
             return [self._in_parts(tenant, calls[0], 1)]
-        kills.append(answer.kind)
+        if answer.kind in KILL_CLASS and not answer.starved:
+            self._breaker.killed(tenant, calls[0].program.id, answer.kind)
         return [[Fault(answer.kind, answer.message)]]
 
     def _in_parts(self, tenant: str, call: Call, steps: int) -> list[Outcome]:
@@ -146,8 +194,10 @@ class SandboxPool:
             except BaseException:  # an answer may be under way that is nobody's
                 self._end(tenant)
                 raise
-            self._cpu[tenant] += worker.take_cpu()
+            self._usage.charge(tenant, worker.take_cpu(), calls, worker.ticks)
             if not isinstance(answer, Failure):
+                for call in calls:
+                    self._breaker.survived(call.program.id)
                 break
             del self._workers[tenant]
             if not answer.starved:
@@ -179,7 +229,7 @@ class SandboxPool:
     def _end(self, tenant: str) -> None:
         worker = self._workers.pop(tenant)
         worker.kill()
-        self._cpu[tenant] += worker.take_cpu()
+        self._usage.charge(tenant, worker.take_cpu())
 
 
 def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:

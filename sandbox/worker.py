@@ -10,13 +10,14 @@ import os
 import socket
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import orjson
 
 from sandbox import protocol
 from sandbox.compile import Compiler
+from sandbox.encoding import program_of
 from sandbox.engine import (
     Engine,
     FlagsRefused,
@@ -27,9 +28,9 @@ from sandbox.engine import (
 )
 from sandbox.layers import Outside, enclose, unprotected
 from sandbox.limits import LimitRefused
-from sandbox.program import Binding, ChannelCode, Program
+from sandbox.policy import Checker
+from sandbox.scripts import realm
 
-RUNNER = Path(__file__).with_name("runner.js")
 BUDGET = struct.Struct("!I")
 SLOT = struct.Struct("!H")
 PROBE_SECONDS = 0.1
@@ -37,12 +38,12 @@ CHECK_SECONDS = 1.0
 
 
 class Worker:
-    """One engine with the runner in it, and the programs it has been given."""
+    """One engine with the runner in it, its realm locked, and the programs it has been given."""
 
-    def __init__(self, runner: bytes) -> None:
+    def __init__(self) -> None:
         self._engine = Engine()
         prove(self._engine)
-        parts = self._engine.evaluate(runner, 5)
+        parts = self._engine.evaluate(realm(), 5)
         self._define, source_of, self._run = (self._engine.item(parts, at) for at in range(3))
         self._compiler = Compiler(self._engine, source_of)
         self._probe = self._engine.evaluate(b"(function(){return ''})", 5)
@@ -80,10 +81,11 @@ class Worker:
             self._engine.call_for_text(self._probe, b"", PROBE_SECONDS)
         return answer
 
-    def check(self, body: bytes) -> list[str]:
-        """The problems of a program."""
-        program = program_of(body)
-        return self._compiler.compile(program, 0, time.monotonic() + CHECK_SECONDS).problems
+    def check(self, body: bytes) -> list[tuple[str, str]]:
+        """What the engine itself has against a program: kind and text of each problem."""
+        deadline = time.monotonic() + CHECK_SECONDS
+        found = self._compiler.compile(program_of(body), 0, deadline).problems
+        return [("syntax", each) for each in found]
 
     def _compile(self, definition: bytes, deadline: float) -> None:
         slot = SLOT.unpack_from(definition)[0]
@@ -99,36 +101,21 @@ class Worker:
         self._engine.release(code)
 
 
-def program_of(text: bytes) -> Program:
-    """A program from its JSON, as the pool writes it."""
-    raw = orjson.loads(text)
-    return Program(
-        **{
-            **raw,
-            "arguments": tuple(raw["arguments"]),
-            "channels": tuple(ChannelCode(**each) for each in raw["channels"]),
-            "bindings": tuple(
-                Binding(each["name"], each["argument"], tuple(each["path"]))
-                for each in raw["bindings"]
-            ),
-        }
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Service:
     """What a worker is for, as its pool asked."""
 
     idle_seconds: float
     unprotected: bool  # serve even without the required layers
+    checks: bool  # parse programs and never run one
 
 
 def serve(connection: socket.socket, parent: int, service: Service, outside: Outside) -> None:
     """Answer frames until the pool is gone, or has been silent for `idle_seconds`."""
     connection.settimeout(service.idle_seconds)
-    runner = RUNNER.read_bytes()
     try:
-        worker, layers = enclose(parent, outside, lambda: Worker(runner))
+        make: Callable[[], Checker | Worker] = Checker if service.checks else Worker
+        worker, layers = enclose(parent, outside, make)
         lack = "" if service.unprotected else unprotected(layers)
         if lack:
             raise LimitRefused(f"not protected: {lack}")

@@ -17,8 +17,10 @@ import struct
 from sandbox import layers, worker
 from sandbox.engine import initialise
 from sandbox.layers import Outside
+from sandbox.policy import rules
+from sandbox.scripts import realm
 
-REQUEST = struct.Struct("!d?")  # the fields of worker.Service
+REQUEST = struct.Struct("!d??")  # the fields of worker.Service
 PID = struct.Struct("!i")
 
 
@@ -28,6 +30,7 @@ def main(control_descriptor: int) -> None:
     control = socket.socket(fileno=control_descriptor)
     outside = layers.leave()
     initialise()
+    realm(), rules()  # read once, for all workers
     gc.collect()
     gc.freeze()
     while True:

@@ -28,7 +28,7 @@ GOOD = Program(
 
 @pytest.fixture
 def pool() -> Iterator[SandboxPool]:
-    pool = SandboxPool()
+    pool = SandboxPool(allow_list=False)  # which would refuse most of what is tried here
     yield pool
     pool.close()
 
@@ -74,15 +74,13 @@ def running(pid: int) -> bool:
     [
         "while(true){}",
         "while(true){try{while(true){}}finally{continue}}",
-        "return 'a'.repeat(2**28).split('').length",
         "var a=[];while(true)a.push([1,2,3,4,5,6,7,8])",
         "var s='a';while(true){try{s+=s}catch(e){s='a'}}",
         "(async()=>{while(true)await 0})();return 1",
         "var p=(async()=>{})();function f(){p=p.then(f)};f();return 1",
-        "var a=[];a[2**32-2]=1;return a.indexOf(5)",
+        "var s='a';for(var i=0;i<28;i++)s+=s;return s.trim().length>1 && JSON.stringify(s).length",
         "return /^(a*)*b\\1$/.test('a'.repeat(40)) ? 1 : 0",
         "return {toJSON(){while(true){}}}",
-        "return 'a'.repeat(1e8).normalize('NFKD').length && new Array(2**32-1).fill(0).length",
     ],
 )
 def test_the_culprit_alone_is_faulted(pool: SandboxPool, attack: str) -> None:
@@ -109,7 +107,7 @@ def test_the_culprit_alone_is_faulted(pool: SandboxPool, attack: str) -> None:
     ],
 )
 def test_the_runner_uses_only_what_it_captured(pool: SandboxPool, attack: str) -> None:
-    """A script may break its own tenant's built-ins, not the fold."""
+    """Should a script break a built-in after all, the fold stands."""
     pool.run("tenant", [a_call(a_program(attack))])
 
     assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
@@ -123,9 +121,10 @@ def test_a_program_that_always_hangs_does_not_hold_everyone(pool: SandboxPool) -
 
     outcomes = pool.run("tenant", [a_call(hangs, 200), a_call()])
 
-    assert {each.kind for each in outcomes[0] if isinstance(each, Fault)} == {"timeout"}
+    kinds = [each.kind for each in outcomes[0] if isinstance(each, Fault)]
+    assert kinds == ["timeout"] * 3 + ["suspended"] * 197
     assert outcomes[1] == GOOD_OUTCOMES
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 10
 
 
 def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:

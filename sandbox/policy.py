@@ -1,0 +1,75 @@
+"""The allow-list's side in Python: acorn and policy.js in an engine that runs nothing else.
+
+One process parses the texts of all tenants. It can: a text is data to it, at most 4 KiB,
+and no tenant's code runs there.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import orjson
+
+from sandbox import protocol
+from sandbox.encoding import program_of
+from sandbox.engine import Engine, OutOfMemory, TimedOut, prove
+from sandbox.program import Program
+
+ACORN = Path(__file__).with_name("vendor") / "acorn-8.19.0.js"
+RULES = Path(__file__).with_name("realm") / "policy.js"
+CHECK_SECONDS = 1.0
+
+
+@cache
+def rules() -> bytes:
+    """A script whose value is policy.js's check()."""
+    acorn = (
+        b"(function(){const exports={},module=exports;"
+        + ACORN.read_bytes()
+        + b"\nreturn exports})()"
+    )
+    return RULES.read_bytes().rstrip() + b"(" + acorn + b")"
+
+
+class Checker:
+    """An engine that knows acorn and the rules."""
+
+    def __init__(self) -> None:
+        self._engine = Engine()
+        prove(self._engine)
+        self._check = self._engine.evaluate(rules(), 10)
+
+    def answer(self, kind: int, body: bytes) -> bytes:
+        """The frame to send back: PROBLEMS, or why there are none."""
+        if kind != protocol.CHECK:
+            raise protocol.ProtocolError(f"unknown kind {kind}")
+        try:
+            found = self.problems(program_of(body))
+        except TimedOut:
+            return protocol.frame(protocol.TIMEOUT, b"")
+        except OutOfMemory:
+            return protocol.frame(protocol.OOM, b"")
+        return protocol.frame(protocol.PROBLEMS, orjson.dumps(found))
+
+    def problems(self, program: Program) -> list[tuple[str, str]]:
+        """Kind ("syntax" or "policy") and text, at most one for each snippet."""
+        answer = self._engine.call_for_text(self._check, _question(program), CHECK_SECONDS)
+        return [
+            (kind, f"{where}: line {line}, column {column}: {reason}")
+            for kind, where, line, column, reason in orjson.loads(answer)
+        ]
+
+
+def _question(program: Program) -> bytes:
+    function = program.dialect == "function"
+    snippets = [(f"channel {each.name}", each.code, function) for each in program.channels]
+    for where, code in (
+        ("pre-filter", program.pre_filter),
+        ("post-filter", program.post_filter),
+    ):
+        if code is not None and code.strip():
+            snippets.append((where, code, False))
+    inputs = [*program.arguments, "$input", "$result"] if function else []
+    inputs += [each.name for each in program.bindings]
+    return orjson.dumps({"dialect": program.dialect, "inputs": inputs, "snippets": snippets})
