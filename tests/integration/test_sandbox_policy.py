@@ -77,7 +77,7 @@ def an_expression(code: str) -> Program:
         ("function(A){return B2}", "B2 is neither an input nor a variable nor a known name"),
         ("function(A){return 1} <!-- x", "an HTML comment is not allowed"),
         ("function(A){return 1}\n--> x", "line 2, column 1: an HTML comment is not allowed"),
-        ("#!x\nfunction(A){return 1}", "line 1, column 1: Unexpected character '#'"),
+        ("#!x\nfunction(A){return 1}", "line 1, column 2: Unexpected character '!'"),
         ("function(A){%DebugPrint(1)}", "line 1, column 13: Unexpected token"),
         ("function(A){return '" + "é" * 2040 + "'}", "more than 4096 bytes of text"),
         ("function(A){return 1" + "+1" * 1000 + "}", "more than 60 levels of nesting"),

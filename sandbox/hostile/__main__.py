@@ -1,0 +1,80 @@
+"""`python -m sandbox.hostile`: the fixed list, then as many generated programs as asked for.
+
+Prints what came of them, and everything that should not have; the exit code is 1 then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Sequence
+
+from sandbox.hostile.corpus import Hostile, fixed
+from sandbox.hostile.generate import generated
+from sandbox.hostile.judge import Judge, children, descriptors, resident_kib
+from sandbox.pool import SandboxPool
+
+KILL = Hostile("kill", "body", "while(true){}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the options say."""
+    parser = argparse.ArgumentParser("python -m sandbox.hostile", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000, help="generated programs (1000)")
+    parser.add_argument("--seed", type=int, default=1, help="of the generator (1)")
+    parser.add_argument("--kills", type=int, default=0, help="workers ended before memory is read")
+    parser.add_argument("--engine", default="v8", help="v8 or quickjs")
+    options = parser.parse_args(arguments)
+    wrong = 0
+    for allow_list in (False, True):
+        made: Iterable[Hostile] = (generated(options.seed, n) for n in range(options.count))
+        wrong += _run(f"allow-list {'on' if allow_list else 'off'}", allow_list, made)
+    if options.kills:
+        wrong += _kill(options.kills)
+    return int(wrong > 0)
+
+
+def _run(title: str, allow_list: bool, more: Iterable[Hostile]) -> int:
+    pool = SandboxPool(allow_list=allow_list)
+    started = time.monotonic()
+    try:
+        judge = Judge(pool)
+        for hostile in fixed():
+            judge.try_out(hostile)
+            judge.try_out(hostile, "string")
+        for hostile in more:
+            judge.try_out(hostile)
+    finally:
+        pool.close()
+    found = judge.verdicts
+    counts = ", ".join(f"{name} {count}" for name, count in found.counts.most_common())
+    seconds = time.monotonic() - started
+    print(f"{title}: {found.counts.total()} programs in {seconds:.0f} s: {counts}")  # noqa: T201
+    print(f"  slowest {found.slowest:.2f} s, wrong {len(found.wrong)}")  # noqa: T201
+    for each in found.wrong:
+        print(f"  {each}", file=sys.stderr)  # noqa: T201
+    return len(found.wrong)
+
+
+def _kill(times: int) -> int:
+    """End many workers; the zygote must be as it was, and no process left."""
+    pool = SandboxPool(allow_list=False, budget_ms=20)
+    try:
+        judge = Judge(pool)
+        zygote = pool._nursery.pid or 0
+        judge.try_out(KILL)
+        before = resident_kib(zygote), descriptors(zygote)
+        for number in range(times // 2):  # each ends two: with its frame, then alone
+            judge.try_out(Hostile(f"kill {number}", KILL.kind, KILL.text))
+        after = resident_kib(zygote), descriptors(zygote)
+        left = len(children(zygote))
+    finally:
+        pool.close()
+    print(f"kills: zygote KiB and files {before} -> {after}, {left} children")  # noqa: T201
+    grown = after[0] - before[0] > 2048 or after[1] != before[1] or left > 2
+    return len(judge.verdicts.wrong) + grown
+
+
+if __name__ == "__main__":
+    sys.exit(main())
