@@ -119,4 +119,5 @@ def _sandbox(settings: Settings) -> SandboxPool:
         budget_ms_per_update=settings.script_budget_ms_per_update,
         max_workers=settings.sandbox_workers,
         unprotected=settings.sandbox_protection == "any",
+        engine=settings.sandbox_engine,
     )

@@ -15,7 +15,7 @@ START_SECONDS = 20.0
 # The owner's sys.path, because a program may run us from anywhere; nothing else of it.
 _BOOT = (
     "import json,sys; sys.path[:]=json.loads(sys.argv[2]);"
-    "from sandbox.zygote import main; main(int(sys.argv[1]))"
+    "from sandbox.zygote import main; main(int(sys.argv[1]), sys.argv[3])"
 )
 
 
@@ -26,7 +26,10 @@ class InfraError(Exception):
 class Nursery:
     """Starts one zygote when first needed, and another when it is gone."""
 
-    def __init__(self, worker_idle_seconds: float, unprotected: bool = False) -> None:
+    def __init__(
+        self, worker_idle_seconds: float, unprotected: bool = False, engine: str = "v8"
+    ) -> None:
+        self._engine = engine
         self._idle_seconds = worker_idle_seconds
         self._unprotected = unprotected
         self._process: subprocess.Popen[bytes] | None = None
@@ -87,7 +90,7 @@ class Nursery:
         paths = json.dumps([os.path.abspath(each) for each in sys.path])  # noqa: PTH100
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _BOOT, str(theirs.fileno()), paths],
+                [sys.executable, "-I", "-c", _BOOT, str(theirs.fileno()), paths, self._engine],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

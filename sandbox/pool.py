@@ -41,6 +41,7 @@ class SandboxPool:
         idle_seconds: float = 60,
         unprotected: bool = False,
         allow_list: bool = True,
+        engine: str = "v8",
     ) -> None:
         self._budget_ms = budget_ms
         self._budget_ms_per_update = budget_ms_per_update
@@ -48,13 +49,14 @@ class SandboxPool:
         self._idle_seconds = idle_seconds
         self._unprotected = unprotected
         self._allow_list = allow_list
+        self._engine = engine
         self._begin()
 
     def _begin(self) -> None:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         # A worker ends itself only when we would no longer use it.
-        self._nursery = Nursery(self._idle_seconds + 10, self._unprotected)
+        self._nursery = Nursery(self._idle_seconds + 10, self._unprotected, self._engine)
         self._workers: OrderedDict[str, Client] = OrderedDict()
         self._approval = Approval(self._nursery, self._idle_seconds)
         self._usage = Usage()

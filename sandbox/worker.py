@@ -10,7 +10,6 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import orjson
@@ -18,13 +17,13 @@ import orjson
 from sandbox import protocol
 from sandbox.compile import Compiler
 from sandbox.encoding import program_of
-from sandbox.engine import (
+from sandbox.engines import (
     Engine,
     FlagsRefused,
+    Library,
     OutOfMemory,
     ScriptFailed,
     TimedOut,
-    prove,
 )
 from sandbox.layers import Outside, enclose, unprotected
 from sandbox.limits import LimitRefused
@@ -40,9 +39,8 @@ CHECK_SECONDS = 1.0
 class Worker:
     """One engine with the runner in it, its realm locked, and the programs it has been given."""
 
-    def __init__(self) -> None:
-        self._engine = Engine()
-        prove(self._engine)
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
         parts = self._engine.evaluate(realm(), 5)
         self._define, source_of, self._run = (self._engine.item(parts, at) for at in range(3))
         self._compiler = Compiler(self._engine, source_of)
@@ -110,12 +108,14 @@ class Service:
     checks: bool  # parse programs and never run one
 
 
-def serve(connection: socket.socket, parent: int, service: Service, outside: Outside) -> None:
+def serve(
+    connection: socket.socket, library: Library, parent: int, service: Service, outside: Outside
+) -> None:
     """Answer frames until the pool is gone, or has been silent for `idle_seconds`."""
     connection.settimeout(service.idle_seconds)
     try:
-        make: Callable[[], Checker | Worker] = Checker if service.checks else Worker
-        worker, layers = enclose(parent, outside, make)
+        make: type[Checker] | type[Worker] = Checker if service.checks else Worker
+        worker, layers = enclose(parent, outside, lambda: make(library.proven()))
         lack = "" if service.unprotected else unprotected(layers)
         if lack:
             raise LimitRefused(f"not protected: {lack}")
@@ -134,9 +134,11 @@ def serve(connection: socket.socket, parent: int, service: Service, outside: Out
             return
 
 
-def main(connection: socket.socket, parent: int, service: Service, outside: Outside) -> None:
+def main(
+    connection: socket.socket, library: Library, parent: int, service: Service, outside: Outside
+) -> None:
     """serve(), and end without any clean-up: V8's may hang."""
     try:
-        serve(connection, parent, service, outside)
+        serve(connection, library, parent, service, outside)
     finally:
         os._exit(0)

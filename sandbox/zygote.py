@@ -14,8 +14,8 @@ import signal
 import socket
 import struct
 
-from sandbox import layers, worker
-from sandbox.engine import initialise
+from sandbox import engines, layers, worker
+from sandbox.engines import Library
 from sandbox.layers import Outside
 from sandbox.policy import rules
 from sandbox.scripts import realm
@@ -24,12 +24,13 @@ REQUEST = struct.Struct("!d??")  # the fields of worker.Service
 PID = struct.Struct("!i")
 
 
-def main(control_descriptor: int) -> None:
+def main(control_descriptor: int, engine: str = "v8") -> None:
     """Serve requests on an outside socket until it closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a worker
     control = socket.socket(fileno=control_descriptor)
     outside = layers.leave()
-    initialise()
+    library = engines.library(engine)
+    library.initialise()
     realm(), rules()  # read once, for all workers
     gc.collect()
     gc.freeze()
@@ -39,14 +40,18 @@ def main(control_descriptor: int) -> None:
             break
         connection = socket.socket(fileno=descriptors[0])
         service = worker.Service(*REQUEST.unpack(message))
-        pid = _fork(control, connection, service, outside)
+        pid = _fork(control, connection, library, service, outside)
         connection.close()
         control.sendall(PID.pack(pid))
     os._exit(0)
 
 
 def _fork(
-    control: socket.socket, connection: socket.socket, service: worker.Service, outside: Outside
+    control: socket.socket,
+    connection: socket.socket,
+    library: Library,
+    service: worker.Service,
+    outside: Outside,
 ) -> int:
     zygote = os.getpid()
     try:
@@ -58,5 +63,5 @@ def _fork(
         silence = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):  # V8 prints pages when it aborts
             os.dup2(silence, standard)
-        worker.main(connection, zygote, service, outside)
+        worker.main(connection, library, zygote, service, outside)
     return pid

@@ -69,7 +69,9 @@ def examine(settings: Settings) -> Iterator[Check]:
 
 def _sandbox(settings: Settings) -> Check:
     """Which layers of the sandbox this machine allows."""
-    pool = SandboxPool(unprotected=settings.sandbox_protection == "any")
+    pool = SandboxPool(
+        unprotected=settings.sandbox_protection == "any", engine=settings.sandbox_engine
+    )
     try:
         layers = pool.layers()
     except InfraError as error:

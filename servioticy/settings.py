@@ -57,6 +57,7 @@ class Settings:
         "required",
         "required: run no script without seccomp, or as root; any: with what the machine allows",
     )
+    sandbox_engine: str = _setting("v8", "v8, or quickjs: slower, for a day without a safe V8")
     pipeline_heap: str = _setting("768m", "Java heap of the pipeline's Spark driver")
     broker_heap: str = _setting("256m", "Java heap of the embedded broker")
     jars: str = _setting("", "folder of the downloaded jars (default: ~/.cache/servioticy/jars)")

@@ -29,14 +29,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong = 0
     for allow_list in (False, True):
         made: Iterable[Hostile] = (generated(options.seed, n) for n in range(options.count))
-        wrong += _run(f"allow-list {'on' if allow_list else 'off'}", allow_list, made)
+        title = f"{options.engine}, allow-list {'on' if allow_list else 'off'}"
+        pool = SandboxPool(allow_list=allow_list, engine=options.engine)
+        wrong += _run(title, pool, made)
     if options.kills:
-        wrong += _kill(options.kills)
+        wrong += _kill(options.kills, options.engine)
     return int(wrong > 0)
 
 
-def _run(title: str, allow_list: bool, more: Iterable[Hostile]) -> int:
-    pool = SandboxPool(allow_list=allow_list)
+def _run(title: str, pool: SandboxPool, more: Iterable[Hostile]) -> int:
     started = time.monotonic()
     try:
         judge = Judge(pool)
@@ -57,9 +58,9 @@ def _run(title: str, allow_list: bool, more: Iterable[Hostile]) -> int:
     return len(found.wrong)
 
 
-def _kill(times: int) -> int:
+def _kill(times: int, engine: str) -> int:
     """End many workers; the zygote must be as it was, and no process left."""
-    pool = SandboxPool(allow_list=False, budget_ms=20)
+    pool = SandboxPool(allow_list=False, budget_ms=20, engine=engine)
     try:
         judge = Judge(pool)
         zygote = pool._nursery.pid or 0

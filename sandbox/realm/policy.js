@@ -5,6 +5,7 @@
   const MOST_BYTES = 4096;
   const MOST_NODES = 1000;
   const MOST_DEPTH = 60;
+  const DEEP = `more than ${MOST_DEPTH} levels of nesting`;
   const words = (text) => new Set(text.trim().split(/\s+/));
 
   const GLOBALS = words(`
@@ -146,7 +147,7 @@
     walk(top, (node, parent, depth) => {
       const { type } = node;
       if (++count > MOST_NODES) throw new Problem(node, `more than ${MOST_NODES} parts of a program`);
-      if (depth > MOST_DEPTH) throw new Problem(node, `more than ${MOST_DEPTH} levels of nesting`);
+      if (depth > MOST_DEPTH) throw new Problem(node, DEEP);
       if (!BOTH.has(type) && (expressions || !STATEMENTS.has(type))) refuse(node, NAMED[type] || type);
       if (isFunction(node)) {
         if (node.async) refuse(node, "`async`");
@@ -200,10 +201,13 @@
 
   function explain(error) {
     if (error instanceof Problem) return [error.kind, error.loc, error.message];
+    if (error instanceof SyntaxError && error.message.startsWith("Not enough stack")) {
+      return ["policy", error.loc, DEEP];
+    }
     if (error instanceof SyntaxError && error.loc) {
       return ["syntax", error.loc, error.message.replace(/ \(\d+:\d+\)$/, "")];
     }
-    if (error instanceof RangeError) return ["policy", START.loc.start, "nested too deeply"];
+    if (error instanceof RangeError) return ["policy", START.loc.start, DEEP];
     throw error;
   }
 

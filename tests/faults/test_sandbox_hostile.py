@@ -28,9 +28,14 @@ LIST = fixed()
 HANG = "while(true){}"
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["realm alone", "allow-list"])
+@pytest.fixture(
+    scope="module",
+    params=[("v8", False), ("v8", True), ("quickjs", False)],
+    ids=["v8, realm alone", "v8, allow-list", "quickjs, realm alone"],
+)
 def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
-    pool = SandboxPool(allow_list=request.param)
+    engine, allow_list = request.param
+    pool = SandboxPool(allow_list=allow_list, engine=engine)
     yield Judge(pool)
     pool.close()
 
@@ -58,7 +63,7 @@ def test_a_hostile_program_is_contained(judge: Judge, hostile: Hostile) -> None:
 
 
 def test_generated_programs_are_contained(judge: Judge) -> None:
-    """Five hundred with the allow-list, five hundred without; any more by the command."""
+    """Five hundred each; any more by the command."""
     judge.verdicts.wrong.clear()
     judge.verdicts.counts.clear()
     start = 500 if judge.pool._allow_list else 0

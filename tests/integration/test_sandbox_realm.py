@@ -13,10 +13,10 @@ from sandbox import Call, ChannelCode, Computation, Fault, Program, SandboxPool,
 pytestmark = pytest.mark.real
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[SandboxPool]:
-    """Without the allow-list: the realm must hold by itself."""
-    pool = SandboxPool(allow_list=False)
+@pytest.fixture(scope="module", params=["v8", "quickjs"])
+def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
+    """Without the allow-list: the realm must hold by itself, in either engine."""
+    pool = SandboxPool(allow_list=False, engine=request.param)
     yield pool
     pool.close()
 

@@ -30,9 +30,9 @@ pytestmark = pytest.mark.real
 VALUE = ("channels", "t", "current-value")
 
 
-@pytest.fixture(scope="module")
-def pool() -> Iterator[SandboxPool]:
-    pool = SandboxPool()
+@pytest.fixture(scope="module", params=["v8", "quickjs"])
+def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
+    pool = SandboxPool(engine=request.param)
     yield pool
     pool.close()
 
