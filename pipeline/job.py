@@ -78,7 +78,7 @@ def rows(
         .option("kafka.fetch.min.bytes", "1")
         .option("failOnDataLoss", "true")
         .load()
-        .selectExpr("partition", "offset", "value", "explode(array(false, true)) AS pad")
+        .selectExpr("offset", "value", "explode(array(false, true)) AS pad")
     )
 
 

@@ -10,7 +10,8 @@ is read as it stood at the reader's place.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from servioticy.model import LastUpdate, SensorUpdate, StreamRef, Timestamp
@@ -39,7 +40,16 @@ class Verdict(NamedTuple):
     composite: StreamRef
     kind: str
     trigger: SensorUpdate
-    message: str
+    message: str = ""
+    inputs: Sequence[Timestamp | None] = ()
+    """Of each input it had, the timestamp; None where there was no update yet."""
+
+
+class Ending(NamedTuple):
+    """How often a composite's computations ended with one verdict, and the last of them."""
+
+    times: int
+    last: Verdict
 
 
 class Journal:
@@ -49,24 +59,35 @@ class Journal:
         self._lasts = lasts
         self._timelines: dict[StreamRef, _Timeline] = {}
         self._made: list[Made] = []
-        self.verdicts: list[Verdict] = []
+        self.endings: dict[tuple[StreamRef, str], Ending] = {}
+        """by composite and verdict: how often, and the last of them"""
 
-    def keep(self, made: Made) -> None:
+    def keep(self, made: Made, uses: Mapping[str, Timestamp] | None = None) -> None:
         """Note an update of a stream; those of one stream come in order of place."""
         self._made.append(made)
-        self.assign(made)
+        self.assign(made, uses)
 
     def keep_later(self, made: Made) -> None:
         """Note an update now, and leave it to `assign` when it becomes its stream's last."""
         self._made.append(made)
 
-    def assign(self, made: Made) -> None:
+    def assign(self, made: Made, uses: Mapping[str, Timestamp] | None = None) -> None:
         """From its place on, it is the last update of its stream, if not older."""
         origin = made.update.origin
         timeline = self._timelines.get(origin)
         if timeline is None:
             timeline = self._timelines[origin] = _Timeline(self._lasts.get(origin))
-        timeline.add(made)
+        timeline.add(made, uses)
+
+    def end(self, verdict: Verdict, times: int = 1) -> None:
+        """Note how computations ended: so many times so, this being the last of them."""
+        key = (verdict.composite, verdict.kind)
+        before = self.endings.get(key)
+        if before is None:
+            self.endings[key] = Ending(times, verdict)
+        else:
+            last = max(before.last, verdict, key=lambda each: each.place)
+            self.endings[key] = Ending(before.times + times, last)
 
     def last_at(self, stream: StreamRef, place: Place) -> LastUpdate | None:
         """The stream's last update as it stood just before this place."""
@@ -76,7 +97,7 @@ class Journal:
     @property
     def made(self) -> list[Made]:
         """Everything to store, in the serial order."""
-        return sorted(self._made, key=lambda each: each.place)
+        return sorted(self._made, key=itemgetter(0))
 
     def lasts(self) -> dict[StreamRef, LastUpdate]:
         """The last updates that this batch changed."""
@@ -105,11 +126,17 @@ class _Timeline:
     def newest(self) -> LastUpdate | None:
         return self._lasts[-1] if self._lasts else self._before
 
-    def add(self, made: Made) -> None:
-        last: Timestamp | None = self.newest.timestamp if self.newest else None
-        if becomes_last(made.update.timestamp, last):
-            self._places.append(made.place)
-            self._lasts.append(LastUpdate(made.update.timestamp, made.update.document))
+    def add(self, made: Made, uses: Mapping[str, Timestamp] | None) -> None:
+        place, (_origin, timestamp, document) = made
+        newest = self._lasts[-1] if self._lasts else self._before
+        if newest is None:
+            becomes, kept = True, None
+        else:
+            becomes, kept = becomes_last(timestamp, newest.timestamp), newest.uses
+        if becomes:
+            self._places.append(place)
+            # What is put from outside was made of nothing here: the uses stay.
+            self._lasts.append(LastUpdate(timestamp, document, uses or kept))
 
     def at(self, place: Place) -> LastUpdate | None:
         index = bisect_left(self._places, place)

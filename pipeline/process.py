@@ -7,15 +7,16 @@ update at a time and runs its whole tree breadth first, in order of subscription
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 from pipeline.journal import Journal, Made
 from pipeline.partition import Partition
-from pipeline.stages.dispatch import Put, Step, Waiting, dispatch
+from pipeline.stages.dispatch import Limits, Put, TreeTooLarge, Turn, Waiting, dispatch, settle
 from pipeline.stages.emit import emit
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import Sandbox, transform
-from servioticy.graph import Graph
-from servioticy.model import StreamRef
+from servioticy.graph import Graph, Level, Plan
+from servioticy.model import LastUpdate, StreamRef
 from servioticy.ports import Output
 
 
@@ -25,67 +26,74 @@ def process(
     partition: Partition,
     sandbox: Sandbox,
     output: Output,
+    limits: Limits,
 ) -> None:
     """Compute, store and emit all that follows from these updates.
 
     `updates` are raw, in order of the log; the batch ends before `next_offset`.
     """
-    graph = partition.graph
-    reachable = graph.reachable({each.update.origin for each in updates})
-    journal = Journal(partition.recall({each.update.origin for each in updates} | reachable))
-    levels = graph.levels(reachable)
-    if levels is None:  # a cycle: no composite comes before all others
-        for each in updates:
-            _evaluate([each], graph, None, journal, partition, sandbox)
-    else:
-        _evaluate(updates, graph, levels, journal, partition, sandbox)
+    origins = frozenset(each.update.origin for each in updates)
+    plan = partition.graph.plan(origins)
+    lasts = partition.recall(origins | plan.reachable)
+    large: set[int] = set()
+    while True:
+        try:
+            journal = _evaluate(updates, plan, lasts, large, partition, sandbox, limits)
+        except TreeTooLarge as tree:  # nothing is stored yet: begin again, that one alone
+            large.add(tree.offset)
+        else:
+            break
     emit(journal, next_offset, partition, output)
 
 
 def _evaluate(
     updates: Sequence[Made],
-    graph: Graph,
-    levels: list[list[StreamRef]] | None,
-    journal: Journal,
+    plan: Plan,
+    lasts: Mapping[StreamRef, LastUpdate | None],
+    large: set[int],
     partition: Partition,
     sandbox: Sandbox,
-) -> None:
-    waiting = Waiting()
-    _accept(updates, levels, journal, waiting)
-    dispatch(updates, graph, waiting)
-    for turn in _turns(waiting, levels):
-        folds = fetch(turn, graph, journal, partition.programs)
-        new = transform(folds, sandbox, journal)
-        dispatch(new, graph, waiting)
+    limits: Limits,
+) -> Journal:
+    graph, journal = partition.graph, Journal(lasts)
+    for alone, run in groupby(updates, key=lambda each: each.place.offset in large):
+        levels = [Level([], [frozenset(plan.reachable)])] if alone else plan.levels
+        for part in ([each] for each in run) if alone else [list(run)]:
+            waiting = Waiting()
+            _accept(part, plan.reachable, journal, waiting)
+            dispatch(part, graph, waiting, journal, limits, alone=alone)
+            for turn in _turns(waiting, levels, graph, journal):
+                folds = fetch(turn, graph, journal, partition.programs)
+                new = transform(folds, sandbox, journal)
+                dispatch(new, graph, waiting, journal, limits, alone=alone)
+    return journal
 
 
 def _accept(
-    updates: Sequence[Made],
-    levels: list[list[StreamRef]] | None,
-    journal: Journal,
-    waiting: Waiting,
+    updates: Sequence[Made], reachable: set[StreamRef], journal: Journal, waiting: Waiting
 ) -> None:
     """Note what came from outside.
 
     On a composite whose turn is still to come it waits in line with its computations.
     """
-    coming = {ref for level in levels or () for ref in level}
     for each in updates:
-        if each.update.origin in coming:
+        if each.update.origin in reachable:
             journal.keep_later(each)
-            waiting.add(each.update.origin, Put(each.place, each))
+            waiting.add(Put(each.place, each.update.origin, each))
         else:
             journal.keep(each)
 
 
 def _turns(
-    waiting: Waiting, levels: list[list[StreamRef]] | None
-) -> Iterator[Mapping[StreamRef, Sequence[Step]]]:
-    """Which composites compute next: a level at once, or in a cycle the next step alone."""
-    if levels is None:
-        while turn := waiting.take_first():
-            yield turn
-    else:
-        for level in levels:
-            if turn := waiting.take(level):
-                yield turn
+    waiting: Waiting, levels: list[Level], graph: Graph, journal: Journal
+) -> Iterator[Turn]:
+    """Which composites compute next: a level at once, in its loops one step at a time."""
+    for level in levels:
+        if turn := waiting.take(level.at_once):
+            yield settle(turn, graph, journal)
+        for loop in level.loops:
+            if len(loop) == 1:
+                for steps in settle(waiting.take(loop), graph, journal).values():
+                    for step in steps:
+                        waiting.add(step)
+            yield from waiting.one_by_one(loop)

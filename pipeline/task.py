@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from pipeline.control import apply
 from pipeline.journal import Made, Place
 from pipeline.partition import Partition
 from pipeline.process import process
+from pipeline.stages.dispatch import Limits
 from pipeline.stages.transform import Sandbox
 from servioticy.errors import Unavailable
 from servioticy.messaging.records import (
@@ -29,6 +31,7 @@ from servioticy.ports import Batch, Output, PartitionStore
 log = logging.getLogger("servioticy.pipeline")
 
 LONGEST_PAUSE = 2.0
+NO_LIMITS = Limits(sys.maxsize, sys.maxsize)
 
 
 class Row(NamedTuple):
@@ -49,6 +52,7 @@ class Task:
         output: Callable[[], Output],
         most_updates: int,
         remembered_streams: int,
+        limits: Limits = NO_LIMITS,
         retried: tuple[type[Exception], ...] = (Unavailable,),
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -58,6 +62,7 @@ class Task:
         self._new_output = output
         self._most_updates = most_updates
         self._remembered_streams = remembered_streams
+        self._limits = limits
         self._retried = retried
         self._sleep = sleep
         self._partition: Partition | None = None
@@ -169,7 +174,7 @@ class Task:
         self, updates: list[Made], end: int, partition: Partition, output: Output
     ) -> None:
         if end > partition.next_offset:
-            process(updates, end, partition, self._sandbox, output)
+            process(updates, end, partition, self._sandbox, output, self._limits)
 
     def _read(self, row: Row, output: Output) -> LogRecord | None:
         try:

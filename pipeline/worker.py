@@ -14,6 +14,7 @@ from functools import cache
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from pipeline.stages.dispatch import Limits
 from pipeline.task import Row, Task
 from sandbox import InfraError, SandboxPool, argument_names
 from servioticy import logs
@@ -24,7 +25,7 @@ from servioticy.storage.partition_store import PostgresPartitionStore
 
 REST_SECONDS = 1.0
 
-Inbox = SimpleQueue[tuple[int, Row] | None]
+Inbox = SimpleQueue[Row | None]
 
 
 def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator[Any]:
@@ -58,16 +59,10 @@ def _read(batches: Iterable[Any], inbox: Inbox, failures: list[BaseException]) -
     """Hand over each record once: every second one is a pad (see job.rows)."""
     try:
         for batch in batches:
-            columns = batch.to_pydict()
-            for number, offset, value, pad in zip(
-                columns["partition"],
-                columns["offset"],
-                columns["value"],
-                columns["pad"],
-                strict=True,
-            ):
-                if not pad:
-                    inbox.put((number, Row(offset, value)))
+            offsets, values, pads = (batch.column(number) for number in range(3))
+            for number in range(batch.num_rows):
+                if not pads[number].as_py():
+                    inbox.put(Row(offsets[number].as_py(), values[number].as_py()))
     except BaseException as error:  # noqa: BLE001  raised again by the main thread
         failures.append(error)
     finally:
@@ -81,7 +76,7 @@ def _waiting(inbox: Inbox, most: int) -> Iterator[list[Row]]:
         with contextlib.suppress(Empty):
             item = inbox.get(timeout=REST_SECONDS)
             while item is not None:
-                rows.append(item[1])
+                rows.append(item)
                 if len(rows) >= most:
                     break
                 item = inbox.get_nowait()
@@ -104,11 +99,15 @@ def _task(partition: int, settings: Settings) -> Task:
         lambda: emitter(settings, partition),
         settings.max_batch_updates,
         settings.head_cache_streams,
+        Limits(settings.max_hops, settings.max_computations),
         retried=(Unavailable, InfraError),
     )
     # Spark's worker daemon collects everything after each task; what we keep is not garbage.
     gc.collect()
     gc.freeze()
+    # A batch is thousands of small tuples that die together, and no cycles: a quarter of the
+    # engine's time would go into looking for some.
+    gc.set_threshold(100_000, 50, 50)
     return task
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from graphlib import CycleError, TopologicalSorter
+from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 from servioticy.model import Composite, ServiceObject, Stream, StreamRef
@@ -36,14 +36,17 @@ class Graph:
                 (self._wakes if own else subscribers).setdefault(ref, []).append(wake)
         for ref, wakes in subscribers.items():
             self._wakes.setdefault(ref, []).extend(wakes)
+        self._plans: dict[frozenset[StreamRef], Plan] = {}
 
     def merge(self, other: Graph) -> None:
         """Take in the composites of other Service Objects, which subscribe to none of these."""
         self._streams.update(other._streams)
         self._wakes.update(other._wakes)
+        self._plans.clear()
 
     def drop(self, service_objects: set[str]) -> None:
         """Forget these Service Objects, which nobody else here subscribes to."""
+        self._plans.clear()
         for known in (self._streams, self._wakes):
             for ref in [each for each in known if each.service_object in service_objects]:
                 del known[ref]
@@ -60,6 +63,16 @@ class Graph:
         """Whether the stream is computed (and known here)."""
         return ref in self._streams
 
+    def plan(self, origins: frozenset[StreamRef]) -> Plan:
+        """What updates of these streams can reach, and in which order to compute it."""
+        plan = self._plans.get(origins)
+        if plan is None:
+            if len(self._plans) >= PLANS_KEPT:
+                self._plans.clear()
+            reachable = self.reachable(origins)
+            plan = self._plans[origins] = Plan(reachable, self.levels(reachable))
+        return plan
+
     def reachable(self, origins: Iterable[StreamRef]) -> set[StreamRef]:
         """Every composite that updates of these streams can wake, directly or not."""
         found: set[StreamRef] = set()
@@ -71,19 +84,36 @@ class Graph:
                     waiting.append(wake.composite)
         return found
 
-    def levels(self, composites: set[StreamRef]) -> list[list[StreamRef]] | None:
-        """These composites, each after all it reads; None where they form a cycle."""
-        sorter = TopologicalSorter(self._dependencies(composites))
-        try:
-            sorter.prepare()
-        except CycleError:
-            return None
+    def levels(self, composites: set[StreamRef]) -> list[Level]:
+        """These composites, each level after all that it reads."""
+        reads = self._dependencies(composites)
+        knots = knotted(reads)
+        knot_of = {ref: number for number, knot in enumerate(knots) for ref in knot}
+        sorter = TopologicalSorter(
+            {
+                number: {knot_of[read] for ref in knot for read in reads[ref]} - {number}
+                for number, knot in enumerate(knots)
+            }
+        )
+        sorter.prepare()
         levels = []
         while sorter.is_active():
-            ready = list(sorter.get_ready())
-            levels.append(ready)
+            ready = sorter.get_ready()
             sorter.done(*ready)
+            levels.append(self._level([knots[number] for number in ready], reads))
         return levels
+
+    def _level(
+        self, knots: list[list[StreamRef]], reads: Mapping[StreamRef, set[StreamRef]]
+    ) -> Level:
+        at_once, loops = [], []
+        for knot in knots:
+            first = knot[0]
+            if len(knot) > 1 or first in reads[first] or self._streams[first][2].stepwise:
+                loops.append(frozenset(knot))
+            else:
+                at_once.append(first)
+        return Level(at_once, loops)
 
     def _dependencies(self, composites: set[StreamRef]) -> Mapping[StreamRef, set[StreamRef]]:
         """What each reads of the others.
@@ -101,6 +131,60 @@ class Graph:
             }
             for ref in composites
         }
+
+
+class Level(NamedTuple):
+    """Composites that read nothing of each other: some each for a whole batch at once,
+    some in loops, whose computations can only be taken one at a time."""
+
+    at_once: list[StreamRef]
+    loops: list[frozenset[StreamRef]]
+
+
+class Plan(NamedTuple):
+    """The composites that some updates can reach, and the levels to compute them by."""
+
+    reachable: set[StreamRef]
+    levels: list[Level]
+
+
+PLANS_KEPT = 10_000
+
+
+def knotted(reads: Mapping[StreamRef, set[StreamRef]]) -> list[list[StreamRef]]:
+    """The strongly connected components of a digraph (Tarjan's algorithm, without recursion)."""
+    index: dict[StreamRef, int] = {}
+    low: dict[StreamRef, int] = {}
+    stack: list[StreamRef] = []
+    stacked: set[StreamRef] = set()
+    found: list[list[StreamRef]] = []
+    for root in reads:
+        if root in index:
+            continue
+        work = [(root, iter(reads[root]))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        stacked.add(root)
+        while work:
+            node, following = work[-1]
+            child = next(following, None)
+            if child is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    cut = stack.index(node)
+                    found.append(stack[cut:])
+                    stacked.difference_update(stack[cut:])
+                    del stack[cut:]
+            elif child not in index:
+                index[child] = low[child] = len(index)
+                stack.append(child)
+                stacked.add(child)
+                work.append((child, iter(reads[child])))
+            elif child in stacked:
+                low[node] = min(low[node], index[child])
+    return found
 
 
 def _edges(service_object: ServiceObject) -> Iterable[tuple[StreamRef, Wake]]:

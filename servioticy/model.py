@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -20,6 +21,25 @@ class StreamRef(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.service_object}/{self.stream}"
+
+
+Diamonds: TypeAlias = Literal["first", "settle"]
+"""Of several paths of one execution tree: the first to arrive computes, or the last."""
+
+Staleness: TypeAlias = Literal["output", "input"]
+"""What a trigger has to be newer than: the last output, or that input's own last use."""
+
+Missing: TypeAlias = Literal["null", "skip"]
+"""With an input that has no update yet: compute with null, or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a composite stream may choose; the defaults are the paper's rules."""
+
+    diamonds: Diamonds = "first"
+    staleness: Staleness = "output"
+    missing: Missing = "null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +102,18 @@ class Composite:
     pre_filter: str | None = None
     post_filter: str | None = None
     references: tuple[Reference, ...] = ()
+    options: Options = Options()
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether each computation needs the outcome of the one before it, out here.
+
+        The sandbox threads the last output through a batch by itself, but not what only
+        we know: which inputs it was made from, and what a JSONPath finds in it.
+        """
+        own = None if self.own is None else self.inputs[self.own].name
+        looked_up = {each.source for each in self.references if each.steps is None}
+        return self.options.staleness == "input" or own in looked_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +161,8 @@ class LastUpdate(NamedTuple):
 
     timestamp: Timestamp
     document: bytes
+    uses: Mapping[str, Timestamp] | None = None
+    """Of a stream with `staleness: "input"`: the newest update of each source in an output."""
 
 
 class SensorUpdate(NamedTuple):

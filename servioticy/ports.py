@@ -153,13 +153,14 @@ class StoredUpdate(NamedTuple):
 
 
 class StoredLast(NamedTuple):
-    """The last update of a stream, after a batch."""
+    """The last update of a stream, after a batch; `uses` as JSON (see LastUpdate)."""
 
     tenant: int
     stream_id: int
     timestamp: Timestamp
     document: bytes
     version: int
+    uses: bytes | None = None
 
 
 class StoredVerdict(NamedTuple):

@@ -16,7 +16,7 @@ from servioticy.model import Reference
 RESULT = "result"
 """The source that a post-filter calls `$result`: the update about to be emitted."""
 
-_TEMPLATE = re.compile(r"\\([{}])|\{\$([^.\[\]{}\s]+)([^{}]*)\}")
+_TEMPLATE = re.compile(r"\\([{}])|\{\$([^.\[\]{}\s]++)([^{}]*+)\}")
 _STEP = re.compile(
     r"""\.(?P<name>[A-Za-z0-9_$\-]+)
       | \[\s*'(?P<single>[^'\\]*)'\s*\]
@@ -97,6 +97,8 @@ def resolve(reference: Reference, document: Any) -> Any:
         return None
     if reference.steps is not None:
         for step in reference.steps:
+            if isinstance(document, str):
+                return None  # JSONPath does not look into texts
             try:
                 document = document[step]
             except (KeyError, IndexError, TypeError):

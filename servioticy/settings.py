@@ -49,6 +49,10 @@ class Settings:
     )
     batch_seconds: int = _setting(300, "length of one Spark real-time batch, in seconds")
     max_batch_updates: int = _setting(1000, "most updates stored in one transaction")
+    max_hops: int = _setting(100, "how many composites deep one update may go")
+    max_computations: int = _setting(
+        20_000, "computations that one update may cause; more get a verdict"
+    )
     head_cache_streams: int = _setting(200_000, "last updates kept in memory per partition")
     script_budget_ms: int = _setting(100, "wall budget of one call into the sandbox, in ms")
     script_budget_ms_per_update: float = _setting(1.0, "added to the budget per update, in ms")

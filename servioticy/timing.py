@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from servioticy.model import LastUpdate, Timestamp
+from servioticy.model import LastUpdate, StreamRef, Timestamp
 
 
 def triggers(trigger: Timestamp, last_output: Timestamp | None) -> bool:
@@ -17,12 +17,27 @@ def triggers(trigger: Timestamp, last_output: Timestamp | None) -> bool:
     return last_output is None or trigger > last_output
 
 
+def triggers_by_input(trigger: Timestamp, last_use: Timestamp | None) -> bool:
+    """The rule of `staleness: "input"`: newer than what was last used of the same source.
+
+    So one source whose clock runs ahead does not silence the others.
+    """
+    return last_use is None or trigger > last_use
+
+
+def moved_past(trigger: Timestamp, last_output: Timestamp | None) -> Timestamp:
+    """The time of a trigger that may be older than the last output: then one tick after it.
+
+    Timestamps of a stream only advance, or what is computed from it would be stale.
+    """
+    return trigger if last_output is None else max(trigger, last_output + 1)
+
+
 def output_timestamp(
     trigger: Timestamp, inputs: Iterable[Timestamp], last_output: Timestamp | None
 ) -> Timestamp:
     """The largest timestamp of what went into the output (contract 2.4, rule 3)."""
-    floor = max(inputs, default=trigger)
-    return max(trigger, floor, trigger if last_output is None else last_output)
+    return max(trigger, *inputs, trigger if last_output is None else last_output)
 
 
 def becomes_last(timestamp: Timestamp, last: Timestamp | None) -> bool:
@@ -30,12 +45,14 @@ def becomes_last(timestamp: Timestamp, last: Timestamp | None) -> bool:
     return last is None or timestamp >= last
 
 
-def newest(members: Iterable[LastUpdate | None]) -> LastUpdate | None:
+def newest(
+    members: Iterable[tuple[StreamRef, LastUpdate | None]],
+) -> tuple[StreamRef, LastUpdate] | None:
     """The value of a group: its newest update, the first of equals (contract 2.4, rule 4)."""
-    best: LastUpdate | None = None
-    for each in members:
-        if each is not None and (best is None or each.timestamp > best.timestamp):
-            best = each
+    best: tuple[StreamRef, LastUpdate] | None = None
+    for stream, last in members:
+        if last is not None and (best is None or last.timestamp > best[1].timestamp):
+            best = stream, last
     return best
 
 

@@ -17,6 +17,7 @@ from servioticy.platform import Platform, reachable
 from servioticy.settings import Settings, to_environment
 
 DEMONSTRATION_SECONDS_TO_END = 3.0
+ENDS_WITH_STDIN = "--ends-with-stdin"
 
 
 def run(settings: Settings, demonstration: Sequence[str] | None, exit_after: bool) -> int:
@@ -30,17 +31,8 @@ def run(settings: Settings, demonstration: Sequence[str] | None, exit_after: boo
     began = time.monotonic()
     platform = Platform(settings, _report)
     beside = _Beside(platform.settings, demonstration, exit_after, began)
-    supervisor = platform.supervisor
-    tick = supervisor.tick
-
-    def tick_both() -> None:
-        tick()
-        if beside.tick():
-            supervisor.ask_to_stop()
-
-    supervisor.tick = tick_both  # type: ignore[method-assign]
     try:
-        supervisor.run_forever()
+        platform.supervisor.run_forever(beside.is_done)
     finally:
         beside.stop()
         platform.close()
@@ -66,8 +58,8 @@ class _Beside:
         self._process: subprocess.Popen[bytes] | None = None
         self.exit_code = 0
 
-    def tick(self) -> bool:
-        """Whether to stop now."""
+    def is_done(self) -> bool:
+        """Whether the platform may stop now; the first time asked, all programs are ready."""
         if not self._told:
             self._told = True
             _say(f"{ready_line(self._settings)} ({time.monotonic() - self._began:.1f} s)")
@@ -95,7 +87,7 @@ class _Beside:
 
     def _start(self, arguments: Sequence[str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "servioticy.demonstration", *arguments],
+            [sys.executable, "-P", "-m", "servioticy.demonstration", *arguments, ENDS_WITH_STDIN],
             env={**os.environ, **to_environment(self._settings)},
             # Ctrl-C is for the supervisor; it ends this one. A pipe nobody writes to tells
             # the child when we are gone, however we went.

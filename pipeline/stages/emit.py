@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
 import msgspec
 import orjson
 
 from pipeline.journal import Journal, Made, Verdict
 from pipeline.partition import Partition
 from servioticy.messaging.records import EmittedRecord
-from servioticy.model import StreamRef
+from servioticy.model import ServiceObject, StreamRef
 from servioticy.ports import Batch, Output, StoredLast, StoredUpdate, StoredVerdict
 
 
@@ -28,7 +26,7 @@ def emit(journal: Journal, next_offset: int, partition: Partition, output: Outpu
             output.acknowledged,
             _updates(made, partition),
             _lasts(journal, partition),
-            _verdicts(journal.verdicts, partition),
+            _verdicts(journal, partition),
             partition.taken,
         )
     )
@@ -37,22 +35,26 @@ def emit(journal: Journal, next_offset: int, partition: Partition, output: Outpu
 
 
 def _updates(made: list[Made], partition: Partition) -> list[StoredUpdate]:
-    rows = []
-    for offset, tree in groupby(made, key=lambda each: each.place.offset):
-        for position, (_place, update) in enumerate(tree):
-            owner, stream_id = partition.row_of(update.origin)
-            rows.append(
-                StoredUpdate(
-                    owner.tenant,
-                    stream_id,
-                    update.timestamp,
-                    update.document,
-                    owner.version,
-                    offset,
-                    position,
-                )
+    rows: dict[StreamRef, tuple[ServiceObject, int]] = {}
+    stored = []
+    tree, position = -1, 0
+    for (offset, _depth, _path), update in made:
+        owner, stream_id = rows.get(update.origin) or rows.setdefault(
+            update.origin, partition.row_of(update.origin)
+        )
+        tree, position = (tree, position + 1) if offset == tree else (offset, 0)
+        stored.append(
+            StoredUpdate(
+                owner.tenant,
+                stream_id,
+                update.timestamp,
+                update.document,
+                owner.version,
+                offset,
+                position,
             )
-    return rows
+        )
+    return stored
 
 
 def _lasts(journal: Journal, partition: Partition) -> list[StoredLast]:
@@ -60,33 +62,40 @@ def _lasts(journal: Journal, partition: Partition) -> list[StoredLast]:
     for ref, last in journal.lasts().items():
         owner, stream_id = partition.row_of(ref)
         rows.append(
-            StoredLast(owner.tenant, stream_id, last.timestamp, last.document, owner.version)
+            StoredLast(
+                owner.tenant,
+                stream_id,
+                last.timestamp,
+                last.document,
+                owner.version,
+                None if last.uses is None else orjson.dumps(last.uses),
+            )
         )
     return sorted(rows, key=lambda each: each.stream_id)
 
 
-def _verdicts(verdicts: list[Verdict], partition: Partition) -> list[StoredVerdict]:
+def _verdicts(journal: Journal, partition: Partition) -> list[StoredVerdict]:
     """How often each composite's computations ended how, and the last one of each kind."""
-    times: dict[tuple[StreamRef, str], int] = {}
-    last: dict[tuple[StreamRef, str], Verdict] = {}
-    for each in verdicts:
-        key = (each.composite, each.kind)
-        times[key] = times.get(key, 0) + 1
-        if key not in last or each.place > last[key].place:
-            last[key] = each
     rows = []
-    for key, verdict in last.items():
-        owner, stream_id = partition.row_of(verdict.composite)
+    for (composite, kind), (times, verdict) in journal.endings.items():
+        owner, stream_id = partition.row_of(composite)
         about = {
             "trigger": str(verdict.trigger.origin),
             "timestamp": verdict.trigger.timestamp,
             "version": owner.version,
             "message": verdict.message,
+            "inputs": _inputs(verdict, partition),
         }
-        rows.append(
-            StoredVerdict(owner.tenant, stream_id, verdict.kind, times[key], orjson.dumps(about))
-        )
+        rows.append(StoredVerdict(owner.tenant, stream_id, kind, times, orjson.dumps(about)))
     return sorted(rows, key=lambda each: (each.stream_id, each.verdict))
+
+
+def _inputs(verdict: Verdict, partition: Partition) -> dict[str, int | None]:
+    """The timestamp of each input that the computation had, by the input's name."""
+    if not verdict.inputs:
+        return {}
+    inputs = partition.graph.composite(verdict.composite)[2].inputs
+    return {each.name: at for each, at in zip(inputs, verdict.inputs, strict=True)}
 
 
 def _emitted(made: Made, partition: Partition) -> EmittedRecord:

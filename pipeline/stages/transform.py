@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from pipeline.journal import Journal, Made, Verdict
-from pipeline.stages.dispatch import Arrival, Step
-from pipeline.stages.fetch import Fold
-from sandbox.program import Call, Outcome, Value
+from pipeline.stages.dispatch import Put
+from pipeline.stages.fetch import Asked, Fold
+from sandbox.program import Call, Computation, Outcome, Value
 from servioticy.model import SensorUpdate, StreamRef
 
 
@@ -26,31 +26,42 @@ def transform(folds: Sequence[Fold], sandbox: Sandbox, journal: Journal) -> list
         by_tenant.setdefault(fold.tenant, []).append(fold)
     new: list[Made] = []
     for tenant, theirs in by_tenant.items():
-        asking = [fold for fold in theirs if any(isinstance(s, Arrival) for s in fold.steps)]
-        answers = sandbox.run(str(tenant), [fold.call for fold in asking]) if asking else []
-        outcomes = dict(zip((fold.composite for fold in asking), answers, strict=True))
+        asking = [fold for fold in theirs if _computes(fold.call)]
+        answers = iter(sandbox.run(str(tenant), [fold.call for fold in asking]) if asking else [])
         for fold in theirs:
-            ends = outcomes.get(fold.composite, [None] * len(fold.steps))
-            new += _note(fold.composite, fold.steps, ends, journal)
+            outcomes = next(answers) if _computes(fold.call) else [None] * len(fold.asked)
+            new += _note(fold, outcomes, journal)
     return new
 
 
-def _note(
-    composite: StreamRef, steps: Sequence[Step], outcomes: Sequence[Outcome], journal: Journal
-) -> list[Made]:
+def _computes(call: Call) -> bool:
+    """Whether there is anything to ask: what is only put from outside needs no code."""
+    return any(isinstance(each, Computation) for each in call.steps)
+
+
+def _note(fold: Fold, outcomes: Sequence[Outcome], journal: Journal) -> list[Made]:
     """Keep what came out, in order of place, between what was put from outside."""
-    new = []
-    for step, outcome in zip(steps, outcomes, strict=True):
-        if not isinstance(step, Arrival):
+    new: list[Made] = []
+    composite = fold.composite
+    last_emitted: Asked | None = None
+    for asked, outcome in zip(fold.asked, outcomes, strict=True):
+        step = asked.step
+        if isinstance(step, Put):
             journal.assign(step.made)
         elif isinstance(outcome, Value):
             update = SensorUpdate(composite, outcome.timestamp, outcome.document)
             made = Made(step.place, update)
-            journal.keep(made)
-            journal.verdicts.append(Verdict(step.place, composite, "emitted", step.trigger, ""))
+            journal.keep(made, asked.uses)
             new.append(made)
+            last_emitted = asked
         elif outcome is not None:
-            journal.verdicts.append(
-                Verdict(step.place, composite, outcome.kind, step.trigger, outcome.message)
-            )
+            journal.end(_verdict(composite, asked, outcome.kind, outcome.message))
+    if last_emitted is not None:
+        journal.end(_verdict(composite, last_emitted, "emitted", ""), len(new))
     return new
+
+
+def _verdict(composite: StreamRef, asked: Asked, kind: str, message: str) -> Verdict:
+    step = asked.step
+    trigger = step.made.update if isinstance(step, Put) else step.trigger
+    return Verdict(step.place, composite, kind, trigger, message, asked.inputs)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from servioticy.documents.errors import BadDocument
+from servioticy.documents.options import parse_options
 from servioticy.model import Channel, Composite, Dialect, Group, Input, Reference, StreamRef
 from servioticy.references import RESULT, BadReference, substitute
 
 MAX_CODE = 4096
+MAX_EXPANDED = 4 * MAX_CODE
+"""Code with its aliases replaced; without a limit a short list of them doubles for ever."""
+MAX_REFERENCES = 1000
+Members: TypeAlias = dict[str, tuple[StreamRef, ...]]
 TRIGGER = "$input"
 """The argument name under which a function gets the update that triggered it."""
 
@@ -19,16 +24,16 @@ def parse_composite(
     ref: StreamRef,
     content: dict[str, Any],
     channels: tuple[Channel, ...],
-    streams: tuple[str, ...],
-    groups: tuple[Group, ...],
+    members: Members,
     aliases: tuple[tuple[str, str], ...],
     dialect: Dialect,
     argument_names: Callable[[str], tuple[str, ...]],
 ) -> Composite | None:
     """How the stream is computed, or None for a simple stream.
 
-    Raises BadDocument where channels with and without code are mixed, where code names
-    a source that the document does not have, or where it is too long.
+    `members` is what code may name (see `members_of`). Raises BadDocument where channels
+    with and without code are mixed, where code names a source that the document does not
+    have, or where it is too long.
     """
     if all(channel.code is None for channel in channels):
         return None
@@ -38,10 +43,13 @@ def parse_composite(
     texts = [channel.code for channel in channels if channel.code] + [f for f in filters if f]
     if any(len(text.encode()) > MAX_CODE for text in texts):
         raise BadDocument(f"stream {ref.stream}: more than {MAX_CODE} bytes of code in one place")
-    sources = _Sources(ref, streams, groups)
+    sources = _Sources(ref, members)
+    options = parse_options(ref.stream, content)
     if dialect == "function":
-        return _functions(channels, filters, sources, argument_names)
-    return _expressions(channels, filters, sources, aliases)
+        composite = _functions(channels, filters, sources, argument_names)
+    else:
+        composite = _expressions(channels, filters, sources, aliases)
+    return replace(composite, options=options)
 
 
 def _filter(ref: StreamRef, content: dict[str, Any], name: str) -> str | None:
@@ -51,21 +59,40 @@ def _filter(ref: StreamRef, content: dict[str, Any], name: str) -> str | None:
     return value
 
 
+def members_of(service_object: str, streams: Iterable[str], groups: Iterable[Group]) -> Members:
+    """What the code of a document may name, and the streams meant by it.
+
+    A group named like a stream shadows the stream (contract 2.1).
+    """
+    members: Members = {name: (StreamRef(service_object, name),) for name in streams}
+    for group in groups:
+        members[group.name] = tuple(
+            StreamRef(each, group.stream) for each in group.service_objects
+        )
+    return members
+
+
+def expanded(text: str, aliases: Iterable[tuple[str, str]]) -> str:
+    """The text with the aliases replaced in their order, earlier results included.
+
+    Raises BadDocument where it would become too long.
+    """
+    for alias, replacement in aliases:
+        growth = len(replacement) - len(alias)
+        if growth > 0 and alias and len(text) + text.count(alias) * growth > MAX_EXPANDED:
+            raise BadDocument(
+                f"the alias {alias[:40]!r} makes a text of more than {MAX_EXPANDED} characters"
+            )
+        text = text.replace(alias, replacement) if alias else text
+    return text
+
+
 class _Sources:
     """What code of one stream may name: the streams of its object, and its groups."""
 
-    def __init__(
-        self, ref: StreamRef, streams: tuple[str, ...], groups: tuple[Group, ...]
-    ) -> None:
+    def __init__(self, ref: StreamRef, members: Members) -> None:
         self.ref = ref
-        self._members: dict[str, tuple[StreamRef, ...]] = {
-            name: (StreamRef(ref.service_object, name),) for name in streams
-        }
-        # A group named like a stream shadows the stream (contract 2.1).
-        for group in groups:
-            self._members[group.name] = tuple(
-                StreamRef(each, group.stream) for each in group.service_objects
-            )
+        self._members = members
 
     def inputs(self, names: Iterable[str], where: str) -> tuple[Input, ...]:
         """The inputs of these names, each once, in order."""
@@ -118,9 +145,12 @@ def _expressions(
     references: list[Reference] = []
 
     def bound(text: str) -> str:
-        for alias, replacement in aliases:
-            text = text.replace(alias, replacement) if alias else text
-        return substitute(text, references)
+        bound_text = substitute(expanded(text, aliases), references)
+        if len(references) > MAX_REFERENCES:
+            raise BadDocument(
+                f"stream {sources.ref.stream}: more than {MAX_REFERENCES} references"
+            )
+        return bound_text
 
     try:
         channels = tuple(replace(each, code=bound(each.code or "")) for each in channels)
@@ -131,10 +161,9 @@ def _expressions(
     inputs = sources.inputs(named, "an expression")
     own = sources.own(inputs)
     for each in references:
-        threaded = each.source == RESULT or (own is not None and each.source == inputs[own].name)
-        if threaded and each.steps is None:
+        if each.source == RESULT and each.steps is None:
             raise BadDocument(
-                f"stream {sources.ref.stream}: {{${each.source}{each.expression[1:]}}}: only "
-                "plain paths are possible into $result and the stream's own last update"
+                f"stream {sources.ref.stream}: {{$result{each.expression[1:]}}}: only plain "
+                "paths are possible into $result"
             )
     return Composite("expression", inputs, channels, own, pre, post, tuple(references))

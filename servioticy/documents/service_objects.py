@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from servioticy.documents.composites import parse_composite
+from servioticy.documents.composites import expanded, members_of, parse_composite
 from servioticy.documents.errors import BadDocument
 from servioticy.documents.values import normal_type
 from servioticy.model import Channel, Composite, Definition, Dialect, Group, Stream, StreamRef
@@ -18,6 +18,9 @@ ArgumentNames = Callable[[str], tuple[str, ...]]
 MAX_STREAMS = 1000
 MAX_CHANNELS = 1000
 MAX_NAME = 200
+MAX_ALIASES = 200
+MAX_PATHS = 1000
+"""JSONPaths that need an interpreter; reading one takes about a millisecond."""
 
 
 def parse_service_object(
@@ -39,34 +42,42 @@ def parse_service_object(
     )
     aliases = _aliases(document.get("aliases"))
     dialect: Dialect = "function" if document.get("version") == "0.2.0" else "expression"
-    names = tuple(streams)
+    members = members_of(service_object, streams, groups)
     parsed = []
+    paths = 0
     for name, content in streams.items():
         ref = StreamRef(service_object, _name(name, "stream"))
         content = _object(content, f"stream {name}")
-        channels = _channels(name, content)
+        channels = _channels(name, content, aliases if dialect == "expression" else ())
         composite: Composite | None = parse_composite(
-            ref, content, channels, names, groups, aliases, dialect, argument_names
+            ref, content, channels, members, aliases, dialect, argument_names
         )
         parsed.append(Stream(ref, channels, composite))
+        paths += sum(each.steps is None for each in composite.references) if composite else 0
+        if paths > MAX_PATHS:
+            raise BadDocument(f"more than {MAX_PATHS} JSONPaths in one Service Object")
     return Definition(service_object, tuple(parsed), groups, _is_true(document.get("public")))
 
 
-def _channels(stream: str, content: dict[str, Any]) -> tuple[Channel, ...]:
+def _channels(
+    stream: str, content: dict[str, Any], aliases: tuple[tuple[str, str], ...]
+) -> tuple[Channel, ...]:
     if content.get("channels") is None:
         raise BadDocument(f"stream: {stream} without channels")
     channels = _object(content["channels"], f"stream {stream}: channels")
     if len(channels) > MAX_CHANNELS:
         raise BadDocument(f"stream {stream} has more than {MAX_CHANNELS} channels")
-    return tuple(_channel(stream, name, each) for name, each in channels.items())
+    return tuple(_channel(stream, name, each, aliases) for name, each in channels.items())
 
 
-def _channel(stream: str, name: str, content: Any) -> Channel:
+def _channel(
+    stream: str, name: str, content: Any, aliases: tuple[tuple[str, str], ...]
+) -> Channel:
     content = _object(content, f"stream {stream}: channel {name}")
     _name(name, "channel")
     if content.get("type") is None:
         raise BadDocument(f"channel {name} without type info")
-    type_name = normal_type(str(content["type"]))
+    type_name = normal_type(expanded(str(content["type"]), aliases))
     if type_name is None:
         raise BadDocument(f"Channel {name} with incorrect type: {content['type']}")
     if name == "location" and type_name != "geo_point":
@@ -75,7 +86,7 @@ def _channel(stream: str, name: str, content: Any) -> Channel:
     for field, value in (("unit", unit), ("current-value", code)):
         if value is not None and not isinstance(value, str):
             raise BadDocument(f"stream {stream}: channel {name}: {field} has to be text")
-    return Channel(name, type_name, unit, code)
+    return Channel(name, type_name, unit and expanded(unit, aliases), code)
 
 
 def _group(name: str, content: Any) -> Group:
@@ -83,9 +94,9 @@ def _group(name: str, content: Any) -> Group:
     members, stream = content.get("soIds"), content.get("stream")
     if not isinstance(stream, str) or not isinstance(members, list):
         raise BadDocument(f"group {name} without soIds or stream", status=404)
-    if not all(isinstance(each, str) for each in members):
+    if not all(isinstance(each, str) and "\0" not in each for each in members):
         raise BadDocument(f"group {name}: soIds has to be an array of ids")
-    return Group(_name(name, "group"), tuple(dict.fromkeys(members)), stream)
+    return Group(_name(name, "group"), tuple(dict.fromkeys(members)), _name(stream, "stream"))
 
 
 def _aliases(content: Any) -> tuple[tuple[str, str], ...]:
@@ -96,6 +107,8 @@ def _aliases(content: Any) -> tuple[tuple[str, str], ...]:
     pairs = [pair for each in maps for pair in _object(each, "aliases").items()]
     if not all(isinstance(value, str) for _, value in pairs):
         raise BadDocument("aliases have to be maps of text to text")
+    if len(pairs) > MAX_ALIASES:
+        raise BadDocument(f"more than {MAX_ALIASES} aliases in one Service Object")
     return tuple(pairs)
 
 

@@ -26,7 +26,10 @@ def parse_update(body: bytes, stream: Stream) -> SensorUpdate:
         raise BadDocument("A Sensor Update has to be a JSON object")
     timestamp = _timestamp(document)
     _check_channels(document.get("channels"), stream)
-    return SensorUpdate(stream.ref, timestamp, orjson.dumps(document))
+    try:
+        return SensorUpdate(stream.ref, timestamp, orjson.dumps(document))
+    except orjson.JSONEncodeError as error:
+        raise BadDocument("The request is nested too deeply: at most 254 levels") from error
 
 
 def _timestamp(document: dict[str, Any]) -> int:

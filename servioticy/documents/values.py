@@ -8,6 +8,8 @@ from typing import Any
 
 SCALARS = frozenset({"number", "string", "boolean", "geo_point"})
 _ARRAY = re.compile(r"array\[(number|string|boolean|geo_point)\]")
+_NUMBER = re.compile(r"[-+]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][-+]?[0-9]{1,3})?")
+"""As JavaScript reads it, too: Python's `float` takes `1_0` and digits of other scripts."""
 _GEOHASH = re.compile(r"[0-9b-hjkmnp-z]{1,12}", re.IGNORECASE)
 
 
@@ -47,11 +49,10 @@ def _is_place(value: Any) -> bool:
         return False
     if "," not in value:
         return bool(_GEOHASH.fullmatch(value.strip()))
-    try:
-        latitude, longitude = (float(part) for part in value.split(","))
-    except ValueError:
+    parts = [part.strip() for part in value.split(",")]
+    if len(parts) != 2 or not all(map(_NUMBER.fullmatch, parts)):
         return False
-    return _in_range(latitude, longitude)
+    return _in_range(latitude=float(parts[0]), longitude=float(parts[1]))
 
 
 def _in_range(latitude: Any, longitude: Any) -> bool:

@@ -115,7 +115,7 @@ class EmbeddedKafka:
 
     def _format(self) -> str:
         identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-        words = ["format", "--cluster-id", identity, "--config", str(self._properties)]
+        words = ["format", f"--cluster-id={identity}", "--config", str(self._properties)]
         done = subprocess.run(
             self._java("kafka.tools.StorageTool", *words),
             capture_output=True,

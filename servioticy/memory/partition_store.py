@@ -9,7 +9,7 @@ import orjson
 
 from servioticy.documents import parse_service_object
 from servioticy.documents.service_objects import ArgumentNames
-from servioticy.errors import Fenced
+from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import Kept, Progress, State
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import LastUpdate, ServiceObject
@@ -25,10 +25,21 @@ class MemoryPartitionStore:
         self._argument_names = argument_names
 
     def begin(self, partition: int) -> tuple[int, int]:
-        """(next offset, emitted offset) of a partition, made at zero if new."""
+        """Claim a partition; (next offset, emitted offset), made at zero if new.
+
+        Raises Unavailable while another store has it.
+        """
         self._state.ask_postgres()
+        if self._state.claims.setdefault(partition, self) is not self:
+            raise Unavailable(f"another worker has partition {partition}")
         progress = self._state.progress.setdefault(partition, Progress())
         return progress.next_offset, progress.emitted_offset
+
+    def end(self, partition: int) -> None:
+        """Give up the claim."""
+        self._state.ask_postgres()
+        if self._state.claims.get(partition) is self:
+            del self._state.claims[partition]
 
     def all_progress(self) -> dict[int, int]:
         """The next offset of every partition that has one."""
@@ -72,7 +83,11 @@ class MemoryPartitionStore:
         self._state.ask_postgres()
         found = {each: self._state.last_updates.get(each) for each in stream_ids}
         return {
-            stream: LastUpdate(last.timestamp, last.document)
+            stream: LastUpdate(
+                last.timestamp,
+                last.document,
+                None if last.uses is None else orjson.loads(last.uses),
+            )
             for stream, last in found.items()
             if last is not None
         }

@@ -105,14 +105,20 @@ class Emitter:
         """
         batch = _Batch(next_offset, len(updates))
         self._batches.append(batch)
-        for each in updates:
-            self._produce(
-                self._topics.emitted,
-                write(each),
-                f"{each.service_object}/{each.stream}",
-                self._partition,
-                batch.delivered,
-            )
+        messages = [
+            {
+                "key": f"{each.service_object}/{each.stream}",
+                "value": write(each),
+                "callback": batch.delivered,
+            }
+            for each in updates
+        ]
+        while messages:
+            self._producer.produce_batch(self._topics.emitted, messages, self._partition)
+            # Those that found the queue full are tried again; it drains meanwhile.
+            messages = [each for each in messages if each.pop("_error", None) is not None]
+            if messages:
+                self._producer.poll(0.1)
         self.poll()
 
     def send_to_log(self, partition: int, record: LogRecord) -> None:

@@ -45,6 +45,9 @@ class PostgresCatalog:
 
     def address(self, token: str, service_object: str, stream: str | None) -> Address | None:
         """Look up what a request names, or None for an unknown token."""
+        # Text in Postgres has no NUL: a name with one names nothing.
+        if "\0" in service_object or "\0" in (stream or ""):
+            service_object, stream = "", None
         values = {"digest": _digest(token), "service_object": service_object, "stream": stream}
         row = self._database.row(self._sql["addressed_stream"], values)
         return None if row is None else Address(*row)

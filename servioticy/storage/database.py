@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeAlias
 
 import psycopg2
@@ -14,6 +16,8 @@ from servioticy.errors import Unavailable
 
 Row: TypeAlias = Any
 """A tuple of columns, as the statement names them."""
+
+_VALUE = re.compile(r"%\((\w+)\)s")
 
 LOST = (psycopg2.OperationalError, psycopg2.InterfaceError)
 """What psycopg2 raises when the server is gone, starting, or shutting down."""
@@ -45,6 +49,26 @@ class Database:
                 if fresh or getattr(self._local, "inside", False) or not _reads(sql):
                     raise
                 return self._run(self._connection()[0], sql, values)
+
+    def prepared(self, name: str, sql: str, values: Mapping[str, Any]) -> list[Row]:
+        """Run a statement that is planned once a connection; for hot paths that write.
+
+        It is never tried again by itself.
+        """
+        with self._answering():
+            connection, _fresh = self._connection()
+            statement, order = _positional(sql)
+            try:
+                if name not in self._local.prepared:
+                    self._run(connection, f"PREPARE {name} AS {statement}", None)
+                    self._local.prepared.add(name)
+                places = ", ".join(["%s"] * len(order))
+                return self._run(
+                    connection, f"EXECUTE {name} ({places})", [values[each] for each in order]
+                )
+            except LOST:
+                self.close()
+                raise
 
     def row(self, sql: str, values: Mapping[str, Any] | None = None) -> Row | None:
         """The first row, or None."""
@@ -81,7 +105,9 @@ class Database:
             connection.close()
 
     @staticmethod
-    def _run(connection: Any, sql: str, values: Mapping[str, Any] | None) -> list[Row]:
+    def _run(
+        connection: Any, sql: str, values: Mapping[str, Any] | Sequence[Any] | None
+    ) -> list[Row]:
         with connection.cursor() as cursor:
             cursor.execute(sql, values)
             return cursor.fetchall() if cursor.description else []
@@ -93,6 +119,7 @@ class Database:
         connection = psycopg2.connect(self._dsn, connect_timeout=5, application_name="servioticy")
         connection.autocommit = True
         self._local.connection = connection
+        self._local.prepared = set()
         return connection, True
 
     @contextmanager
@@ -101,6 +128,14 @@ class Database:
             yield
         except LOST as error:
             raise Unavailable(f"Postgres does not answer: {str(error).strip()}") from error
+
+
+@cache
+def _positional(sql: str) -> tuple[str, list[str]]:
+    """The statement with `$1`, `$2`, ... for its named values, and their names in order."""
+    order = list(dict.fromkeys(_VALUE.findall(sql)))
+    numbered = _VALUE.sub(lambda match: f"${order.index(match[1]) + 1}", sql)
+    return numbered.strip().rstrip(";"), order
 
 
 def _reads(sql: str) -> bool:

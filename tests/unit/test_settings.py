@@ -68,3 +68,12 @@ def test_jars_are_shared_by_all_checkouts_of_a_user(monkeypatch) -> None:
 
     assert load({}).jars_path == Path("/somewhere/servioticy/jars")
     assert load({}, {"jars": "/else/where"}).jars_path == Path("/else/where")
+
+
+def test_operations_page_lists_every_setting() -> None:
+    """Operators read the page, not the code."""
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
+
+    for each in fields(Settings):
+        default = each.default if each.default != "" else "(empty)"
+        assert f"| `{each.name}` | {default} | {each.metadata['doc']} |" in page

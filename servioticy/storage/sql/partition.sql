@@ -54,7 +54,7 @@ SELECT service_objects.id, service_objects.tenant_id, sequence, owner_partition,
  ORDER BY sequence;
 
 -- last_updates --
-SELECT stream_id, "timestamp", document::text
+SELECT stream_id, "timestamp", document::text, uses::text
   FROM last_updates
  WHERE stream_id = ANY(%(streams)s);
 
@@ -84,16 +84,16 @@ WITH fence AS (
            log_partition = excluded.log_partition, log_offset = excluded.log_offset,
            log_position = excluded.log_position
 ), last AS (
-    INSERT INTO last_updates (tenant_id, stream_id, "timestamp", document, version)
-    SELECT l.tenant_id, l.stream_id, l."timestamp", l.document::json, l.version
+    INSERT INTO last_updates (tenant_id, stream_id, "timestamp", document, version, uses)
+    SELECT l.tenant_id, l.stream_id, l."timestamp", l.document::json, l.version, l.uses::json
       FROM unnest(%(last_tenants)s::bigint[], %(last_streams)s::bigint[],
                   %(last_timestamps)s::bigint[], %(last_documents)s::text[],
-                  %(last_versions)s::integer[])
-           AS l (tenant_id, stream_id, "timestamp", document, version),
+                  %(last_versions)s::integer[], %(last_uses)s::text[])
+           AS l (tenant_id, stream_id, "timestamp", document, version, uses),
            fence
         ON CONFLICT (stream_id) DO UPDATE
        SET "timestamp" = excluded."timestamp", document = excluded.document,
-           version = excluded.version
+           version = excluded.version, uses = excluded.uses
      WHERE last_updates."timestamp" <= excluded."timestamp"
 ), counted AS (
     INSERT INTO verdicts (tenant_id, stream_id, verdict, count, last)

@@ -21,11 +21,14 @@ class ScriptError(Exception):
 
 @dataclass(frozen=True)
 class Composite:
-    """A composite stream: the names it reads, and what it makes of their values."""
+    """A composite stream: the names it reads, what it makes of their values, its options."""
 
     name: str
     reads: tuple[str, ...]
     compute: Callable[[list[int | None]], int | None]
+    settles: bool = False
+    by_input: bool = False
+    skips: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,23 +47,68 @@ class Object:
 class Oracle:
     """What is stored, which update is each stream's last, and how computations ended."""
 
-    def __init__(self, objects: list[Object]) -> None:
+    def __init__(
+        self, objects: list[Object], hops: int = 10**9, computations: int = 10**9
+    ) -> None:
         self.objects = objects
+        self.hops, self.computations = hops, computations
         self.stored: dict[tuple[Ref, int], int] = {}
         self.order: list[tuple[Ref, int, int]] = []
         self.last: dict[Ref, Update] = {}
+        self.uses: dict[Ref, dict[Ref, int]] = {}
         self.verdicts: Counter[tuple[Ref, str]] = Counter()
 
     def take(self, origin: Ref, timestamp: int, value: int) -> None:
-        self._store(origin, (timestamp, value))
-        queue = deque([(origin, (timestamp, value))])
+        """Run the update's tree; where composites settle, find out which path comes last.
+
+        Which arrivals there are depends on what computes, so try until nothing changes.
+        """
+        superseded: frozenset[tuple[int, ...]] = frozenset()
+        while True:
+            trial = self._copy()
+            arrived = trial._run(origin, (timestamp, value), superseded)
+            earlier = frozenset(path for paths in arrived.values() for path in paths[:-1])
+            if earlier == superseded:
+                self.__dict__.update(trial.__dict__)
+                return
+            superseded = earlier
+
+    def _copy(self) -> Oracle:
+        other = Oracle(self.objects, self.hops, self.computations)
+        other.stored, other.order = dict(self.stored), list(self.order)
+        other.last, other.verdicts = dict(self.last), Counter(self.verdicts)
+        other.uses = {ref: dict(uses) for ref, uses in self.uses.items()}
+        return other
+
+    def _run(
+        self, origin: Ref, update: Update, superseded: frozenset[tuple[int, ...]]
+    ) -> dict[Ref, list[tuple[int, ...]]]:
+        """The paths by which the tree arrived at each composite that settles, in order."""
+        arrived: dict[Ref, list[tuple[int, ...]]] = {}
+        self._store(origin, update)
+        queue: deque[tuple[Ref, Update, tuple[int, ...]]] = deque([(origin, update, ())])
+        computations = 0
         while queue:
-            source, update = queue.popleft()
-            for owner, composite, name in self._subscribers(source):
-                output = self._compute(owner, composite, name, update)
+            source, update, path = queue.popleft()
+            for index, (owner, composite, name) in enumerate(self._subscribers(source)):
+                ref, here = (owner.id, composite.name), (*path, index)
+                if len(here) > self.hops:
+                    self.verdicts[ref, "hop-limit"] += 1
+                    continue
+                computations += 1
+                if computations > self.computations:
+                    self.verdicts[ref, "computation-limit"] += 1
+                    continue
+                if composite.settles:
+                    arrived.setdefault(ref, []).append(here)
+                if here in superseded:
+                    self.verdicts[ref, "superseded"] += 1
+                    continue
+                output = self._compute(owner, composite, name, source, update)
                 if output is not None:
-                    self._store((owner.id, composite.name), output)
-                    queue.append(((owner.id, composite.name), output))
+                    self._store(ref, output)
+                    queue.append((ref, output, here))
+        return arrived
 
     def _subscribers(self, source: Ref):
         own = [each for each in self.objects if each.id == source[0]]
@@ -78,19 +126,27 @@ class Oracle:
         return [*streams, *(each for each in owner.groups if each not in streams)]
 
     def _compute(
-        self, owner: Object, composite: Composite, trigger: str, update: Update
+        self, owner: Object, composite: Composite, trigger: str, source: Ref, update: Update
     ) -> Update | None:
         ref = (owner.id, composite.name)
-        previous = self.last.get(ref)
-        if previous is not None and update[0] <= previous[0]:
+        previous, uses = self.last.get(ref), self.uses.get(ref, {})
+        inputs = {
+            name: (source, update) if name == trigger else self._value(owner.members(name))
+            for name in composite.reads
+        }
+        others = [each for name, each in inputs.items() if owner.members(name) != (ref,)]
+        if composite.skips and None in others:
+            self.verdicts[ref, "missing"] += 1
+            return None
+        if composite.by_input:
+            stale = source in uses and update[0] <= uses[source]
+        else:
+            stale = previous is not None and update[0] <= previous[0]
+        if stale:
             self.verdicts[ref, "stale"] += 1
             return None
-        inputs = [
-            update if name == trigger else self._value(owner.members(name))
-            for name in composite.reads
-        ]
         try:
-            value = composite.compute([None if each is None else each[1] for each in inputs])
+            value = composite.compute([each and each[1][1] for each in inputs.values()])
         except ScriptError:
             self.verdicts[ref, "script-error"] += 1
             return None
@@ -98,15 +154,22 @@ class Oracle:
             self.verdicts[ref, "filtered"] += 1
             return None
         self.verdicts[ref, "emitted"] += 1
-        times = [each[0] for each in inputs if each is not None]
-        return max([update[0], *times, *([previous[0]] if previous else [])]), value
+        used = [each for each in others if each is not None]
+        for member, (at, _value) in used:
+            self.uses.setdefault(ref, {})
+            self.uses[ref][member] = max(at, self.uses[ref].get(member, at))
+        time = update[0]
+        if composite.by_input and previous is not None:
+            time = max(time, previous[0] + 1)
+        times = [at for _member, (at, _value) in used]
+        return max([time, *times, *([previous[0]] if previous else [])]), value
 
-    def _value(self, members: tuple[Ref, ...]) -> Update | None:
+    def _value(self, members: tuple[Ref, ...]) -> tuple[Ref, Update] | None:
         best = None
         for each in members:
             update = self.last.get(each)
-            if update is not None and (best is None or update[0] > best[0]):
-                best = update
+            if update is not None and (best is None or update[0] > best[1][0]):
+                best = (each, update)
         return best
 
     def _store(self, ref: Ref, update: Update) -> None:

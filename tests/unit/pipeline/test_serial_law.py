@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oracle import Composite, Object, Oracle, ScriptError
 
-from pipeline.task import Row, Task
+from pipeline.stages.dispatch import Limits
+from pipeline.task import NO_LIMITS, Row, Task
 from sandbox import SandboxPool, argument_names
 from servioticy.changes import create
 from servioticy.documents import parse_service_object
@@ -19,7 +22,6 @@ from servioticy.memory import MemoryPlatform
 from servioticy.messaging.records import UpdateRecord
 from servioticy.model import StreamRef
 from servioticy.ports import NewServiceObject
-from tests.unit.pipeline.oracle import Composite, Object, Oracle, ScriptError
 
 SIMPLE = ("d0", "d1")
 
@@ -59,9 +61,7 @@ def python(constant: int, filtered: int, thrown: int):
 
 
 def javascript(reads: tuple[str, ...], constant: int, filtered: int, thrown: int) -> str:
-    terms = "".join(
-        f'+({name}===null?1:{name}.channels.v["current-value"])' for name in reads
-    )
+    terms = "".join(f'+({name}===null?1:{name}.channels.v["current-value"])' for name in reads)
     return (
         f"function({', '.join(reads)}){{var t=({constant}{terms})%1000;"
         f"if(t%{thrown}===0)throw new Error('no');return t%{filtered}===0?null:t}}"
@@ -69,7 +69,7 @@ def javascript(reads: tuple[str, ...], constant: int, filtered: int, thrown: int
 
 
 @st.composite
-def graphs(draw, cycles: bool):
+def graphs(draw, cycles: bool, options: bool = False):
     """One to four objects; groups over earlier ones, and over later ones where cycles may be."""
     count = draw(st.integers(1, 4))
     ids = [f"so{n}" for n in range(count)]
@@ -91,9 +91,13 @@ def graphs(draw, cycles: bool):
         composites = []
         for k, name in enumerate(names):
             readable = [*SIMPLE, *groups, *(names if cycles else names[: k + 1])]
-            reads = tuple(draw(st.lists(st.sampled_from(readable), min_size=1, max_size=4, unique=True)))
+            reads = tuple(
+                draw(st.lists(st.sampled_from(readable), min_size=1, max_size=4, unique=True))
+            )
             numbers = (draw(st.integers(0, 9)), draw(st.integers(3, 9)), draw(st.integers(5, 20)))
-            composites.append(Composite(name, reads, python(*numbers)))
+            chosen = [options and draw(st.booleans()) for _ in range(3)]
+            chosen[0] = chosen[0] and not cycles  # in a cycle no path is the last
+            composites.append(Composite(name, reads, python(*numbers), *chosen))
             codes[id_, name] = javascript(reads, *numbers)
         objects.append(Object(id_, SIMPLE, tuple(composites), groups))
     return objects, codes
@@ -117,7 +121,12 @@ def document(thing: Object, codes) -> dict:
     streams = {name: {"channels": {"v": {"type": "number"}}} for name in thing.simple}
     for each in thing.composites:
         code = codes[thing.id, each.name]
-        streams[each.name] = {"channels": {"v": {"type": "number", "current-value": code}}}
+        streams[each.name] = {
+            "channels": {"v": {"type": "number", "current-value": code}},
+            "diamonds": "settle" if each.settles else "first",
+            "staleness": "input" if each.by_input else "output",
+            "missing": "skip" if each.skips else "null",
+        }
     groups = {
         name: {"soIds": [owner for owner, _ in members], "stream": members[0][1]}
         for name, members in thing.groups.items()
@@ -155,26 +164,26 @@ def value_of(document: bytes) -> int:
     return int(json.loads(document)["channels"]["v"]["current-value"])
 
 
-def run_engine(platform, history, cuts, sandbox):
+def run_engine(platform, history, cuts, sandbox, limits=NO_LIMITS):
     for (owner, name), timestamp, value in history:
         body = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
         update = msgspec.Raw(json.dumps(body, separators=(",", ":")).encode())
         platform.log.append(0, UpdateRecord(owner, name, timestamp, update))
     store = platform.partition_store(argument_names)
-    task = Task(0, store, sandbox, lambda: platform.output(0), 1000, 1000)
+    task = Task(0, store, sandbox, lambda: platform.output(0), 1000, 1000, limits)
     rows = [Row(offset, value) for offset, value in enumerate(platform.state.log[0])]
     edges = sorted({0, len(rows), *(cut % (len(rows) + 1) for cut in cuts)})
-    for first, end in zip(edges, edges[1:], strict=False):
+    for first, end in pairwise(edges):
         task.take(rows[first:end])
 
 
-def assert_equal_to_oracle(objects, codes, history, cuts, sandbox):
-    oracle = Oracle(objects)
+def assert_equal_to_oracle(objects, codes, history, cuts, sandbox, limits=NO_LIMITS):
+    oracle = Oracle(objects, *limits)
     for ref, timestamp, value in history:
         oracle.take(ref, timestamp, value)
     platform = platform_with(objects, codes)
     sandbox.example += 1
-    run_engine(platform, history, cuts, sandbox)
+    run_engine(platform, history, cuts, sandbox, limits)
     state = platform.state
     names = {number: ref for ref, number in state.streams.items()}
 
@@ -182,7 +191,9 @@ def assert_equal_to_oracle(objects, codes, history, cuts, sandbox):
         (names[row.stream_id], row.timestamp): value_of(row.document)
         for _partition, row in state.updates.values()
     }
-    lasts = {names[s]: (row.timestamp, value_of(row.document)) for s, row in state.last_updates.items()}
+    lasts = {
+        names[s]: (row.timestamp, value_of(row.document)) for s, row in state.last_updates.items()
+    }
     verdicts = Counter({(names[s], v): times for (s, v), (times, _) in state.verdicts.items()})
     emitted = [
         ((each.service_object, each.stream), each.timestamp, value_of(bytes(each.update)))
@@ -220,3 +231,25 @@ def test_batches_equal_the_serial_order_with_cycles(data, sandbox) -> None:
     cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
 
     assert_equal_to_oracle(objects, codes, history, cuts, sandbox)
+
+
+@QUICK
+@given(data=st.data(), cycles=st.booleans())
+def test_batches_equal_the_serial_order_with_options(data, cycles, sandbox) -> None:
+    """Settling, staleness by input and skipping change what computes, never the order."""
+    objects, codes = data.draw(graphs(cycles=cycles, options=True))
+    history = data.draw(histories(objects))
+    cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
+
+    assert_equal_to_oracle(objects, codes, history, cuts, sandbox)
+
+
+@QUICK
+@given(data=st.data(), hops=st.integers(1, 4), computations=st.integers(1, 8))
+def test_limits_cut_a_tree_where_the_serial_order_does(data, hops, computations, sandbox) -> None:
+    """A tree too large must end at the same computation however it is batched."""
+    objects, codes = data.draw(graphs(cycles=True))
+    history = data.draw(histories(objects))
+    cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
+
+    assert_equal_to_oracle(objects, codes, history, cuts, sandbox, Limits(hops, computations))

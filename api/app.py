@@ -1,0 +1,80 @@
+"""The REST application: which routes there are and who may use them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from flask import Flask, Response
+
+from api import health, service_objects, status, streams, subscriptions, updates
+from api.authentication import READS, guarded
+from api.definitions import Definitions
+from api.errors import handle_errors
+from api.read_after_write import HEADER, ReadAfterWrite
+from api.services import Check, Ports, Services
+from sandbox import argument_names as read_argument_names
+from servioticy.documents.service_objects import ArgumentNames
+from servioticy.model import Definition
+from servioticy.settings import Settings
+
+SERVER = "api.servIoTicy"
+CROSS_ORIGIN = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "GET, POST, OPTIONS, DELETE, PUT, HEAD",
+    "Access-Control-Allow-Headers": (
+        "X-Requested-With, Content-Type, Accept, Origin, Authorization"
+    ),
+    "Access-Control-Expose-Headers": f"Location, Retry-After, {HEADER}",
+}
+
+
+def no_problems(_definition: Definition) -> list[str]:
+    """Accept every snippet."""
+    return []
+
+
+def create_app(
+    ports: Ports,
+    settings: Settings,
+    clock: Callable[[], float] = time.time,
+    argument_names: ArgumentNames = read_argument_names,
+    check: Check = no_problems,
+) -> Flask:
+    """Wire the application. The clock gives seconds since 1970."""
+    services = Services(
+        catalog=ports.catalog,
+        history=ports.history,
+        log=ports.log,
+        settings=settings,
+        clock=clock,
+        argument_names=argument_names,
+        check=check,
+        definitions=Definitions(ports.catalog, argument_names),
+        reads=ReadAfterWrite(ports.history, ports.log, settings.read_wait_seconds),
+    )
+    app = Flask("api", static_folder=None)
+    # One more than is allowed: a body without a Content-Length is cut there in silence.
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes + 1
+    # Clients end paths with a slash or not, and do not follow redirections.
+    app.url_map.strict_slashes = False
+    app.url_map.merge_slashes = False
+    handle_errors(app)
+    app.after_request(_with_headers)
+    for resource, others in (
+        (service_objects, READS),
+        (streams, READS),
+        (updates, READS),
+        (subscriptions, READS | {"POST"}),
+        # Verdicts tell the values of inputs, which may be another tenant's.
+        (status, frozenset[str]()),
+    ):
+        app.register_blueprint(guarded(resource.blueprint(services), ports.catalog, others))
+    app.register_blueprint(health.blueprint(services))
+    return app
+
+
+def _with_headers(response: Response) -> Response:
+    response.headers.setdefault("Server", SERVER)
+    response.headers.update(CROSS_ORIGIN)
+    return response

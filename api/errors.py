@@ -1,0 +1,98 @@
+"""One table from error to answer, and one body for all of them (contract, section 1)."""
+
+from __future__ import annotations
+
+import logging
+
+from flask import Flask, Response
+from werkzeug.exceptions import HTTPException
+
+from api.answers import answer
+from servioticy.documents import BadDocument
+from servioticy.errors import ServioticyError, Unavailable
+
+log = logging.getLogger("api")
+
+INFO = "docs.servIoTicy.com"
+SERVER = "api.servIoTicy.com"
+LONGEST_MESSAGE = 500
+"""A message may quote what the client sent; not all of it."""
+
+MESSAGES = {
+    400: "Bad request",
+    401: "Access denied, please check your credentials!",
+    403: "Access was denied!",
+    404: "Not found. Check the documentation",
+    405: "Method not allowed. Check the documentation",
+    413: "The request is too large",
+    415: "Unsupported Media Type",
+    500: "Internal Server Error",
+}
+
+
+class Refused(ServioticyError):
+    """The request cannot be served, and the caller has to change something."""
+
+    status = 400
+
+
+class NotAuthorized(Refused):
+    """Not authorized"""
+
+    status = 401
+
+    def __init__(self) -> None:
+        super().__init__("Not authorized")
+
+
+class Denied(Refused):
+    """Who asks is not known."""
+
+    status = 403
+
+
+class NotFound(Refused):
+    """What the request names does not exist."""
+
+    status = 404
+
+
+class TooLarge(Refused):
+    """The body, or what would be stored of it, is larger than the platform takes."""
+
+    status = 413
+
+    def __init__(self) -> None:
+        super().__init__(MESSAGES[413])
+
+
+def handle_errors(app: Flask) -> None:
+    """Answer every error of the application by the table."""
+    app.register_error_handler(Exception, _answer)
+
+
+def _answer(error: Exception) -> Response:
+    status, message = _status_and_message(error)
+    body = {"status": status, "message": message[:LONGEST_MESSAGE], "info": INFO}
+    response = answer(body, status, {"Server": SERVER})
+    if status == 503:
+        response.headers["Retry-After"] = "1"
+    if isinstance(error, HTTPException) and status == 405:
+        response.headers.extend(
+            (name, value) for name, value in error.get_headers() if name == "Allow"
+        )
+    return response
+
+
+def _status_and_message(error: Exception) -> tuple[int, str]:
+    """The table. What is not in it is ours to mend, and no business of the caller's."""
+    if isinstance(error, Refused | BadDocument):
+        return error.status, str(error)
+    if isinstance(error, Unavailable):
+        log.warning("unavailable", extra={"reason": str(error)})
+        # What does not answer, without the addresses and reasons that follow.
+        return 503, str(error).partition(":")[0]
+    if isinstance(error, HTTPException) and error.code is not None and error.code < 500:
+        return error.code, MESSAGES.get(error.code, error.name)
+    log.error("request_failed", exc_info=error)
+    return 500, MESSAGES[500]

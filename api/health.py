@@ -1,0 +1,21 @@
+"""Whether requests can be served: for supervisors, without a token."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from api.answers import answer
+from api.services import Services
+
+
+def blueprint(services: Services) -> Blueprint:
+    """`/private/health`: 200 where Postgres and the broker answer, else 503 and which does not."""
+    routes = Blueprint("health", __name__)
+
+    @routes.get("/private/health")
+    def health() -> Response:
+        services.history.progress(0)
+        services.log.end_offset(0)
+        return answer({"status": "ok"})
+
+    return routes

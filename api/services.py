@@ -1,0 +1,52 @@
+"""What the routes work with, handed to each blueprint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from api.definitions import Definitions
+from api.read_after_write import ReadAfterWrite
+from servioticy.documents.service_objects import ArgumentNames
+from servioticy.model import Definition
+from servioticy.ports import Catalog, History, Log
+from servioticy.settings import Settings
+
+Check = Callable[[Definition], list[str]]
+"""Looks at the snippets of a new definition; what is wrong with them, each a sentence."""
+
+
+class Ports(Protocol):
+    """The outside, as the API needs it."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """Tenants and their Service Objects."""
+
+    @property
+    def history(self) -> History:
+        """What the pipeline has stored."""
+
+    @property
+    def log(self) -> Log:
+        """Where updates are appended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Ports, settings, clock, and what is made of them once."""
+
+    catalog: Catalog
+    history: History
+    log: Log
+    settings: Settings
+    clock: Callable[[], float]
+    argument_names: ArgumentNames
+    check: Check
+    definitions: Definitions
+    reads: ReadAfterWrite
+
+    def now(self) -> int:
+        """Our clock, in milliseconds."""
+        return int(self.clock() * 1000)

@@ -1,0 +1,30 @@
+"""Looks at the JavaScript of a new definition in the sandbox, without running it."""
+
+from __future__ import annotations
+
+from sandbox import InfraError, SandboxPool
+from servioticy.errors import Unavailable
+from servioticy.model import Definition
+from servioticy.programs import program
+
+
+class Snippets:
+    """Checks snippets with the engine that will run them."""
+
+    def __init__(self, pool: SandboxPool) -> None:
+        self._pool = pool
+
+    def problems(self, definition: Definition) -> list[str]:
+        """What is wrong, each with its stream, channel and line; empty: nothing.
+
+        Raises Unavailable where the sandbox cannot say.
+        """
+        found = []
+        for stream in definition.streams:
+            if stream.composite is not None:
+                try:
+                    problems = self._pool.check(program(stream.ref, 0, stream.composite))
+                except InfraError as error:
+                    raise Unavailable(f"the sandbox cannot look at the code: {error}") from error
+                found += [f"stream {stream.ref.stream}: {each}" for each in problems]
+        return found

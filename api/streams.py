@@ -1,0 +1,24 @@
+"""The streams of a Service Object."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+
+from api.answers import answer, nothing
+from api.service_objects import whole_document
+from api.services import Services
+
+
+def blueprint(services: Services) -> Blueprint:
+    """`/{service_object}/streams`."""
+    routes = Blueprint("streams", __name__)
+
+    @routes.get("/<service_object>/streams")
+    def streams(**_names: str) -> Response:
+        declared = whole_document(services)["streams"]
+        if not declared:
+            return nothing()
+        named = [{"name": name} | content | {"name": name} for name, content in declared.items()]
+        return answer({"streams": named})
+
+    return routes

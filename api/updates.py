@@ -1,0 +1,67 @@
+"""Sensor Updates: accepting and reading them (contract, section 1.3)."""
+
+from __future__ import annotations
+
+import msgspec
+from flask import Blueprint, Response
+
+from api import authentication
+from api.answers import data, stored
+from api.bodies import body
+from api.errors import NotFound, Refused, TooLarge
+from api.services import Services
+from servioticy.documents import parse_update
+from servioticy.messaging.records import UpdateRecord
+from servioticy.messaging.topics import MAX_MESSAGE_BYTES
+from servioticy.model import SensorUpdate, Stream
+from servioticy.timing import too_far_ahead
+
+ENVELOPE = 16_384
+"""More than the rest of a log record can take: an id and the longest stream name, escaped."""
+
+
+def blueprint(services: Services) -> Blueprint:
+    """`/{service_object}/streams/{stream}` and its `/lastUpdate`."""
+    routes = Blueprint("updates", __name__)
+    largest = min(services.settings.max_body_bytes, MAX_MESSAGE_BYTES - ENVELOPE)
+
+    @routes.put("/<service_object>/streams/<stream>")
+    def accept(service_object: str, stream: str) -> Response:
+        address, _ = authentication.stream()
+        declared = services.definitions.stream(service_object, address.version, stream)
+        update = _parsed(body(), declared)
+        # Longer than what was sent, perhaps: 1e9 is kept as 1000000000.0
+        if len(update.document) > largest:
+            raise TooLarge
+        ahead = services.settings.max_future_seconds
+        if too_far_ahead(update.timestamp, services.clock(), ahead):
+            raise Refused(
+                f"The lastUpdate {update.timestamp} is more than {ahead:g} seconds ahead of the "
+                "platform's clock; it would silence what is computed from this stream"
+            )
+        record = UpdateRecord(
+            service_object, stream, update.timestamp, msgspec.Raw(update.document)
+        )
+        services.log.append(address.partition, record)
+        return stored(update.document, 202)
+
+    @routes.get("/<service_object>/streams/<stream>")
+    def read(**_names: str) -> Response:
+        address, stream_id = authentication.stream()
+        headers = services.reads.wait(address.partition)
+        return data(services.history.updates(stream_id), headers)
+
+    @routes.get("/<service_object>/streams/<stream>/lastUpdate")
+    def last(**_names: str) -> Response:
+        address, stream_id = authentication.stream()
+        headers = services.reads.wait(address.partition)
+        update = services.history.last_update(stream_id)
+        return data(() if update is None else (update,), headers)
+
+    return routes
+
+
+def _parsed(content: bytes, declared: Stream | None) -> SensorUpdate:
+    if declared is None:
+        raise NotFound("This Service Object does not have this stream.")
+    return parse_update(content, declared)

@@ -1,0 +1,74 @@
+"""`python -m delivery`: runs until SIGTERM or SIGINT, then closes every socket with 1001."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+
+from delivery.server import Delivery
+from servioticy import bootstrap, logs, settings
+from servioticy.errors import ServioticyError, Unavailable
+from servioticy.settings import Settings
+from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.history import PostgresHistory
+
+WATCH_SECONDS = 1.0
+STARTS_TRIED = 30
+
+log = logging.getLogger("servioticy.delivery")
+
+
+async def run(chosen: Settings) -> None:
+    """Serve until told to stop. Raises Unavailable where what is emitted cannot be read."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    database = bootstrap.connect(chosen)
+    delivery = Delivery(PostgresCatalog(database), PostgresHistory(database))
+    server = await delivery.listen(chosen.host, chosen.live_port)
+    try:
+        await _read(chosen, delivery, stop)
+    finally:
+        server.close(reason="the server stops")
+        await server.wait_closed()
+
+
+async def _read(chosen: Settings, delivery: Delivery, stop: asyncio.Event) -> None:
+    """Read what is emitted until told to stop; without a reader we are of no use."""
+    reader = bootstrap.emitted_reader(chosen)
+    for attempt in range(STARTS_TRIED):
+        try:
+            thread = await asyncio.to_thread(reader.start, delivery.publish)
+            break
+        except Unavailable:
+            if stop.is_set() or attempt == STARTS_TRIED - 1:
+                raise
+            await asyncio.sleep(WATCH_SECONDS)
+    delivery.is_ready = True
+    log.info("delivery_ready", extra={"port": chosen.live_port})
+    while not stop.is_set():
+        try:
+            await asyncio.wait_for(stop.wait(), WATCH_SECONDS)
+        except TimeoutError:
+            if not thread.is_alive():
+                raise Unavailable("what the pipeline emits cannot be read any more") from None
+    reader.stop()
+
+
+def main() -> int:
+    """Run; an expected failure is one line and exit code 1."""
+    try:
+        chosen = settings.load()
+        logs.configure(chosen.log_level)
+        asyncio.run(run(chosen))
+    except (ServioticyError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

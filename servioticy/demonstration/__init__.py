@@ -1,0 +1,1 @@
+"""The demonstration: real sensor series through the REST API."""

@@ -1,0 +1,169 @@
+"""Any process may be killed at any moment: nothing that was acknowledged is lost.
+
+During a replay one process gets SIGKILL. The supervisor starts it again, devices repeat
+what was not acknowledged, and in the end everything stored is what an undisturbed replay
+stores; whoever watched the derived streams has seen every update.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running_platform import SECONDS_TO_RECOVER, RunningPlatform, until
+
+from servioticy.model import StreamRef
+
+UPDATES = 240
+KILLED_AT = 80
+
+DEVICE = {"streams": {"data": {"channels": {"v": {"type": "number"}}}}}
+SERIES = [(n, float((n * 37) % 100)) for n in range(1, UPDATES + 1)]
+
+
+def derived(first: str, second: str) -> dict[str, Any]:
+    """A filter, a chain, a memory of its own and a group, over two devices."""
+    value = '.channels.v["current-value"]'
+    return {
+        "version": "0.2.0",
+        "groups": {
+            "first": {"soIds": [first], "stream": "data"},
+            "both": {"soIds": [first, second], "stream": "data"},
+        },
+        "streams": {
+            "some": _stream(f"function(first){{return first{value}<20?null:first{value}+1}}"),
+            "next": _stream(f"function(some){{return some{value}*2}}"),
+            "mean": _stream(
+                f"function(both, mean){{return mean===null?both{value}:"
+                f"mean{value}+(both{value}-mean{value})/8}}"
+            ),
+        },
+    }
+
+
+def _stream(code: str) -> dict[str, Any]:
+    return {"channels": {"v": {"type": "number", "current-value": code}}}
+
+
+class Replay:
+    """Two devices and what is derived from them."""
+
+    def __init__(self, platform: RunningPlatform) -> None:
+        self.platform = platform
+        devices = [platform.create(DEVICE), platform.create(DEVICE)]
+        composite = platform.create(derived(*devices))
+        self.inputs = [StreamRef(each, "data") for each in devices]
+        self.outputs = [StreamRef(composite, name) for name in ("some", "next", "mean")]
+        self.seen: list[set[int]] = [set() for _ in self.outputs]
+        self._stop = threading.Event()
+        self._watchers = [
+            threading.Thread(target=self._watch, args=pair, daemon=True)
+            for pair in zip(self.outputs, self.seen, strict=True)
+        ]
+
+    def run(self, at_kill: Callable[[], None] = lambda: None) -> list[list[dict[str, Any]]]:
+        """Send everything, in order; what is stored in the end, stream by stream."""
+        for each in self._watchers:
+            each.start()
+        for number, (timestamp, value) in enumerate(SERIES):
+            if number == KILLED_AT:
+                at_kill()
+            self.platform.put(self.inputs[number % 2], timestamp, v=value)
+        stored = [self.platform.updates(each) for each in (*self.inputs, *self.outputs)]
+        expected = [{update["lastUpdate"] for update in each} for each in stored[2:]]
+        until(lambda: self.seen == expected, SECONDS_TO_RECOVER)
+        self._stop.set()
+        for each in self._watchers:
+            each.join()
+        return stored
+
+    def _watch(self, stream: StreamRef, seen: set[int]) -> None:
+        for frame in self.platform.follow(stream).updates(self._stop):
+            seen.add(json.loads(frame)["lastUpdate"])
+
+
+@pytest.fixture(scope="module")
+def undisturbed(platform: RunningPlatform) -> Iterator[list[list[dict[str, Any]]]]:
+    """What is stored when nothing is killed."""
+    stored = Replay(platform).run()
+    assert len(stored[0]) + len(stored[1]) == UPDATES
+    assert all(stored[2:])
+    yield stored
+
+
+def _children(pid: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(entry.parent.name))
+    return found
+
+
+def _below(pid: int) -> list[int]:
+    children = _children(pid)
+    return children + [each for child in children for each in _below(child)]
+
+
+def _runs(pid: int, words: bytes) -> bool:
+    try:
+        return words in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def _python_workers(platform: RunningPlatform) -> list[int]:
+    """The processes forked by Spark's daemon, which hold the tasks."""
+    below = _below(platform.pids()["pipeline"])
+    daemons = [each for each in below if _runs(each, b"pyspark.daemon")]
+    return [each for each in daemons if not set(_children(each)) & set(daemons)]
+
+
+def _driver_jvm(platform: RunningPlatform) -> list[int]:
+    return [each for each in _below(platform.pids()["pipeline"]) if _runs(each, b"SparkSubmit")]
+
+
+def _sandboxes(platform: RunningPlatform) -> list[int]:
+    return [each for each in _below(platform.pids()["pipeline"]) if _runs(each, b"zygote")]
+
+
+VICTIMS: dict[str, Callable[[RunningPlatform], list[int]]] = {
+    "python workers": _python_workers,
+    "sandbox": _sandboxes,
+    "spark jvm": _driver_jvm,
+    "pipeline": lambda platform: [platform.pids()["pipeline"]],
+    "api": lambda platform: [platform.pids()["api"]],
+    "api worker": lambda platform: _children(platform.pids()["api"])[:1],
+    "delivery": lambda platform: [platform.pids()["delivery"]],
+    "broker": lambda platform: [platform.pids()["kafka"]],
+    "postgres": lambda platform: [platform.pids()["postgres"]],
+}
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_replay_ends_the_same_after_kill_9(
+    victim: str, platform: RunningPlatform, undisturbed: list[list[dict[str, Any]]]
+) -> None:
+    """A 2xx is a promise, kept through the sudden death of any process."""
+    killed: list[int] = []
+
+    def kill() -> None:
+        killed.extend(VICTIMS[victim](platform))
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+
+    stored = Replay(platform).run(kill)
+
+    assert killed
+    assert stored == undisturbed

@@ -1,0 +1,289 @@
+"""The delivery program itself, on a real broker and a real Postgres."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from sandbox import argument_names
+from servioticy import bootstrap
+from servioticy.embedded import ports
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.messaging.admin import ensure_topics
+from servioticy.messaging.producer import Emitter
+from servioticy.messaging.records import EmittedRecord
+from servioticy.messaging.topics import Topics
+from servioticy.model import StreamRef
+from servioticy.ports import Batch, NewServiceObject, StoredUpdate
+from servioticy.settings import Settings, load, to_environment
+from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.tail import Follower
+
+pytestmark = pytest.mark.real
+
+
+def a_document(at: int, padding: int = 0) -> bytes:
+    filler = f',"padding":"{"x" * padding}"' if padding else ""
+    return f'{{"channels":{{"v":{{"current-value":{at}}}}},"lastUpdate":{at}{filler}}}'.encode()
+
+
+class World:
+    """A tenant `ours` with objects `mine` and `open`, and a tenant `theirs` with `private`."""
+
+    def __init__(self, settings: Settings, program: subprocess.Popen[bytes]) -> None:
+        self.settings = settings
+        self.program = program
+        database = bootstrap.connect(settings)
+        self.catalog = PostgresCatalog(database)
+        self.ours, self.theirs = map(self.catalog.create_tenant, ("ours", "theirs"))
+        for name, token, public in (
+            ("mine", self.ours, False),
+            ("open", self.theirs, True),
+            ("private", self.theirs, False),
+        ):
+            tenant = self.catalog.tenant_of(token) or 0
+            document = b'{"streams":{"data":{"channels":{"v":{"type":"number"}}}}}'
+            new = NewServiceObject(name, tenant, public, document, ("data",), (), 1)
+            self.catalog.create(new, 1)
+        self.store = PostgresPartitionStore(database, argument_names)
+        self.store.begin(0)
+        self.offset = 0
+        self.emitter: Emitter = bootstrap.emitter(settings, 0)
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.settings.live_port}"
+
+    def stored(self, *times: int, name: str = "mine") -> None:
+        address = self.catalog.address(self.ours, name, "data")
+        assert address is not None
+        rows = [
+            StoredUpdate(address.owner or 0, address.stream_id or 0, at, a_document(at), 1, n, 0)
+            for n, at in enumerate(times, self.offset)
+        ]
+        after = self.offset + len(rows)
+        self.store.store(Batch(0, self.offset, after, 0, rows))
+        self.offset = after
+
+    def emitted(self, *times: int, name: str = "mine", padding: int = 0) -> None:
+        records = [
+            EmittedRecord(name, "data", 1, 1, at, msgspec.Raw(a_document(at, padding)))
+            for at in times
+        ]
+        self.emitter.emit(self.offset, records)
+        self.emitter.flush()
+
+    def watch(self, query: str = "", name: str = "mine", **more: Any) -> ClientConnection:
+        more.setdefault("additional_headers", {"Authorization": self.ours})
+        address = f"{self.url}/{name}/streams/data/live{query}"
+        return connect(address, compression=None, proxy=None, **more)
+
+
+def received(connection: ClientConnection, count: int) -> list[int]:
+    return [json.loads(connection.recv(timeout=10))["lastUpdate"] for _ in range(count)]
+
+
+def health(port: int) -> int:
+    try:
+        return urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2).status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return 0
+
+
+@pytest.fixture
+def settings(dsn: str, real_kafka: EmbeddedKafka, topic_prefix: str) -> Settings:
+    chosen = load(
+        {},
+        {
+            "dsn": dsn,
+            "bootstrap_servers": real_kafka.bootstrap_servers,
+            "topic_prefix": topic_prefix,
+            "live_port": ports.free(),
+        },
+    )
+    ensure_topics(chosen.bootstrap_servers, Topics(topic_prefix), 1)
+    return chosen
+
+
+@pytest.fixture
+def world(settings: Settings) -> Iterator[World]:
+    environment = {**os.environ, **to_environment(settings)}
+    command = [sys.executable, "-m", "delivery"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as program:
+        try:
+            deadline = time.monotonic() + 30
+            while health(settings.live_port) != 200:
+                assert program.poll() is None, program.stderr and program.stderr.read()
+                assert time.monotonic() < deadline, "delivery was not ready in time"
+                time.sleep(0.02)
+            yield World(settings, program)
+        finally:
+            program.kill()
+
+
+def test_frames_are_the_updates_as_emitted_in_order(world: World) -> None:
+    with world.watch() as one, world.watch() as other:
+        world.emitted(*range(1, 501))
+        frames = [one.recv(timeout=10) for _ in range(500)]
+
+        assert frames == [a_document(at).decode() for at in range(1, 501)]
+        assert received(other, 500) == list(range(1, 501))
+
+
+def test_only_the_watched_stream_comes(world: World) -> None:
+    with world.watch(name="open") as connection:
+        world.emitted(1, name="mine")
+        world.emitted(2, name="open")
+
+        assert received(connection, 1) == [2]
+
+
+def test_after_gives_first_what_is_stored_then_what_is_live(world: World) -> None:
+    """More than a page, and the last of it emitted once more: nothing twice."""
+    world.stored(*range(1, 1201))
+    with world.watch("?after=100") as connection:
+        first = received(connection, 1100)
+        world.emitted(1199, 1200, 1201)
+
+        assert first == list(range(101, 1201))
+        assert received(connection, 1) == [1201]
+
+
+def test_what_is_emitted_while_the_history_is_read_comes_once(world: World) -> None:
+    """The pipeline stores, then emits; a watcher joins in the middle of it."""
+    world.stored(*range(1, 3001))
+    with world.watch("?after=0") as connection:
+        for at in range(3001, 3301, 10):
+            world.stored(*range(at, at + 10))
+            world.emitted(*range(at, at + 10))
+
+        assert received(connection, 3300) == list(range(1, 3301))
+        with pytest.raises(TimeoutError):
+            connection.recv(timeout=0.3)
+
+
+def test_the_token_may_stand_in_the_address(world: World) -> None:
+    with world.watch(f"?access_token={world.ours}", additional_headers={}) as connection:
+        world.emitted(5)
+
+        assert received(connection, 1) == [5]
+
+
+@pytest.mark.parametrize(
+    ("name", "token", "status"),
+    [
+        ("mine", "", 403),
+        ("mine", "wrong", 403),
+        ("private", "ours", 401),
+        ("nothing", "ours", 404),
+    ],
+)
+def test_strangers_are_refused_before_the_upgrade(
+    world: World, name: str, token: str, status: int
+) -> None:
+    headers = {"Authorization": world.ours if token == "ours" else token} if token else {}
+    with pytest.raises(InvalidStatus) as refusal:
+        world.watch(name=name, additional_headers=headers)
+
+    body = json.loads(refusal.value.response.body)
+    assert refusal.value.response.status_code == body["status"] == status
+    assert set(body) == {"status", "message", "info"}
+
+
+def test_a_client_that_does_not_read_is_closed_and_stalls_nobody(world: World) -> None:
+    """Its buffer is bounded; the others get everything meanwhile."""
+    slow = socket.create_connection(("127.0.0.1", world.settings.live_port))
+    slow.sendall(
+        (
+            "GET /mine/streams/data/live HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            f"Sec-WebSocket-Version: 13\r\nAuthorization: {world.ours}\r\n\r\n"
+        ).encode()
+    )
+    assert b"101" in slow.recv(1024)
+    with world.watch() as quick:
+        for begin in range(0, 1000, 20):
+            world.emitted(*range(begin, begin + 20), padding=30_000)
+            assert received(quick, 20) == list(range(begin, begin + 20))
+
+    slow.settimeout(10)
+    got = b""
+    while part := slow.recv(1 << 20):
+        got = (got + part)[-4000:]
+    slow.close()
+    # Either the close frame reached it behind the last whole frame, or it was cut off.
+    assert b"slower" in got or len(got) == 4000
+
+
+def test_what_clients_say_is_ignored_unless_it_is_large(world: World) -> None:
+    with world.watch() as connection:
+        connection.send("hello" * 10)
+        world.emitted(1)
+        assert received(connection, 1) == [1]
+
+        connection.send("x" * 10_000)
+        with pytest.raises(ConnectionClosed) as end:
+            connection.recv(timeout=10)
+        assert end.value.rcvd is not None
+        assert end.value.rcvd.code == 1009
+
+
+def test_sigterm_closes_sockets_with_going_away_at_once(world: World) -> None:
+    with world.watch() as connection:
+        world.program.send_signal(signal.SIGTERM)
+        with pytest.raises(ConnectionClosed) as end:
+            connection.recv(timeout=10)
+
+        assert end.value.rcvd is not None
+        assert end.value.rcvd.code == 1001
+        assert world.program.wait(timeout=5) == 0
+
+
+def test_tokens_are_not_logged(world: World) -> None:
+    with world.watch(f"?access_token={world.ours}", additional_headers={}):
+        pass
+    with pytest.raises(InvalidStatus):
+        world.watch("?access_token=not-a-token-of-anybody", additional_headers={})
+    world.program.send_signal(signal.SIGTERM)
+    assert world.program.stderr is not None
+    written = world.program.stderr.read().decode()
+
+    assert world.ours not in written
+    assert "not-a-token-of-anybody" not in written
+
+
+def test_a_follower_goes_on_where_a_killed_program_left_it(
+    world: World, settings: Settings
+) -> None:
+    """What `servioticy tail` and the demonstration rely on."""
+    follower = Follower(world.url, StreamRef("mine", "data"), world.ours, after=0)
+    updates: Callable[[], str] = follower.updates().__next__
+    world.stored(1, 2)
+    assert [json.loads(updates())["lastUpdate"] for _ in range(2)] == [1, 2]
+
+    world.program.kill()
+    world.program.wait()
+    world.stored(3)
+    environment = {**os.environ, **to_environment(settings)}
+    with subprocess.Popen([sys.executable, "-m", "delivery"], env=environment) as again:
+        try:
+            assert json.loads(updates())["lastUpdate"] == 3
+        finally:
+            again.kill()

@@ -1,0 +1,231 @@
+"""What every PartitionStore promises, and what a History then shows of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from port_builders import Storage
+
+from servioticy.errors import Fenced, Unavailable
+from servioticy.messaging.records import EmittedRecord
+from servioticy.model import LastUpdate, StreamRef
+from servioticy.ports import Batch, StoredLast, StoredUpdate, StoredVerdict
+
+
+def document(value: int) -> bytes:
+    return b'{"v":%d}' % value
+
+
+@pytest.fixture
+def stream(storage: Storage) -> int:
+    """A stream to store updates of, and a partition that has begun."""
+    tenant, token = storage.tenant()
+    storage.create(tenant, "so1")
+    storage.store.begin(0)
+    return storage.stream_id(token, "so1")
+
+
+def a_batch(stream: int, first: int, at: int, value: int, position: int = 0) -> Batch:
+    """One update, at the offset `first`."""
+    return Batch(
+        partition=0,
+        first_offset=first,
+        next_offset=first + 1,
+        emitted_offset=first,
+        updates=[StoredUpdate(1, stream, at, document(value), 1, first, position)],
+        lasts=[StoredLast(1, stream, at, document(value), 1)],
+    )
+
+
+def test_a_new_partition_begins_at_zero(storage: Storage) -> None:
+    assert storage.store.begin(1) == (0, 0)
+    assert storage.store.all_progress() == {1: 0}
+    assert storage.history.progress(1) == 0
+
+
+def test_a_second_worker_waits_until_the_first_gives_up(storage: Storage) -> None:
+    """Two pipelines on one log: the second is a standby, not a rival."""
+    storage.store.begin(0)
+    storage.store.begin(0)
+    with pytest.raises(Unavailable):
+        storage.other_store.begin(0)
+    assert storage.other_store.begin(1) == (0, 0)
+
+    storage.store.end(0)
+
+    assert storage.other_store.begin(0) == (0, 0)
+
+
+def test_readers_see_no_progress_where_nothing_began(storage: Storage) -> None:
+    assert storage.history.progress(7) == 0
+    assert storage.store.all_progress() == {}
+
+
+def test_progress_is_stored_with_the_updates(storage: Storage, stream: int) -> None:
+    storage.store.store(a_batch(stream, 0, at=5, value=1))
+
+    assert storage.store.begin(0) == (1, 0)
+    assert storage.history.progress(0) == 1
+    assert storage.history.updates(stream) == [document(1)]
+
+
+def test_a_second_worker_is_fenced_and_stores_nothing(storage: Storage, stream: int) -> None:
+    storage.store.store(a_batch(stream, 0, at=5, value=1))
+
+    with pytest.raises(Fenced):
+        storage.store.store(a_batch(stream, 0, at=6, value=2))
+    assert storage.history.updates(stream) == [document(1)]
+    assert storage.store.begin(0) == (1, 0)
+
+
+def test_a_partition_that_never_began_is_fenced(storage: Storage, stream: int) -> None:
+    with pytest.raises(Fenced):
+        storage.store.store(replace(a_batch(stream, 0, at=5, value=1), partition=1))
+
+
+def test_emitted_offset_never_goes_back(storage: Storage, stream: int) -> None:
+    storage.store.store(Batch(0, 0, 10, emitted_offset=7))
+    storage.store.store(Batch(0, 10, 11, emitted_offset=3))
+
+    assert storage.store.begin(0) == (11, 7)
+
+
+def test_history_is_ascending_whatever_came_first(storage: Storage, stream: int) -> None:
+    for offset, at in enumerate((3, 1, 2)):
+        storage.store.store(a_batch(stream, offset, at=at, value=at))
+
+    assert storage.history.updates(stream) == [document(1), document(2), document(3)]
+
+
+@pytest.mark.parametrize(
+    ("second", "last"), [(4, 1), (5, 2), (6, 2)], ids=["older", "equal", "newer"]
+)
+def test_the_last_update_is_the_newest_and_equal_overwrites(
+    storage: Storage, stream: int, second: int, last: int
+) -> None:
+    storage.store.store(a_batch(stream, 0, at=5, value=1))
+    storage.store.store(a_batch(stream, 1, at=second, value=2))
+
+    at = max(5, second)
+    assert storage.history.last_update(stream) == document(last)
+    assert storage.store.last_updates([stream]) == {stream: LastUpdate(at, document(last))}
+
+
+def test_the_same_timestamp_overwrites_in_history(storage: Storage, stream: int) -> None:
+    storage.store.store(a_batch(stream, 0, at=5, value=1))
+    storage.store.store(a_batch(stream, 1, at=5, value=2))
+
+    assert storage.history.updates(stream) == [document(2)]
+
+
+def test_the_same_timestamp_twice_in_a_batch_keeps_the_later(
+    storage: Storage, stream: int
+) -> None:
+    first, second = (a_batch(stream, 0, at=5, value=v, position=v) for v in (1, 2))
+    storage.store.store(replace(second, updates=[*first.updates, *second.updates]))
+
+    assert storage.history.updates(stream) == [document(2)]
+
+
+def test_a_stream_without_updates_has_nothing(storage: Storage, stream: int) -> None:
+    assert storage.history.updates(stream) == []
+    assert storage.history.last_update(stream) is None
+    assert storage.store.last_updates([stream, 999]) == {}
+    assert storage.store.last_updates([]) == {}
+    assert storage.history.verdicts(stream) == []
+
+
+def test_a_reader_may_go_on_after_a_timestamp(storage: Storage, stream: int) -> None:
+    for offset, at in enumerate((3, 1, 2, 4)):
+        storage.store.store(a_batch(stream, offset, at=at, value=at))
+
+    assert storage.history.updates_after(stream, 1, 2) == [
+        LastUpdate(2, document(2)),
+        LastUpdate(3, document(3)),
+    ]
+
+
+def test_documents_come_back_untouched(storage: Storage, stream: int) -> None:
+    text = '{"z":1.0,"a":"é\\u0000","n":123456789012345678901234567890}'.encode()
+    update = StoredUpdate(1, stream, 2**63 - 1, text, 1, 0, 0)
+    storage.store.store(Batch(0, 0, 1, 0, updates=[update]))
+
+    assert storage.history.updates(stream) == [text]
+
+
+def test_verdicts_are_counted_and_the_last_is_kept(storage: Storage, stream: int) -> None:
+    def verdicts(*rows: tuple[str, int, bytes]) -> list[StoredVerdict]:
+        return [StoredVerdict(1, stream, *row) for row in rows]
+
+    first = verdicts(("stale", 2, document(1)), ("emitted", 1, document(2)))
+    storage.store.store(Batch(0, 0, 1, 0, verdicts=first))
+    storage.store.store(Batch(0, 1, 2, 0, verdicts=verdicts(("stale", 3, document(3)))))
+
+    assert storage.history.verdicts(stream) == [
+        ("emitted", 1, document(2)),
+        ("stale", 5, document(3)),
+    ]
+
+
+def test_forwarded_records_are_noted_per_origin(storage: Storage, stream: int) -> None:
+    storage.store.store(Batch(0, 0, 1, 0, forwarded={1: 4, 2: 9}))
+    storage.store.store(Batch(0, 1, 2, 0, forwarded={1: 5}))
+
+    assert storage.store.forwarded(0) == {1: 5, 2: 9}
+    assert storage.store.forwarded(1) == {}
+
+
+def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None:
+    tenant, token = storage.tenant()
+    storage.create(tenant, "so1")
+    storage.store.begin(0)
+    (before,) = storage.store.component("so1")
+
+    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1)))
+    (placed,) = storage.store.component("so1")
+
+    assert (before.service_object, before.id, before.owner_partition) == (None, "so1", 0)
+    assert placed.service_object is not None
+    assert [each.ref.stream for each in placed.service_object.definition.streams] == ["b", "a"]
+    assert (placed.service_object.tenant, placed.service_object.version) == (tenant, 1)
+    assert placed.service_object.stream_ids == {
+        name: storage.stream_id(token, "so1", name) for name in "ab"
+    }
+
+
+def test_a_component_is_in_order_of_creation(storage: Storage) -> None:
+    tenant, _ = storage.tenant()
+    for id_ in ("so2", "other", "so1"):
+        storage.create(tenant, id_, (("g", StreamRef("so2", "a")),) if id_ == "so1" else ())
+
+    assert [each.id for each in storage.store.component("so1")] == ["so2", "so1"]
+    assert storage.store.component("nothing") == []
+
+
+def test_only_the_owner_can_release(storage: Storage) -> None:
+    tenant, _ = storage.tenant()
+    storage.create(tenant, "so1")  # in partition 0
+    storage.create(tenant, "so2")  # in partition 1
+    storage.store.begin(0)
+
+    storage.store.store(Batch(0, 0, 1, 0, release=(("so1", "so2", "nothing"), 5)))
+
+    assert storage.store.component("so1")[0].owner_partition == 5
+    assert storage.store.component("so2")[0].owner_partition == 1
+
+
+def test_what_is_not_acknowledged_comes_in_the_order_it_was_made(
+    storage: Storage, stream: int
+) -> None:
+    rows = [(9, 0, 1), (8, 1, 1), (7, 1, 0), (6, 2, 0), (5, 3, 0)]
+    updates = [StoredUpdate(1, stream, at, document(at), 1, n, place) for at, n, place in rows]
+    storage.store.store(Batch(0, 0, 4, 1, updates=updates))
+
+    found = storage.store.not_acknowledged(0, 1, 3)
+
+    assert found == [
+        EmittedRecord("so1", "a", 1, 1, at, msgspec.Raw(document(at))) for at in (7, 8, 6)
+    ]
+    assert storage.store.not_acknowledged(1, 0, 9) == []

@@ -1,0 +1,158 @@
+"""A whole platform as a user runs it: `servioticy up`, its REST API and its sockets."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servioticy.embedded import ports
+from servioticy.embedded.folder import read_run
+from servioticy.model import StreamRef
+from servioticy.tail import Follower
+
+SECONDS_TO_START = 150.0
+SECONDS_TO_RECOVER = 90.0
+
+
+class RunningPlatform:
+    """`servioticy up` on a folder of its own, and one tenant."""
+
+    def __init__(self, data: Path, partitions: int = 2) -> None:
+        self.data = data
+        self.api_port, self.live_port = ports.free(), ports.free()
+        self._environment = {
+            **os.environ,
+            "SERVIOTICY_DATA": str(data),
+            "SERVIOTICY_API_PORT": str(self.api_port),
+            "SERVIOTICY_LIVE_PORT": str(self.live_port),
+            "SERVIOTICY_PARTITIONS": str(partitions),
+        }
+        self.start()
+        self.token = self.command("tenant", "create", "tests").stdout.strip()
+
+    def start(self) -> None:
+        """Start it and wait for its line that it is ready."""
+        self._output = (self.data.parent / "up.log").open("ab")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "servioticy.cli", "up"],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=self._output,
+        )
+        assert self.process.stdout is not None
+        watchdog = threading.Timer(SECONDS_TO_START, self.process.kill)
+        watchdog.start()
+        line = self.process.stdout.readline().decode()
+        watchdog.cancel()
+        assert line.startswith("servioticy ready"), line + self.log()
+
+    def log(self) -> str:
+        """The end of what it has said on standard error."""
+        return (self.data.parent / "up.log").read_text("utf-8", "replace")[-3000:]
+
+    def stop(self) -> int:
+        """Ctrl-C, and its exit code."""
+        self.process.send_signal(2)
+        code = self.process.wait(60)
+        self._output.close()
+        return code
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a `servioticy` command beside it."""
+        return subprocess.run(
+            [sys.executable, "-m", "servioticy.cli", *arguments],
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+
+    def pids(self) -> dict[str, int]:
+        """The programs' processes, as the supervisor notes them."""
+        facts = read_run(self.data) or {}
+        return dict(facts.get("pids", {}))
+
+    def request(
+        self, method: str, path: str, body: Any = None, token: str | None = None
+    ) -> tuple[int, dict[str, str], bytes]:
+        """One request on a connection of its own: status, headers (lower case), body."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.api_port, timeout=30)
+        try:
+            headers = {"Authorization": self.token if token is None else token}
+            text = None if body is None else json.dumps(body)
+            connection.request(method, path, text, headers)
+            response = connection.getresponse()
+            names = {name.lower(): value for name, value in response.getheaders()}
+            return response.status, names, response.read()
+        finally:
+            connection.close()
+
+    def create(self, document: dict[str, Any]) -> str:
+        """Create a Service Object."""
+        status, _headers, body = self.request("POST", "/", document)
+        assert status == 201, body
+        return str(json.loads(body)["id"])
+
+    def put(self, stream: StreamRef, timestamp: int, **values: Any) -> None:
+        """Send an update until it is accepted, as a device does."""
+        channels = {name: {"current-value": value} for name, value in values.items()}
+        update = {"channels": channels, "lastUpdate": timestamp}
+        path = f"/{stream.service_object}/streams/{stream.stream}"
+
+        def accepted() -> bool:
+            status, _headers, body = self.request("PUT", path, update)
+            assert status in (202, 500, 502, 503, 504), (status, body)
+            return status == 202
+
+        until(accepted, SECONDS_TO_RECOVER)
+
+    def updates(self, stream: StreamRef) -> list[dict[str, Any]]:
+        """Everything stored, read when the pipeline has stored all that was accepted."""
+        path = f"/{stream.service_object}/streams/{stream.stream}"
+        found: list[dict[str, Any]] = []
+
+        def complete() -> bool:
+            status, headers, body = self.request("GET", path)
+            if status not in (200, 204) or "x-servioticy-behind" in headers:
+                return False
+            found[:] = json.loads(body)["data"] if body else []
+            return True
+
+        until(complete, SECONDS_TO_RECOVER)
+        return found
+
+    def follow(self, stream: StreamRef) -> Follower:
+        """Watch a stream from the beginning."""
+        return Follower(f"ws://127.0.0.1:{self.live_port}", stream, self.token, after=-1)
+
+
+def until(condition: Callable[[], bool], seconds: float) -> None:
+    """Wait until it holds; a platform that is not there yet counts as not."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if condition():
+                return
+        except (OSError, http.client.HTTPException):
+            pass
+        assert time.monotonic() < deadline, f"waited {seconds} s for {condition}"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="session")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningPlatform]:
+    """One platform for all tests that need a whole one."""
+    running = RunningPlatform(tmp_path_factory.mktemp("running") / "data")
+    yield running
+    running.stop()

@@ -1,0 +1,95 @@
+"""From the history to live: nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delivery import handover
+from delivery.handover import Handover, Overflow
+from servioticy.model import LastUpdate
+
+
+def an_update(at: int, content: str = "") -> LastUpdate:
+    return LastUpdate(at, f'{{"lastUpdate":{at},"x":"{content}"}}'.encode())
+
+
+def test_what_was_read_from_the_history_is_not_sent_again() -> None:
+    """It is stored before it is emitted: both ways bring it."""
+    merge = Handover()
+    merge.hold(an_update(3))
+    merge.read([an_update(2), an_update(3)])
+    merge.hold(an_update(2))
+
+    assert merge.take() == []
+    assert merge.is_repeat(an_update(3))
+
+
+def test_held_updates_come_by_timestamp() -> None:
+    merge = Handover()
+    for at in (7, 5, 6):
+        merge.hold(an_update(at))
+
+    assert [update.timestamp for update in merge.take()] == [5, 6, 7]
+    assert merge.take() == []
+
+
+def test_an_update_that_replaces_another_of_its_timestamp_is_sent() -> None:
+    """A device may correct itself: same timestamp, other content."""
+    merge = Handover()
+    merge.read([an_update(5, "wrong")])
+    merge.hold(an_update(5, "right"))
+
+    assert merge.take() == [an_update(5, "right")]
+
+
+def test_a_late_update_behind_what_was_read_is_sent() -> None:
+    """The page that would have held it is through; only the socket brings it now."""
+    merge = Handover()
+    merge.read([an_update(5), an_update(9)])
+    merge.hold(an_update(6))
+
+    assert merge.take() == [an_update(6)]
+
+
+def test_too_much_held_back_is_an_overflow() -> None:
+    """A slow reader of a long history must not fill our memory."""
+    merge = Handover(max_held_bytes=100)
+    with pytest.raises(Overflow):
+        for at in range(100):
+            merge.hold(an_update(at))
+
+
+def test_only_the_newest_read_are_remembered(monkeypatch) -> None:
+    monkeypatch.setattr(handover, "MAX_REMEMBERED", 3)
+    merge = Handover()
+    merge.read(an_update(at) for at in range(10))
+
+    assert not merge.is_repeat(an_update(6))
+    assert merge.is_repeat(an_update(7))
+
+
+@given(st.data())
+def test_every_update_comes_exactly_once(data) -> None:
+    """Whatever was stored before the subscription, between, and after: all of it, once."""
+    everything = [an_update(at) for at in range(30)]
+    stored_first = data.draw(st.sets(st.sampled_from(everything)))
+    later = [update for update in everything if update not in stored_first]
+    merge, sent = Handover(), []
+    stored, reached = set(stored_first), -1
+    for update in data.draw(st.permutations(later)):
+        if data.draw(st.booleans()):
+            page = sorted(u for u in stored if u.timestamp > reached)[:5]
+            merge.read(page)
+            sent += page
+            reached = page[-1].timestamp if page else reached
+        stored.add(update)
+        merge.hold(update)
+    while page := sorted(u for u in stored if u.timestamp > reached)[:5]:
+        merge.read(page)
+        sent += page
+        reached = page[-1].timestamp
+    sent += merge.take()
+
+    assert sorted(sent) == everything

@@ -1,0 +1,116 @@
+"""The command line: what it promises to people, and that it stays light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from servioticy import cli, running, tail, up
+from servioticy.errors import Unavailable
+from servioticy.model import StreamRef
+from servioticy.settings import Settings
+
+COMMANDS = ["up", "api", "pipeline", "delivery", "migrate", "tenant", "doctor", "tail", "bench"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch, tmp_path) -> None:
+    monkeypatch.delenv("SERVIOTICY_TOKEN", raising=False)
+    monkeypatch.setenv("SERVIOTICY_DATA", str(tmp_path / "data"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["", *COMMANDS, "tenant create"],
+)
+def test_every_command_explains_itself(command: str, capsys) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main([*command.split(), "--help"])
+
+    assert end.value.code == 0
+    assert "usage: servioticy" in capsys.readouterr().out
+
+
+def test_the_command_line_imports_no_program() -> None:
+    """`servioticy --help` must answer at once, and the kernel knows no program."""
+    code = (
+        "import sys, servioticy.cli as c; c.parser().format_help();"
+        "print([m for m in sys.modules if m.split('.')[0] in"
+        " ('api', 'pipeline', 'delivery', 'flask', 'pyspark', 'psycopg2', 'confluent_kafka')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_an_expected_failure_is_one_line(monkeypatch, capsys) -> None:
+    def fails(*_: object) -> int:
+        raise Unavailable("no broker: start one")
+
+    monkeypatch.setattr(up, "run", fails)
+
+    assert cli.main(["up"]) == 1
+    assert capsys.readouterr().err == "error: no broker: start one\n"
+
+
+def test_a_bad_setting_is_one_line(monkeypatch, capsys) -> None:
+    monkeypatch.setenv("SERVIOTICY_API_PORT", "eighty")
+
+    assert cli.main(["doctor"]) == 1
+    assert "api_port" in capsys.readouterr().err
+
+
+def test_options_win_over_the_environment(monkeypatch) -> None:
+    seen: list[tuple[Settings, object, bool]] = []
+    monkeypatch.setenv("SERVIOTICY_API_PORT", "1")
+    monkeypatch.setattr(up, "run", lambda *all_: seen.append(all_) or 0)
+
+    cli.main(["up", "--api-port", "2", "--live-port", "3", "--demo", "--speed", "4"])
+
+    settings, demonstration, exit_after = seen[0]
+    assert (settings.api_port, settings.live_port) == (2, 3)
+    assert demonstration == ["--speed", "4.0"]
+    assert not exit_after
+
+
+def test_the_token_stands_alone_on_standard_output(monkeypatch, capsys) -> None:
+    """Scripts take it with $(...)."""
+    monkeypatch.setattr(running, "create_tenant", lambda _settings, name: f"token-of-{name}")
+
+    assert cli.main(["tenant", "create", "acme"]) == 0
+    assert capsys.readouterr() == ("token-of-acme\n", "")
+
+
+def test_tail_without_a_token_says_where_to_put_one(capsys) -> None:
+    assert cli.main(["tail", "pump", "flow"]) == 1
+    assert "SERVIOTICY_TOKEN" in capsys.readouterr().err
+
+
+def test_tail_prints_a_line_an_update(monkeypatch, capsys) -> None:
+    frame = '{"channels":{"c":{"current-value":1.5}},"lastUpdate":1423072260}'
+    followed: list[tail.Follower] = []
+    monkeypatch.setattr(
+        tail.Follower, "updates", lambda self: followed.append(self) or iter([frame])
+    )
+
+    assert cli.main(["tail", "pump", "flow", "--token", "t", "--after", "7"]) == 0
+    assert capsys.readouterr().out == '2015-02-04T17:51:00Z  {"c": 1.5}\n'
+    assert followed == [
+        tail.Follower("ws://127.0.0.1:8081", StreamRef("pump", "flow"), "t", after=7)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "text"),
+    [(1, "1"), (1401819725, "2014-06-03T18:22:05Z"), (1401819725500, "2014-06-03T18:22:05Z")],
+)
+def test_timestamps_are_dates_only_where_they_look_like_one(timestamp: int, text: str) -> None:
+    """Devices may count 1, 2, 3; nothing is ever rescaled."""
+    assert tail.written(timestamp) == text
+
+
+def test_nobody_there_is_told_with_the_remedy(capsys) -> None:
+    assert cli.main(["tail", "a", "b", "--token", "t", "--url", "ws://127.0.0.1:1"]) == 1
+    assert "servioticy up" in capsys.readouterr().err

@@ -1,0 +1,335 @@
+"""What documents mean, and what is said about wrong ones (contract, sections 1.2, 1.3 and 2)."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.text import argument_names
+from servioticy.documents import BadDocument, parse_service_object, parse_update
+from servioticy.documents.values import fits, normal_type
+from servioticy.model import Channel, Composite, Definition, Stream, StreamRef
+
+SIMPLE = {"channels": {"x": {"type": "number"}}}
+
+
+def parsed(document: Any) -> Definition:
+    return parse_service_object(document, "so", argument_names)
+
+
+def code(text: str, **more: Any) -> dict[str, Any]:
+    """A composite stream with one channel."""
+    return {"channels": {"x": {"type": "number", "current-value": text}}, **more}
+
+
+def composite(version: str = "0.2.0", name: str = "b", **document: Any) -> Composite:
+    found = parsed({"version": version, **document}).stream(name)
+    assert found is not None and found.composite is not None
+    return found.composite
+
+
+def streams(**content: Any) -> dict[str, Any]:
+    return {"streams": content}
+
+
+def channel(content: Any, name: str = "c") -> dict[str, Any]:
+    return streams(s={"channels": {name: content}})
+
+
+@pytest.mark.parametrize(
+    ("document", "status", "message"),
+    [
+        ({}, 400, "Service Object without streams"),
+        ({"streams": None}, 400, "Service Object without streams"),
+        ({"streams": []}, 400, "streams: has to be a JSON object"),
+        (streams(s={}), 400, "stream: s without channels"),
+        (streams(s=5), 400, "stream s: has to be a JSON object"),
+        (channel({}), 400, "channel c without type info"),
+        (channel({"type": "numeric"}), 400, "Channel c with incorrect type: numeric"),
+        (channel({"type": 5}), 400, "Channel c with incorrect type: 5"),
+        (
+            channel({"type": "string"}, "location"),
+            400,
+            "location channel has to be geo_point type",
+        ),
+        ({"streams": {}, "groups": {"g": {"soIds": []}}}, 404, "group g without soIds or stream"),
+        (
+            {"streams": {}, "groups": {"g": {"stream": "s"}}},
+            404,
+            "group g without soIds or stream",
+        ),
+        ({"streams": {}, "actions": [{"name": "a"}] * 2}, 400, "actions with the same name"),
+    ],
+)
+def test_messages_are_those_of_the_original(document: Any, status: int, message: str) -> None:
+    with pytest.raises(BadDocument) as raised:
+        parsed(document)
+
+    assert (raised.value.status, str(raised.value)) == (status, message)
+
+
+@pytest.mark.parametrize("name", ["", " ", "a/b", "a\nb", "a\0", "x" * 201])
+def test_names_have_to_fit_urls_and_topics(name: str) -> None:
+    with pytest.raises(BadDocument, match="is blank, longer than"):
+        parsed({"streams": {name: SIMPLE}})
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Number", "number"),
+        (" GEO_POINT ", "geo_point"),
+        ("Array[ String ]", "array[string]"),
+        ("array[array[number]]", None),
+        ("", None),
+    ],
+)
+def test_types_are_spelt_in_any_case(text: str, name: str | None) -> None:
+    assert normal_type(text) == name
+
+
+@pytest.mark.parametrize(
+    ("public", "is_public"),
+    [(True, True), ("true", True), ("True", False), (1, False), (None, False)],
+)
+def test_public_is_only_what_says_exactly_so(public: Any, is_public: bool) -> None:
+    assert parsed({"streams": {}, "public": public}).public is is_public
+
+
+def test_streams_keep_their_order() -> None:
+    found = parsed(streams(b=SIMPLE, a=SIMPLE))
+
+    assert [each.ref.stream for each in found.streams] == ["b", "a"]
+    assert found.stream("a") == Stream(StreamRef("so", "a"), (Channel("x", "number"),))
+    assert found.stream("c") is None
+
+
+def test_a_function_reads_its_arguments_and_its_own_last_update() -> None:
+    """Arguments are trimmed; `$input` is the trigger, not a source (contract 2.3)."""
+    groups = {"g": {"soIds": ["p", "q", "p"], "stream": "s"}}
+    found = composite(groups=groups, **streams(a=SIMPLE, b=code("function( a , $input, g){}")))
+
+    assert [each.name for each in found.inputs] == ["a", "g", "b"]
+    assert found.inputs[1].members == (StreamRef("p", "s"), StreamRef("q", "s"))
+    assert (found.dialect, found.own) == ("function", 2)
+
+
+def test_a_group_named_like_a_stream_shadows_it() -> None:
+    groups = {"a": {"soIds": ["p"], "stream": "s"}}
+    found = composite(groups=groups, **streams(a=SIMPLE, b=code("function(a){}")))
+
+    assert found.inputs[0].members == (StreamRef("p", "s"),)
+
+
+def test_a_stream_shadowed_by_a_group_has_no_own_last_update() -> None:
+    groups = {"b": {"soIds": ["p"], "stream": "s"}}
+    found = composite(groups=groups, **streams(a=SIMPLE, b=code("function(a, b){}")))
+
+    assert ([each.name for each in found.inputs], found.own) == (["a", "b"], None)
+
+
+def test_an_expression_reads_what_it_and_its_filters_name() -> None:
+    content = code("{$a.x} + {$g.}", **{"pre-filter": "{$c.y}", "post-filter": "{$result.x}"})
+    groups = {"g": {"soIds": ["p"], "stream": "s"}}
+    found = composite("0.1.0", groups=groups, **streams(a=SIMPLE, b=content, c=SIMPLE))
+
+    assert [each.name for each in found.inputs] == ["a", "g", "c"]
+    assert (found.channels[0].code, found.pre_filter, found.post_filter) == ("$0 + $1", "$2", "$3")
+    assert found.references[3].source == "result"
+    assert (found.dialect, found.own) == ("expression", None)
+
+
+@pytest.mark.parametrize("version", [None, "0.1.0", "nonsense", 2])
+def test_any_other_version_means_expressions(version: Any) -> None:
+    found = composite(version, **streams(a=SIMPLE, b=code("{$a}")))
+
+    assert found.dialect == "expression"
+
+
+def test_aliases_are_replaced_in_order_in_code_units_and_types() -> None:
+    content = {"channels": {"x": {"type": "@t@", "unit": "@u@", "current-value": "@v@"}}}
+    aliases = [{"@v@": "@w@ + 1", "@t@": "number"}, {"@w@": "{$a.x}", "@u@": "C", "": "no"}]
+    found = composite("0.1.0", aliases=aliases, **streams(a=SIMPLE, b=content))
+
+    assert found.channels == (Channel("x", "number", "C", "$0 + 1"),)
+
+
+def test_an_empty_filter_is_kept_and_an_absent_one_is_none() -> None:
+    """An empty one is always false (contract 2.2)."""
+    found = composite("0.1.0", **streams(a=SIMPLE, b=code("{$a}", **{"pre-filter": ""})))
+
+    assert (found.pre_filter, found.post_filter) == ("", None)
+
+
+def test_its_own_last_update_is_known_as_such() -> None:
+    found = composite("0.1.0", **streams(a=SIMPLE, b=code("{$a.x} + {$b.x}")))
+
+    assert found.own == 1
+
+
+@pytest.mark.parametrize(
+    ("version", "content", "message"),
+    [
+        ("0.2.0", code("function(z){}"), "a function names 'z', which is neither"),
+        ("0.2.0", code("5"), "channel x: must be a function"),
+        ("0.1.0", code("{$z.x}"), "an expression names 'z', which is neither"),
+        ("0.1.0", code("{$a[}"), "is not a JSONPath"),
+        ("0.1.0", code("{$b.*}"), "only plain paths"),
+        ("0.1.0", code("1", **{"post-filter": "{$result..x}"}), "only plain paths"),
+        ("0.1.0", code("1", **{"pre-filter": True}), "pre-filter has to be text"),
+        ("0.1.0", code("x" * 4097), "more than 4096 bytes of code"),
+        (
+            "0.1.0",
+            {"channels": {"x": SIMPLE["channels"]["x"], "y": code("1")["channels"]["x"]}},
+            "some channels have a current-value, some not",
+        ),
+    ],
+)
+def test_wrong_code_is_told_with_its_place(version: str, content: Any, message: str) -> None:
+    with pytest.raises(BadDocument) as raised:
+        parsed({"version": version, **streams(a=SIMPLE, b=content)})
+
+    assert str(raised.value).startswith("stream b: ")
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"aliases": [{"a": "aa"}] * 40},
+        {"aliases": [{"a": "a" * 500_000}]},
+        {"aliases": {f"@{n}@": "x" for n in range(100_000)}},
+        {"streams": {"b": code("{$a[?(@.x)]}"), "a": SIMPLE}},
+        {
+            "groups": {"g": {"soIds": [f"{n:045d}" for n in range(20_000)], "stream": "s"}},
+            "streams": {f"s{n}": code("{$g.x}") for n in range(1000)},
+        },
+        {
+            "streams": {
+                "a": SIMPLE,
+                "b": {
+                    "channels": {
+                        f"c{n}": {
+                            "type": "number",
+                            "current-value": "".join(f"{{$a.x{n}_{m}}}" for m in range(200)),
+                        }
+                        for n in range(300)
+                    }
+                },
+            }
+        },
+    ],
+    ids=["doubling", "growing", "many", "path", "members", "references"],
+)
+def test_no_document_takes_long(more: Any) -> None:
+    """A tenant's document is read by programs that serve the others, too."""
+    started = time.perf_counter()
+    with contextlib.suppress(BadDocument):
+        parsed(streams(s=code("aaaaaaaa")) | more)
+
+    assert time.perf_counter() - started < 2
+
+
+STREAM = Stream(
+    StreamRef("so", "s"),
+    (Channel("x", "number"), Channel("t", "string"), Channel("l", "geo_point")),
+)
+
+
+@pytest.mark.parametrize(
+    ("update", "message"),
+    [
+        ({"channels": {"x": {"current-value": 1}}}, "The lastUpdate field was not found"),
+        ({"lastUpdate": 1.5}, "The lastUpdate has to be a long type"),
+        ({"lastUpdate": "1"}, "The lastUpdate has to be a long type"),
+        ({"lastUpdate": True}, "The lastUpdate has to be a long type"),
+        ({"lastUpdate": 2**63}, "The lastUpdate has to be a long type"),
+        ({"lastUpdate": 1}, "No channels"),
+        ({"lastUpdate": 1, "channels": {}}, "No channels"),
+        ({"lastUpdate": 1, "channels": {"x": {}}}, "channel x without current-value"),
+        (
+            {"lastUpdate": 1, "channels": {"x": {"current-value": {}}}},
+            "current-value cannot be an Object. channel: x",
+        ),
+        (
+            {"lastUpdate": 1, "channels": {"z": {"current-value": 1}}},
+            "The Service Object Stream does not have a channel: z",
+        ),
+        (
+            {"lastUpdate": 1, "channels": {"x": {"current-value": "1"}}},
+            "The Service Object stream channel x data type does not match",
+        ),
+        ([], "A Sensor Update has to be a JSON object"),
+    ],
+)
+def test_what_is_wrong_with_an_update_is_said(update: Any, message: str) -> None:
+    with pytest.raises(BadDocument) as raised:
+        parse_update(orjson.dumps(update), STREAM)
+
+    assert str(raised.value).startswith(message)
+
+
+def test_an_update_is_kept_compact_and_whole() -> None:
+    body = b'{ "z": 1, "lastUpdate": 7, "channels": {"t": {"unit": null, "current-value": ""}} }'
+
+    update = parse_update(body, STREAM)
+
+    assert (update.origin, update.timestamp) == (StreamRef("so", "s"), 7)
+    kept = b'{"z":1,"lastUpdate":7,"channels":{"t":{"unit":null,"current-value":""}}}'
+    assert update.document == kept
+
+
+def test_a_deeply_nested_update_is_refused() -> None:
+    more = b"[" * 300 + b"]" * 300
+    body = b'{"channels":{"x":{"current-value":1}},"lastUpdate":1,"more":' + more + b"}"
+
+    with pytest.raises(BadDocument, match="nested too deeply"):
+        parse_update(body, STREAM)
+
+
+@pytest.mark.parametrize(
+    ("value", "type_name", "fitting"),
+    [
+        (1, "number", True),
+        (1.5, "number", True),
+        (True, "number", False),
+        ("1", "number", False),
+        (1, "string", False),
+        (1, "boolean", False),
+        (None, "string", False),
+        ([1, 2.5], "array[number]", True),
+        ([1, "a"], "array[number]", False),
+        (1, "array[number]", False),
+        ([1], "number", False),
+        ("41.38, 2.11", "geo_point", True),
+        ("-90,+180.", "geo_point", True),
+        ("91,0", "geo_point", False),
+        ("0,181", "geo_point", False),
+        ("1_0,2", "geo_point", False),
+        ("nan,1", "geo_point", False),
+        ("1,2,3", "geo_point", False),
+        ("u4pruydqqvj", "geo_point", True),
+        ("ail", "geo_point", False),
+        ("", "geo_point", False),
+        ([2.11, 41.38], "geo_point", True),
+        ([2.11, "41.38"], "geo_point", False),
+        ([2.11], "geo_point", False),
+        ({"lat": 1, "lon": 2}, "geo_point", False),
+    ],
+)
+def test_values_fit_their_declared_type(value: Any, type_name: str, fitting: bool) -> None:
+    assert fits(value, type_name) is fitting
+
+
+@given(st.binary(max_size=80))
+def test_any_body_is_read_or_refused(body: bytes) -> None:
+    try:
+        parse_update(body, STREAM)
+    except BadDocument as error:
+        assert str(error)

@@ -1,0 +1,184 @@
+"""The schemas and the parsers agree: they accept and refuse the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from sandbox.text import argument_names
+from servioticy.documents import BadDocument, parse_service_object, parse_update
+from servioticy.messaging.records import (
+    DeadLetter,
+    UnreadableRecord,
+    read_emitted,
+    read_record,
+)
+from servioticy.model import Channel, Stream, StreamRef
+
+FOLDER = Path(__file__).parent.parent.parent / "schemas"
+SCHEMAS = {file.name: json.loads(file.read_text()) for file in sorted(FOLDER.glob("*.json"))}
+
+STREAM = Stream(
+    StreamRef("so", "s"),
+    (
+        Channel("location", "geo_point"),
+        Channel("rssi", "number"),
+        Channel("name", "string"),
+        Channel("on", "boolean"),
+    ),
+)
+DEFINITION = {"kind": "definition", "service_object": "so", "version": 1}
+EMITTED = {
+    "service_object": "so",
+    "stream": "s",
+    "tenant": 1,
+    "version": 1,
+    "timestamp": 1,
+    "update": {},
+}
+LETTER = {"partition": 0, "offset": 0, "reason": "r", "record": "{"}
+CHANNEL = {"type": "number"}
+
+
+def of_stream(stream: Any) -> dict[str, Any]:
+    return {"streams": {"s": stream}}
+
+
+def of_channel(channel: Any, name: str = "c") -> dict[str, Any]:
+    return of_stream({"channels": {name: channel}})
+
+
+def without(document: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name != key}
+
+
+ACCEPTED: dict[str, list[Any]] = {
+    "service-object.json": [
+        {"streams": {}},
+        of_stream({"channels": {}}),
+        of_channel({"type": " Array[ Number ] "}),
+        of_channel({"type": "GEO_POINT"}, "location"),
+        {"streams": {}, "groups": None, "actions": None, "aliases": None, "URL": "x"},
+        {"streams": {}, "aliases": {"a": "b"}, "actions": [], "id": "mine", "userId": 5},
+    ],
+    "sensor-update.json": [
+        {"channels": {"name": {"current-value": ""}}, "lastUpdate": 0, "more": [1]},
+        {"channels": {"on": {"current-value": True}}, "lastUpdate": 2**63 - 1},
+    ],
+    "log-record.json": [
+        {**DEFINITION, "later": 1},
+        {"kind": "release", "service_objects": [], "to_partition": 0},
+    ],
+    "emitted-record.json": [{**EMITTED, "later": 1}],
+    "dead-letter.json": [{**LETTER, "later": 1}],
+}
+REFUSED: dict[str, list[Any]] = {
+    "service-object.json": [
+        {},
+        {"streams": None},
+        {"streams": []},
+        {"streams": {"a/b": {"channels": {}}}},
+        {"streams": {" ": {"channels": {}}}},
+        {"streams": {"x" * 201: {"channels": {}}}},
+        of_stream({}),
+        of_stream([]),
+        of_stream({"channels": {}, "pre-filter": 1}) | of_channel({"type": 5}),
+        of_channel({}),
+        of_channel("number"),
+        of_channel({"type": "numeric"}),
+        of_channel({"type": "Array[Array[number]]"}),
+        of_channel({"type": "number", "unit": 1}),
+        of_channel({"type": "number", "current-value": 1}),
+        of_channel({"type": "number"}, "location"),
+        {"streams": {}, "actions": {}},
+        {"streams": {}, "actions": ["reboot"]},
+        {"streams": {}, "actions": [{"name": " "}]},
+        {"streams": {}, "aliases": [{"a": 1}]},
+        {"streams": {}, "groups": {"g": {"soIds": ["x"]}}},
+        {"streams": {}, "groups": {"g": {"stream": "s"}}},
+        {"streams": {}, "groups": {"g": {"stream": "s", "soIds": [1]}}},
+        {"streams": {}, "groups": {"": {"stream": "s", "soIds": []}}},
+    ],
+    "sensor-update.json": [
+        [],
+        {"channels": {"rssi": {"current-value": 1}}},
+        {"channels": {"rssi": {"current-value": 1}}, "lastUpdate": 1.5},
+        {"channels": {"rssi": {"current-value": 1}}, "lastUpdate": "1"},
+        {"channels": {"rssi": {"current-value": 1}}, "lastUpdate": True},
+        {"channels": {"rssi": {"current-value": 1}}, "lastUpdate": -1},
+        {"channels": {"rssi": {"current-value": 1}}, "lastUpdate": 2**63},
+        {"lastUpdate": 1},
+        {"channels": {}, "lastUpdate": 1},
+        {"channels": {"rssi": 1}, "lastUpdate": 1},
+        {"channels": {"rssi": {}}, "lastUpdate": 1},
+        {"channels": {"rssi": {"current-value": None}}, "lastUpdate": 1},
+        {"channels": {"rssi": {"current-value": {}}}, "lastUpdate": 1},
+    ],
+    "log-record.json": [
+        {},
+        {"kind": "nonsense"},
+        without(DEFINITION, "kind"),
+        without(DEFINITION, "version"),
+        {**DEFINITION, "version": "1"},
+        {"kind": "release", "service_objects": "so", "to_partition": 0},
+        {"kind": "update", "service_object": "so", "stream": "s", "timestamp": 1},
+        {"kind": "acquire", "service_objects": [], "from_partition": 0},
+    ],
+    "emitted-record.json": [without(EMITTED, key) for key in EMITTED]
+    + [{**EMITTED, "tenant": ""}],
+    "dead-letter.json": [without(LETTER, key) for key in LETTER] + [{**LETTER, "reason": None}],
+}
+PARSERS: dict[str, Any] = {
+    "service-object.json": lambda value: parse_service_object(value, "so", argument_names),
+    "sensor-update.json": lambda value: parse_update(json.dumps(value).encode(), STREAM),
+    "log-record.json": lambda value: read_record(json.dumps(value).encode()),
+    "emitted-record.json": lambda value: read_emitted(json.dumps(value).encode()),
+    "dead-letter.json": lambda value: msgspec.convert(value, DeadLetter),
+}
+
+
+def cases(table: dict[str, list[Any]]) -> list[Any]:
+    return [
+        pytest.param(name, value, id=f"{name}-{number}")
+        for name, values in table.items()
+        for number, value in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_schemas_are_schemas_with_words_and_examples(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMAS[name])
+
+    assert SCHEMAS[name]["$schema"].endswith("2020-12/schema")
+    assert SCHEMAS[name]["$id"].endswith(name)
+    assert SCHEMAS[name]["description"]
+    assert SCHEMAS[name]["examples"]
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_examples_fit_their_schema(name: str) -> None:
+    for example in SCHEMAS[name]["examples"]:
+        jsonschema.Draft202012Validator(SCHEMAS[name]).validate(example)
+
+
+EXAMPLES = {name: SCHEMAS[name]["examples"] for name in PARSERS}
+
+
+@pytest.mark.parametrize(("name", "value"), cases(EXAMPLES) + cases(ACCEPTED))
+def test_what_is_accepted_fits(name: str, value: Any) -> None:
+    PARSERS[name](value)
+
+    jsonschema.Draft202012Validator(SCHEMAS[name]).validate(value)
+
+
+@pytest.mark.parametrize(("name", "value"), cases(REFUSED))
+def test_what_is_refused_does_not_fit(name: str, value: Any) -> None:
+    with pytest.raises((BadDocument, UnreadableRecord, msgspec.DecodeError)):
+        PARSERS[name](value)
+
+    assert not jsonschema.Draft202012Validator(SCHEMAS[name]).is_valid(value)
