@@ -11,7 +11,7 @@ import sys
 from servioticy.errors import ServioticyError
 from servioticy.settings import load
 
-BENCHMARKS = ("latency", "start", "pipeline", "stages", "topologies")
+BENCHMARKS = ("latency", "start", "pipeline", "stages", "topologies", "sandbox")
 
 
 def main() -> int:
