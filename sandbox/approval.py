@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 
-from sandbox.client import Client, Failure
+from sandbox.client import Client, Failure, portions
+from sandbox.encoding import encode_program
 from sandbox.nursery import Nursery
 from sandbox.program import Fault, Program
 
-MOST_REMEMBERED = 4096
+MOST_REMEMBERED = 50_000
+
+
+Problems = list[tuple[str, str]]
+"""Kind and text of each; none if all is well."""
+
+
+def examine(
+    programs: Sequence[Program], ask: Callable[[Sequence[bytes]], list[Problems] | Failure]
+) -> list[Problems | Failure]:
+    """What `ask` finds, many programs at a time, but one by one where that fails."""
+    found: list[Problems | Failure] = []
+    for some in portions([encode_program(each) for each in programs]):
+        answer = ask(some)
+        if not isinstance(answer, Failure):
+            found += answer
+            continue
+        for text in some:
+            alone = ask([text])
+            if isinstance(alone, Failure):  # once may be an accident
+                alone = ask([text])
+            found.append(alone if isinstance(alone, Failure) else alone[0])
+    return found
 
 
 class Approval:
@@ -20,30 +44,42 @@ class Approval:
         self._idle_seconds = idle_seconds
         self._checker: Client | None = None
         self._known: OrderedDict[str, Fault | None] = OrderedDict()
-        self.seconds = 0.0  # processor time of the last question
+        self._seconds = 0.0  # processor time nobody has been charged for
 
     def fault(self, program: Program) -> Fault | None:
         """What every computation of this program gets, if it may not run."""
-        if program.id in self._known:
-            self.seconds = 0.0
-            self._known.move_to_end(program.id)
-            return self._known[program.id]
-        problems = self.problems(program)
-        if isinstance(problems, Failure):
-            return Fault("policy", f"the program cannot be checked: {problems.kind}")
-        self._known[program.id] = Fault(*problems[0]) if problems else None
-        if len(self._known) > MOST_REMEMBERED:
-            self._known.popitem(last=False)
+        if program.id not in self._known:
+            self.learn([program])
+        if program.id not in self._known:
+            return Fault("policy", "the program cannot be checked now")
+        self._known.move_to_end(program.id)
         return self._known[program.id]
 
-    def problems(self, program: Program) -> list[tuple[str, str]] | Failure:
-        """Kind and text of each problem; a Failure is perhaps not the program's."""
-        for _ in range(2):  # a checker that died in between says nothing about the program
-            checker = self._ready()
-            found = checker.check(program)
-            self.seconds = checker.take_cpu()
-            if not isinstance(found, Failure):
-                return found
+    def learn(self, programs: Iterable[Program]) -> None:
+        """Ask for those that are not known yet, all at once."""
+        new = {each.id: each for each in programs if each.id not in self._known}
+        if not new:
+            return
+        for name, problems in zip(new, self.problems(list(new.values())), strict=True):
+            if not isinstance(problems, Failure):
+                self._known[name] = Fault(*problems[0]) if problems else None
+        while len(self._known) > MOST_REMEMBERED:
+            self._known.popitem(last=False)
+
+    def problems(self, programs: Sequence[Program]) -> list[Problems | Failure]:
+        """For each, kind and text of its problems; a Failure is perhaps not the program's."""
+        return examine(programs, self._ask)
+
+    def take_cpu(self) -> float:
+        """Processor seconds used since this was last asked."""
+        taken, self._seconds = self._seconds, 0.0
+        return taken
+
+    def _ask(self, texts: Sequence[bytes]) -> list[Problems] | Failure:
+        checker = self._ready()
+        found = checker.check(texts)
+        self._seconds += checker.take_cpu()
+        if isinstance(found, Failure):
             self._checker = None
         return found
 

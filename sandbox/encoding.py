@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import orjson
 
@@ -26,16 +27,15 @@ class Garbage(Exception):
 
 
 def encode_program(program: Program) -> bytes:
-    """A program as JSON; program_of() reads it."""
+    """A program as JSON; program_of() knows the object."""
     try:
         return orjson.dumps(program)
     except TypeError:  # half a surrogate pair, which only the escaping encoder can write
         return json.dumps(asdict(program)).encode()
 
 
-def program_of(text: bytes) -> Program:
-    """A program from its JSON, as the pool writes it."""
-    raw = orjson.loads(text)
+def program_of(raw: dict[str, Any]) -> Program:
+    """A program from its parsed JSON, as the pool writes it."""
     return Program(
         **{
             **raw,

@@ -28,14 +28,15 @@ from sandbox.engines import (
 FLAGS = (
     "--single-threaded",  # no V8 threads, so that the zygote can fork
     "--jitless",  # no WebAssembly, and none of the compilers that V8's holes are found in
-    "--max-heap-size=96",
+    "--no-compilation-cache",  # it would keep a text that is compiled once
+    "--max-heap-size=128",
     "--stack-size=256",
     "--disallow-code-generation-from-strings",
     "--enable-experimental-regexp-engine-on-excessive-backtracks",
 )
 
-HEAP_BYTES = 48 * 1024 * 1024
-"""Where a script is stopped. V8 looks only after a collection, hence its own 96 MB above."""
+HEAP_BYTES = 64 * 1024 * 1024
+"""Where a script is stopped. V8 looks only after a collection, hence its own 128 MB above."""
 
 # Value types of mini_racer.cc.
 _INTEGER, _TEXT, _UNDEFINED = 3, 5, 11

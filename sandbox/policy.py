@@ -6,6 +6,7 @@ and no tenant's code runs there.
 
 from __future__ import annotations
 
+import time
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from sandbox.program import Program
 
 ACORN = Path(__file__).with_name("vendor") / "acorn-8.19.0.js"
 RULES = Path(__file__).with_name("realm") / "policy.js"
-CHECK_SECONDS = 1.0
 
 
 @cache
@@ -44,16 +44,19 @@ class Checker:
         if kind != protocol.CHECK:
             raise protocol.ProtocolError(f"unknown kind {kind}")
         try:
-            found = self.problems(program_of(body))
+            budget, programs = protocol.budget_of(body)
+            deadline = time.monotonic() + budget
+            found = [self.problems(program_of(raw), deadline) for raw in orjson.loads(programs)]
         except TimedOut:
             return protocol.frame(protocol.TIMEOUT, b"")
         except OutOfMemory:
             return protocol.frame(protocol.OOM, b"")
         return protocol.frame(protocol.PROBLEMS, orjson.dumps(found))
 
-    def problems(self, program: Program) -> list[tuple[str, str]]:
+    def problems(self, program: Program, deadline: float) -> list[tuple[str, str]]:
         """Kind ("syntax" or "policy") and text, at most one for each snippet."""
-        answer = self._engine.call_for_text(self._check, _question(program), CHECK_SECONDS)
+        left = deadline - time.monotonic()
+        answer = self._engine.call_for_text(self._check, _question(program), left)
         return [
             (kind, f"{where}: line {line}, column {column}: {reason}")
             for kind, where, line, column, reason in orjson.loads(answer)

@@ -7,10 +7,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
-from sandbox.approval import Approval
+from sandbox.approval import Approval, Problems, examine
 from sandbox.breaker import Breaker, Suspension
-from sandbox.client import MOST_PROGRAMS, Client, Failure
+from sandbox.client import Client, Failure
 from sandbox.fold import Last, part, refused, size
 from sandbox.nursery import Nursery
 from sandbox.program import Call, Fault, Outcome, Program
@@ -65,6 +66,8 @@ class SandboxPool:
     def run(self, tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
         """One outcome per step of each call; None for an Assignment. Raises InfraError."""
         with self._entered():
+            if self._allow_list:
+                self._approval.learn(call.program for call in calls)
             outcomes: dict[int, list[Outcome]] = {}
             running: list[Call] = []
             for at, call in enumerate(calls):
@@ -81,20 +84,25 @@ class SandboxPool:
     def check(self, program: Program) -> list[str]:
         """Problems, each "channel X: line L, column C: reason"; none of the code is used.
 
-        First the allow-list's; then the engine's, in a process that is ended afterwards.
         Columns are of the program's text, in which references are already names.
         """
+        return self.check_all([program])[0]
+
+    def check_all(self, programs: Sequence[Program]) -> list[list[str]]:
+        """For each program its problems: the allow-list's, or else the engine's.
+
+        The engine looks in a process that is ended afterwards.
+        """
         with self._entered():
-            found: list[tuple[str, str]] | Failure = []
+            found: list[Problems | Failure] = [[] for _ in programs]
             if self._allow_list:
-                found = self._approval.problems(program)
-            if not found:
-                worker = Client(self._nursery)
-                found = worker.check(program)
-                worker.kill()
-            if isinstance(found, Failure):
-                return [f"the program cannot be checked: {found.kind}"]
-            return [text for _, text in found]
+                found = self._approval.problems(programs)
+            clean = [at for at, problems in enumerate(found) if problems == []]
+            with closing(_Compiling(self._nursery)) as compiling:
+                compiled = examine([programs[at] for at in clean], compiling.ask)
+            for at, problems in zip(clean, compiled, strict=True):
+                found[at] = problems
+            return [_told(problems) for problems in found]
 
     def layers(self) -> dict[str, str]:
         """What protects a worker here: layer to "", or to why it is missing.
@@ -142,7 +150,7 @@ class SandboxPool:
         """Why the program does not run at all, if so."""
         if self._allow_list:
             fault = self._approval.fault(program)
-            self._usage.charge(tenant, self._approval.seconds)
+            self._usage.charge(tenant, self._approval.take_cpu())
             if fault:
                 return fault
         found = self._breaker.suspension(program.id)
@@ -212,7 +220,11 @@ class SandboxPool:
         worker = self._workers.get(tenant)
         if worker is not None:
             self._workers.move_to_end(tenant)
-            if now - worker.last_used <= self._idle_seconds and worker.alive():
+            if (
+                now - worker.last_used <= self._idle_seconds
+                and worker.alive()
+                and not worker.full()
+            ):
                 return worker
             self._end(tenant)
         self._make_room(now)
@@ -234,20 +246,44 @@ class SandboxPool:
         self._usage.charge(tenant, worker.take_cpu())
 
 
+class _Compiling:
+    """A worker to compile in, and another where that one ended; not started in vain."""
+
+    def __init__(self, nursery: Nursery) -> None:
+        self._nursery = nursery
+        self._worker: Client | None = None
+
+    def ask(self, texts: Sequence[bytes]) -> list[Problems] | Failure:
+        """What the engine has against each program."""
+        worker = self._worker = self._worker or Client(self._nursery)
+        found = worker.check(texts)
+        if isinstance(found, Failure):
+            self._worker = None
+        return found
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._worker:
+            self._worker.kill()
+
+
+def _told(problems: Problems | Failure) -> list[str]:
+    if isinstance(problems, Failure):
+        return [f"the program cannot be checked: {problems.kind}"]
+    return [text for _, text in problems]
+
+
 def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:
     """The calls in order, in groups that fit a frame; a call too long for one is alone."""
     group: list[Call] = []
     steps = content = 0
-    programs: set[str] = set()
     for call in calls:
         steps += len(call.steps)
         content += size(call)
-        programs.add(call.program.id)
-        full = steps > MOST_STEPS or content > MOST_BYTES or len(programs) > MOST_PROGRAMS
-        if group and full:
+        if group and (steps > MOST_STEPS or content > MOST_BYTES):
             yield group
             group = []
-            steps, content, programs = len(call.steps), size(call), {call.program.id}
+            steps, content = len(call.steps), size(call)
         group.append(call)
     if group:
         yield group

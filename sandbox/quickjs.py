@@ -30,8 +30,8 @@ from sandbox.engines import (
 )
 
 WASM = Path(__file__).with_name("vendor") / "quickjs-0.32.0.wasm"
-HEAP_BYTES = 48 * 1024 * 1024
-MOST_BYTES = 96 * 1024 * 1024
+HEAP_BYTES = 64 * 1024 * 1024
+MOST_BYTES = 128 * 1024 * 1024
 STACK_BYTES = 192 * 1024
 """Of the stack in its memory, which QuickJS counts; the machine's must not end first."""
 

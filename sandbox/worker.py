@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import time
 from dataclasses import dataclass
 
@@ -30,10 +29,7 @@ from sandbox.limits import LimitRefused
 from sandbox.policy import Checker
 from sandbox.scripts import realm
 
-BUDGET = struct.Struct("!I")
-SLOT = struct.Struct("!H")
 PROBE_SECONDS = 0.1
-CHECK_SECONDS = 1.0
 
 
 class Worker:
@@ -45,19 +41,20 @@ class Worker:
         self._define, source_of, self._run = (self._engine.item(parts, at) for at in range(3))
         self._compiler = Compiler(self._engine, source_of)
         self._probe = self._engine.evaluate(b"(function(){return ''})", 5)
-        self._waiting: list[bytes] = []
         self._lingers = False
 
-    def answer(self, kind: int, body: bytes) -> bytes | None:
-        """The frame to send back, if this one has an answer."""
-        if kind == protocol.DEFINE:
-            self._waiting.append(body)  # compiled within the budget of the run that follows
-            return None
+    def answer(self, kind: int, body: bytes) -> bytes:
+        """The frame to send back."""
+        budget, question = protocol.budget_of(body)
+        deadline = time.monotonic() + budget
         try:
             if kind == protocol.RUN:
-                return protocol.frame(protocol.VALUES, self.run(body))
+                return protocol.frame(protocol.VALUES, self.run(question, budget))
+            if kind == protocol.DEFINE:
+                self.define(question, deadline)
+                return protocol.frame(protocol.DEFINED, b"")
             if kind == protocol.CHECK:
-                return protocol.frame(protocol.PROBLEMS, orjson.dumps(self.check(body)))
+                return protocol.frame(protocol.PROBLEMS, self.check(question, deadline))
         except TimedOut:
             return protocol.frame(protocol.TIMEOUT, b"")
         except OutOfMemory:
@@ -66,37 +63,33 @@ class Worker:
             return protocol.frame(protocol.BROKEN, str(error)[:300].encode())
         raise protocol.ProtocolError(f"unknown kind {kind}")
 
-    def run(self, body: bytes) -> bytes:
+    def run(self, calls: bytes, seconds: float) -> bytes:
         """Run a frame of calls: one entry into V8, and a probe if a script may linger."""
-        budget = BUDGET.unpack_from(body)[0] / 1000
-        deadline = time.monotonic() + budget
-        for definition in self._waiting:
-            self._compile(definition, deadline)
-        self._waiting.clear()
-        left = deadline - time.monotonic()
-        answer = self._engine.call_for_text(self._run, body[BUDGET.size :], left)
+        answer = self._engine.call_for_text(self._run, calls, seconds)
         if self._lingers:
             self._engine.call_for_text(self._probe, b"", PROBE_SECONDS)
         return answer
 
-    def check(self, body: bytes) -> list[tuple[str, str]]:
-        """What the engine itself has against a program: kind and text of each problem."""
-        deadline = time.monotonic() + CHECK_SECONDS
-        found = self._compiler.compile(program_of(body), 0, deadline).problems
-        return [("syntax", each) for each in found]
-
-    def _compile(self, definition: bytes, deadline: float) -> None:
-        slot = SLOT.unpack_from(definition)[0]
-        text = definition[SLOT.size :]
+    def define(self, definitions: bytes, deadline: float) -> None:
+        """Compile programs, each for its slot."""
         # The only ways left to run after the call has returned (see runner.js); keywords
         # cannot be spelt otherwise.
-        self._lingers = self._lingers or b"async" in text or b"import" in text
-        compiled = self._compiler.compile(program_of(text), slot, deadline)
-        left = deadline - time.monotonic()
-        code = self._engine.evaluate(compiled.source, left)
-        done = self._engine.call(self._define, compiled.description, left, code)
-        self._engine.release(done)
-        self._engine.release(code)
+        self._lingers = self._lingers or b"async" in definitions or b"import" in definitions
+        for slot, raw in orjson.loads(definitions):
+            compiled = self._compiler.compile(program_of(raw), slot, deadline)
+            left = deadline - time.monotonic()
+            code = self._engine.evaluate(compiled.source, left)
+            done = self._engine.call(self._define, compiled.description, left, code)
+            self._engine.release(done)
+            self._engine.release(code)
+
+    def check(self, programs: bytes, deadline: float) -> bytes:
+        """What the engine itself has against each program: kind and text of every problem."""
+        found = [
+            self._compiler.compile(program_of(raw), 0, deadline).problems
+            for raw in orjson.loads(programs)
+        ]
+        return orjson.dumps([[("syntax", each) for each in problems] for problems in found])
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +120,7 @@ def serve(
     reader = protocol.Reader(connection)
     while True:
         try:
-            answer = worker.answer(*reader.read())
-            if answer is not None:
-                connection.sendall(answer)
+            connection.sendall(worker.answer(*reader.read()))
         except (protocol.Closed, TimeoutError):
             return
 
