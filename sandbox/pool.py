@@ -180,8 +180,15 @@ class SandboxPool:
         if not alone:
             return [self._in_parts(tenant, calls[0], 1)]
         if answer.kind in KILL_CLASS and not answer.starved:
-            self._breaker.killed(tenant, calls[0].program.id, answer.kind)
+            return [[self._blamed(tenant, calls[0].program.id, answer)]]
         return [[Fault(answer.kind, answer.message)]]
+
+    def _blamed(self, tenant: str, program: str, answer: Failure) -> Fault:
+        """The fault of a program that ended a process, with what follows from it."""
+        self._breaker.killed(tenant, program, answer.kind)
+        found = self._breaker.suspension(program)
+        sequel = f"; suspended for {found.seconds:.0f} s" if found else ""
+        return Fault(answer.kind, answer.message + sequel)
 
     def _in_parts(self, tenant: str, call: Call, steps: int) -> list[Outcome]:
         """The call's outcomes, some steps at a time, the last output threaded through."""
