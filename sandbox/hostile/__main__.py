@@ -1,5 +1,7 @@
 """`python -m sandbox.hostile`: the fixed list, then as many generated programs as asked for.
 
+The list twice, half of the generated each: by the realm alone, and behind the allow-list.
+
 Prints what came of them, and everything that should not have; the exit code is 1 then.
 """
 
@@ -25,12 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the generator (1)")
     parser.add_argument("--kills", type=int, default=0, help="workers ended before memory is read")
     parser.add_argument("--engine", default="v8", help="v8 or quickjs")
+    parser.add_argument("--budget", type=float, default=100, help="of a frame, in ms (100)")
     options = parser.parse_args(arguments)
     wrong = 0
-    for allow_list in (False, True):
-        made: Iterable[Hostile] = (generated(options.seed, n) for n in range(options.count))
+    half = options.count // 2
+    for allow_list, numbers in ((False, range(half)), (True, range(half, options.count))):
+        made: Iterable[Hostile] = (generated(options.seed, n) for n in numbers)
         title = f"{options.engine}, allow-list {'on' if allow_list else 'off'}"
-        pool = SandboxPool(allow_list=allow_list, engine=options.engine)
+        pool = SandboxPool(options.budget, allow_list=allow_list, engine=options.engine)
         wrong += _run(title, pool, made)
     if options.kills:
         wrong += _kill(options.kills, options.engine)
@@ -52,7 +56,12 @@ def _run(title: str, pool: SandboxPool, more: Iterable[Hostile]) -> int:
     counts = ", ".join(f"{name} {count}" for name, count in found.counts.most_common())
     seconds = time.monotonic() - started
     print(f"{title}: {found.counts.total()} programs in {seconds:.0f} s: {counts}")  # noqa: T201
-    print(f"  slowest {found.slowest:.2f} s, wrong {len(found.wrong)}")  # noqa: T201
+    p50, p99 = found.neighbour_ms(0.5), found.neighbour_ms(0.99)
+    print(  # noqa: T201
+        f"  slowest {found.slowest:.2f} s, neighbour p50 {p50:.2f} ms, p99 {p99:.2f} ms,"
+        f" wrong {len(found.wrong)}",
+        flush=True,
+    )
     for each in found.wrong:
         print(f"  {each}", file=sys.stderr)  # noqa: T201
     return len(found.wrong)

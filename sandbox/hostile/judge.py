@@ -50,6 +50,12 @@ class Verdicts:
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     slowest: float = 0.0
+    neighbours: list[float] = field(default_factory=list)
+    """Seconds of the innocent tenant's frames."""
+
+    def neighbour_ms(self, share: float) -> float:
+        """A percentile of the innocent tenant's times."""
+        return 1000 * sorted(self.neighbours)[int(len(self.neighbours) * share)]
 
 
 class Judge:
@@ -83,7 +89,10 @@ class Judge:
             self._neighbour = self.pool._workers["neighbour"].pid
 
     def _neighbours(self) -> list[Outcome]:
-        return self.pool.run("neighbour", [a_call(GOOD)])[0]
+        started = time.monotonic()
+        outcomes = self.pool.run("neighbour", [a_call(GOOD)])[0]
+        self.verdicts.neighbours.append(time.monotonic() - started)
+        return outcomes
 
     def _note(self, hostile: Hostile, what: str) -> None:
         self.verdicts.wrong.append(f"{hostile.name}: {what[:300]}: {hostile.text[:500]}")
