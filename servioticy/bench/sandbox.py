@@ -61,6 +61,17 @@ def _starts(engine: str) -> None:
             pool.check(_good(f"checked {number}"))
             times.append(time.perf_counter() - began)
         _print("check of a new program", times)
+        document = [_good(f"of a document {number}") for number in range(500)]
+        began = time.perf_counter()
+        pool.check_all(document)
+        print(f"  check of a document of 500: {time.perf_counter() - began:.2f} s")
+        calls = [_call(_good(f"many {number}"), 1) for number in range(10_000)]
+        for what in ("first", "next"):
+            began = time.perf_counter()
+            pool.run("many", calls)
+            print(
+                f"  10,000 programs, {what} time: {time.perf_counter() - began:.2f} s", flush=True
+            )
     finally:
         pool.close()
 

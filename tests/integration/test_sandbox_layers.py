@@ -42,6 +42,7 @@ except InfraError as error:
 pool.close()
 """
 UNSHARE, SECCOMP = "272", "317"
+engines = pytest.mark.parametrize("engine", ["v8", "quickjs"])
 x86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of its system calls")
 
 
@@ -85,9 +86,10 @@ def test_an_ordinary_user_has_every_layer() -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root becomes somebody else")
-def test_a_worker_of_root_is_not_root() -> None:
+@engines
+def test_a_worker_of_root_is_not_root(engine: str) -> None:
     """And has all its layers without a user namespace."""
-    pool = SandboxPool()
+    pool = SandboxPool(engine=engine)
     try:
         assert missing(pool.layers()) <= {"network"}  # a container's root may not have it
         worker = pool._worker("tenant")
@@ -129,9 +131,10 @@ def test_root_does_not_run_scripts() -> None:
     assert "still root" in refused
 
 
-def test_no_thread_of_a_worker_has_powers() -> None:
-    """V8's threads are not forgotten."""
-    pool = SandboxPool()
+@engines
+def test_no_thread_of_a_worker_has_powers(engine: str) -> None:
+    """The engine's threads are not forgotten."""
+    pool = SandboxPool(engine=engine)
     try:
         worker = pool._worker("tenant")
         threads = list(Path(f"/proc/{worker.pid}/task").iterdir())
