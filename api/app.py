@@ -7,7 +7,17 @@ from collections.abc import Callable
 
 from flask import Flask, Response
 
-from api import health, service_objects, status, streams, subscriptions, updates
+from api import (
+    health,
+    replacing,
+    service_objects,
+    status,
+    streams,
+    subscriptions,
+    trees,
+    updates,
+    versions,
+)
 from api.authentication import READS, guarded
 from api.definitions import Definitions
 from api.errors import handle_errors
@@ -23,9 +33,9 @@ CROSS_ORIGIN = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "GET, POST, OPTIONS, DELETE, PUT, HEAD",
     "Access-Control-Allow-Headers": (
-        "X-Requested-With, Content-Type, Accept, Origin, Authorization"
+        "X-Requested-With, Content-Type, Accept, Origin, Authorization, If-Match"
     ),
-    "Access-Control-Expose-Headers": f"Location, Retry-After, {HEADER}",
+    "Access-Control-Expose-Headers": f"Location, Retry-After, ETag, {HEADER}",
 }
 
 
@@ -63,6 +73,10 @@ def create_app(
     app.after_request(_with_headers)
     for resource, others in (
         (service_objects, READS),
+        (replacing, frozenset[str]()),
+        # An earlier version may have been private.
+        (versions, frozenset[str]()),
+        (trees, READS),
         (streams, READS),
         (updates, READS),
         (subscriptions, READS | {"POST"}),

@@ -57,6 +57,22 @@ class NotFound(Refused):
     status = 404
 
 
+class Conflict(Refused):
+    """What is asked for does not go together with what is there."""
+
+    status = 409
+
+
+class Outdated(Refused):
+    """The caller made this change to something older than what is there."""
+
+    status = 412
+
+    def __init__(self, message: str, etag: str) -> None:
+        super().__init__(message)
+        self.etag = etag
+
+
 class TooLarge(Refused):
     """The body, or what would be stored of it, is larger than the platform takes."""
 
@@ -77,6 +93,8 @@ def _answer(error: Exception) -> Response:
     response = answer(body, status, {"Server": SERVER})
     if status == 503:
         response.headers["Retry-After"] = "1"
+    if isinstance(error, Outdated):
+        response.headers["ETag"] = error.etag
     if isinstance(error, HTTPException) and status == 405:
         response.headers.extend(
             (name, value) for name, value in error.get_headers() if name == "Allow"

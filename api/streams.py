@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response
 
 from api.answers import answer, nothing
-from api.service_objects import whole_document
+from api.documents import current, shown
 from api.services import Services
 
 
@@ -14,8 +14,8 @@ def blueprint(services: Services) -> Blueprint:
     routes = Blueprint("streams", __name__)
 
     @routes.get("/<service_object>/streams")
-    def streams(**_names: str) -> Response:
-        declared = whole_document(services)["streams"]
+    def streams(service_object: str) -> Response:
+        declared = shown(current(service_object, services))["streams"]
         if not declared:
             return nothing()
         named = [{"name": name} | content | {"name": name} for name, content in declared.items()]

@@ -10,17 +10,18 @@ import orjson
 from flask import Blueprint, Response, request
 
 from api import authentication
-from api.answers import answer
+from api.answers import answer, nothing
 from api.bodies import json_object
-from api.errors import Refused
+from api.errors import NotAuthorized, NotFound, Refused
 from api.services import Services
+from servioticy.ports import Subscribed
 
 KINDS = ("pubsub", "websocket")
 LONGEST_DESTINATION = 1000
 
 
 def blueprint(services: Services) -> Blueprint:
-    """`/{service_object}/streams/{stream}/subscriptions`."""
+    """`/{service_object}/streams/{stream}/subscriptions` and `/subscriptions/{subscription}`."""
     routes = Blueprint("subscriptions", __name__)
 
     @routes.post("/<service_object>/streams/<stream>/subscriptions")
@@ -50,7 +51,47 @@ def blueprint(services: Services) -> Blueprint:
         place = f"{request.base_url.rstrip('/')}/{id_}"
         return answer({"id": id_, "createdAt": now}, 201, {"Location": place})
 
+    @routes.get("/<service_object>/streams/<stream>/subscriptions")
+    def listed(**_names: str) -> Response:
+        """The owner of the stream sees all, others their own."""
+        address, stream_id = authentication.stream()
+        found = [
+            _shown(document, tenant)
+            for tenant, document in services.catalog.subscriptions(stream_id)
+            if address.caller in (tenant, address.owner)
+        ]
+        return answer({"subscriptions": found})
+
+    @routes.get("/subscriptions/<subscription>")
+    def read(subscription: str) -> Response:
+        found = _found(subscription, services)
+        return answer(_shown(found.document, found.tenant))
+
+    @routes.delete("/subscriptions/<subscription>")
+    def drop(subscription: str) -> Response:
+        _found(subscription, services)
+        services.catalog.unsubscribe(subscription)
+        return nothing()
+
     return routes
+
+
+def _shown(document: bytes, tenant: int) -> dict[str, Any]:
+    """Where it goes to is for its own tenant to know: it may be a token."""
+    shown: dict[str, Any] = orjson.loads(document)
+    if tenant != authentication.asked().caller:
+        del shown["destination"]
+    return shown
+
+
+def _found(subscription: str, services: Services) -> Subscribed:
+    """A subscription of the caller, or to one of the caller's streams."""
+    found = services.catalog.subscription(subscription)
+    if found is None:
+        raise NotFound("The Subscription was not found.")
+    if authentication.asked().caller not in (found.tenant, found.owner):
+        raise NotAuthorized
+    return found
 
 
 def _callback(wanted: dict[str, Any]) -> str:

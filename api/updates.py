@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import msgspec
-from flask import Blueprint, Response
+import orjson
+from flask import Blueprint, Response, request
 
 from api import authentication
 from api.answers import data, stored
@@ -14,6 +15,7 @@ from servioticy.documents import parse_update
 from servioticy.messaging.records import UpdateRecord
 from servioticy.messaging.topics import MAX_MESSAGE_BYTES
 from servioticy.model import SensorUpdate, Stream
+from servioticy.ports import Labelled
 from servioticy.timing import too_far_ahead
 
 ENVELOPE = 16_384
@@ -49,16 +51,23 @@ def blueprint(services: Services) -> Blueprint:
     def read(**_names: str) -> Response:
         address, stream_id = authentication.stream()
         headers = services.reads.wait(address.partition)
-        return data(services.history.updates(stream_id), headers)
+        return data(map(_shown, services.history.updates(stream_id)), headers)
 
     @routes.get("/<service_object>/streams/<stream>/lastUpdate")
     def last(**_names: str) -> Response:
         address, stream_id = authentication.stream()
         headers = services.reads.wait(address.partition)
         update = services.history.last_update(stream_id)
-        return data(() if update is None else (update,), headers)
+        return data(() if update is None else (_shown(update),), headers)
 
     return routes
+
+
+def _shown(update: Labelled) -> bytes:
+    """The update as stored; with `?versions=true` it tells which version made it, too."""
+    if request.args.get("versions") != "true":
+        return update.document
+    return orjson.dumps(orjson.loads(update.document) | {"version": update.version})
 
 
 def _parsed(content: bytes, declared: Stream | None) -> SensorUpdate:

@@ -7,51 +7,74 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from pipeline.partition import Partition
-from servioticy.messaging.records import AcquireRecord, DefinitionRecord, ReleaseRecord
+from servioticy.messaging.records import (
+    AcquireRecord,
+    ControlRecord,
+    DefinitionRecord,
+    DeletionRecord,
+    ErasureRecord,
+    ReleaseRecord,
+)
+from servioticy.model import StreamRef
 from servioticy.ports import Batch, Output
 
 POLL_SECONDS = 0.005
 
 
 def apply(
-    record: DefinitionRecord | ReleaseRecord | AcquireRecord,
+    record: ControlRecord,
     offset: int,
     partition: Partition,
     output: Output,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Let the record take effect, and store that it has."""
-    activate, release = None, None
-    if isinstance(record, DefinitionRecord):
-        activate = (record.service_object, record.version)
-    elif isinstance(record, ReleaseRecord):
-        release = (record.service_objects, record.to_partition)
-    else:
+    if isinstance(record, AcquireRecord):
         _wait_for_release(record, partition, sleep)
-    partition.commit(
-        lambda first_offset: Batch(
-            partition.number,
-            first_offset,
-            offset + 1,
-            output.acknowledged,
-            forwarded=partition.taken,
-            activate=activate,
-            release=release,
-        )
-    )
-    if isinstance(record, DefinitionRecord):
-        _reload(record.service_object, partition)
-    else:
-        partition.forget(record.service_objects, lasts=True)
+    elif isinstance(record, DeletionRecord | ErasureRecord):
+        output.flush()  # what goes from the store could not be emitted again after a crash
+    partition.commit(lambda first_offset: _batch(record, first_offset, offset, partition, output))
+    _forget(record, partition)
 
 
-def _reload(service_object: str, partition: Partition) -> None:
-    """Its component may have grown by it, so all who are known in it are loaded anew."""
-    partition.forget(
-        {each.id for each in partition.store.component(service_object)} | {service_object}
+def _batch(
+    record: ControlRecord, first_offset: int, offset: int, partition: Partition, output: Output
+) -> Batch:
+    """What is stored of it, with the progress past it."""
+    batch = Batch(
+        partition.number,
+        first_offset,
+        offset + 1,
+        output.acknowledged,
+        forwarded=partition.taken,
     )
+    match record:
+        case DefinitionRecord(service_object, version, change):
+            return replace(batch, activate=(service_object, version, change))
+        case DeletionRecord(service_object):
+            return replace(batch, delete=service_object)
+        case ErasureRecord(service_object, stream, change):
+            return replace(batch, erase=(service_object, stream, change))
+        case ReleaseRecord(service_objects, to_partition):
+            return replace(batch, release=(service_objects, to_partition))
+        case _:
+            return batch
+
+
+def _forget(record: ControlRecord, partition: Partition) -> None:
+    """What the partition remembers and is not so any more; it is loaded when needed."""
+    match record:
+        case DefinitionRecord(service_object):
+            partition.reload(service_object)
+        case DeletionRecord(service_object):
+            partition.reload(service_object)
+        case ErasureRecord(service_object, stream):
+            partition.forget_last(StreamRef(service_object, stream))
+        case ReleaseRecord(service_objects) | AcquireRecord(service_objects):
+            partition.forget(service_objects, lasts=True)
 
 
 def _wait_for_release(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from pipeline.stages.fetch import Programs
+from servioticy.access import readable
 from servioticy.graph import Graph
 from servioticy.model import LastUpdate, ServiceObject, StreamRef
 from servioticy.ports import Batch, PartitionStore
@@ -56,7 +57,7 @@ class Partition:
         for each in here:
             self._objects[each.id] = each
             self._components[each.id] = members
-        self.graph.merge(Graph(here))
+        self.graph.merge(Graph(readable(here)))
         return asked.service_object
 
     def row_of(self, ref: StreamRef) -> tuple[ServiceObject, int]:
@@ -76,6 +77,26 @@ class Partition:
         if lasts:
             for ref in [each for each in self._lasts if each.service_object in gone]:
                 del self._lasts[ref]
+
+    def reload(self, service_object: str) -> None:
+        """It has changed, or gone: all who are known in its component are loaded anew.
+
+        The component may have grown by the change.
+        """
+        component = {each.id for each in self.store.component(service_object)}
+        self.forget(component | {service_object})
+        for ref in [each for each in self._lasts if each.service_object == service_object]:
+            del self._lasts[ref]
+        self.programs = Programs()
+
+    def forget_last(self, stream: StreamRef) -> None:
+        """Its last update is not so any more."""
+        self._lasts.pop(stream, None)
+
+    def is_deleted(self, service_object: str) -> bool:
+        """Whether a Service Object that is not computed here has been deleted."""
+        placed = self.store.component(service_object)
+        return any(each.id == service_object and each.deleted for each in placed)
 
     def recall(self, streams: Iterable[StreamRef]) -> Mapping[StreamRef, LastUpdate | None]:
         """The last updates of these streams and of all they read; one query at most."""

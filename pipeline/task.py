@@ -199,7 +199,8 @@ class Task:
             output.flush()  # it must be there before our progress passes it
             return None
         if owner is None or record.stream not in owner.stream_ids:
-            self._bury(row, f"unknown stream {record.origin}", output)
+            gone = owner is None and partition.is_deleted(record.service_object)
+            self._bury(row, f"{'deleted' if gone else 'unknown'} stream {record.origin}", output)
             return None
         update = SensorUpdate(record.origin, record.timestamp, bytes(record.update))
         return Made(Place(row.offset), update)

@@ -1,14 +1,36 @@
 """Changing the stream graph: kept in the catalog, told to the log, then answered.
 
-A program may die at any step. What is pending is finished by whoever changes next, and
-telling the log twice is harmless: a version already in force, a Service Object already
-released.
+A program may die at any step. What is pending is finished by whoever changes next,
+before anything else, and telling the log twice is harmless: the pipeline knows a change
+it has made by its number.
 """
 
 from __future__ import annotations
 
-from servioticy.messaging.records import AcquireRecord, DefinitionRecord, ReleaseRecord
-from servioticy.ports import Catalog, Change, Log, NewServiceObject
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from servioticy.errors import ServioticyError
+from servioticy.messaging.records import (
+    AcquireRecord,
+    DefinitionRecord,
+    DeletionRecord,
+    ErasureRecord,
+    ReleaseRecord,
+)
+from servioticy.ports import Catalog, Change, Log, NewServiceObject, Subscriber
+
+
+class Changed(ServioticyError):
+    """The Service Object has changed, or gone, since it was read."""
+
+
+class StillSubscribed(ServioticyError):
+    """Other Service Objects subscribe to streams that would go."""
+
+    def __init__(self, subscribers: list[Subscriber]) -> None:
+        super().__init__(f"{len(subscribers)} groups of others subscribe to it")
+        self.subscribers = subscribers
 
 
 def create(new: NewServiceObject, catalog: Catalog, log: Log) -> None:
@@ -17,21 +39,80 @@ def create(new: NewServiceObject, catalog: Catalog, log: Log) -> None:
     Raises Unavailable where the log does not take it: then it may still come into
     force later.
     """
-    with catalog.changing():
+    with _changing(catalog, log):
         catalog.create(new, log.partitions())
-        finish_pending(catalog, log)
+
+
+def replace(
+    new: NewServiceObject, revision: int, catalog: Catalog, log: Log, version: int | None = None
+) -> int:
+    """Put another document in force, at one place in the log; the number of its version.
+
+    With a version it is that earlier one again. Raises Changed where the Service Object is
+    not at that revision any more, StillSubscribed where others read a stream that it lacks.
+    """
+    with _changing(catalog, log):
+        kept = catalog.current(new.id)
+        if kept is None or kept.revision != revision:
+            raise Changed
+        sources = catalog.sources([new.id])
+        gone = set(sources[new.id].streams) - set(new.streams) if sources else set()
+        subscribers = catalog.subscribers(new.id, gone) if gone else []
+        if subscribers:
+            raise StillSubscribed(subscribers)
+        change = catalog.replace(new, revision, version)
+        if change is None:
+            raise Changed
+    return change.version
+
+
+def delete(
+    service_object: str, revision: int | None, now: int, catalog: Catalog, log: Log
+) -> None:
+    """Delete a Service Object, at one place in the log. Raises Changed as `replace` does."""
+    with _changing(catalog, log):
+        if catalog.delete(service_object, revision, now) is None:
+            raise Changed
+
+
+def erase(service_object: str, stream: str, catalog: Catalog, log: Log) -> None:
+    """Forget the stored updates of a stream, at one place in the log. Raises Changed."""
+    with _changing(catalog, log):
+        if catalog.erase(service_object, stream) is None:
+            raise Changed
 
 
 def finish_pending(catalog: Catalog, log: Log) -> None:
     """Tell the log what it may not know yet. The caller holds `catalog.changing()`."""
     for number, change in catalog.pending():
-        _append(change, log)
+        _append(number, change, log)
         catalog.finish(number, change)
 
 
-def _append(change: Change, log: Log) -> None:
+@contextmanager
+def _changing(catalog: Catalog, log: Log) -> Iterator[None]:
+    """Hold the right to change; the log knows of all earlier changes, and then of this one.
+
+    Earlier ones come first, because where a Service Object is routed changes when they are
+    finished, and this change is made by it.
+    """
+    with catalog.changing():
+        finish_pending(catalog, log)
+        yield
+        finish_pending(catalog, log)
+
+
+def _append(number: int, change: Change, log: Log) -> None:
     """Each old partition releases before the new one acquires, and that before its use."""
     for old_partition, service_objects in change.moves:
         offset = log.append(old_partition, ReleaseRecord(service_objects, change.partition))
         log.append(change.partition, AcquireRecord(service_objects, old_partition, offset))
-    log.append(change.partition, DefinitionRecord(change.service_object, change.version))
+    log.append(change.partition, _record(number, change))
+
+
+def _record(number: int, change: Change) -> DefinitionRecord | DeletionRecord | ErasureRecord:
+    if change.kind == "deletion":
+        return DeletionRecord(change.service_object)
+    if change.kind == "erasure":
+        return ErasureRecord(change.service_object, change.stream, number)
+    return DefinitionRecord(change.service_object, change.version, number)

@@ -173,10 +173,8 @@ def knotted(reads: Mapping[StreamRef, set[StreamRef]]) -> list[list[StreamRef]]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == index[node]:
-                    cut = stack.index(node)
-                    found.append(stack[cut:])
-                    stacked.difference_update(stack[cut:])
-                    del stack[cut:]
+                    found.append(_cut(stack, node))
+                    stacked.difference_update(found[-1])
             elif child not in index:
                 index[child] = low[child] = len(index)
                 stack.append(child)
@@ -185,6 +183,14 @@ def knotted(reads: Mapping[StreamRef, set[StreamRef]]) -> list[list[StreamRef]]:
             elif child in stacked:
                 low[node] = min(low[node], index[child])
     return found
+
+
+def _cut(stack: list[StreamRef], node: StreamRef) -> list[StreamRef]:
+    """Take what is on the stack from the node on; it is near the top."""
+    taken = [stack.pop()]
+    while taken[-1] != node:
+        taken.append(stack.pop())
+    return taken[::-1]
 
 
 def _edges(service_object: ServiceObject) -> Iterable[tuple[StreamRef, Wake]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord
 from servioticy.model import LastUpdate, ServiceObject, StreamRef, Timestamp
@@ -37,15 +37,18 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of the stream graph: what the log has to be told, in this order.
+    """A change of the log's meaning: what the log has to be told, in this order.
 
-    `moves` are the Service Objects that leave a partition for the one of the change.
+    `moves` are the Service Objects that leave a partition for the one of the change. A
+    definition has a `version`, an erasure a `stream`.
     """
 
     service_object: str
     version: int
     partition: int
     moves: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    kind: Literal["definition", "deletion", "erasure"] = "definition"
+    stream: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,46 @@ class NewServiceObject:
     group_sources: tuple[tuple[str, StreamRef], ...]
     """(group name, stream it subscribes to)"""
     created_at: int
+    custom_fields: bytes | None = None
+
+
+class Current(NamedTuple):
+    """A Service Object as the API has it: its version in force, and what belongs to none.
+
+    `revision` counts its changes of any kind.
+    """
+
+    version: int
+    revision: int
+    document: bytes
+    custom_fields: bytes | None
+    updated_at: int
+
+
+class Related(NamedTuple):
+    """A Service Object that another one is computed from, or that is computed from it."""
+
+    id: str
+    tenant: int
+    sequence: int
+    version: int
+    document: bytes
+
+
+class Subscriber(NamedTuple):
+    """A Service Object that subscribes to a stream of another one by a group."""
+
+    id: str
+    tenant: int
+    stream: str
+
+
+class Subscribed(NamedTuple):
+    """An application's subscription: whose it is, whose the stream, and its document."""
+
+    tenant: int
+    owner: int
+    document: bytes
 
 
 class Catalog(Protocol):
@@ -89,8 +132,46 @@ class Catalog(Protocol):
     def create(self, new: NewServiceObject, partitions: int) -> Change:
         """Keep it, join its components, and note the change as pending; all or nothing."""
 
+    def current(self, service_object: str) -> Current | None:
+        """The Service Object as it is now; None: it does not exist, or not any more."""
+
+    def versions(self, service_object: str) -> list[tuple[int, int]]:
+        """Every version with the time it was accepted, oldest first."""
+
+    def customise(
+        self, service_object: str, revision: int, custom_fields: bytes | None, now: int
+    ) -> bool:
+        """Keep other customFields, unless it has changed since that revision."""
+
+    def replace(
+        self, new: NewServiceObject, revision: int, version: int | None = None
+    ) -> Change | None:
+        """Put another document in force: as a new version, or as that earlier one again.
+
+        An earlier one leaves the customFields alone. None where the Service Object has
+        changed since that revision: then nothing is kept.
+        """
+
+    def delete(self, service_object: str, revision: int | None, now: int) -> Change | None:
+        """The Service Object does not exist any more; None as for `replace`.
+
+        Without a revision it is deleted whatever has changed.
+        """
+
+    def erase(self, service_object: str, stream: str) -> Change | None:
+        """Note that the stored updates of a stream shall go; None: there is no such stream."""
+
+    def subscribers(self, service_object: str, streams: Iterable[str]) -> list[Subscriber]:
+        """Which other Service Objects subscribe to these streams of it."""
+
+    def related(self, ids: Iterable[str], *, upstream: bool, most: int) -> list[Related]:
+        """These and all they are computed from, or all computed from them; the nearest ones."""
+
     def pending(self) -> list[tuple[int, Change]]:
-        """Changes that are kept but perhaps not yet in the log, oldest first."""
+        """Changes that are kept but perhaps not yet in the log, oldest first.
+
+        Their numbers grow with every change of the platform.
+        """
 
     def finish(self, pending: int, change: Change) -> None:
         """The change is in the log: route by it from now on."""
@@ -107,17 +188,33 @@ class Catalog(Protocol):
     ) -> bool:
         """Keep a subscription; False where the same pubsub one exists already."""
 
+    def subscriptions(self, stream_id: int) -> list[tuple[int, bytes]]:
+        """The applications' subscriptions to a stream with their tenants, oldest first."""
+
+    def subscription(self, subscription: str) -> Subscribed | None:
+        """An application's subscription, or None."""
+
+    def unsubscribe(self, subscription: str) -> None:
+        """Drop a subscription."""
+
+
+class Labelled(NamedTuple):
+    """A stored update, and the version of its Service Object's document that made it."""
+
+    document: bytes
+    version: int
+
 
 class History(Protocol):
     """What the pipeline has stored, for readers."""
 
-    def updates(self, stream_id: int) -> list[bytes]:
+    def updates(self, stream_id: int) -> list[Labelled]:
         """Every update of a stream, oldest first."""
 
     def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
         """The next updates with a larger timestamp, oldest first."""
 
-    def last_update(self, stream_id: int) -> bytes | None:
+    def last_update(self, stream_id: int) -> Labelled | None:
         """The stream's last update, or None."""
 
     def progress(self, partition: int) -> int:
@@ -185,8 +282,12 @@ class Batch:
     lasts: Sequence[StoredLast] = ()
     verdicts: Sequence[StoredVerdict] = ()
     forwarded: Mapping[int, int] = field(default_factory=dict)
-    activate: tuple[str, int] | None = None
-    """(Service Object, version) in force from here on"""
+    activate: tuple[str, int, int] | None = None
+    """(Service Object, version, change) in force from here on, if the change is a later one"""
+    delete: str | None = None
+    """Service Object that is gone from here on, with all that is stored of it"""
+    erase: tuple[str, str, int] | None = None
+    """(Service Object, stream, change): forget its updates, if the change is a later one"""
     release: tuple[tuple[str, ...], int] | None = None
     """(Service Objects, partition) computed there from here on"""
 
@@ -198,6 +299,7 @@ class Placed(NamedTuple):
     """None while no version is in force yet."""
     id: str
     owner_partition: int
+    deleted: bool = False
 
 
 class PartitionStore(Protocol):

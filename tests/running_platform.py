@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +84,19 @@ class RunningPlatform:
         return dict(facts.get("pids", {}))
 
     def request(
-        self, method: str, path: str, body: Any = None, token: str | None = None
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> tuple[int, dict[str, str], bytes]:
         """One request on a connection of its own: status, headers (lower case), body."""
         connection = http.client.HTTPConnection("127.0.0.1", self.api_port, timeout=30)
         try:
-            headers = {"Authorization": self.token if token is None else token}
+            sent = {"Authorization": self.token if token is None else token, **(headers or {})}
             text = None if body is None else json.dumps(body)
-            connection.request(method, path, text, headers)
+            connection.request(method, path, text, sent)
             response = connection.getresponse()
             names = {name.lower(): value for name, value in response.getheaders()}
             return response.status, names, response.read()

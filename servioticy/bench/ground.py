@@ -73,6 +73,12 @@ class Client:
             raise RuntimeError(body.decode())
         return str(orjson.loads(body)["id"])
 
+    def change(self, service_object: str, document: dict[str, Any]) -> None:
+        """Put another document in force."""
+        status, body = self.request("PUT", f"/{service_object}", orjson.dumps(document))
+        if status != 200:
+            raise RuntimeError(body.decode())
+
     def put(self, path: str, value: float, timestamp: int) -> None:
         """Send an update with one channel `v`."""
         update = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}

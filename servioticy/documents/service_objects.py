@@ -56,7 +56,7 @@ def parse_service_object(
         paths += sum(each.steps is None for each in composite.references) if composite else 0
         if paths > MAX_PATHS:
             raise BadDocument(f"more than {MAX_PATHS} JSONPaths in one Service Object")
-    return Definition(service_object, tuple(parsed), groups, _is_true(document.get("public")))
+    return Definition(service_object, tuple(parsed), groups, is_public(document))
 
 
 def _channels(
@@ -148,6 +148,7 @@ def _name(name: str, kind: str) -> str:
     return name
 
 
-def _is_true(value: Any) -> bool:
+def is_public(document: dict[str, Any]) -> bool:
     """Public only when its text is exactly `true` (contract 1, authentication)."""
+    value = document.get("public")
     return value is True or value == "true"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from servioticy.memory.state import State
 from servioticy.model import LastUpdate, Timestamp
+from servioticy.ports import Labelled, StoredUpdate
 
 
 class MemoryHistory:
@@ -12,20 +13,21 @@ class MemoryHistory:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def updates(self, stream_id: int) -> list[bytes]:
+    def updates(self, stream_id: int) -> list[Labelled]:
         """Every update of a stream, oldest first."""
-        return [each.document for each in self._of_stream(stream_id)]
+        return [Labelled(row.document, row.version) for row in self._of_stream(stream_id)]
 
     def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
         """The next updates with a larger timestamp, oldest first."""
-        newer = [each for each in self._of_stream(stream_id) if each.timestamp > after]
+        rows = self._of_stream(stream_id)
+        newer = [LastUpdate(row.timestamp, row.document) for row in rows if row.timestamp > after]
         return newer[:limit]
 
-    def last_update(self, stream_id: int) -> bytes | None:
+    def last_update(self, stream_id: int) -> Labelled | None:
         """The stream's last update, or None."""
         self._state.ask_postgres()
         last = self._state.last_updates.get(stream_id)
-        return None if last is None else last.document
+        return None if last is None else Labelled(last.document, last.version)
 
     def progress(self, partition: int) -> int:
         """The log offset before which everything is stored."""
@@ -43,11 +45,8 @@ class MemoryHistory:
                 if stream == stream_id
             )
 
-    def _of_stream(self, stream_id: int) -> list[LastUpdate]:
+    def _of_stream(self, stream_id: int) -> list[StoredUpdate]:
         self._state.ask_postgres()
         with self._state.lock:
-            return sorted(
-                LastUpdate(row.timestamp, row.document)
-                for _partition, row in self._state.updates.values()
-                if row.stream_id == stream_id
-            )
+            found = [row for _, row in self._state.updates.values() if row.stream_id == stream_id]
+        return sorted(found, key=lambda row: row.timestamp)

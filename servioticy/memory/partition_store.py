@@ -61,7 +61,12 @@ class MemoryPartitionStore:
         with self._state.lock:
             asked = self._state.service_objects.get(service_object)
             return [
-                Placed(self._service_object(each), each.id, each.owner_partition)
+                Placed(
+                    self._service_object(each),
+                    each.id,
+                    each.owner_partition,
+                    each.deleted and each.active_version is None,
+                )
                 for each in self._state.service_objects.values()
                 if asked is not None and each.component == asked.component
             ]
@@ -71,11 +76,8 @@ class MemoryPartitionStore:
             return None
         document = orjson.loads(self._state.definitions[kept.id, kept.active_version])
         definition = parse_service_object(document, kept.id, self._argument_names)
-        streams = {
-            name: number
-            for (owner, name), number in self._state.streams.items()
-            if owner == kept.id
-        }
+        names = [each.ref.stream for each in definition.streams]
+        streams = {name: self._state.streams[kept.id, name] for name in names}
         return ServiceObject(definition, kept.tenant, kept.active_version, kept.sequence, streams)
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
@@ -123,12 +125,58 @@ class MemoryPartitionStore:
         """What control and forwarded records of the batch bring about."""
         for origin, offset in batch.forwarded.items():
             self._state.forwarded[batch.partition, origin] = offset
-        if batch.activate is not None and batch.activate[0] in self._state.service_objects:
-            self._state.service_objects[batch.activate[0]].active_version = batch.activate[1]
+        if batch.activate is not None:
+            self._activate(*batch.activate)
+        if batch.delete is not None:
+            self._delete(batch.delete)
+        if batch.erase is not None:
+            self._erase(*batch.erase)
         for id_ in batch.release[0] if batch.release is not None else ():
             kept = self._state.service_objects.get(id_)
             if batch.release and kept and kept.owner_partition == batch.partition:
                 kept.owner_partition = batch.release[1]
+
+    def _activate(self, service_object: str, version: int, change: int) -> None:
+        """A version is in force, unless a later change was made already."""
+        kept = self._state.service_objects.get(service_object)
+        if kept is None:
+            return
+        first = kept.active_version is None and kept.active_change == 0
+        if kept.active_change < change or first:
+            kept.active_version, kept.active_change = version, change
+
+    def _delete(self, service_object: str) -> None:
+        """All that is stored of a Service Object, but for the fact that its id is used up."""
+        state = self._state
+        kept = state.service_objects.get(service_object)
+        if kept is not None:
+            kept.active_version, kept.active_change = None, 2**63 - 1
+        gone = {number for ref, number in state.streams.items() if ref[0] == service_object}
+        for number in gone:
+            self._forget_updates(number)
+        state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] not in gone}
+        state.subscriptions = {
+            key: row
+            for key, row in state.subscriptions.items()
+            if row.stream_id not in gone
+            and (row.callback, row.destination) != ("internal", service_object)
+        }
+        state.streams = {ref: n for ref, n in state.streams.items() if ref[0] != service_object}
+        for key in [each for each in state.definitions if each[0] == service_object]:
+            del state.definitions[key], state.accepted[key]
+
+    def _erase(self, service_object: str, stream: str, change: int) -> None:
+        """The stream's updates, unless a later change has erased it already."""
+        number = self._state.streams.get((service_object, stream))
+        if number is None or 0 < change <= self._state.erased_by.get(number, 0):
+            return
+        self._state.erased_by[number] = change
+        self._forget_updates(number)
+
+    def _forget_updates(self, stream_id: int) -> None:
+        self._state.last_updates.pop(stream_id, None)
+        for key in [each for each in self._state.updates if each[0] == stream_id]:
+            del self._state.updates[key]
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int

@@ -22,7 +22,14 @@ class Kept:
     component: str
     route_partition: int
     owner_partition: int
+    updated_at: int
+    custom_fields: bytes | None = None
+    newest_version: int = 1
+    revision: int = 1
     active_version: int | None = None
+    active_change: int = 0
+    deleted: bool = False
+    """for the API; the row stays, so that no id is used twice"""
 
 
 @dataclass(slots=True)
@@ -64,8 +71,15 @@ class State:
     tokens: dict[str, int] = field(default_factory=dict)
     service_objects: dict[str, Kept] = field(default_factory=dict)
     definitions: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    accepted: dict[tuple[str, int], int] = field(default_factory=dict)
+    """(Service Object, version): when"""
     streams: dict[tuple[str, str], int] = field(default_factory=dict)
     """(Service Object, stream name): stream id"""
+    last_stream: int = 0
+    undeclared: set[tuple[str, str]] = field(default_factory=set)
+    """streams that the version in force for the API does not have"""
+    erased_by: dict[int, int] = field(default_factory=dict)
+    """stream id: number of the last change that erased it"""
     subscriptions: dict[str, KeptSubscription] = field(default_factory=dict)
     pending: dict[int, Change] = field(default_factory=dict)
     last_pending: int = 0

@@ -30,10 +30,29 @@ class UpdateRecord(msgspec.Struct, tag="update", tag_field="kind", frozen=True):
 
 
 class DefinitionRecord(msgspec.Struct, tag="definition", tag_field="kind", frozen=True):
-    """From here on this version of the Service Object is in force."""
+    """From here on this version of the Service Object is in force.
+
+    `change` numbers the changes of the platform: a record that comes again, after a later
+    one of its Service Object, is told by it and does nothing.
+    """
 
     service_object: str
     version: int
+    change: int = 0
+
+
+class DeletionRecord(msgspec.Struct, tag="deletion", tag_field="kind", frozen=True):
+    """From here on the Service Object is gone, with all that is stored of it."""
+
+    service_object: str
+
+
+class ErasureRecord(msgspec.Struct, tag="erasure", tag_field="kind", frozen=True):
+    """What the stream's updates before here were is forgotten; the stream goes on."""
+
+    service_object: str
+    stream: str
+    change: int = 0
 
 
 class ReleaseRecord(msgspec.Struct, tag="release", tag_field="kind", frozen=True):
@@ -54,7 +73,10 @@ class AcquireRecord(msgspec.Struct, tag="acquire", tag_field="kind", frozen=True
     release_offset: int
 
 
-LogRecord: TypeAlias = UpdateRecord | DefinitionRecord | ReleaseRecord | AcquireRecord
+ControlRecord: TypeAlias = (
+    DefinitionRecord | DeletionRecord | ErasureRecord | ReleaseRecord | AcquireRecord
+)
+LogRecord: TypeAlias = UpdateRecord | ControlRecord
 
 
 class EmittedRecord(msgspec.Struct, frozen=True):

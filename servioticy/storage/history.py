@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from servioticy.model import LastUpdate, Timestamp
+from servioticy.ports import Labelled
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -14,10 +15,10 @@ class PostgresHistory:
         self._database = database
         self._sql = queries("history")
 
-    def updates(self, stream_id: int) -> list[bytes]:
+    def updates(self, stream_id: int) -> list[Labelled]:
         """Every update of a stream, oldest first."""
         rows = self._database.rows(self._sql["updates_of_stream"], {"stream": stream_id})
-        return [row[0].encode() for row in rows]
+        return [Labelled(document.encode(), version) for document, version in rows]
 
     def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
         """The next updates with a larger timestamp, oldest first."""
@@ -25,10 +26,10 @@ class PostgresHistory:
         rows = self._database.rows(self._sql["updates_after"], values)
         return [LastUpdate(timestamp, document.encode()) for timestamp, document in rows]
 
-    def last_update(self, stream_id: int) -> bytes | None:
+    def last_update(self, stream_id: int) -> Labelled | None:
         """The stream's last update, or None."""
         row = self._database.row(self._sql["last_update"], {"stream": stream_id})
-        return None if row is None else row[0].encode()
+        return None if row is None else Labelled(row[0].encode(), row[1])
 
     def progress(self, partition: int) -> int:
         """The log offset before which everything is stored."""

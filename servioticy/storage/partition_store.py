@@ -12,12 +12,14 @@ from servioticy.documents import parse_service_object
 from servioticy.documents.service_objects import ArgumentNames
 from servioticy.errors import Fenced, Unavailable
 from servioticy.messaging.records import EmittedRecord
-from servioticy.model import LastUpdate, ServiceObject
+from servioticy.model import Definition, LastUpdate, ServiceObject
 from servioticy.ports import Batch, Placed
 from servioticy.storage.database import Database, Row
 from servioticy.storage.queries import queries
 
 _CLAIM = 1_701_013  # class of our advisory locks: any number that nothing else uses
+PARSED = 20_000
+"""Most definitions kept parsed: a change loads its whole component anew."""
 
 
 class PostgresPartitionStore:
@@ -27,6 +29,7 @@ class PostgresPartitionStore:
         self._database = database
         self._argument_names = argument_names
         self._sql = queries("partition")
+        self._parsed: dict[tuple[str, int], Definition] = {}
 
     def begin(self, partition: int) -> tuple[int, int]:
         """Claim a partition; (next offset, emitted offset), made at zero if new.
@@ -65,16 +68,27 @@ class PostgresPartitionStore:
     def component(self, service_object: str) -> list[Placed]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         rows = self._database.rows(self._sql["component"], {"service_object": service_object})
-        return [Placed(self._service_object(row), row[0], row[3]) for row in rows]
+        return [Placed(self._service_object(row), row[0], row[3], row[5]) for row in rows]
 
     def _service_object(self, row: Row) -> ServiceObject | None:
-        id_, tenant, sequence, _owner, version, document, stream_ids = row
+        id_, tenant, sequence, _owner, version, _deleted, document, stream_ids = row
         if version is None:
             return None
-        definition = parse_service_object(orjson.loads(document), id_, self._argument_names)
-        return ServiceObject(
-            definition, tenant, version, sequence, orjson.loads(stream_ids or "{}")
-        )
+        definition = self._definition(id_, version, document)
+        ids = orjson.loads(stream_ids or "{}")
+        declared = {name: ids[name] for *_, name in (each.ref for each in definition.streams)}
+        return ServiceObject(definition, tenant, version, sequence, declared)
+
+    def _definition(self, service_object: str, version: int, document: str) -> Definition:
+        """A version never changes, so it is parsed once while there is room."""
+        key = (service_object, version)
+        if key not in self._parsed:
+            if len(self._parsed) >= PARSED:
+                self._parsed.clear()
+            self._parsed[key] = parse_service_object(
+                orjson.loads(document), service_object, self._argument_names
+            )
+        return self._parsed[key]
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one."""
@@ -86,11 +100,37 @@ class PostgresPartitionStore:
 
     def store(self, batch: Batch) -> None:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+        if batch.delete is None and batch.erase is None:
+            self._store(batch)
+            return
+        with self._database.transaction():
+            self._store(batch)
+            if batch.delete is not None:
+                self._delete(batch.delete)
+            if batch.erase is not None:
+                self._erase(*batch.erase)
+
+    def _store(self, batch: Batch) -> None:
         if not self._database.prepared("store_batch", self._sql["store"], _values(batch)):
             raise Fenced(
                 f"partition {batch.partition} is no longer at offset {batch.first_offset}: "
                 "another worker has it"
             )
+
+    def _delete(self, service_object: str) -> None:
+        for name in (
+            "delete_streams",
+            "delete_subscriptions_of",
+            "delete_definitions",
+            "delete_service_object",
+        ):
+            self._database.rows(self._sql[name], {"delete": service_object})
+
+    def _erase(self, service_object: str, stream: str, change: int) -> None:
+        values = {"service_object": service_object, "stream": stream, "change": change}
+        for (stream_id,) in self._database.rows(self._sql["erase"], values):
+            for name in ("erase_updates", "erase_last_update"):
+                self._database.rows(self._sql[name], {"stream": stream_id})
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int
@@ -143,6 +183,7 @@ def _values(batch: Batch) -> dict[str, Any]:
         "forwarded_next": numbers(batch.forwarded.values()),
         "activate": batch.activate and batch.activate[0],
         "active_version": batch.activate and batch.activate[1],
+        "active_change": batch.activate and batch.activate[2],
         "release": list(batch.release[0]) if batch.release else [],
         "release_to": batch.release and batch.release[1],
     }

@@ -90,3 +90,8 @@ def a_service_object(
 def an_update(value: int = 1) -> UpdateRecord:
     text = b'{"channels":{"x":{"current-value":%d}},"lastUpdate":%d}' % (value, value)
     return UpdateRecord("so1", "a", value, msgspec.Raw(text))
+
+
+def documents(storage: Storage, stream: int) -> list[bytes]:
+    """The stored updates of a stream, whichever version made them."""
+    return [each.document for each in storage.history.updates(stream)]

@@ -9,7 +9,9 @@ from servioticy.messaging.records import (
     AcquireRecord,
     DeadLetter,
     DefinitionRecord,
+    DeletionRecord,
     EmittedRecord,
+    ErasureRecord,
     ReleaseRecord,
 )
 
@@ -33,7 +35,9 @@ def test_appending_tells_the_offset_and_moves_the_end(messaging: Messaging) -> N
 def test_records_are_read_as_they_were_appended(messaging: Messaging) -> None:
     records = [
         an_update(1),
-        DefinitionRecord("so1", 2),
+        DefinitionRecord("so1", 2, 9),
+        DeletionRecord("so1"),
+        ErasureRecord("so1", "a", 10),
         ReleaseRecord(("so1", "so2"), 1),
         AcquireRecord(("so1", "so2"), 1, 7),
     ]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from port_builders import Storage
+from port_builders import Storage, documents
 
 from servioticy.errors import Fenced, Unavailable
 from servioticy.messaging.records import EmittedRecord
@@ -68,7 +68,17 @@ def test_progress_is_stored_with_the_updates(storage: Storage, stream: int) -> N
 
     assert storage.store.begin(0) == (1, 0)
     assert storage.history.progress(0) == 1
-    assert storage.history.updates(stream) == [document(1)]
+    assert documents(storage, stream) == [document(1)]
+
+
+def test_every_update_tells_the_version_that_made_it(storage: Storage, stream: int) -> None:
+    batch = a_batch(stream, 0, at=5, value=1)
+    updates = [each._replace(version=3) for each in batch.updates]
+    lasts = [each._replace(version=3) for each in batch.lasts]
+    storage.store.store(replace(batch, updates=updates, lasts=lasts))
+
+    assert storage.history.updates(stream) == [(document(1), 3)]
+    assert storage.history.last_update(stream) == (document(1), 3)
 
 
 def test_a_second_worker_is_fenced_and_stores_nothing(storage: Storage, stream: int) -> None:
@@ -76,7 +86,7 @@ def test_a_second_worker_is_fenced_and_stores_nothing(storage: Storage, stream: 
 
     with pytest.raises(Fenced):
         storage.store.store(a_batch(stream, 0, at=6, value=2))
-    assert storage.history.updates(stream) == [document(1)]
+    assert documents(storage, stream) == [document(1)]
     assert storage.store.begin(0) == (1, 0)
 
 
@@ -96,7 +106,7 @@ def test_history_is_ascending_whatever_came_first(storage: Storage, stream: int)
     for offset, at in enumerate((3, 1, 2)):
         storage.store.store(a_batch(stream, offset, at=at, value=at))
 
-    assert storage.history.updates(stream) == [document(1), document(2), document(3)]
+    assert documents(storage, stream) == [document(1), document(2), document(3)]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +119,8 @@ def test_the_last_update_is_the_newest_and_equal_overwrites(
     storage.store.store(a_batch(stream, 1, at=second, value=2))
 
     at = max(5, second)
-    assert storage.history.last_update(stream) == document(last)
+    found = storage.history.last_update(stream)
+    assert found is not None and found.document == document(last)
     assert storage.store.last_updates([stream]) == {stream: LastUpdate(at, document(last))}
 
 
@@ -117,7 +128,7 @@ def test_the_same_timestamp_overwrites_in_history(storage: Storage, stream: int)
     storage.store.store(a_batch(stream, 0, at=5, value=1))
     storage.store.store(a_batch(stream, 1, at=5, value=2))
 
-    assert storage.history.updates(stream) == [document(2)]
+    assert documents(storage, stream) == [document(2)]
 
 
 def test_the_same_timestamp_twice_in_a_batch_keeps_the_later(
@@ -126,11 +137,11 @@ def test_the_same_timestamp_twice_in_a_batch_keeps_the_later(
     first, second = (a_batch(stream, 0, at=5, value=v, position=v) for v in (1, 2))
     storage.store.store(replace(second, updates=[*first.updates, *second.updates]))
 
-    assert storage.history.updates(stream) == [document(2)]
+    assert documents(storage, stream) == [document(2)]
 
 
 def test_a_stream_without_updates_has_nothing(storage: Storage, stream: int) -> None:
-    assert storage.history.updates(stream) == []
+    assert documents(storage, stream) == []
     assert storage.history.last_update(stream) is None
     assert storage.store.last_updates([stream, 999]) == {}
     assert storage.store.last_updates([]) == {}
@@ -152,7 +163,7 @@ def test_documents_come_back_untouched(storage: Storage, stream: int) -> None:
     update = StoredUpdate(1, stream, 2**63 - 1, text, 1, 0, 0)
     storage.store.store(Batch(0, 0, 1, 0, updates=[update]))
 
-    assert storage.history.updates(stream) == [text]
+    assert documents(storage, stream) == [text]
 
 
 def test_verdicts_are_counted_and_the_last_is_kept(storage: Storage, stream: int) -> None:
@@ -183,7 +194,7 @@ def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None
     storage.store.begin(0)
     (before,) = storage.store.component("so1")
 
-    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1)))
+    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
     (placed,) = storage.store.component("so1")
 
     assert (before.service_object, before.id, before.owner_partition) == (None, "so1", 0)

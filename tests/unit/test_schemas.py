@@ -73,6 +73,8 @@ ACCEPTED: dict[str, list[Any]] = {
     "log-record.json": [
         {**DEFINITION, "later": 1},
         {"kind": "release", "service_objects": [], "to_partition": 0},
+        {"kind": "deletion", "service_object": "so", "later": 1},
+        {"kind": "erasure", "service_object": "so", "stream": "s"},
     ],
     "emitted-record.json": [{**EMITTED, "later": 1}],
     "dead-letter.json": [{**LETTER, "later": 1}],
@@ -128,6 +130,10 @@ REFUSED: dict[str, list[Any]] = {
         {"kind": "release", "service_objects": "so", "to_partition": 0},
         {"kind": "update", "service_object": "so", "stream": "s", "timestamp": 1},
         {"kind": "acquire", "service_objects": [], "from_partition": 0},
+        {**DEFINITION, "change": "1"},
+        {"kind": "deletion"},
+        {"kind": "erasure", "service_object": "so"},
+        {"kind": "erasure", "service_object": "so", "stream": "s", "change": None},
     ],
     "emitted-record.json": [without(EMITTED, key) for key in EMITTED]
     + [{**EMITTED, "tenant": ""}],

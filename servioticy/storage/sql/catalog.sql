@@ -28,7 +28,7 @@ SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id
        coalesce(service_objects.route_partition, 0) AS route_partition,
        streams.id AS stream_id
   FROM tokens
-  LEFT JOIN service_objects ON service_objects.id = %(service_object)s
+  LEFT JOIN service_objects ON service_objects.id = %(service_object)s AND deleted_at IS NULL
   LEFT JOIN streams ON streams.service_object = service_objects.id AND streams.name = %(stream)s
  WHERE tokens.digest = %(digest)s
    AND tokens.revoked_at IS NULL;
@@ -43,7 +43,121 @@ SELECT document::text
 SELECT id
   FROM service_objects
  WHERE tenant_id = %(tenant)s
+   AND deleted_at IS NULL
  ORDER BY sequence;
+
+-- current --
+SELECT service_objects.version, revision, document::text, custom_fields::text, updated_at
+  FROM service_objects
+  JOIN definitions ON service_object = id AND definitions.version = service_objects.version
+ WHERE id = %(service_object)s
+   AND deleted_at IS NULL;
+
+-- versions --
+SELECT version, created_at
+  FROM definitions
+ WHERE service_object = %(service_object)s
+ ORDER BY version;
+
+-- customise --
+-- Only where nothing has changed since the revision that was read.
+UPDATE service_objects
+   SET custom_fields = %(custom_fields)s, updated_at = %(now)s, revision = revision + 1
+ WHERE id = %(service_object)s
+   AND revision = %(revision)s
+   AND deleted_at IS NULL
+RETURNING revision;
+
+-- replace --
+-- Another version in force for the API, a new one unless one is named.
+UPDATE service_objects
+   SET version = coalesce(%(version)s, newest_version + 1),
+       newest_version = greatest(newest_version, coalesce(%(version)s, newest_version + 1)),
+       custom_fields = CASE WHEN %(version)s::integer IS NULL THEN %(custom_fields)s::json
+                            ELSE custom_fields END,
+       public = %(public)s, updated_at = %(now)s, revision = revision + 1
+ WHERE id = %(id)s
+   AND revision = %(revision)s
+   AND deleted_at IS NULL
+RETURNING version, component;
+
+-- declare_streams --
+-- The version in force has these streams; others stay, with their history.
+WITH gone AS (
+    UPDATE streams
+       SET declared = false
+     WHERE service_object = %(id)s
+       AND NOT name = ANY(%(names)s::text[])
+)
+INSERT INTO streams (tenant_id, service_object, name)
+SELECT %(tenant)s, %(id)s, unnest(%(names)s::text[])
+    ON CONFLICT (service_object, name) DO UPDATE
+   SET declared = true;
+
+-- drop_internal_subscriptions --
+DELETE FROM subscriptions
+ WHERE callback = 'internal'
+   AND destination = %(id)s;
+
+-- delete_service_object --
+-- For the API it does not exist any more; the pipeline removes what is stored of it.
+UPDATE service_objects
+   SET deleted_at = %(now)s, revision = revision + 1
+ WHERE id = %(service_object)s
+   AND revision = coalesce(%(revision)s, revision)
+   AND deleted_at IS NULL
+RETURNING tenant_id, version, route_partition;
+
+-- stream_to_erase --
+SELECT service_objects.tenant_id, version, route_partition
+  FROM streams
+  JOIN service_objects ON service_objects.id = service_object
+ WHERE service_object = %(service_object)s
+   AND streams.name = %(stream)s
+   AND deleted_at IS NULL;
+
+-- subscribers --
+-- Which groups of other Service Objects name these streams.
+SELECT service_objects.id, service_objects.tenant_id, streams.name
+  FROM streams
+  JOIN subscriptions ON subscriptions.stream_id = streams.id AND callback = 'internal'
+  JOIN service_objects ON service_objects.id = destination AND deleted_at IS NULL
+ WHERE service_object = %(service_object)s
+   AND streams.name = ANY(%(streams)s::text[])
+   AND destination <> %(service_object)s
+ ORDER BY sequence;
+
+-- upstream --
+-- These Service Objects and all that their groups read, directly or not.
+WITH RECURSIVE reached (id) AS (
+    SELECT unnest(%(ids)s::text[])
+     UNION
+    SELECT streams.service_object
+      FROM reached
+      JOIN subscriptions ON destination = reached.id AND callback = 'internal'
+      JOIN streams ON streams.id = stream_id
+)
+SELECT service_objects.id, service_objects.tenant_id, sequence, service_objects.version,
+       document::text
+  FROM (SELECT id FROM reached LIMIT %(most)s) AS near
+  JOIN service_objects ON service_objects.id = near.id AND deleted_at IS NULL
+  JOIN definitions ON service_object = near.id AND definitions.version = service_objects.version;
+
+-- downstream --
+-- These Service Objects and all whose groups read them, directly or not.
+WITH RECURSIVE reached (id) AS (
+    SELECT unnest(%(ids)s::text[])
+     UNION
+    SELECT destination
+      FROM reached
+      JOIN streams ON streams.service_object = reached.id
+      JOIN subscriptions ON stream_id = streams.id AND callback = 'internal'
+)
+SELECT service_objects.id, service_objects.tenant_id, sequence, service_objects.version,
+       document::text
+  FROM (SELECT id FROM reached LIMIT %(most)s) AS near
+  JOIN service_objects ON service_objects.id = near.id AND deleted_at IS NULL
+  JOIN definitions ON service_object = near.id AND definitions.version = service_objects.version;
 
 -- lock_changes --
 -- One change of the graph at a time, over all API processes: the order of control records.
@@ -54,20 +168,23 @@ SELECT pg_advisory_unlock(%(key)s);
 
 -- service_objects_named --
 SELECT service_objects.id, tenant_id, public, component, route_partition,
-       ARRAY(SELECT name FROM streams WHERE service_object = service_objects.id) AS streams
+       ARRAY(SELECT name FROM streams
+              WHERE service_object = service_objects.id AND declared) AS streams
   FROM service_objects
- WHERE id = ANY(%(ids)s);
+ WHERE id = ANY(%(ids)s)
+   AND deleted_at IS NULL;
 
 -- members_of_components --
 SELECT id, component, route_partition
   FROM service_objects
- WHERE component = ANY(%(components)s);
+ WHERE component = ANY(%(components)s)
+   AND deleted_at IS NULL;
 
 -- quietest_partition --
 -- New components go where the fewest Service Objects are.
 SELECT partition
   FROM generate_series(0, %(partitions)s - 1) AS partition
-  LEFT JOIN service_objects ON route_partition = partition
+  LEFT JOIN service_objects ON route_partition = partition AND deleted_at IS NULL
  GROUP BY partition
  ORDER BY count(service_objects.id), partition
  LIMIT 1;
@@ -75,17 +192,13 @@ SELECT partition
 -- add_service_object --
 INSERT INTO service_objects
        (id, tenant_id, public, created_at, updated_at, version, component,
-        route_partition, owner_partition)
+        route_partition, owner_partition, custom_fields)
 VALUES (%(id)s, %(tenant)s, %(public)s, %(now)s, %(now)s, 1, %(component)s,
-        %(partition)s, %(partition)s);
+        %(partition)s, %(partition)s, %(custom_fields)s);
 
 -- add_definition --
 INSERT INTO definitions (service_object, version, tenant_id, document, created_at)
 VALUES (%(id)s, %(version)s, %(tenant)s, %(document)s, %(now)s);
-
--- add_streams --
-INSERT INTO streams (tenant_id, service_object, name)
-SELECT %(tenant)s, %(id)s, unnest(%(names)s::text[]);
 
 -- join_components --
 UPDATE service_objects
@@ -118,6 +231,26 @@ INSERT INTO subscriptions
 VALUES (%(id)s, %(tenant)s, %(stream)s, %(callback)s, %(destination)s, %(document)s, %(now)s)
 ON CONFLICT DO NOTHING
 RETURNING id;
+
+-- subscriptions_of_stream --
+SELECT tenant_id, document::text
+  FROM subscriptions
+ WHERE stream_id = %(stream)s
+   AND callback <> 'internal'
+ ORDER BY created_at, id;
+
+-- subscription --
+SELECT subscriptions.tenant_id, service_objects.tenant_id AS owner, document::text
+  FROM subscriptions
+  JOIN streams ON streams.id = stream_id
+  JOIN service_objects ON service_objects.id = service_object AND deleted_at IS NULL
+ WHERE subscriptions.id = %(subscription)s
+   AND callback <> 'internal';
+
+-- unsubscribe --
+DELETE FROM subscriptions
+ WHERE id = %(subscription)s
+   AND callback <> 'internal';
 
 -- add_internal_subscriptions --
 -- What a document's groups subscribe it to (contract 2.1).

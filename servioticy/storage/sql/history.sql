@@ -1,6 +1,6 @@
 -- updates_of_stream --
 -- Everything stored of a stream, oldest first: clients read the last element as the newest.
-SELECT document::text
+SELECT document::text, version
   FROM updates
  WHERE stream_id = %(stream)s
  ORDER BY "timestamp";
@@ -14,7 +14,7 @@ SELECT "timestamp", document::text
  LIMIT %(limit)s;
 
 -- last_update --
-SELECT document::text
+SELECT document::text, version
   FROM last_updates
  WHERE stream_id = %(stream)s;
 

@@ -45,6 +45,7 @@ SELECT from_partition, next_offset
 -- The Service Objects computed together with this one, with the versions in force at the
 -- owner's stored progress. No row: it does not exist.
 SELECT service_objects.id, service_objects.tenant_id, sequence, owner_partition, active_version,
+       deleted_at IS NOT NULL AND active_version IS NULL AS deleted,
        definitions.document::text,
        (SELECT json_object_agg(name, streams.id) FROM streams
          WHERE service_object = service_objects.id)::text AS stream_ids
@@ -114,9 +115,10 @@ WITH fence AS (
        SET next_offset = excluded.next_offset
 ), activated AS (
     UPDATE service_objects
-       SET active_version = %(active_version)s
+       SET active_version = %(active_version)s, active_change = %(active_change)s
       FROM fence
      WHERE id = %(activate)s
+       AND (active_change < %(active_change)s OR active_version IS NULL AND active_change = 0)
 ), released AS (
     UPDATE service_objects
        SET owner_partition = %(release_to)s
@@ -126,6 +128,45 @@ WITH fence AS (
 )
 SELECT next_offset
   FROM fence;
+
+-- delete_streams --
+-- A Service Object is gone: its streams, and with them history, last updates, verdicts and
+-- subscriptions to them.
+DELETE FROM streams
+ WHERE service_object = %(delete)s;
+
+-- delete_subscriptions_of --
+-- What its groups subscribed it to.
+DELETE FROM subscriptions
+ WHERE callback = 'internal'
+   AND destination = %(delete)s;
+
+-- delete_definitions --
+DELETE FROM definitions
+ WHERE service_object = %(delete)s;
+
+-- delete_service_object --
+-- The row stays: its id is used up. No definition record can put it in force again.
+UPDATE service_objects
+   SET active_version = NULL, active_change = 9223372036854775807
+ WHERE id = %(delete)s;
+
+-- erase --
+-- The row comes back where this change is a later one than the stream's last erasure.
+UPDATE streams
+   SET erased_by = %(change)s
+ WHERE service_object = %(service_object)s
+   AND name = %(stream)s
+   AND (erased_by < %(change)s OR %(change)s = 0)
+RETURNING id;
+
+-- erase_updates --
+DELETE FROM updates
+ WHERE stream_id = %(stream)s;
+
+-- erase_last_update --
+DELETE FROM last_updates
+ WHERE stream_id = %(stream)s;
 
 -- not_acknowledged --
 -- What was stored but perhaps not emitted, in the order it was made.

@@ -63,3 +63,4 @@ class Served:
                     updates = [StoredUpdate(1, stream, record.timestamp, text, 1, offset, 0)]
                     lasts = [StoredLast(1, stream, record.timestamp, text, 1)]
                 store.store(Batch(partition, offset, offset + 1, offset, updates, lasts))
+            store.end(partition)

@@ -10,7 +10,11 @@ OPEN = {"/private/health"}
 
 
 def filled(rule: Rule) -> str:
-    return str(rule).replace("<service_object>", "x").replace("<stream>", "y")
+    path = str(rule).replace("<int:version>", "1")
+    for name in ("<service_object>", "<stream>", "<subscription>"):
+        path = path.replace(name, "x")
+    assert "<" not in path
+    return path
 
 
 def test_every_route_asks_for_a_token(served: Served) -> None:

@@ -29,7 +29,7 @@ def test_create_answers_one_line_with_the_id_first(alice: Caller) -> None:
 def test_create_tells_the_log_before_it_answers(served: Served, alice: Caller) -> None:
     so = alice.create()
 
-    assert served.platform.records(0) == [(0, DefinitionRecord(so, 1))]
+    assert served.platform.records(0) == [(0, DefinitionRecord(so, 1, 1))]
     assert served.platform.catalog.pending() == []
 
 
@@ -155,7 +155,7 @@ def test_joining_two_components_moves_one(served: Served, alice: Caller) -> None
     assert served.platform.records(1, 1) == [(1, ReleaseRecord((second,), 0))]
     assert served.platform.records(0, 1) == [
         (1, AcquireRecord((second,), 1, 1)),
-        (2, DefinitionRecord(third, 1)),
+        (2, DefinitionRecord(third, 1, 3)),
     ]
 
 

@@ -50,6 +50,22 @@ def test_data_come_ascending(served: Served, alice: Caller) -> None:
     assert "X-Servioticy-Behind" not in answer.headers
 
 
+@pytest.mark.parametrize("path", ["", "/lastUpdate"])
+def test_who_asks_is_told_which_version_made_an_update(
+    path: str, served: Served, alice: Caller
+) -> None:
+    """The contract's shape knows no version, so only those who ask get it."""
+    so = alice.create()
+    alice.put(so, at(1))
+    served.store()
+
+    labelled = alice.ask("GET", f"/{so}/streams/a{path}?versions=true").get_json()["data"]
+    plain = alice.ask("GET", f"/{so}/streams/a{path}").get_json()["data"]
+
+    assert labelled == [plain[0] | {"version": 1}]
+    assert "version" not in plain[0]
+
+
 def test_the_last_update_is_an_array_of_one(served: Served, alice: Caller) -> None:
     so = alice.create()
     for timestamp in (2, 1):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 
 Ref = tuple[str, str]
@@ -74,7 +75,7 @@ class Oracle:
             superseded = earlier
 
     def _copy(self) -> Oracle:
-        other = Oracle(self.objects, self.hops, self.computations)
+        other = copy(self)
         other.stored, other.order = dict(self.stored), list(self.order)
         other.last, other.verdicts = dict(self.last), Counter(self.verdicts)
         other.uses = {ref: dict(uses) for ref, uses in self.uses.items()}

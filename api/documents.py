@@ -1,0 +1,109 @@
+"""From a body to what is kept of a Service Object, and from that to what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import orjson
+
+from api.errors import NotAuthorized, NotFound, Refused
+from api.services import Services
+from servioticy.documents import parse_service_object
+from servioticy.documents.service_objects import is_public
+from servioticy.model import Definition, StreamRef
+from servioticy.ports import Current
+
+OURS = ("id", "userId", "public", "createdAt", "updatedAt")
+"""Fields that the platform writes; a body that has them does not override them."""
+CUSTOM = "customFields"
+
+
+def checked(document: dict[str, Any], service_object: str, services: Services) -> Definition:
+    """The document, understood, its snippets looked at. Raises BadDocument or Refused."""
+    definition = parse_service_object(document, service_object, services.argument_names)
+    problems = services.check(definition)
+    if problems:
+        raise Refused("; ".join(problems))
+    return definition
+
+
+def kept(document: dict[str, Any], service_object: str, created_at: int, now: int) -> bytes:
+    """What is stored: the body, with our fields in front of it."""
+    public = document.get("public")
+    # Whatever else it was, "True" for one, made it private.
+    public = public if is_public(document) or public is False else "false"
+    rest = {key: value for key, value in document.items() if key not in OURS}
+    ours = {"id": service_object, "public": public, "createdAt": created_at, "updatedAt": now}
+    return orjson.dumps({**ours, **rest})
+
+
+def custom_fields(document: dict[str, Any]) -> bytes | None:
+    """The customFields of a body, which belong to the object and to none of its versions."""
+    return orjson.dumps(document[CUSTOM]) if CUSTOM in document else None
+
+
+def current(service_object: str, services: Services) -> Current:
+    """The Service Object as it is now. Raises NotFound."""
+    found = services.catalog.current(service_object)
+    if found is None:
+        raise NotFound("The Service Object was not found.")
+    return found
+
+
+def shown(found: Current) -> dict[str, Any]:
+    """The document in force, with what belongs to none of its versions."""
+    document: dict[str, Any] = orjson.loads(found.document)
+    document["updatedAt"] = found.updated_at
+    if found.custom_fields is None:
+        document.pop(CUSTOM, None)
+    else:
+        document[CUSTOM] = orjson.loads(found.custom_fields)
+    return document
+
+
+def etag(version: int, revision: int) -> str:
+    """Which version is in force, and how often the object has changed in any way."""
+    return f'"{version}-{revision}"'
+
+
+def sources(
+    definition: Definition,
+    caller: int,
+    services: Services,
+    known: Collection[StreamRef] = (),
+) -> tuple[tuple[str, StreamRef], ...]:
+    """The streams that the groups subscribe to: existing ones, own or public.
+
+    Those of `known` were so when they were first named. They may have gone since: devices
+    do, and the others of their groups run on.
+    """
+    wanted = tuple(
+        (group.name, StreamRef(member, group.stream))
+        for group in definition.groups
+        for member in group.service_objects
+    )
+    if not wanted:
+        return ()
+    found = services.catalog.sources({ref.service_object for _, ref in wanted})
+    streams = {id_: frozenset(each.streams) for id_, each in found.items()}
+    for _, ref in wanted:
+        id_, name = ref
+        if ref in known:
+            continue
+        if id_ not in found:
+            raise Refused(f"The Service Object: {id_} does not exist.")
+        if found[id_].tenant != caller and not found[id_].public:
+            raise NotAuthorized
+        if name not in streams[id_]:
+            raise NotFound(f"The Service Object: {id_} does not have the stream: {name}")
+    return tuple((group, ref) for group, ref in wanted if ref.service_object in found)
+
+
+def members(definition: Definition) -> set[StreamRef]:
+    """All streams that the groups name."""
+    return {
+        StreamRef(member, group.stream)
+        for group in definition.groups
+        for member in group.service_objects
+    }

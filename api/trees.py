@@ -1,0 +1,68 @@
+"""The execution tree of a stream, before any data flows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Blueprint, Response
+
+from api import authentication
+from api.answers import answer
+from api.services import Services
+from api.warnings import MOST_RELATED, understood
+from servioticy.access import readable
+from servioticy.graph import Graph
+from servioticy.model import StreamRef
+from servioticy.trees import Node, Tree, grow
+
+
+def blueprint(services: Services) -> Blueprint:
+    """`/{service_object}/streams/{stream}/tree`."""
+    routes = Blueprint("trees", __name__)
+
+    @routes.get("/<service_object>/streams/<stream>/tree")
+    def tree(service_object: str, stream: str) -> Response:
+        authentication.stream()
+        caller = authentication.asked().caller
+        below = services.catalog.related([service_object], upstream=False, most=MOST_RELATED)
+        known = readable([understood(each, services) for each in below])
+        visible = {each.id for each in known if each.tenant == caller or each.definition.public}
+        grown = grow(StreamRef(service_object, stream), Graph(known))
+        more = {"complete": False} if len(below) >= MOST_RELATED else {}
+        return answer(_shown(grown, visible) | more)
+
+    return routes
+
+
+def _shown(tree: Tree, visible: set[str]) -> dict[str, Any]:
+    """What others keep private is counted and not named."""
+    return {
+        "stream": str(tree.origin),
+        "depth": tree.depth,
+        "computations": tree.computations,
+        "mostComputations": tree.most_computations,
+        "levels": [
+            [_node(each, visible) for each in level if each.stream.service_object in visible]
+            for level in tree.levels
+        ],
+        "hidden": sum(each.stream.service_object not in visible for each in tree.nodes),
+        "diamonds": [
+            str(each.stream)
+            for each in tree.nodes
+            if each.is_diamond and each.stream.service_object in visible
+        ],
+        "cycles": [
+            [str(each) for each in loop if each.service_object in visible] for loop in tree.cycles
+        ],
+    }
+
+
+def _node(node: Node, visible: set[str]) -> dict[str, Any]:
+    source = str(node.source) if node.source.service_object in visible else None
+    return {
+        "stream": str(node.stream),
+        "triggeredBy": source,
+        "as": node.input,
+        "arrivals": node.arrivals,
+        "onlyRead": list(node.only_read),
+    }

@@ -1,0 +1,62 @@
+"""What a tenant is told about the execution trees that a document is part of."""
+
+from __future__ import annotations
+
+from api.services import Services
+from servioticy.access import readable
+from servioticy.graph import Graph
+from servioticy.model import Definition, ServiceObject, StreamRef
+from servioticy.ports import Related
+from servioticy.trees import findings
+
+MOST_RELATED = 5000
+"""Most Service Objects looked at, the nearest ones."""
+MOST_WARNINGS = 50
+NEW = 2**62
+"""Order of creation of what is only being created."""
+
+
+def warnings(definition: Definition, caller: int, services: Services) -> dict[str, list[str]]:
+    """`warnings`, if there are any."""
+    if not any(each.composite for each in definition.streams):
+        return {}
+    related = _around(definition, services)
+    others = [understood(each, services) for each in related if each.id != definition.id]
+    before = next((each for each in related if each.id == definition.id), None)
+    itself = ServiceObject(definition, caller, 0, before.sequence if before else NEW, {})
+    everything = readable([*others, itself])
+    visible = {each.id for each in everything if each.tenant == caller or each.definition.public}
+
+    def name(ref: StreamRef) -> str:
+        return str(ref) if ref.service_object in visible else "a stream of another tenant"
+
+    simple = [
+        each.ref
+        for service_object in everything
+        for each in service_object.definition.streams
+        if each.composite is None
+    ]
+    found = findings(definition, Graph(everything), simple, name)
+    if len(related) >= MOST_RELATED:
+        found.append(f"only the nearest {MOST_RELATED} Service Objects were looked at")
+    if len(found) > MOST_WARNINGS:
+        found[MOST_WARNINGS:] = [f"and {len(found) - MOST_WARNINGS} more"]
+    return {"warnings": found} if found else {}
+
+
+def _around(definition: Definition, services: Services) -> list[Related]:
+    """What it is computed from, and what is computed from it."""
+    above = {member for group in definition.groups for member in group.service_objects}
+    found = {}
+    if above:
+        for each in services.catalog.related(above, upstream=True, most=MOST_RELATED):
+            found[each.id] = each
+    for each in services.catalog.related([definition.id], upstream=False, most=MOST_RELATED):
+        found[each.id] = each
+    return list(found.values())
+
+
+def understood(related: Related, services: Services) -> ServiceObject:
+    """The Service Object in the words of the kernel."""
+    definition = services.definitions.of(related.id, related.version, related.document)
+    return ServiceObject(definition, related.tenant, related.version, related.sequence, {})

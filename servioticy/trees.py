@@ -1,0 +1,212 @@
+"""Execution trees before any data flows: whom an update of a stream wakes, and in which order.
+
+Pure: over the graph of subscriptions alone. What scripts will filter is not known here, so
+a tree holds every composite that may compute; each is taken to emit once an update, as it
+does unless the clock of an input is ahead of the origin's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from servioticy.graph import Graph, knotted
+from servioticy.model import Definition, StreamRef
+
+DEEP = 20
+WIDE = 1000
+MOST_ORIGINS = 200
+"""How many streams from afar are followed to the streams of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A composite in a tree, where its first trigger finds it."""
+
+    stream: StreamRef
+    depth: int
+    source: StreamRef
+    """the stream whose update gets here first"""
+    input: str
+    """the name under which it reads that"""
+    arrivals: int
+    """how many updates of the tree get here; the first computes"""
+    only_read: tuple[str, ...]
+    """inputs that do not change in this tree"""
+    is_diamond: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What an update of one stream makes of the graph."""
+
+    origin: StreamRef
+    levels: tuple[tuple[Node, ...], ...]
+    cycles: tuple[tuple[StreamRef, ...], ...]
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """Every composite, in the order of first arrival."""
+        return (node for level in self.levels for node in level)
+
+    @property
+    def depth(self) -> int:
+        """Hops from the update to the last computation."""
+        return len(self.levels)
+
+    @property
+    def computations(self) -> int:
+        """How many there are where all that compute emit."""
+        return sum(1 for _ in self.nodes)
+
+    @property
+    def most_computations(self) -> int:
+        """How many there may be: one an arrival, where scripts filter all but the last."""
+        return sum(node.arrivals for node in self.nodes)
+
+
+def grow(origin: StreamRef, graph: Graph) -> Tree:
+    """The tree of an update of this stream, level by level as the engine takes it."""
+    arrivals: dict[StreamRef, list[tuple[StreamRef, int]]] = {}
+    levels: list[list[StreamRef]] = []
+    frontier = [origin]
+    while frontier:
+        reached: list[StreamRef] = []
+        for source in frontier:
+            for composite, place in graph.wakes(source):
+                if composite == origin:
+                    continue  # it has this timestamp already
+                if composite not in arrivals:
+                    reached.append(composite)
+                arrivals.setdefault(composite, []).append((source, place))
+        levels.append(reached)
+        frontier = reached
+    loops = _cycles(origin, graph)
+    loop_of = {ref: loop for loop in loops for ref in loop}
+    in_tree = {origin, *arrivals}
+    return Tree(
+        origin,
+        tuple(
+            tuple(_node(ref, depth, arrivals[ref], graph, in_tree, loop_of) for ref in level)
+            for depth, level in enumerate(levels, start=1)
+            if level
+        ),
+        loops,
+    )
+
+
+def _node(
+    ref: StreamRef,
+    depth: int,
+    arrivals: list[tuple[StreamRef, int]],
+    graph: Graph,
+    in_tree: set[StreamRef],
+    loop_of: dict[StreamRef, tuple[StreamRef, ...]],
+) -> Node:
+    inputs = graph.composite(ref)[2].inputs
+    own = graph.composite(ref)[2].own
+    source, place = arrivals[0]
+    only_read = tuple(
+        each.name
+        for number, each in enumerate(inputs)
+        if number != own and in_tree.isdisjoint(each.members)
+    )
+    around = loop_of.get(ref, ())
+    from_outside = [each for each, _ in arrivals if each not in around]
+    return Node(
+        ref, depth, source, inputs[place].name, len(arrivals), only_read, len(from_outside) > 1
+    )
+
+
+def _cycles(origin: StreamRef, graph: Graph) -> tuple[tuple[StreamRef, ...], ...]:
+    """The streams that wake each other in a circle, sorted by their names."""
+    following = {
+        ref: {wake.composite for wake in graph.wakes(ref)}
+        for ref in {origin} | graph.reachable([origin])
+    }
+    return tuple(sorted(tuple(sorted(knot)) for knot in knotted(following) if len(knot) > 1))
+
+
+def findings(
+    definition: Definition,
+    graph: Graph,
+    simple_streams: Iterable[StreamRef],
+    name: Callable[[StreamRef], str] = str,
+) -> list[str]:
+    """What a tenant should know about the trees that this document is part of.
+
+    `graph` has the document and what it is computed from, `simple_streams` all streams
+    that devices send to it. `name` says how to call a stream, which may be another's.
+    """
+    simple = list(dict.fromkeys(simple_streams))
+    own = [each.ref for each in definition.streams]
+    trees = [
+        grow(ref, graph) for ref in [*own, *(s for s in simple if s not in own)][: _most(own)]
+    ]
+    composites = [each.ref for each in definition.streams if each.composite is not None]
+    return [
+        *_never(composites, graph.reachable(simple)),
+        *_diamonds(set(composites), trees, name),
+        *_loops(set(own), trees, name),
+        *_deep(set(composites), trees, name),
+        *_wide(trees[: len(own)]),
+    ]
+
+
+def _most(own: list[StreamRef]) -> int:
+    return len(own) + MOST_ORIGINS
+
+
+def _never(composites: Iterable[StreamRef], reachable: set[StreamRef]) -> Iterator[str]:
+    for ref in composites:
+        if ref not in reachable:
+            yield f"stream {ref.stream}: nothing can trigger it, as no update reaches its inputs"
+
+
+def _diamonds(
+    own: set[StreamRef], trees: Iterable[Tree], name: Callable[[StreamRef], str]
+) -> Iterator[str]:
+    """One a composite: the same diamond hangs from every stream above it."""
+    for tree in trees:
+        for node in tree.nodes:
+            if node.is_diamond and node.stream in own:
+                own = own - {node.stream}
+                yield (
+                    f"stream {node.stream.stream}: an update of {name(tree.origin)} reaches it by "
+                    f"{node.arrivals} paths (diamond); only the first to arrive computes"
+                )
+
+
+def _loops(
+    own: set[StreamRef], trees: Iterable[Tree], name: Callable[[StreamRef], str]
+) -> Iterator[str]:
+    seen: set[frozenset[StreamRef]] = set()
+    for tree in trees:
+        for loop in tree.cycles:
+            if not own.isdisjoint(loop) and frozenset(loop) not in seen:
+                seen.add(frozenset(loop))
+                yield (
+                    f"streams {', '.join(sorted({name(ref) for ref in loop}))}: a cycle; it ends "
+                    "where an update is not newer than what it triggers"
+                )
+
+
+def _deep(
+    own: set[StreamRef], trees: Iterable[Tree], name: Callable[[StreamRef], str]
+) -> Iterator[str]:
+    deepest: dict[StreamRef, tuple[int, StreamRef]] = {}
+    for tree in trees:
+        for node in tree.nodes:
+            if node.stream in own and node.depth > deepest.get(node.stream, (DEEP,))[0]:
+                deepest[node.stream] = (node.depth, tree.origin)
+    for ref, (depth, origin) in deepest.items():
+        yield f"stream {ref.stream}: {depth} computations deep, from {name(origin)}"
+
+
+def _wide(trees: Iterable[Tree]) -> Iterator[str]:
+    for tree in trees:
+        if tree.most_computations > WIDE:
+            yield (
+                f"stream {tree.origin.stream}: one update makes up to "
+                f"{tree.most_computations} computations (fan-out)"
+            )

@@ -1,0 +1,373 @@
+"""Changes in the log equal a plain serial interpretation, whatever the batches and crashes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from oracle import Composite, Object, Oracle, Ref
+from test_serial_law import SIMPLE, Examples, document, javascript, python, value_of
+
+from pipeline.task import Row, Task
+from sandbox import argument_names
+from servioticy import changes
+from servioticy.documents import parse_service_object
+from servioticy.memory import MemoryPlatform
+from servioticy.messaging.records import (
+    DefinitionRecord,
+    DeletionRecord,
+    ErasureRecord,
+    UpdateRecord,
+)
+from servioticy.model import StreamRef
+from servioticy.ports import Batch, NewServiceObject
+
+EXTRA = "n"
+"""A stream that some versions of an object have and others lack; nobody else reads it."""
+
+
+class Crash(Exception):
+    """The worker is gone."""
+
+
+class ChangingOracle(Oracle):
+    """The serial law with definitions that change, at their place among the updates."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.version: dict[str, int] = {}
+        self.made_by: dict[tuple[Ref, int], int] = {}
+        self.dead = 0
+        self.emitted_for_good: set[tuple[Ref, int, int]] = set()
+
+    def take(self, origin: Ref, timestamp: int, value: int) -> None:
+        if any(origin[1] in self._names(each) for each in self.objects if each.id == origin[0]):
+            super().take(origin, timestamp, value)
+        else:
+            self.dead += 1
+
+    def _copy(self) -> ChangingOracle:
+        other = super()._copy()
+        other.made_by = dict(self.made_by)
+        return other
+
+    def define(self, thing: Object, version: int) -> None:
+        places = [n for n, each in enumerate(self.objects) if each.id == thing.id]
+        if places:
+            self.objects[places[0]] = thing
+        else:
+            self.objects.append(thing)
+        self.version[thing.id] = version
+
+    def erase(self, ref: Ref) -> None:
+        self.last.pop(ref, None)
+        for key in [each for each in self.stored if each[0] == ref]:
+            self.emitted_for_good.add((ref, key[1], self.stored.pop(key)))
+            del self.made_by[key]
+
+    def delete(self, id_: str) -> None:
+        self.objects = [each for each in self.objects if each.id != id_]
+        for ref in {ref for ref, _ in self.stored if ref[0] == id_}:
+            self.erase(ref)
+        self.verdicts = Counter({k: n for k, n in self.verdicts.items() if k[0][0] != id_})
+
+    def _store(self, ref: Ref, update: tuple[int, int]) -> None:
+        super()._store(ref, update)
+        self.made_by[ref, update[0]] = self.version[ref[0]]
+
+    @staticmethod
+    def _names(owner: Object) -> list[str]:
+        return Oracle._names(owner)
+
+
+class Faulty:
+    """A store whose worker dies before or after some of its transactions."""
+
+    def __init__(self, inner: Any, faults: dict[int, str], calls: list[int]) -> None:
+        self._inner, self._faults, self._calls = inner, faults, calls
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def store(self, batch: Batch) -> None:
+        self._calls[0] += 1
+        fault = self._faults.get(self._calls[0])
+        if fault == "before":
+            raise Crash
+        self._inner.store(batch)
+        if fault == "after":
+            raise Crash
+
+
+@dataclass
+class World:
+    """The platform on its twins, what is known of its objects, and its workers."""
+
+    partitions: int
+    sandbox: Examples
+    faults: dict[int, str]
+    platform: MemoryPlatform = field(init=False)
+    oracle: ChangingOracle = field(default_factory=ChangingOracle)
+    versions: dict[str, list[tuple[Object, bytes]]] = field(default_factory=dict)
+    tasks: list[Task] = field(default_factory=list)
+    calls: list[int] = field(default_factory=lambda: [0])
+    crashes: int = 0
+    busy: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.platform = MemoryPlatform(self.partitions)
+        self.token = self.platform.catalog.create_tenant("t")
+        self.tenant = self.platform.catalog.tenant_of(self.token) or 0
+        self.start()
+
+    # What the API does.
+
+    def create(self, thing: Object, codes: dict[Ref, str]) -> None:
+        changes.create(self._new(thing, codes), self.platform.catalog, self.platform.log)
+        self.oracle.define(thing, 1)
+
+    def replace(self, thing: Object, codes: dict[Ref, str]) -> None:
+        number = self._put_in_force(self._new(thing, codes), None)
+        self.oracle.define(thing, number)
+
+    def activate(self, id_: str, version: int) -> None:
+        thing, text = self.versions[id_][version - 1]
+        self._put_in_force(self._new_from(thing, text), version)
+        self.oracle.define(thing, version)
+
+    def _put_in_force(self, new: NewServiceObject, version: int | None) -> int:
+        catalog, log = self.platform.catalog, self.platform.log
+        current = catalog.current(new.id)
+        assert current is not None
+        return changes.replace(new, current.revision, catalog, log, version)
+
+    def delete(self, id_: str) -> None:
+        changes.delete(id_, None, 0, self.platform.catalog, self.platform.log)
+        self.oracle.delete(id_)
+
+    def erase(self, ref: Ref) -> None:
+        changes.erase(*ref, self.platform.catalog, self.platform.log)
+        self.oracle.erase(ref)
+
+    def put(self, ref: Ref, timestamp: int, value: int) -> None:
+        body = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
+        update = msgspec.Raw(json.dumps(body, separators=(",", ":")).encode())
+        address = self.platform.catalog.address(self.token, ref[0], None)
+        assert address is not None
+        kept = self.platform.state.service_objects[ref[0]]
+        self.platform.log.append(kept.route_partition, UpdateRecord(*ref, timestamp, update))
+        self.oracle.take(ref, timestamp, value)
+
+    def repeat(self, number: int) -> None:
+        """A control record of the past comes again, as after a crash of the API."""
+        told = [
+            (partition, record)
+            for partition in range(self.partitions)
+            for _, record in self.platform.records(partition)
+            if isinstance(record, DefinitionRecord | DeletionRecord | ErasureRecord)
+        ]
+        if told:
+            self.platform.log.append(*told[number % len(told)])
+
+    def _new(self, thing: Object, codes: dict[Ref, str]) -> NewServiceObject:
+        text = json.dumps(document(thing, codes)).encode()
+        self.versions.setdefault(thing.id, []).append((thing, text))
+        return self._new_from(thing, text)
+
+    def _new_from(self, thing: Object, text: bytes) -> NewServiceObject:
+        definition = parse_service_object(json.loads(text), thing.id, argument_names)
+        alive = self.platform.catalog.sources(self.versions)
+        groups = tuple(
+            (group.name, StreamRef(member, group.stream))
+            for group in definition.groups
+            for member in group.service_objects
+            if member in alive
+        )
+        streams = tuple(stream.ref.stream for stream in definition.streams)
+        return NewServiceObject(thing.id, self.tenant, False, text, streams, groups, 0)
+
+    # What the pipeline does.
+
+    def start(self) -> None:
+        self.busy.clear()
+        self.tasks = [
+            Task(
+                number,
+                Faulty(self.platform.partition_store(argument_names), self.faults, self.calls),
+                self.sandbox,
+                lambda number=number: self.platform.output(number),
+                1000,
+                1000,
+                sleep=lambda _seconds: self.step(),
+            )
+            for number in range(self.partitions)
+        ]
+
+    def step(self) -> None:
+        """One partition waits for another: let the others work."""
+        for number in set(range(self.partitions)) - self.busy:
+            self.work(number, None)
+
+    def work(self, number: int, end: int | None) -> None:
+        values = list(self.platform.state.log[number])[:end]
+        self.busy.add(number)
+        self.tasks[number].take([Row(n, value) for n, value in enumerate(values)])
+        self.busy.discard(number)
+
+    def crash(self) -> None:
+        """Every worker is gone; what it remembered is, too."""
+        self.crashes += 1
+        for each in self.tasks:
+            each.release()
+        self.start()
+
+    def run(self, ends: list[int | None]) -> None:
+        """Every partition up to an offset, from the store again after each crash."""
+        for number, end in enumerate(ends):
+            while True:
+                try:
+                    self.work(number, end)
+                    break
+                except Crash:
+                    self.crash()
+
+
+def an_object(draw: Any, id_: str, others: list[Ref], extra: bool, cycles: bool) -> Any:
+    """One version of an object: always the same streams but for EXTRA, other code and groups."""
+    codes: dict[Ref, str] = {}
+    names = ["c0", "c1"] + ([EXTRA] if extra else [])
+    groups: dict[str, tuple[Ref, ...]] = {}
+    for g in range(draw(st.integers(0, 2)) if others else 0):
+        stream = draw(st.sampled_from(sorted({name for _, name in others})))
+        owners = sorted({owner for owner, name in others if name == stream})
+        members = draw(st.lists(st.sampled_from(owners), min_size=1, max_size=3, unique=True))
+        groups[f"g{g}"] = tuple((member, stream) for member in members)
+    simple, composites = list(SIMPLE), []
+    for k, name in enumerate(names):
+        if draw(st.integers(0, 5)) == 0:
+            simple.append(name)  # a device sends it, in this version
+            continue
+        before = [each for each in names[: k + 1] if each not in simple]
+        readable = [*simple, *groups, *(names if cycles else before)]
+        reads = tuple(
+            draw(st.lists(st.sampled_from(readable), min_size=1, max_size=3, unique=True))
+        )
+        numbers = (draw(st.integers(0, 9)), draw(st.integers(3, 9)), draw(st.integers(5, 20)))
+        composites.append(Composite(name, reads, python(*numbers)))
+        codes[id_, name] = javascript(reads, *numbers)
+    return Object(id_, tuple(simple), tuple(composites), groups), codes
+
+
+STREAMS = (*SIMPLE, "c0", "c1")
+
+
+def play(draw: Any, world: World, cycles: bool) -> None:
+    """Some objects, then anything in any order, the pipeline at any distance behind."""
+    ids = [f"so{n}" for n in range(draw(st.integers(1, 3)))]
+    alive: list[str] = []
+
+    def others_of(id_: str) -> list[Ref]:
+        known = [each for each in alive if cycles or each < id_]
+        return [(each, name) for each in known if each != id_ for name in STREAMS]
+
+    for id_ in ids:
+        world.create(*an_object(draw, id_, others_of(id_), draw(st.booleans()), cycles))
+        alive.append(id_)
+    for _ in range(draw(st.integers(1, 30))):
+        step = draw(
+            st.sampled_from(
+                ["put"] * 8
+                + ["replace", "activate", "erase", "work", "crash"]
+                + ["delete", "repeat"]
+            )
+        )
+        id_ = draw(st.sampled_from(alive or ids))
+        if step == "put":
+            target = draw(st.sampled_from(ids))
+            name = draw(st.sampled_from([*SIMPLE, *SIMPLE, "c0", EXTRA]))
+            world.put((target, name), draw(st.integers(0, 25)), draw(st.integers(0, 99)))
+        elif step == "replace" and alive:
+            world.replace(*an_object(draw, id_, others_of(id_), draw(st.booleans()), cycles))
+        elif step == "activate" and alive:
+            version = draw(st.integers(1, len(world.versions[id_])))
+            world.activate(id_, version)
+        elif step == "erase" and alive:
+            world.erase((id_, draw(st.sampled_from(STREAMS))))
+        elif step == "delete" and alive and draw(st.booleans()):
+            world.delete(id_)
+            alive.remove(id_)
+        elif step == "repeat":
+            world.repeat(draw(st.integers(0, 99)))
+        elif step == "crash":
+            world.crash()
+        elif step == "work":
+            lengths = [len(each) for each in world.platform.state.log]
+            world.run([draw(st.integers(0, length)) for length in lengths])
+        if step not in ("put", "work"):
+            event(step)
+    lengths = [len(each) for each in world.platform.state.log]
+    for _ in range(draw(st.integers(0, 2))):
+        world.run([draw(st.integers(0, length)) for length in lengths])
+    world.run([None] * world.partitions)
+    world.run([None] * world.partitions)
+
+
+def assert_equal_to_oracle(world: World) -> None:
+    state, oracle = world.platform.state, world.oracle
+    names = {number: ref for ref, number in state.streams.items()}
+    rows = [row for _partition, row in state.updates.values()]
+
+    assert {(names[r.stream_id], r.timestamp): value_of(r.document) for r in rows} == oracle.stored
+    assert {(names[r.stream_id], r.timestamp): r.version for r in rows} == oracle.made_by
+    lasts = {
+        names[s]: (row.timestamp, value_of(row.document)) for s, row in state.last_updates.items()
+    }
+    assert lasts == oracle.last
+    verdicts = Counter({(names[s], v): times for (s, v), (times, _) in state.verdicts.items()})
+    assert verdicts == oracle.verdicts
+    emitted = [
+        ((each.service_object, each.stream), each.timestamp, value_of(bytes(each.update)))
+        for each in state.emitted
+    ]
+    letters = {(each.partition, each.offset) for each in state.dead_letters}
+    assert len(letters) == oracle.dead
+    if world.crashes == 0 and world.partitions == 1:
+        assert emitted == oracle.order
+    elif world.crashes == 0:
+        assert Counter(emitted) == Counter(oracle.order)
+    stored = {(ref, at, value) for (ref, at), value in oracle.stored.items()}
+    assert stored | oracle.emitted_for_good <= set(emitted) <= set(oracle.order)
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    examples = Examples()
+    yield examples
+    examples.pool.close()
+
+
+EXAMPLES = settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@EXAMPLES
+@given(data=st.data())
+@pytest.mark.parametrize("partitions", [1, 2])
+@pytest.mark.parametrize("cycles", [False, True], ids=["trees", "cycles"])
+def test_changes_equal_the_serial_order(data, partitions: int, cycles: bool, sandbox) -> None:
+    """Definitions, erasures and deletions switch at their place, for every later update."""
+    sandbox.example += 1
+    faults = data.draw(
+        st.dictionaries(st.integers(1, 40), st.sampled_from(["before", "after"]), max_size=3)
+    )
+    world = World(partitions, sandbox, faults)
+    play(data.draw, world, cycles)
+
+    assert_equal_to_oracle(world)
