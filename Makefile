@@ -10,13 +10,16 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # What pip says is shown only if it fails.
 QUIETLY := > $(VENV)/setup.log 2>&1 || { cat $(VENV)/setup.log >&2; exit 1; }
 
+# How many examples `make property` tries in each of its tests.
+EXAMPLES ?= 20000
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 # Of `make hostile`: generated programs, and the engine that is to hold them.
 COUNT ?= 100000
 ENGINE ?= v8
 
-.PHONY: help setup demo test check layers format hostile clean
+.PHONY: help setup demo test property check layers format hostile clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +32,10 @@ demo: setup ## run the whole platform here with a demonstration to look at
 
 test: setup ## run every test, those on the real servers too
 	@$(BIN)/pytest
+
+# A million a test is a day's work: `make property EXAMPLES=1000000`.
+property: setup ## prove batches equal to the serial order on EXAMPLES random graphs a test
+	@EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/unit/pipeline --timeout=0
 
 check: setup ## run formatter, linter, type checker and the check of the layers
 	@$(BIN)/ruff format --check

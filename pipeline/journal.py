@@ -10,7 +10,7 @@ is read as it stood at the reader's place.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -57,7 +57,7 @@ class Journal:
 
     def __init__(self, lasts: Mapping[StreamRef, LastUpdate | None]) -> None:
         self._lasts = lasts
-        self._timelines: dict[StreamRef, _Timeline] = {}
+        self._timelines: dict[StreamRef, Timeline] = {}
         self._made: list[Made] = []
         self.endings: dict[tuple[StreamRef, str], Ending] = {}
         """by composite and verdict: how often, and the last of them"""
@@ -67,17 +67,20 @@ class Journal:
         self._made.append(made)
         self.assign(made, uses)
 
-    def keep_later(self, made: Made) -> None:
-        """Note an update now, and leave it to `assign` when it becomes its stream's last."""
-        self._made.append(made)
+    def keep_later(self, made: Iterable[Made]) -> None:
+        """Note updates, and leave it to `assign` when each becomes its stream's last."""
+        self._made += made
 
     def assign(self, made: Made, uses: Mapping[str, Timestamp] | None = None) -> None:
         """From its place on, it is the last update of its stream, if not older."""
-        origin = made.update.origin
-        timeline = self._timelines.get(origin)
+        self.timeline(made.update.origin).add(made, uses)
+
+    def timeline(self, stream: StreamRef) -> Timeline:
+        """The last updates of a stream, for who has many to add."""
+        timeline = self._timelines.get(stream)
         if timeline is None:
-            timeline = self._timelines[origin] = _Timeline(self._lasts.get(origin))
-        timeline.add(made, uses)
+            timeline = self._timelines[stream] = Timeline(self._lasts.get(stream))
+        return timeline
 
     def end(self, verdict: Verdict, times: int = 1) -> None:
         """Note how computations ended: so many times so, this being the last of them."""
@@ -96,8 +99,15 @@ class Journal:
 
     @property
     def made(self) -> list[Made]:
-        """Everything to store, in the serial order."""
-        return sorted(self._made, key=itemgetter(0))
+        """Everything to store, in the serial order.
+
+        Tree by tree: comparing places only within their own is a third of the work.
+        """
+        trees: dict[int, list[Made]] = {}
+        for each in self._made:
+            trees.setdefault(each[0][0], []).append(each)
+        place = itemgetter(0)
+        return [each for offset in sorted(trees) for each in sorted(trees[offset], key=place)]
 
     def lasts(self) -> dict[StreamRef, LastUpdate]:
         """The last updates that this batch changed."""
@@ -108,7 +118,7 @@ class Journal:
         }
 
 
-class _Timeline:
+class Timeline:
     """The last updates of one stream through a batch."""
 
     __slots__ = ("_before", "_lasts", "_places")
@@ -120,13 +130,16 @@ class _Timeline:
 
     @property
     def changed(self) -> bool:
+        """Whether the batch has any."""
         return bool(self._lasts)
 
     @property
     def newest(self) -> LastUpdate | None:
+        """The last of all."""
         return self._lasts[-1] if self._lasts else self._before
 
-    def add(self, made: Made, uses: Mapping[str, Timestamp] | None) -> None:
+    def add(self, made: Made, uses: Mapping[str, Timestamp] | None = None) -> None:
+        """The next update in order of place; it becomes the last one if not older."""
         place, (_origin, timestamp, document) = made
         newest = self._lasts[-1] if self._lasts else self._before
         if newest is None:
@@ -139,5 +152,6 @@ class _Timeline:
             self._lasts.append(LastUpdate(timestamp, document, uses or kept))
 
     def at(self, place: Place) -> LastUpdate | None:
+        """As it stood just before this place."""
         index = bisect_left(self._places, place)
         return self._lasts[index - 1] if index else self._before

@@ -78,7 +78,7 @@ def _accept(
     """
     for each in updates:
         if each.update.origin in reachable:
-            journal.keep_later(each)
+            journal.keep_later((each,))
             waiting.add(Put(each.place, each.update.origin, each))
         else:
             journal.keep(each)

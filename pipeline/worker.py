@@ -102,13 +102,18 @@ def _task(partition: int, settings: Settings) -> Task:
         Limits(settings.max_hops, settings.max_computations),
         retried=(Unavailable, InfraError),
     )
+    collect_rarely()
+    return task
+
+
+def collect_rarely() -> None:
+    """Set garbage collection as the engine wants it."""
     # Spark's worker daemon collects everything after each task; what we keep is not garbage.
     gc.collect()
     gc.freeze()
     # A batch is thousands of small tuples that die together, and no cycles: a quarter of the
     # engine's time would go into looking for some.
     gc.set_threshold(100_000, 50, 50)
-    return task
 
 
 @cache

@@ -66,5 +66,5 @@ def size(call: Call) -> int:
 
 def _renumbered(step: Step, used: dict[int, int]) -> Step:
     if isinstance(step, Assignment):
-        return replace(step, update=used[step.update])
-    return replace(step, inputs=tuple(used.get(index, -1) for index in step.inputs))
+        return step._replace(update=used[step.update])
+    return step._replace(inputs=tuple(used.get(index, -1) for index in step.inputs))

@@ -7,7 +7,7 @@ steps. Every step has one outcome: a Value, a Fault, or None where nothing was c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from sandbox.text import argument_names
 
@@ -89,8 +89,7 @@ class Program:
     self_argument: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Computation:
+class Computation(NamedTuple):
     """A step that computes.
 
     `trigger` is an index into the program's arguments, `timestamp` the trigger's own,
@@ -104,8 +103,7 @@ class Computation:
     inputs: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(NamedTuple):
     """A step in which the stream's last output was put from outside, if not older."""
 
     update: int
@@ -130,8 +128,7 @@ class Call:
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """A new update: its timestamp and its compact JSON, on one line."""
 
     timestamp: int

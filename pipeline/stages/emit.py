@@ -8,7 +8,7 @@ import orjson
 from pipeline.journal import Journal, Made, Verdict
 from pipeline.partition import Partition
 from servioticy.messaging.records import EmittedRecord
-from servioticy.model import ServiceObject, StreamRef
+from servioticy.model import StreamRef
 from servioticy.ports import Batch, Output, StoredLast, StoredUpdate, StoredVerdict
 
 
@@ -35,25 +35,17 @@ def emit(journal: Journal, next_offset: int, partition: Partition, output: Outpu
 
 
 def _updates(made: list[Made], partition: Partition) -> list[StoredUpdate]:
-    rows: dict[StreamRef, tuple[ServiceObject, int]] = {}
+    rows: dict[StreamRef, tuple[int, int, int]] = {}
     stored = []
     tree, position = -1, 0
-    for (offset, _depth, _path), update in made:
-        owner, stream_id = rows.get(update.origin) or rows.setdefault(
-            update.origin, partition.row_of(update.origin)
-        )
+    for (offset, _depth, _path), (origin, timestamp, document) in made:
+        row = rows.get(origin)
+        if row is None:
+            owner, stream_id = partition.row_of(origin)
+            row = rows[origin] = owner.tenant, stream_id, owner.version
         tree, position = (tree, position + 1) if offset == tree else (offset, 0)
-        stored.append(
-            StoredUpdate(
-                owner.tenant,
-                stream_id,
-                update.timestamp,
-                update.document,
-                owner.version,
-                offset,
-                position,
-            )
-        )
+        tenant, number, version = row
+        stored.append(StoredUpdate(tenant, number, timestamp, document, version, offset, position))
     return stored
 
 
@@ -83,19 +75,39 @@ def _verdicts(journal: Journal, partition: Partition) -> list[StoredVerdict]:
             "trigger": str(verdict.trigger.origin),
             "timestamp": verdict.trigger.timestamp,
             "version": owner.version,
-            "message": verdict.message,
-            "inputs": _inputs(verdict, partition),
+            "message": _message(verdict, journal, partition),
+            "inputs": _inputs(verdict, journal, partition),
         }
         rows.append(StoredVerdict(owner.tenant, stream_id, kind, times, orjson.dumps(about)))
     return sorted(rows, key=lambda each: (each.stream_id, each.verdict))
 
 
-def _inputs(verdict: Verdict, partition: Partition) -> dict[str, int | None]:
-    """The timestamp of each input that the computation had, by the input's name."""
+def _message(verdict: Verdict, journal: Journal, partition: Partition) -> str:
+    """Why it ended so. What is stale may be found so in two places, which must read alike."""
+    if verdict.kind != "stale":
+        return verdict.message
+    origin, timestamp, _document = verdict.trigger
+    last = journal.last_at(verdict.composite, verdict.place)
+    if partition.graph.composite(verdict.composite)[2].options.staleness == "input":
+        used = ((last and last.uses) or {}).get(str(origin))
+        return f"trigger {timestamp} is not newer than {used}, last used of this input"
+    return f"trigger {timestamp} is not newer than output {last and last.timestamp}"
+
+
+def _inputs(verdict: Verdict, journal: Journal, partition: Partition) -> dict[str, int | None]:
+    """The timestamp of each input that the computation had, by the input's name.
+
+    Only now is it known which own output came before it: the sandbox threads it through.
+    """
     if not verdict.inputs:
         return {}
-    inputs = partition.graph.composite(verdict.composite)[2].inputs
-    return {each.name: at for each, at in zip(inputs, verdict.inputs, strict=True)}
+    composite = partition.graph.composite(verdict.composite)[2]
+    names = [each.name for each in composite.inputs]
+    inputs = dict(zip(names, verdict.inputs, strict=True))
+    if composite.own is not None:
+        last = journal.last_at(verdict.composite, verdict.place)
+        inputs[names[composite.own]] = last and last.timestamp
+    return inputs
 
 
 def _emitted(made: Made, partition: Partition) -> EmittedRecord:

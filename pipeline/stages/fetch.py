@@ -16,8 +16,8 @@ from servioticy.programs import looked_up, program
 from servioticy.references import resolve
 from servioticy.timing import moved_past, newest, output_timestamp, triggers, triggers_by_input
 
-Sourced: TypeAlias = tuple[StreamRef, LastUpdate]
-"""An input's value, and the stream it is of: for a group, the member with the newest."""
+Values: TypeAlias = list[LastUpdate | None]
+"""Of each input, the update that it is; None where there is none yet."""
 
 
 class Asked(NamedTuple):
@@ -75,11 +75,15 @@ class _Fetching:
     ) -> None:
         service_object, _stream, composite = graph.composite(ref)
         self._ref, self._tenant = ref, service_object.tenant
-        self._composite = composite
+        self._names = [each.name for each in composite.inputs]
         self._journal = journal
         self._program, self._references = programs.of(ref, service_object.version, composite)
         self._own = composite.own
         self._members = [each.members for each in composite.inputs]
+        self._timelines = [
+            journal.timeline(members[0]) if len(members) == 1 else None
+            for members in self._members
+        ]
         self._by_input = composite.options.staleness == "input"
         self._skips = composite.options.missing == "skip"
         self._previous = journal.last_at(ref, first)
@@ -100,13 +104,13 @@ class _Fetching:
             self._end(step, "stale", "")
             return
         values = self._values(step)
-        times = tuple([None if value is None else value[1].timestamp for value in values])
-        if self._skips and self._lacks(times):
+        if self._skips and self._lacks(values):
+            times = tuple([None if value is None else value.timestamp for value in values])
             self._end(step, "missing", "an input has no update yet", times)
         elif stale:
             self._end(step, "stale", "")
         else:
-            self._compute(step, values, times)
+            self._compute(step, values)
 
     def fold(self) -> Fold:
         """What was asked."""
@@ -128,61 +132,73 @@ class _Fetching:
             return not triggers_by_input(trigger.timestamp, uses.get(str(trigger.origin)))
         return not triggers(trigger.timestamp, previous and previous.timestamp)
 
-    def _lacks(self, times: tuple[Timestamp | None, ...]) -> bool:
+    def _lacks(self, values: Values) -> bool:
         """Whether an input has no update yet; the first own output has to come from somewhere."""
-        return any(time is None for number, time in enumerate(times) if number != self._own)
+        return any(value is None for number, value in enumerate(values) if number != self._own)
 
-    def _values(self, step: Arrival) -> list[Sourced | None]:
-        """What each input is for this step, and which stream it is of."""
-        place, arrived, trigger = step.place, step.input, step.trigger
-        values: list[Sourced | None] = []
-        for number, members in enumerate(self._members):
+    def _values(self, step: Arrival) -> Values:
+        """What each input is for this step."""
+        place, _composite, arrived, trigger = step
+        values: Values = []
+        for number, timeline in enumerate(self._timelines):
             if number == arrived:
-                values.append((trigger.origin, LastUpdate(trigger.timestamp, trigger.document)))
+                values.append(LastUpdate(trigger.timestamp, trigger.document))
             elif number == self._own:
-                values.append(None if self._previous is None else (self._ref, self._previous))
-            elif len(members) == 1:
-                last = self._journal.last_at(members[0], place)
-                values.append(None if last is None else (members[0], last))
+                values.append(self._previous)
+            elif timeline is not None:
+                values.append(timeline.at(place))
             else:
-                values.append(
-                    newest([(ref, self._journal.last_at(ref, place)) for ref in members])
-                )
+                member = self._newest(number, place)
+                values.append(member and member[1])
         return values
 
-    def _compute(
-        self, step: Arrival, values: list[Sourced | None], times: tuple[Timestamp | None, ...]
-    ) -> None:
+    def _newest(self, number: int, place: Place) -> tuple[StreamRef, LastUpdate] | None:
+        """Which member of a group has the newest update, and that."""
+        members = self._members[number]
+        return newest([(ref, self._journal.last_at(ref, place)) for ref in members])
+
+    def _compute(self, step: Arrival, values: Values) -> None:
         own, trigger, uses = self._own, step.trigger.timestamp, None
         if self._by_input:
             trigger = moved_past(trigger, self._previous and self._previous.timestamp)
-            uses = self._used(values)
-        indexes, others = [], []
+            uses = self._used(step, values)
+        indexes: list[int] = []
+        others: list[Timestamp] = []
+        times: list[Timestamp | None] = []
         for number, value in enumerate(values):
             if value is None or number == own:
                 indexes.append(-1)
+                times.append(value and value.timestamp)
             else:
-                indexes.append(self._index(value[1].document))
-                others.append(value[1].timestamp)
+                timestamp, document, _uses = value
+                indexes.append(self._index(document))
+                times.append(timestamp)
+                others.append(timestamp)
         for reference in self._references:
             indexes.append(self._index(self._look_up(reference, values)))
         floor = output_timestamp(trigger, others, None)
         self._steps.append(Computation(step.input, trigger, floor, tuple(indexes)))
-        self.asked.append(Asked(step, times, uses))
+        self.asked.append(Asked(step, tuple(times), uses))
 
-    def _used(self, values: list[tuple[StreamRef, LastUpdate] | None]) -> Mapping[str, Timestamp]:
+    def _used(self, step: Arrival, values: Values) -> Mapping[str, Timestamp]:
         """The newest of each source that has been in an output, if this becomes one."""
         uses = dict((self._previous and self._previous.uses) or {})
         for number, value in enumerate(values):
             if value is not None and number != self._own:
-                source = str(value[0])
-                uses[source] = max(uses.get(source, value[1].timestamp), value[1].timestamp)
+                source = str(self._source(number, step))
+                uses[source] = max(uses.get(source, value.timestamp), value.timestamp)
         return uses
 
-    def _look_up(self, reference: Reference, values: list[Sourced | None]) -> bytes:
-        names = [each.name for each in self._composite.inputs]
-        value = values[names.index(reference.source)]
-        document = None if value is None else orjson.loads(value[1].document)
+    def _source(self, number: int, step: Arrival) -> StreamRef:
+        """The stream that an input which has a value has it from."""
+        if number == step.input:
+            return step.trigger.origin
+        member = self._newest(number, step.place)
+        return member[0] if member else self._members[number][0]
+
+    def _look_up(self, reference: Reference, values: Values) -> bytes:
+        value = values[self._names.index(reference.source)]
+        document = None if value is None else orjson.loads(value.document)
         return orjson.dumps(resolve(reference, document))
 
     def _index(self, document: bytes) -> int:

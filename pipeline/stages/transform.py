@@ -43,19 +43,20 @@ def _note(fold: Fold, outcomes: Sequence[Outcome], journal: Journal) -> list[Mad
     """Keep what came out, in order of place, between what was put from outside."""
     new: list[Made] = []
     composite = fold.composite
+    timeline = journal.timeline(composite)
     last_emitted: Asked | None = None
     for asked, outcome in zip(fold.asked, outcomes, strict=True):
-        step = asked.step
+        step, _inputs, uses = asked
         if isinstance(step, Put):
-            journal.assign(step.made)
+            timeline.add(step.made)
         elif isinstance(outcome, Value):
-            update = SensorUpdate(composite, outcome.timestamp, outcome.document)
-            made = Made(step.place, update)
-            journal.keep(made, asked.uses)
+            made = Made(step.place, SensorUpdate(composite, outcome.timestamp, outcome.document))
+            timeline.add(made, uses)
             new.append(made)
             last_emitted = asked
         elif outcome is not None:
             journal.end(_verdict(composite, asked, outcome.kind, outcome.message))
+    journal.keep_later(new)
     if last_emitted is not None:
         journal.end(_verdict(composite, last_emitted, "emitted", ""), len(new))
     return new
@@ -64,4 +65,6 @@ def _note(fold: Fold, outcomes: Sequence[Outcome], journal: Journal) -> list[Mad
 def _verdict(composite: StreamRef, asked: Asked, kind: str, message: str) -> Verdict:
     step = asked.step
     trigger = step.made.update if isinstance(step, Put) else step.trigger
-    return Verdict(step.place, composite, kind, trigger, message, asked.inputs)
+    # What is stale has no inputs: those found so before the sandbox never had any.
+    inputs = () if kind == "stale" else asked.inputs
+    return Verdict(step.place, composite, kind, trigger, message, inputs)

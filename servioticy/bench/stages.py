@@ -84,6 +84,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         rows = bench.rows(options.devices, options.updates)
         bench.task.take(rows[: options.devices * 3])  # definitions, and some to warm up
         rows = rows[options.devices * 3 :]
+        worker.collect_rarely()
         _measure(bench, rows, options.batch)
         if options.profile:
             _profile(bench, bench.more(rows), options)

@@ -119,6 +119,9 @@ class PostgresPartitionStore:
 
     def _delete(self, service_object: str) -> None:
         for name in (
+            "delete_updates",
+            "delete_last_updates",
+            "delete_verdicts",
             "delete_streams",
             "delete_subscriptions_of",
             "delete_definitions",

@@ -241,3 +241,28 @@ def test_a_diamond_may_settle_before_it_joins(platform: RunningPlatform) -> None
 
     assert values("settled") == [0, 0, 0]
     assert values("first") == [10, 10, 10]
+
+
+def test_a_loop_across_service_objects_ends_where_its_update_began(
+    platform: RunningPlatform,
+) -> None:
+    """Each of two composites reads the other; one update runs once around and no further."""
+    device = platform.create(DEVICE)
+    plus = f"function(d, other){{return d{VALUE} + (other === null ? 0 : other{VALUE})}}"
+    first = platform.create(composite(f"function(d){{return d{VALUE}}}", d=group(device)))
+    other = {"soIds": [first], "stream": "out"}
+    second = platform.create(composite(plus, d=group(device), other=other))
+    closed = composite(plus, d=group(device), other={"soIds": [second], "stream": "out"})
+    status, _headers, body = platform.request("PUT", f"/{first}", closed)
+    assert status == 200, body
+    for number in (1, 2):
+        platform.put(StreamRef(device, "data"), number, v=10)
+
+    def values(service_object: str) -> list[int]:
+        found = platform.updates(StreamRef(service_object, "out"))
+        return [each["channels"]["v"]["current-value"] for each in found]
+
+    # In order of subscription: the first with the second's last of before, which is stored at
+    # once; then the second with that. What each wakes in the other is no newer than its last.
+    assert values(first) == [10, 30]
+    assert values(second) == [20, 40]

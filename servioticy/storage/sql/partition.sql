@@ -129,9 +129,27 @@ WITH fence AS (
 SELECT next_offset
   FROM fence;
 
+-- delete_updates --
+-- A Service Object is gone, and with it all that is stored of its streams.
+DELETE FROM updates
+ USING streams
+ WHERE stream_id = streams.id
+   AND service_object = %(delete)s;
+
+-- delete_last_updates --
+DELETE FROM last_updates
+ USING streams
+ WHERE stream_id = streams.id
+   AND service_object = %(delete)s;
+
+-- delete_verdicts --
+DELETE FROM verdicts
+ USING streams
+ WHERE stream_id = streams.id
+   AND service_object = %(delete)s;
+
 -- delete_streams --
--- A Service Object is gone: its streams, and with them history, last updates, verdicts and
--- subscriptions to them.
+-- Subscriptions to them go along.
 DELETE FROM streams
  WHERE service_object = %(delete)s;
 

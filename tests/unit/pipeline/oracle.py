@@ -58,6 +58,8 @@ class Oracle:
         self.last: dict[Ref, Update] = {}
         self.uses: dict[Ref, dict[Ref, int]] = {}
         self.verdicts: Counter[tuple[Ref, str]] = Counter()
+        self.last_verdicts: dict[tuple[Ref, str], tuple[Ref, int, dict[str, int | None]]] = {}
+        self.not_newer_than: dict[Ref, int] = {}
 
     def take(self, origin: Ref, timestamp: int, value: int) -> None:
         """Run the update's tree; where composites settle, find out which path comes last.
@@ -78,6 +80,8 @@ class Oracle:
         other = copy(self)
         other.stored, other.order = dict(self.stored), list(self.order)
         other.last, other.verdicts = dict(self.last), Counter(self.verdicts)
+        other.last_verdicts = dict(self.last_verdicts)
+        other.not_newer_than = dict(self.not_newer_than)
         other.uses = {ref: dict(uses) for ref, uses in self.uses.items()}
         return other
 
@@ -94,16 +98,16 @@ class Oracle:
             for index, (owner, composite, name) in enumerate(self._subscribers(source)):
                 ref, here = (owner.id, composite.name), (*path, index)
                 if len(here) > self.hops:
-                    self.verdicts[ref, "hop-limit"] += 1
+                    self._end(ref, "hop-limit", source, update)
                     continue
                 computations += 1
                 if computations > self.computations:
-                    self.verdicts[ref, "computation-limit"] += 1
+                    self._end(ref, "computation-limit", source, update)
                     continue
                 if composite.settles:
                     arrived.setdefault(ref, []).append(here)
                 if here in superseded:
-                    self.verdicts[ref, "superseded"] += 1
+                    self._end(ref, "superseded", source, update)
                     continue
                 output = self._compute(owner, composite, name, source, update)
                 if output is not None:
@@ -137,24 +141,22 @@ class Oracle:
         }
         others = [each for name, each in inputs.items() if owner.members(name) != (ref,)]
         if composite.skips and None in others:
-            self.verdicts[ref, "missing"] += 1
+            self._end(ref, "missing", source, update, inputs)
             return None
-        if composite.by_input:
-            stale = source in uses and update[0] <= uses[source]
-        else:
-            stale = previous is not None and update[0] <= previous[0]
-        if stale:
-            self.verdicts[ref, "stale"] += 1
+        bound = uses.get(source) if composite.by_input else previous and previous[0]
+        if bound is not None and update[0] <= bound:
+            self.not_newer_than[ref] = bound
+            self._end(ref, "stale", source, update)
             return None
         try:
             value = composite.compute([each and each[1][1] for each in inputs.values()])
         except ScriptError:
-            self.verdicts[ref, "script-error"] += 1
+            self._end(ref, "script-error", source, update, inputs)
             return None
         if value is None:
-            self.verdicts[ref, "filtered"] += 1
+            self._end(ref, "filtered", source, update, inputs)
             return None
-        self.verdicts[ref, "emitted"] += 1
+        self._end(ref, "emitted", source, update, inputs)
         used = [each for each in others if each is not None]
         for member, (at, _value) in used:
             self.uses.setdefault(ref, {})
@@ -164,6 +166,18 @@ class Oracle:
             time = max(time, previous[0] + 1)
         times = [at for _member, (at, _value) in used]
         return max([time, *times, *([previous[0]] if previous else [])]), value
+
+    def _end(
+        self,
+        ref: Ref,
+        kind: str,
+        source: Ref,
+        update: Update,
+        inputs: dict[str, tuple[Ref, Update] | None] | None = None,
+    ) -> None:
+        self.verdicts[ref, kind] += 1
+        times = {name: each and each[1][0] for name, each in (inputs or {}).items()}
+        self.last_verdicts[ref, kind] = (source, update[0], times)
 
     def _value(self, members: tuple[Ref, ...]) -> tuple[Ref, Update] | None:
         best = None

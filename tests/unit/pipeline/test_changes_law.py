@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, Ref
 from test_serial_law import SIMPLE, Examples, document, javascript, python, value_of
@@ -352,12 +352,7 @@ def sandbox():
     examples.pool.close()
 
 
-EXAMPLES = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-
-
-@EXAMPLES
+@settings.get_profile("changes")
 @given(data=st.data())
 @pytest.mark.parametrize("partitions", [1, 2])
 @pytest.mark.parametrize("cycles", [False, True], ids=["trees", "cycles"])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, ScriptError
 
@@ -138,30 +139,44 @@ def platform_with(objects, codes) -> MemoryPlatform:
     platform = MemoryPlatform()
     tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t"))
     for each in objects:
-        body = document(each, codes)
-        definition = parse_service_object(body, each.id, argument_names)
-        create(
-            NewServiceObject(
-                each.id,
-                tenant,
-                definition.public,
-                json.dumps(body).encode(),
-                tuple(stream.ref.stream for stream in definition.streams),
-                tuple(
-                    (group.name, StreamRef(member, group.stream))
-                    for group in definition.groups
-                    for member in group.service_objects
-                ),
-                0,
-            ),
-            platform.catalog,
-            platform.log,
-        )
+        define(each, codes, tenant, platform)
     return platform
+
+
+def define(thing: Object, codes, tenant: int, platform: MemoryPlatform) -> None:
+    body = document(thing, codes)
+    definition = parse_service_object(body, thing.id, argument_names)
+    create(
+        NewServiceObject(
+            thing.id,
+            tenant,
+            definition.public,
+            json.dumps(body).encode(),
+            tuple(stream.ref.stream for stream in definition.streams),
+            tuple(
+                (group.name, StreamRef(member, group.stream))
+                for group in definition.groups
+                for member in group.service_objects
+            ),
+            0,
+        ),
+        platform.catalog,
+        platform.log,
+    )
 
 
 def value_of(document: bytes) -> int:
     return int(json.loads(document)["channels"]["v"]["current-value"])
+
+
+def message_of(verdict: bytes) -> str:
+    return str(json.loads(verdict)["message"])
+
+
+def about_verdict(last: bytes, reads: tuple[str, ...]):
+    about = json.loads(last)
+    inputs = {name: at for name, at in about["inputs"].items() if name in reads}
+    return tuple(about["trigger"].split("/")), about["timestamp"], inputs
 
 
 def run_engine(platform, history, cuts, sandbox, limits=NO_LIMITS):
@@ -195,6 +210,16 @@ def assert_equal_to_oracle(objects, codes, history, cuts, sandbox, limits=NO_LIM
         names[s]: (row.timestamp, value_of(row.document)) for s, row in state.last_updates.items()
     }
     verdicts = Counter({(names[s], v): times for (s, v), (times, _) in state.verdicts.items()})
+    reads = {(o.id, c.name): c.reads for o in objects for c in o.composites}
+    last_verdicts = {
+        (names[s], v): about_verdict(last, reads[names[s]])
+        for (s, v), (_, last) in state.verdicts.items()
+    }
+    not_newer_than = {
+        names[s]: int(re.search(r"not newer than (?:output )?(-?\d+)", message_of(last))[1])
+        for (s, v), (_, last) in state.verdicts.items()
+        if v == "stale"
+    }
     emitted = [
         ((each.service_object, each.stream), each.timestamp, value_of(bytes(each.update)))
         for each in state.emitted
@@ -203,15 +228,15 @@ def assert_equal_to_oracle(objects, codes, history, cuts, sandbox, limits=NO_LIM
     assert lasts == oracle.last
     assert emitted == oracle.order
     assert verdicts == oracle.verdicts
+    assert last_verdicts == oracle.last_verdicts
+    assert not_newer_than == oracle.not_newer_than
     assert state.dead_letters == []
 
 
-QUICK = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+LAW = settings.get_profile("law")
 
 
-@QUICK
+@LAW
 @given(data=st.data())
 def test_batches_equal_the_serial_order_without_cycles(data, sandbox) -> None:
     """Topological evaluation by composite must not be told from one update at a time."""
@@ -222,7 +247,7 @@ def test_batches_equal_the_serial_order_without_cycles(data, sandbox) -> None:
     assert_equal_to_oracle(objects, codes, history, cuts, sandbox)
 
 
-@QUICK
+@LAW
 @given(data=st.data())
 def test_batches_equal_the_serial_order_with_cycles(data, sandbox) -> None:
     """Loops end by the timestamp rules, exactly where the serial order ends them."""
@@ -233,7 +258,7 @@ def test_batches_equal_the_serial_order_with_cycles(data, sandbox) -> None:
     assert_equal_to_oracle(objects, codes, history, cuts, sandbox)
 
 
-@QUICK
+@LAW
 @given(data=st.data(), cycles=st.booleans())
 def test_batches_equal_the_serial_order_with_options(data, cycles, sandbox) -> None:
     """Settling, staleness by input and skipping change what computes, never the order.
@@ -248,7 +273,7 @@ def test_batches_equal_the_serial_order_with_options(data, cycles, sandbox) -> N
     assert_equal_to_oracle(objects, codes, history, cuts, sandbox, Limits(12, 60))
 
 
-@QUICK
+@LAW
 @given(data=st.data(), hops=st.integers(1, 4), computations=st.integers(1, 8))
 def test_limits_cut_a_tree_where_the_serial_order_does(data, hops, computations, sandbox) -> None:
     """A tree too large must end at the same computation however it is batched."""

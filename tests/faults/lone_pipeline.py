@@ -1,0 +1,337 @@
+"""The pipeline program alone between a real Postgres and a real broker, and replays for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import orjson
+from confluent_kafka import Consumer, TopicPartition
+from postgres_proxy import PostgresProxy
+from running_platform import until
+
+from sandbox import argument_names
+from servioticy.bench import processes
+from servioticy.bootstrap import connect
+from servioticy.changes import create
+from servioticy.documents import parse_service_object
+from servioticy.messaging.admin import ensure_topics
+from servioticy.messaging.producer import LogWriter
+from servioticy.messaging.records import EmittedRecord, LogRecord, UpdateRecord, read_emitted
+from servioticy.messaging.topics import Topics
+from servioticy.model import StreamRef
+from servioticy.ports import NewServiceObject
+from servioticy.settings import Settings, to_environment
+from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.migrations import migrate
+
+SECONDS = 90.0
+UPDATES = 240
+
+
+def _history() -> list[int]:
+    """Timestamps, all different; one in ten comes late."""
+    chance = random.Random(4)
+    late = [
+        chance.randrange(1, 9) if n > 9 and chance.random() < 0.1 else 0 for n in range(UPDATES)
+    ]
+    return [1000 * (n - back) + (n if back else 0) for n, back in enumerate(late)]
+
+
+HISTORY = _history()
+
+
+class Pipeline:
+    """`python -m pipeline`, started again when it ends by itself, as its supervisor does."""
+
+    def __init__(self, settings: Settings, log: Path) -> None:
+        self.proxy = PostgresProxy(settings.dsn)
+        self._settings = replace(settings, dsn=self.proxy.dsn)
+        self._log = log
+        self._wanted = True
+        self._start()
+        self._keeper = threading.Thread(target=self._keep, daemon=True)
+        self._keeper.start()
+
+    def _start(self) -> None:
+        with self._log.open("ab") as out:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "pipeline"],
+                env={**os.environ, **to_environment(self._settings)},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+
+    def _keep(self) -> None:
+        while self._wanted:
+            self.process.wait()
+            if self._wanted:
+                self._start()
+
+    def signal(self, victim: str, number: signal.Signals) -> bool:
+        """Send a signal to the "worker", the "driver" or the "program"; whether there was one."""
+        found = {"worker": self._workers, "driver": self._driver, "program": self._program}[
+            victim
+        ]()
+        for each in found:
+            _send(each, number)
+        return bool(found)
+
+    def _workers(self) -> list[int]:
+        """The processes forked by Spark's daemon, which hold the tasks."""
+        daemons = self._running(b"pyspark.daemon")
+        return [each for each in daemons if not set(processes.tree(each)[1:]) & set(daemons)]
+
+    def _driver(self) -> list[int]:
+        return self._running(b"SparkSubmit")
+
+    def _program(self) -> list[int]:
+        return [self.process.pid]
+
+    def _running(self, words: bytes) -> list[int]:
+        below = processes.tree(self.process.pid)
+        return [each for each in below if words in _command(each)]
+
+    def said(self) -> str:
+        """Its log."""
+        return self._log.read_text("utf-8", "replace")
+
+    def kill(self) -> None:
+        """End it and all below it, at once, and do not start it again."""
+        self._wanted = False
+        for each in reversed(processes.tree(self.process.pid)):
+            _send(each, signal.SIGKILL)
+        self.process.wait()
+        self._keeper.join()
+        self.proxy.close()
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+class Log:
+    """The log, from outside the platform."""
+
+    def __init__(self, settings: Settings, topics: Topics) -> None:
+        self._topic = topics.updates
+        self._writer = LogWriter(settings.bootstrap_servers, topics, 30)
+        self._consumer = _consumer(settings)
+
+    def append(self, partition: int, record: LogRecord) -> int:
+        return self._writer.append(partition, record)
+
+    def end_offset(self, partition: int) -> int:
+        place = TopicPartition(self._topic, partition)
+        return self._consumer.get_watermark_offsets(place, timeout=10, cached=False)[1]
+
+    def partitions(self) -> int:
+        return 1
+
+    def close(self) -> None:
+        self._writer.close()
+        self._consumer.close()
+
+
+def _consumer(settings: Settings) -> Consumer:
+    return Consumer({"bootstrap.servers": settings.bootstrap_servers, "group.id": "tests"})
+
+
+@dataclass
+class Ground:
+    """Stores with schema and topics, and ways to look into them."""
+
+    settings: Settings
+
+    def __post_init__(self) -> None:
+        self.database = connect(self.settings)
+        migrate(self.database)
+        ensure_topics(self.settings.bootstrap_servers, self.topics, self.settings.partitions)
+        self.log = Log(self.settings, self.topics)
+        self.catalog = PostgresCatalog(self.database)
+        self.tenant = self.catalog.tenant_of(self.catalog.create_tenant("t")) or 0
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.log.close()
+        self.database.close()
+
+    @property
+    def topics(self) -> Topics:
+        return Topics(self.settings.topic_prefix)
+
+    def progress(self) -> tuple[int, int]:
+        """How far everything is stored, and how far acknowledged."""
+        rows = self.database.rows("SELECT next_offset, emitted_offset FROM progress")
+        return rows[0] if rows else (0, 0)
+
+    def held(self) -> bool:
+        """Whether some worker has claimed the partition."""
+        sql = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objid = 0"
+        return bool(self.database.rows(sql))
+
+
+class Emitted:
+    """Everything in the topic of emitted updates, from its beginning."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.values: list[bytes] = []
+        self._place = TopicPartition(ground.topics.emitted, 0, 0)
+        self._consumer = _consumer(ground.settings)
+        self._consumer.assign([self._place])
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._consumer.close()
+
+    def read(self) -> list[EmittedRecord]:
+        """All that is there now."""
+        _low, high = self._consumer.get_watermark_offsets(self._place, timeout=10, cached=False)
+        deadline = time.monotonic() + SECONDS
+        while len(self.values) < high:
+            assert time.monotonic() < deadline
+            for message in self._consumer.consume(500, timeout=0.2):
+                if message.error() is None:
+                    self.values.append(message.value() or b"")
+        return [read_emitted(value) for value in self.values]
+
+    def different(self) -> int:
+        """How many updates there are, repeats not counted."""
+        found = self.read()
+        return len({(e.service_object, e.stream, e.timestamp, e.version) for e in found})
+
+
+@dataclass
+class Replay:
+    """Two devices, what is derived from them, and one history of updates.
+
+    A filter, a chain, a memory of its own and a group over both; some updates come late,
+    some make a script throw.
+    """
+
+    ground: Ground
+
+    def __post_init__(self) -> None:
+        mark = secrets.token_hex(6)
+        self.devices = [f"{mark}-first", f"{mark}-second"]
+        self.derived = f"{mark}-derived"
+        for id_ in self.devices:
+            self._create(id_, _DEVICE)
+        self._create(self.derived, _derived(*self.devices))
+        self.first_offset = self.ground.log.end_offset(0)
+
+    def send(self, updates: int = UPDATES, first: int = 0) -> None:
+        """Append the history, or a part of it."""
+        for number, timestamp in list(enumerate(HISTORY))[first : first + updates]:
+            body = {
+                "channels": {"v": {"current-value": number * 37 % 100}},
+                "lastUpdate": timestamp,
+            }
+            record = UpdateRecord(
+                self.devices[number % 2], "data", timestamp, msgspec.Raw(orjson.dumps(body))
+            )
+            self.ground.log.append(0, record)
+
+    def finish(self) -> None:
+        """Wait until everything is stored, emitted, and known to be."""
+        end = self.ground.log.end_offset(0)
+        until(lambda: self.ground.progress() == (end, end), SECONDS)
+
+    def stored(self) -> dict[str, list[Any]]:
+        """All that is stored of it, with names and offsets that other replays share."""
+        ids = {"ids": [*self.devices, self.derived]}
+        tables = {name: self.ground.database.rows(sql, ids) for name, sql in _STORED.items()}
+        tables["updates"] = [
+            (*row[:5], row[5] - self.first_offset, row[6]) for row in tables["updates"]
+        ]
+        return {name: [self._plain(row) for row in rows] for name, rows in tables.items()}
+
+    def emitted(self, emitted: Emitted) -> list[tuple[Any, ...]]:
+        """What subscribers see of it, each update once; proves that repeats are repeats."""
+        seen: dict[tuple[Any, ...], bytes] = {}
+        for each in emitted.read():
+            if each.service_object in (*self.devices, self.derived):
+                key = (each.service_object, each.stream, each.timestamp, each.version)
+                text = bytes(each.update)
+                assert seen.setdefault(key, text) == text
+        return [self._plain((*key, text.decode())) for key, text in seen.items()]
+
+    def _plain(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        mark = self.derived.removesuffix("derived")
+        return tuple(each.replace(mark, "") if isinstance(each, str) else each for each in row)
+
+    def _create(self, id_: str, document: dict[str, Any]) -> None:
+        definition = parse_service_object(document, id_, argument_names)
+        sources = tuple(
+            (group.name, StreamRef(member, group.stream))
+            for group in definition.groups
+            for member in group.service_objects
+        )
+        streams = tuple(stream.ref.stream for stream in definition.streams)
+        new = NewServiceObject(
+            id_, self.ground.tenant, False, orjson.dumps(document), streams, sources, 0
+        )
+        create(new, self.ground.catalog, self.ground.log)
+
+
+_STORED = {
+    "updates": """
+        SELECT service_object, name, "timestamp", document::text, version, log_offset, log_position
+          FROM updates JOIN streams ON streams.id = stream_id
+         WHERE service_object = ANY(%(ids)s) ORDER BY log_offset, log_position""",
+    "last_updates": """
+        SELECT service_object, name, "timestamp", document::text, version
+          FROM last_updates JOIN streams ON streams.id = stream_id
+         WHERE service_object = ANY(%(ids)s) ORDER BY service_object, name""",
+    "verdicts": """
+        SELECT service_object, name, verdict, count, last::text
+          FROM verdicts JOIN streams ON streams.id = stream_id
+         WHERE service_object = ANY(%(ids)s) ORDER BY service_object, name, verdict""",
+}
+
+_DEVICE = {"version": "0.2.0", "streams": {"data": {"channels": {"v": {"type": "number"}}}}}
+
+
+def _derived(first: str, second: str) -> dict[str, Any]:
+    value = '.channels.v["current-value"]'
+    return {
+        "version": "0.2.0",
+        "groups": {
+            "first": {"soIds": [first], "stream": "data"},
+            "both": {"soIds": [first, second], "stream": "data"},
+        },
+        "streams": {
+            "some": _stream(f"function(first){{return first{value}<20?null:first{value}+1}}"),
+            "next": _stream(
+                f"function(some){{if(some{value}===51)throw new Error('no');return some{value}*2}}"
+            ),
+            "mean": _stream(
+                f"function(both, mean){{return mean===null?both{value}:"
+                f"mean{value}+(both{value}-mean{value})/8}}"
+            ),
+        },
+    }
+
+
+def _stream(code: str) -> dict[str, Any]:
+    return {"channels": {"v": {"type": "number", "current-value": code}}}

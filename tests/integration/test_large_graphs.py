@@ -1,0 +1,88 @@
+"""How wide a graph may be: one update and ten thousand composites, in real V8."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from pipeline.stages.dispatch import Limits
+from pipeline.task import Row, Task
+from sandbox import SandboxPool, argument_names
+from servioticy.changes import create
+from servioticy.documents import parse_service_object
+from servioticy.memory import MemoryPlatform
+from servioticy.messaging.records import UpdateRecord
+from servioticy.model import StreamRef
+from servioticy.ports import NewServiceObject
+from servioticy.settings import Settings
+
+pytestmark = pytest.mark.real
+
+OBJECTS, STREAMS = 10, 1000
+
+
+@pytest.fixture
+def pool() -> Iterator[SandboxPool]:
+    pool = SandboxPool()
+    yield pool
+    pool.close()
+
+
+def a_service_object(
+    platform: MemoryPlatform, tenant: int, id_: str, document: dict[str, Any]
+) -> None:
+    definition = parse_service_object(document, id_, argument_names)
+    sources = tuple(
+        (group.name, StreamRef(member, group.stream))
+        for group in definition.groups
+        for member in group.service_objects
+    )
+    streams = tuple(stream.ref.stream for stream in definition.streams)
+    new = NewServiceObject(id_, tenant, False, json.dumps(document).encode(), streams, sources, 0)
+    create(new, platform.catalog, platform.log)
+
+
+def adding(number: int) -> dict[str, Any]:
+    """A composite stream: the source's value plus a number of its own."""
+    code = f'function(source){{return source.channels.v["current-value"]+{number}}}'
+    return {"channels": {"v": {"type": "number", "current-value": code}}}
+
+
+def test_one_update_wakes_ten_thousand_composites(pool: SandboxPool) -> None:
+    """All of them are stored by one transaction and emitted in order of subscription."""
+    platform = MemoryPlatform()
+    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t")) or 0
+    a_service_object(
+        platform, tenant, "device", {"streams": {"data": {"channels": {"v": {"type": "number"}}}}}
+    )
+    for n in range(OBJECTS):
+        document = {
+            "version": "0.2.0",
+            "groups": {"source": {"soIds": ["device"], "stream": "data"}},
+            "streams": {f"c{k}": adding(STREAMS * n + k) for k in range(STREAMS)},
+        }
+        a_service_object(platform, tenant, f"so{n}", document)
+    body = msgspec.Raw(b'{"channels":{"v":{"current-value":1}},"lastUpdate":7}')
+    platform.log.append(0, UpdateRecord("device", "data", 7, body))
+    settings = Settings()
+    task = Task(
+        0,
+        platform.partition_store(argument_names),
+        pool,
+        lambda: platform.output(0),
+        settings.max_batch_updates,
+        settings.head_cache_streams,
+        Limits(settings.max_hops, settings.max_computations),
+    )
+    task.take(Row(offset, value) for offset, value in enumerate(platform.state.log[0]))
+
+    emitted = [
+        json.loads(bytes(each.update))["channels"]["v"]["current-value"]
+        for each in platform.state.emitted
+    ]
+    assert emitted == [1, *range(1, OBJECTS * STREAMS + 1)]
+    assert len(platform.state.updates) == OBJECTS * STREAMS + 1
