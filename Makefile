@@ -15,7 +15,11 @@ EXAMPLES ?= 20000
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test property check layers format clean
+# Of `make hostile`: generated programs, and the engine that is to hold them.
+COUNT ?= 100000
+ENGINE ?= v8
+
+.PHONY: help setup demo test property check layers format hostile clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +49,9 @@ layers: setup ## check who imports whom
 format: setup ## format the code, mend what the linter can mend
 	@$(BIN)/ruff format
 	@$(BIN)/ruff check --fix
+
+hostile: setup ## try 100,000 hostile programs (COUNT) and 1,000 kills on the sandbox (ENGINE=v8 or quickjs)
+	@$(BIN)/python -m sandbox.hostile --count $(COUNT) --kills 1000 --engine $(ENGINE)
 
 clean: ## remove .venv and all caches, never data
 	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

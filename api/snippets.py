@@ -19,12 +19,17 @@ class Snippets:
 
         Raises Unavailable where the sandbox cannot say.
         """
-        found = []
-        for stream in definition.streams:
-            if stream.composite is not None:
-                try:
-                    problems = self._pool.check(program(stream.ref, 0, stream.composite))
-                except InfraError as error:
-                    raise Unavailable(f"the sandbox cannot look at the code: {error}") from error
-                found += [f"stream {stream.ref.stream}: {each}" for each in problems]
-        return found
+        programs = {
+            stream.ref.stream: program(stream.ref, 0, stream.composite)
+            for stream in definition.streams
+            if stream.composite is not None
+        }
+        try:
+            problems = self._pool.check_all(list(programs.values()))
+        except InfraError as error:
+            raise Unavailable(f"the sandbox cannot look at the code: {error}") from error
+        return [
+            f"stream {name}: {each}"
+            for name, found in zip(programs, problems, strict=True)
+            for each in found
+        ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 from flask import Blueprint, Response
 
@@ -19,9 +21,16 @@ def blueprint(services: Services) -> Blueprint:
         address, stream_id = authentication.stream()
         headers = services.reads.wait(address.partition)
         verdicts = [
-            {"verdict": verdict, "count": count, "last": orjson.Fragment(last)}
+            {"verdict": verdict, "count": count, "last": orjson.loads(last)}
             for verdict, count, last in services.history.verdicts(stream_id)
         ]
-        return answer({"verdicts": verdicts}, 200, headers)
+        return answer({"state": _state(verdicts), "verdicts": verdicts}, 200, headers)
 
     return routes
+
+
+def _state(verdicts: list[dict[str, Any]]) -> str:
+    """ "suspended" if the newest trigger met a suspension; a stale one met nothing."""
+    met = [each for each in verdicts if each["verdict"] != "stale"]
+    newest = max(met, key=lambda each: each["last"]["timestamp"], default=None)
+    return "suspended" if newest and newest["verdict"] == "suspended" else "active"

@@ -14,5 +14,8 @@ from servioticy.settings import load
 def build() -> Flask:
     """Read the settings, connect, wire. Called once in each worker process."""
     settings = load()
-    snippets = Snippets(SandboxPool())
+    pool = SandboxPool(
+        unprotected=settings.sandbox_protection == "any", engine=settings.sandbox_engine
+    )
+    snippets = Snippets(pool)
     return create_app(bootstrap.ports(settings), settings, check=snippets.problems)

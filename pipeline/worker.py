@@ -122,4 +122,6 @@ def _sandbox(settings: Settings) -> SandboxPool:
         budget_ms=settings.script_budget_ms,
         budget_ms_per_update=settings.script_budget_ms_per_update,
         max_workers=settings.sandbox_workers,
+        unprotected=settings.sandbox_protection == "any",
+        engine=settings.sandbox_engine,
     )

@@ -6,6 +6,7 @@ Start at `pool.py`. The parts, from the caller inwards: `pool` settles who is to
 and what is not: README.md.
 """
 
+from sandbox.breaker import Suspension
 from sandbox.nursery import InfraError
 from sandbox.pool import SandboxPool
 from sandbox.program import (
@@ -40,6 +41,7 @@ __all__ = [
     "Program",
     "SandboxPool",
     "Step",
+    "Suspension",
     "Value",
     "argument_names",
 ]

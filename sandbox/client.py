@@ -7,22 +7,30 @@ import os
 import select
 import signal
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
 
 from sandbox import protocol
-from sandbox.encoding import Garbage, decode_answer, encode_calls, encode_program
+from sandbox.encoding import Garbage, decode_answer, decode_ticks, encode_calls, encode_program
 from sandbox.nursery import InfraError, Nursery
-from sandbox.program import Call, Outcome, Program
-from sandbox.worker import BUDGET, SLOT
+from sandbox.program import Call, Outcome
 
-MOST_PROGRAMS = 4096
 GRACE_SECONDS = 0.4  # beyond the budget: V8 has built-ins that never look up
 READY_SECONDS = 10.0
-CHECK_SECONDS = 2.0
+CHECK_MS = 1000
+CHECKED_BYTES_PER_MS = 100
+DEFINE_MS = 5  # a program, beside the budget of the frame that brings it
+PORTION_PROGRAMS = 64
+PORTION_BYTES = 65_536
+
+MOST_MEMORY = 32 * 1024 * 1024
+"""Of the heap, for programs. A tenant with more gets a new worker now and then."""
+
+PROGRAM_BYTES = 500
+PROGRAM_GROWTH = 4
+"""A program's share of the heap, measured: this much, and four times its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +45,8 @@ class Failure:
 class Client:
     """One living worker process of one tenant."""
 
-    def __init__(self, nursery: Nursery) -> None:
-        self._connection, self.pid = nursery.spawn()
+    def __init__(self, nursery: Nursery, checks: bool = False) -> None:
+        self._connection, self.pid = nursery.spawn(checks)
         try:
             self._process = os.pidfd_open(self.pid)  # a pid could be somebody else's by then
         except OSError as error:
@@ -47,11 +55,17 @@ class Client:
         self._silence = select.poll()
         self._silence.register(self._connection, select.POLLIN)
         self._reader = protocol.Reader(self._connection)
-        self._slots: OrderedDict[str, int] = OrderedDict()
+        self._slots: dict[str, int] = {}
+        self._memory = 0  # what its programs take, estimated
         self._clock = (~self.pid << 3) | 2  # the process's CPU clock, see clock_getcpuclockid(3)
         self._accounted = self._last_cpu = 0.0
         self.last_used = time.monotonic()
+        self.ticks: list[int] = []  # of each call of the last frame, if it had an answer
         self._ready()
+
+    def full(self) -> bool:
+        """Whether its programs take so much that a script might lack it."""
+        return self._memory > MOST_MEMORY
 
     def alive(self) -> bool:
         """Whether the worker still holds its end; it says nothing without being asked."""
@@ -60,43 +74,37 @@ class Client:
     def run(self, calls: Sequence[Call], budget_ms: float) -> list[list[Outcome]] | Failure:
         """Outcomes of every step, or why there are none."""
         budget = max(1, int(budget_ms))
-        before = self._cpu()
-        try:
-            message = self._definitions(calls) + protocol.frame(
-                protocol.RUN, BUDGET.pack(budget) + encode_calls(calls, self._slots)
-            )
-        except protocol.ProtocolError as error:
-            self.kill()  # it now lacks a program that we believe it knows
-            return Failure("error", str(error))
-        answer = self._ask(message, budget / 1000 + GRACE_SECONDS)
-        self.last_used = time.monotonic()
+        self.ticks = []
+        for definitions in self._definitions(calls):
+            more = DEFINE_MS * len(definitions)
+            body = _listed(definitions)
+            done = self._exchange(protocol.DEFINE, body, budget + more, protocol.DEFINED)
+            if isinstance(done, Failure):
+                return done
+        body = encode_calls(calls, self._slots)
+        answer = self._exchange(protocol.RUN, body, budget, protocol.VALUES)
         if isinstance(answer, Failure):
-            burned = self._cpu() - before
-            self.kill()
-            starved = answer.kind == "timeout" and burned < budget / 2000
-            return Failure(answer.kind, answer.message, starved)
-        kind, body = answer
+            return answer
         try:
-            if kind != protocol.VALUES:
-                raise Garbage(f"frame of kind {kind}")
-            return decode_answer(body, calls)
+            lines, _, ticks = answer.rpartition(b"\n")
+            self.ticks = decode_ticks(ticks, calls)
+            return decode_answer(lines, calls)
         except Garbage as error:
             self.kill()
             return Failure("crash", f"the answer made no sense: {error}")
 
-    def check(self, program: Program) -> list[str]:
-        """The program's problems; the worker is dead afterwards."""
-        try:
-            message = protocol.frame(protocol.CHECK, encode_program(program))
-            answer = self._ask(message, CHECK_SECONDS)
-        except protocol.ProtocolError as error:
-            return [str(error)]
-        finally:
-            self.kill()
+    def check(self, programs: Sequence[bytes]) -> list[list[tuple[str, str]]] | Failure:
+        """For each program as JSON, kind and text of its problems."""
+        body = _listed(programs)
+        budget = CHECK_MS + len(body) // CHECKED_BYTES_PER_MS
+        answer = self._exchange(protocol.CHECK, body, budget, protocol.PROBLEMS)
         if isinstance(answer, Failure):
-            return [f"the program cannot be checked: {answer.kind}"]
-        found = orjson.loads(answer[1]) if answer[0] == protocol.PROBLEMS else ["no answer"]
-        return [str(each) for each in found]
+            return answer
+        found = [[(str(k), str(text)) for k, text in each] for each in orjson.loads(answer)]
+        if len(found) != len(programs):
+            self.kill()
+            return Failure("crash", f"{len(found)} answers")
+        return found
 
     def take_cpu(self) -> float:
         """Processor seconds used since this was last asked."""
@@ -129,25 +137,39 @@ class Client:
         if kind != protocol.READY:
             self.kill()
             raise InfraError(f"a worker will not serve: {body.decode('utf-8', 'replace')}")
+        self.layers: dict[str, str] = orjson.loads(body)
 
-    def _definitions(self, calls: Sequence[Call]) -> bytes:
-        """Frames for the programs the worker does not know; the longest unused make room."""
-        new: dict[str, Program] = {}
+    def _definitions(self, calls: Sequence[Call]) -> list[list[bytes]]:
+        """The programs that the worker does not know, in portions of a few milliseconds."""
+        new: dict[str, bytes] = {}
         for call in calls:
-            if call.program.id in self._slots:
-                self._slots.move_to_end(call.program.id)
-            else:
-                new[call.program.id] = call.program
-        if not new:
-            return b""
-        frames = []
-        for name, program in new.items():
-            full = len(self._slots) >= MOST_PROGRAMS
-            slot = self._slots.popitem(last=False)[1] if full else len(self._slots)
-            self._slots[name] = slot
-            body = SLOT.pack(slot) + encode_program(program)
-            frames.append(protocol.frame(protocol.DEFINE, body))
-        return b"".join(frames)
+            name = call.program.id
+            if name not in self._slots:
+                slot = self._slots[name] = len(self._slots)
+                text = encode_program(call.program)
+                self._memory += PROGRAM_BYTES + PROGRAM_GROWTH * len(text)
+                new[name] = b"[%d,%b]" % (slot, text)
+        return portions(list(new.values())) if new else []
+
+    def _exchange(self, kind: int, question: bytes, budget: int, wanted: int) -> bytes | Failure:
+        """The answer's body. After a Failure the worker is dead."""
+        before = self._cpu()
+        try:
+            message = protocol.frame(kind, protocol.budgeted(budget, question))
+        except protocol.ProtocolError as error:
+            self.kill()  # it now lacks a program that we believe it knows
+            return Failure("error", str(error))
+        answer = self._ask(message, budget / 1000 + GRACE_SECONDS)
+        self.last_used = time.monotonic()
+        if isinstance(answer, Failure):
+            burned = self._cpu() - before
+            self.kill()
+            starved = answer.kind == "timeout" and burned < budget / 2000
+            return Failure(answer.kind, answer.message, starved)
+        if answer[0] != wanted:
+            self.kill()
+            return Failure("crash", f"the answer made no sense: frame of kind {answer[0]}")
+        return answer[1]
 
     def _ask(self, message: bytes, seconds: float) -> tuple[int, bytes] | Failure:
         try:
@@ -174,3 +196,20 @@ class Client:
             with contextlib.suppress(OSError):  # it has ended; what it used since is lost
                 self._last_cpu = time.clock_gettime(self._clock)
         return self._last_cpu
+
+
+def portions(texts: list[bytes]) -> list[list[bytes]]:
+    """In order, so that no portion is more than a few milliseconds of compiling."""
+    cut: list[list[bytes]] = []
+    size = PORTION_BYTES
+    for text in texts:
+        if size + len(text) > PORTION_BYTES or len(cut[-1]) >= PORTION_PROGRAMS:
+            cut.append([])
+            size = 0
+        cut[-1].append(text)
+        size += len(text)
+    return cut
+
+
+def _listed(texts: Sequence[bytes]) -> bytes:
+    return b"[" + b",".join(texts) + b"]"

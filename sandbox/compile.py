@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from sandbox.engine import Engine, Handle, NotParsed
+from sandbox.engines import Engine, Handle, NotParsed
 from sandbox.program import INPUT, RESULT, ChannelCode, Program
 from sandbox.text import IDENTIFIER, argument_names, skip_blank, without_end
 

@@ -5,10 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import orjson
 
-from sandbox.program import FAULT_KINDS, Call, Computation, Fault, Outcome, Program, Value
+from sandbox.program import (
+    FAULT_KINDS,
+    Binding,
+    Call,
+    ChannelCode,
+    Computation,
+    Fault,
+    Outcome,
+    Program,
+    Value,
+)
 
 
 class Garbage(Exception):
@@ -16,16 +27,42 @@ class Garbage(Exception):
 
 
 def encode_program(program: Program) -> bytes:
-    """A program as JSON; worker.program_of() reads it."""
+    """A program as JSON; program_of() knows the object."""
     try:
         return orjson.dumps(program)
     except TypeError:  # half a surrogate pair, which only the escaping encoder can write
         return json.dumps(asdict(program)).encode()
 
 
+def program_of(raw: dict[str, Any]) -> Program:
+    """A program from its parsed JSON, as the pool writes it."""
+    return Program(
+        **{
+            **raw,
+            "arguments": tuple(raw["arguments"]),
+            "channels": tuple(ChannelCode(**each) for each in raw["channels"]),
+            "bindings": tuple(
+                Binding(each["name"], each["argument"], tuple(each["path"]))
+                for each in raw["bindings"]
+            ),
+        }
+    )
+
+
 def encode_calls(calls: Sequence[Call], slots: Mapping[str, int]) -> bytes:
     """The calls as the runner's run() reads them."""
     return b"[" + b",".join([_encode(call, slots[call.program.id]) for call in calls]) + b"]"
+
+
+def decode_ticks(line: bytes, calls: Sequence[Call]) -> list[int]:
+    """The milliseconds of each call. Raises Garbage."""
+    try:
+        ticks = [max(0, int(each)) for each in line.split(b",")]
+    except ValueError as error:
+        raise Garbage("no milliseconds") from error
+    if len(ticks) != len(calls):
+        raise Garbage(f"{len(ticks)} times")
+    return ticks
 
 
 def decode_answer(answer: bytes, calls: Sequence[Call]) -> list[list[Outcome]]:

@@ -16,49 +16,43 @@ from typing import Any
 
 from py_mini_racer._dll import init_mini_racer, mr_callback_func
 
+from sandbox.engines import (
+    FlagsRefused,
+    Handle,
+    NotParsed,
+    OutOfMemory,
+    ScriptFailed,
+    TimedOut,
+)
+
 FLAGS = (
     "--single-threaded",  # no V8 threads, so that the zygote can fork
     "--jitless",  # no WebAssembly, and none of the compilers that V8's holes are found in
-    "--max-heap-size=96",
+    "--no-compilation-cache",  # it would keep a text that is compiled once
+    "--max-heap-size=128",
     "--stack-size=256",
     "--disallow-code-generation-from-strings",
     "--enable-experimental-regexp-engine-on-excessive-backtracks",
 )
 
-HEAP_BYTES = 48 * 1024 * 1024
-"""Where a script is stopped. V8 looks only after a collection, hence its own 96 MB above."""
+HEAP_BYTES = 64 * 1024 * 1024
+"""Where a script is stopped. V8 looks only after a collection, hence its own 128 MB above."""
 
 # Value types of mini_racer.cc.
 _INTEGER, _TEXT, _UNDEFINED = 3, 5, 11
 _FAILED, _NOT_PARSED, _OUT_OF_MEMORY, _TERMINATED = 200, 201, 202, 204
 
-Handle = Any
-"""A pointer to a value that V8 holds for us; release() gives it back."""
-
-
-class ScriptFailed(Exception):
-    """The code threw."""
-
-
-class NotParsed(Exception):
-    """The code is not JavaScript: "<line>: <reason>"."""
-
-
-class OutOfMemory(Exception):
-    """The code met the heap limit. The engine must not be used again."""
-
-
-class TimedOut(Exception):
-    """The code outlived its budget. The engine must not be used again."""
-
-
-class FlagsRefused(Exception):
-    """V8 does not run with the flags it was given, so its limits cannot be relied on."""
-
 
 def initialise() -> Any:
     """Load V8 with our flags. No isolate: a fork after this is safe, after an isolate not."""
     return init_mini_racer(flags=FLAGS, ignore_duplicate_init=True)
+
+
+def proven() -> Engine:
+    """A new engine whose flags are at work. Raises FlagsRefused."""
+    engine = Engine()
+    prove(engine)
+    return engine
 
 
 class Engine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sandbox.program import Assignment, Call, Outcome, Step, Value
+from sandbox.program import Assignment, Call, Fault, Outcome, Step, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,22 @@ def part(call: Call, start: int, stop: int, last: Last) -> Call:
         updates=tuple(call.updates[index] for index in used),
         steps=tuple(_renumbered(step, used) for step in steps),
     )
+
+
+def refused(call: Call, fault: Fault) -> list[Outcome]:
+    """The outcomes of a call whose program does not run, as the runner would order them."""
+    outcomes: list[Outcome] = []
+    last = Last(call.previous, call.previous_timestamp)
+    for step in call.steps:
+        if isinstance(step, Assignment):
+            outcomes.append(None)
+        elif last.timestamp is not None and step.timestamp <= last.timestamp:
+            text = f"trigger {step.timestamp} is not newer than output {last.timestamp}"
+            outcomes.append(Fault("stale", text))
+        else:
+            outcomes.append(fault)
+        last = last.after(step, outcomes[-1], call.updates)
+    return outcomes
 
 
 def size(call: Call) -> int:

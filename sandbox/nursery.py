@@ -15,7 +15,7 @@ START_SECONDS = 20.0
 # The owner's sys.path, because a program may run us from anywhere; nothing else of it.
 _BOOT = (
     "import json,sys; sys.path[:]=json.loads(sys.argv[2]);"
-    "from sandbox.zygote import main; main(int(sys.argv[1]))"
+    "from sandbox.zygote import main; main(int(sys.argv[1]), sys.argv[3])"
 )
 
 
@@ -26,8 +26,12 @@ class InfraError(Exception):
 class Nursery:
     """Starts one zygote when first needed, and another when it is gone."""
 
-    def __init__(self, worker_idle_seconds: float) -> None:
+    def __init__(
+        self, worker_idle_seconds: float, unprotected: bool = False, engine: str = "v8"
+    ) -> None:
+        self._engine = engine
         self._idle_seconds = worker_idle_seconds
+        self._unprotected = unprotected
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
 
@@ -36,14 +40,14 @@ class Nursery:
         """The zygote's process id, if there is one."""
         return self._process.pid if self._process else None
 
-    def spawn(self) -> tuple[socket.socket, int]:
+    def spawn(self, checks: bool = False) -> tuple[socket.socket, int]:
         """A new worker's connection and pid. Raises InfraError."""
         try:
-            return self._ask()
+            return self._ask(checks)
         except (OSError, InfraError):
             self.close()  # the zygote is gone or useless; its workers go with it
         try:
-            return self._ask()
+            return self._ask(checks)
         except OSError as error:
             self.close()
             raise InfraError(f"no zygote: {error}") from error
@@ -65,12 +69,13 @@ class Nursery:
             self._process.returncode = 0  # not our child: nothing to wait for
         self._control = self._process = None
 
-    def _ask(self) -> tuple[socket.socket, int]:
+    def _ask(self, checks: bool) -> tuple[socket.socket, int]:
         control = self._control or self._start()
         ours, theirs = socket.socketpair()
+        request = REQUEST.pack(self._idle_seconds, self._unprotected, checks)
         try:
             with theirs:
-                socket.send_fds(control, [REQUEST.pack(self._idle_seconds)], [theirs.fileno()])
+                socket.send_fds(control, [request], [theirs.fileno()])
             answer = control.recv(PID.size)
             pid = PID.unpack(answer)[0] if len(answer) == PID.size else 0
             if pid <= 0:
@@ -85,7 +90,7 @@ class Nursery:
         paths = json.dumps([os.path.abspath(each) for each in sys.path])  # noqa: PTH100
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _BOOT, str(theirs.fileno()), paths],
+                [sys.executable, "-I", "-c", _BOOT, str(theirs.fileno()), paths, self._engine],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
-from sandbox.client import MOST_PROGRAMS, Client, Failure
-from sandbox.fold import Last, part, size
+from sandbox.approval import Approval, Problems, examine
+from sandbox.breaker import Breaker, Suspension
+from sandbox.client import Client, Failure
+from sandbox.fold import Last, part, refused, size
 from sandbox.nursery import Nursery
 from sandbox.program import Call, Fault, Outcome, Program
+from sandbox.usage import Usage
 
 MOST_STEPS = 1000  # in one frame
 MOST_BYTES = 1024 * 1024  # in one frame
 MOST_BUDGET_MS = 1000.0
-MOST_KILLS = 8
-"""Steps of one program that may cost a process in one run(). The rest are not tried: each
-takes a whole budget, and everybody else waits."""
+KILL_CLASS = frozenset({"timeout", "oom", "crash"})
 
 PATIENCE = (1, 2, 4)
 """Budgets tried while the machine gives the worker no processor; the last verdict counts."""
@@ -38,58 +40,124 @@ class SandboxPool:
         budget_ms_per_update: float = 1.0,
         max_workers: int = 64,
         idle_seconds: float = 60,
+        unprotected: bool = False,
+        allow_list: bool = True,
+        engine: str = "v8",
     ) -> None:
         self._budget_ms = budget_ms
         self._budget_ms_per_update = budget_ms_per_update
         self._max_workers = max_workers
         self._idle_seconds = idle_seconds
+        self._unprotected = unprotected
+        self._allow_list = allow_list
+        self._engine = engine
         self._begin()
 
     def _begin(self) -> None:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         # A worker ends itself only when we would no longer use it.
-        self._nursery = Nursery(self._idle_seconds + 10)
+        self._nursery = Nursery(self._idle_seconds + 10, self._unprotected, self._engine)
         self._workers: OrderedDict[str, Client] = OrderedDict()
-        self._cpu: defaultdict[str, float] = defaultdict(float)
-        self._kills: defaultdict[str, list[str]] = defaultdict(list)
+        self._approval = Approval(self._nursery, self._idle_seconds)
+        self._usage = Usage()
+        self._breaker = Breaker()
 
     def run(self, tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
         """One outcome per step of each call; None for an Assignment. Raises InfraError."""
         with self._entered():
-            self._kills.clear()
-            outcomes: list[list[Outcome]] = []
-            for group in _groups(calls):
-                outcomes += self._settle(tenant, group)
-            return outcomes
+            if self._allow_list:
+                self._approval.learn(call.program for call in calls)
+            outcomes: dict[int, list[Outcome]] = {}
+            running: list[Call] = []
+            for at, call in enumerate(calls):
+                fault = self._refusal(tenant, call.program)
+                if fault:
+                    outcomes[at] = refused(call, fault)
+                else:
+                    running.append(call)
+            settled = iter(
+                [each for group in _groups(running) for each in self._settle(tenant, group)]
+            )
+            return [outcomes[at] if at in outcomes else next(settled) for at in range(len(calls))]
 
     def check(self, program: Program) -> list[str]:
-        """Syntax problems, each "channel X: line L: reason"; none of the code is used.
+        """Problems, each "channel X: line L, column C: reason"; none of the code is used.
 
-        In a process of its own, ended afterwards: whose text it is, is not asked.
+        Columns are of the program's text, in which references are already names.
+        """
+        return self.check_all([program])[0]
+
+    def check_all(self, programs: Sequence[Program]) -> list[list[str]]:
+        """For each program its problems: the allow-list's, or else the engine's.
+
+        The engine looks in a process that is ended afterwards.
         """
         with self._entered():
-            return Client(self._nursery).check(program)
+            found: list[Problems | Failure] = [[] for _ in programs]
+            if self._allow_list:
+                found = self._approval.problems(programs)
+            clean = [at for at, problems in enumerate(found) if problems == []]
+            with closing(_Compiling(self._nursery)) as compiling:
+                compiled = examine([programs[at] for at in clean], compiling.ask)
+            for at, problems in zip(clean, compiled, strict=True):
+                found[at] = problems
+            return [_told(problems) for problems in found]
+
+    def layers(self) -> dict[str, str]:
+        """What protects a worker here: layer to "", or to why it is missing.
+
+        Raises InfraError where a worker would not serve.
+        """
+        with self._entered():
+            worker = Client(self._nursery)
+            worker.kill()
+            return worker.layers
 
     def cpu_seconds(self) -> dict[str, float]:
         """Processor seconds used so far, by tenant."""
         with self._entered():
-            return dict(self._cpu)
+            return dict(self._usage.tenants)
+
+    def program_cpu_seconds(self) -> dict[str, float]:
+        """Processor seconds used so far, by program id; shared out where a frame had several."""
+        with self._entered():
+            return dict(self._usage.programs)
+
+    def suspended(self) -> dict[str, Suspension]:
+        """The programs that do not run because they ended too many processes, by id."""
+        with self._entered():
+            return self._breaker.all()
 
     def close(self) -> None:
         """End every process. The pool may be used again, and starts new ones."""
         with self._entered():
             for tenant in list(self._workers):
                 self._end(tenant)
+            self._approval.close()
             self._nursery.close()
 
     def _entered(self) -> threading.Lock:
         if os.getpid() != self._owner:
             for worker in self._workers.values():
                 worker.abandon()
+            self._approval.abandon()
             self._nursery.abandon()
             self._begin()
         return self._lock
+
+    def _refusal(self, tenant: str, program: Program) -> Fault | None:
+        """Why the program does not run at all, if so."""
+        if self._allow_list:
+            fault = self._approval.fault(program)
+            self._usage.charge(tenant, self._approval.take_cpu())
+            if fault:
+                return fault
+        found = self._breaker.suspension(program.id)
+        if found is None:
+            return None
+        times = f"{found.kills} x {found.kind}"
+        return Fault("suspended", f"for {found.seconds:.0f} s, after {times}")
 
     def _settle(self, tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
         """Run the calls; if that fails, in ever smaller pieces until one is to blame."""
@@ -98,9 +166,10 @@ class SandboxPool:
             if not alone:
                 return [self._in_parts(tenant, calls[0], max(1, len(calls[0].steps) // 2))]
             return [[Fault("error", f"more than {MOST_BYTES} bytes of inputs")]]
-        kills = self._kills[calls[0].program.id]
-        if alone and len(kills) >= MOST_KILLS:
-            return [[Fault(kills[-1], f"not tried: {len(kills)} steps ended their process")]]
+        if alone:
+            fault = self._refusal(tenant, calls[0].program)  # since this run began
+            if fault:
+                return [refused(calls[0], fault)]
         answer = self._patiently(tenant, calls)
         if isinstance(answer, Failure) and alone and answer.kind == "crash":
             answer = self._patiently(tenant, calls)  # once may be an accident
@@ -110,8 +179,16 @@ class SandboxPool:
             return [self._settle(tenant, [call])[0] for call in calls]
         if not alone:
             return [self._in_parts(tenant, calls[0], 1)]
-        kills.append(answer.kind)
+        if answer.kind in KILL_CLASS and not answer.starved:
+            return [[self._blamed(tenant, calls[0].program.id, answer)]]
         return [[Fault(answer.kind, answer.message)]]
+
+    def _blamed(self, tenant: str, program: str, answer: Failure) -> Fault:
+        """The fault of a program that ended a process, with what follows from it."""
+        self._breaker.killed(tenant, program, answer.kind)
+        found = self._breaker.suspension(program)
+        sequel = f"; suspended for {found.seconds:.0f} s" if found else ""
+        return Fault(answer.kind, answer.message + sequel)
 
     def _in_parts(self, tenant: str, call: Call, steps: int) -> list[Outcome]:
         """The call's outcomes, some steps at a time, the last output threaded through."""
@@ -134,8 +211,10 @@ class SandboxPool:
             except BaseException:  # an answer may be under way that is nobody's
                 self._end(tenant)
                 raise
-            self._cpu[tenant] += worker.take_cpu()
+            self._usage.charge(tenant, worker.take_cpu(), calls, worker.ticks)
             if not isinstance(answer, Failure):
+                for call in calls:
+                    self._breaker.survived(call.program.id)
                 break
             del self._workers[tenant]
             if not answer.starved:
@@ -148,7 +227,11 @@ class SandboxPool:
         worker = self._workers.get(tenant)
         if worker is not None:
             self._workers.move_to_end(tenant)
-            if now - worker.last_used <= self._idle_seconds and worker.alive():
+            if (
+                now - worker.last_used <= self._idle_seconds
+                and worker.alive()
+                and not worker.full()
+            ):
                 return worker
             self._end(tenant)
         self._make_room(now)
@@ -167,23 +250,47 @@ class SandboxPool:
     def _end(self, tenant: str) -> None:
         worker = self._workers.pop(tenant)
         worker.kill()
-        self._cpu[tenant] += worker.take_cpu()
+        self._usage.charge(tenant, worker.take_cpu())
+
+
+class _Compiling:
+    """A worker to compile in, and another where that one ended; not started in vain."""
+
+    def __init__(self, nursery: Nursery) -> None:
+        self._nursery = nursery
+        self._worker: Client | None = None
+
+    def ask(self, texts: Sequence[bytes]) -> list[Problems] | Failure:
+        """What the engine has against each program."""
+        worker = self._worker = self._worker or Client(self._nursery)
+        found = worker.check(texts)
+        if isinstance(found, Failure):
+            self._worker = None
+        return found
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._worker:
+            self._worker.kill()
+
+
+def _told(problems: Problems | Failure) -> list[str]:
+    if isinstance(problems, Failure):
+        return [f"the program cannot be checked: {problems.kind}"]
+    return [text for _, text in problems]
 
 
 def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:
     """The calls in order, in groups that fit a frame; a call too long for one is alone."""
     group: list[Call] = []
     steps = content = 0
-    programs: set[str] = set()
     for call in calls:
         steps += len(call.steps)
         content += size(call)
-        programs.add(call.program.id)
-        full = steps > MOST_STEPS or content > MOST_BYTES or len(programs) > MOST_PROGRAMS
-        if group and full:
+        if group and (steps > MOST_STEPS or content > MOST_BYTES):
             yield group
             group = []
-            steps, content, programs = len(call.steps), size(call), {call.program.id}
+            steps, content = len(call.steps), size(call)
         group.append(call)
     if group:
         yield group

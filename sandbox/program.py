@@ -43,7 +43,8 @@ FAULT_KINDS = frozenset(
         "timeout",
         "oom",
         "crash",
-        "policy",  # reserved for the allow-list
+        "policy",  # the allow-list does not know what the program is made of
+        "suspended",  # the program has ended too many processes: see breaker.py
         "syntax",
     }
 )

@@ -13,21 +13,23 @@ MOST_BYTES = 8 * 1024 * 1024
 """The longest frame. What the pool sends is far shorter; answers may be longer."""
 
 _HEAD = struct.Struct("!IB")
+_BUDGET = struct.Struct("!I")
 _CHUNK = 65536
 
 # Pool to worker.
-DEFINE = ord("D")  # a program for a slot; not answered
+DEFINE = ord("D")  # budget, then [[slot, program]...]; answered by DEFINED
 RUN = ord("R")  # budget, then calls; answered by VALUES, TIMEOUT, OOM or BROKEN
-CHECK = ord("C")  # a program; answered by PROBLEMS
+CHECK = ord("C")  # budget, then [program...]; answered by PROBLEMS
 
 # Worker to pool.
 READY = ord("Y")  # once, after the start
 REFUSED = ord("X")  # once, instead of READY: why it will not serve
+DEFINED = ord("E")  # the programs are known from now on
 VALUES = ord("V")  # one line per step
 TIMEOUT = ord("T")
 OOM = ord("O")
 BROKEN = ord("B")  # the frame could not be run at all: why
-PROBLEMS = ord("P")  # a JSON list of texts
+PROBLEMS = ord("P")  # for each program a list of [kind, text]
 
 
 class ProtocolError(Exception):
@@ -43,6 +45,16 @@ def frame(kind: int, body: bytes) -> bytes:
     if len(body) > MOST_BYTES:
         raise ProtocolError(f"a frame of {len(body)} bytes is too long")
     return _HEAD.pack(len(body), kind) + body
+
+
+def budgeted(milliseconds: int, question: bytes) -> bytes:
+    """The body of a question that must be answered within a time."""
+    return _BUDGET.pack(milliseconds) + question
+
+
+def budget_of(body: bytes) -> tuple[float, bytes]:
+    """Seconds, and the question."""
+    return _BUDGET.unpack_from(body)[0] / 1000, body[_BUDGET.size :]
 
 
 class Reader:

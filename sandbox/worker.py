@@ -8,54 +8,53 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import time
-from pathlib import Path
+from dataclasses import dataclass
 
 import orjson
 
-from sandbox import limits, protocol
+from sandbox import protocol
 from sandbox.compile import Compiler
-from sandbox.engine import (
+from sandbox.encoding import program_of
+from sandbox.engines import (
     Engine,
     FlagsRefused,
+    Library,
     OutOfMemory,
     ScriptFailed,
     TimedOut,
-    prove,
 )
-from sandbox.program import Binding, ChannelCode, Program
+from sandbox.layers import Outside, enclose, unprotected
+from sandbox.limits import LimitRefused
+from sandbox.policy import Checker
+from sandbox.scripts import realm
 
-RUNNER = Path(__file__).with_name("runner.js")
-BUDGET = struct.Struct("!I")
-SLOT = struct.Struct("!H")
 PROBE_SECONDS = 0.1
-CHECK_SECONDS = 1.0
 
 
 class Worker:
-    """One engine with the runner in it, and the programs it has been given."""
+    """One engine with the runner in it, its realm locked, and the programs it has been given."""
 
-    def __init__(self, runner: bytes) -> None:
-        self._engine = Engine()
-        prove(self._engine)
-        parts = self._engine.evaluate(runner, 5)
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        parts = self._engine.evaluate(realm(), 5)
         self._define, source_of, self._run = (self._engine.item(parts, at) for at in range(3))
         self._compiler = Compiler(self._engine, source_of)
         self._probe = self._engine.evaluate(b"(function(){return ''})", 5)
-        self._waiting: list[bytes] = []
         self._lingers = False
 
-    def answer(self, kind: int, body: bytes) -> bytes | None:
-        """The frame to send back, if this one has an answer."""
-        if kind == protocol.DEFINE:
-            self._waiting.append(body)  # compiled within the budget of the run that follows
-            return None
+    def answer(self, kind: int, body: bytes) -> bytes:
+        """The frame to send back."""
+        budget, question = protocol.budget_of(body)
+        deadline = time.monotonic() + budget
         try:
             if kind == protocol.RUN:
-                return protocol.frame(protocol.VALUES, self.run(body))
+                return protocol.frame(protocol.VALUES, self.run(question, budget))
+            if kind == protocol.DEFINE:
+                self.define(question, deadline)
+                return protocol.frame(protocol.DEFINED, b"")
             if kind == protocol.CHECK:
-                return protocol.frame(protocol.PROBLEMS, orjson.dumps(self.check(body)))
+                return protocol.frame(protocol.PROBLEMS, self.check(question, deadline))
         except TimedOut:
             return protocol.frame(protocol.TIMEOUT, b"")
         except OutOfMemory:
@@ -64,79 +63,73 @@ class Worker:
             return protocol.frame(protocol.BROKEN, str(error)[:300].encode())
         raise protocol.ProtocolError(f"unknown kind {kind}")
 
-    def run(self, body: bytes) -> bytes:
+    def run(self, calls: bytes, seconds: float) -> bytes:
         """Run a frame of calls: one entry into V8, and a probe if a script may linger."""
-        budget = BUDGET.unpack_from(body)[0] / 1000
-        deadline = time.monotonic() + budget
-        for definition in self._waiting:
-            self._compile(definition, deadline)
-        self._waiting.clear()
-        left = deadline - time.monotonic()
-        answer = self._engine.call_for_text(self._run, body[BUDGET.size :], left)
+        answer = self._engine.call_for_text(self._run, calls, seconds)
         if self._lingers:
             self._engine.call_for_text(self._probe, b"", PROBE_SECONDS)
         return answer
 
-    def check(self, body: bytes) -> list[str]:
-        """The problems of a program."""
-        program = program_of(body)
-        return self._compiler.compile(program, 0, time.monotonic() + CHECK_SECONDS).problems
-
-    def _compile(self, definition: bytes, deadline: float) -> None:
-        slot = SLOT.unpack_from(definition)[0]
-        text = definition[SLOT.size :]
+    def define(self, definitions: bytes, deadline: float) -> None:
+        """Compile programs, each for its slot."""
         # The only ways left to run after the call has returned (see runner.js); keywords
         # cannot be spelt otherwise.
-        self._lingers = self._lingers or b"async" in text or b"import" in text
-        compiled = self._compiler.compile(program_of(text), slot, deadline)
-        left = deadline - time.monotonic()
-        code = self._engine.evaluate(compiled.source, left)
-        done = self._engine.call(self._define, compiled.description, left, code)
-        self._engine.release(done)
-        self._engine.release(code)
+        self._lingers = self._lingers or b"async" in definitions or b"import" in definitions
+        for slot, raw in orjson.loads(definitions):
+            compiled = self._compiler.compile(program_of(raw), slot, deadline)
+            left = deadline - time.monotonic()
+            code = self._engine.evaluate(compiled.source, left)
+            done = self._engine.call(self._define, compiled.description, left, code)
+            self._engine.release(done)
+            self._engine.release(code)
+
+    def check(self, programs: bytes, deadline: float) -> bytes:
+        """What the engine itself has against each program: kind and text of every problem."""
+        found = [
+            self._compiler.compile(program_of(raw), 0, deadline).problems
+            for raw in orjson.loads(programs)
+        ]
+        return orjson.dumps([[("syntax", each) for each in problems] for problems in found])
 
 
-def program_of(text: bytes) -> Program:
-    """A program from its JSON, as the pool writes it."""
-    raw = orjson.loads(text)
-    return Program(
-        **{
-            **raw,
-            "arguments": tuple(raw["arguments"]),
-            "channels": tuple(ChannelCode(**each) for each in raw["channels"]),
-            "bindings": tuple(
-                Binding(each["name"], each["argument"], tuple(each["path"]))
-                for each in raw["bindings"]
-            ),
-        }
-    )
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What a worker is for, as its pool asked."""
+
+    idle_seconds: float
+    unprotected: bool  # serve even without the required layers
+    checks: bool  # parse programs and never run one
 
 
-def serve(connection: socket.socket, parent: int, idle_seconds: float) -> None:
+def serve(
+    connection: socket.socket, library: Library, parent: int, service: Service, outside: Outside
+) -> None:
     """Answer frames until the pool is gone, or has been silent for `idle_seconds`."""
-    runner = RUNNER.read_bytes()
-    limits.apply(parent)
+    connection.settimeout(service.idle_seconds)
     try:
-        worker = Worker(runner)
-    except (FlagsRefused, limits.LimitRefused) as error:
+        make: type[Checker] | type[Worker] = Checker if service.checks else Worker
+        worker, layers = enclose(parent, outside, lambda: make(library.proven()))
+        lack = "" if service.unprotected else unprotected(layers)
+        if lack:
+            raise LimitRefused(f"not protected: {lack}")
+    except (FlagsRefused, LimitRefused, OSError) as error:
         reason = f"{type(error).__name__}: {error}".encode()
         connection.sendall(protocol.frame(protocol.REFUSED, reason))
         return
-    connection.sendall(protocol.frame(protocol.READY, b""))
-    connection.settimeout(idle_seconds)
+    connection.sendall(protocol.frame(protocol.READY, orjson.dumps(layers)))
     reader = protocol.Reader(connection)
     while True:
         try:
-            answer = worker.answer(*reader.read())
-            if answer is not None:
-                connection.sendall(answer)
+            connection.sendall(worker.answer(*reader.read()))
         except (protocol.Closed, TimeoutError):
             return
 
 
-def main(connection: socket.socket, parent: int, idle_seconds: float) -> None:
+def main(
+    connection: socket.socket, library: Library, parent: int, service: Service, outside: Outside
+) -> None:
     """serve(), and end without any clean-up: V8's may hang."""
     try:
-        serve(connection, parent, idle_seconds)
+        serve(connection, library, parent, service, outside)
     finally:
         os._exit(0)

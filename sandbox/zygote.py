@@ -14,18 +14,24 @@ import signal
 import socket
 import struct
 
-from sandbox import worker
-from sandbox.engine import initialise
+from sandbox import engines, layers, worker
+from sandbox.engines import Library
+from sandbox.layers import Outside
+from sandbox.policy import rules
+from sandbox.scripts import realm
 
-REQUEST = struct.Struct("!d")  # how long a worker may stay idle, in seconds
+REQUEST = struct.Struct("!d??")  # the fields of worker.Service
 PID = struct.Struct("!i")
 
 
-def main(control_descriptor: int) -> None:
-    """Serve requests on an inherited socket until it closes."""
+def main(control_descriptor: int, engine: str = "v8") -> None:
+    """Serve requests on an outside socket until it closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a worker
     control = socket.socket(fileno=control_descriptor)
-    initialise()
+    outside = layers.leave()
+    library = engines.library(engine)
+    library.initialise()
+    realm(), rules()  # read once, for all workers
     gc.collect()
     gc.freeze()
     while True:
@@ -33,13 +39,20 @@ def main(control_descriptor: int) -> None:
         if len(message) != REQUEST.size or len(descriptors) != 1:
             break
         connection = socket.socket(fileno=descriptors[0])
-        pid = _fork(control, connection, REQUEST.unpack(message)[0])
+        service = worker.Service(*REQUEST.unpack(message))
+        pid = _fork(control, connection, library, service, outside)
         connection.close()
         control.sendall(PID.pack(pid))
     os._exit(0)
 
 
-def _fork(control: socket.socket, connection: socket.socket, idle_seconds: float) -> int:
+def _fork(
+    control: socket.socket,
+    connection: socket.socket,
+    library: Library,
+    service: worker.Service,
+    outside: Outside,
+) -> int:
     zygote = os.getpid()
     try:
         pid = os.fork()
@@ -50,5 +63,5 @@ def _fork(control: socket.socket, connection: socket.socket, idle_seconds: float
         silence = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):  # V8 prints pages when it aborts
             os.dup2(silence, standard)
-        worker.main(connection, zygote, idle_seconds)
+        worker.main(connection, library, zygote, service, outside)
     return pid

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sandbox import InfraError, SandboxPool
 from servioticy.embedded import jars, java, ports, stubs, unprivileged
 from servioticy.embedded.folder import read_run
 from servioticy.errors import SetupError
@@ -51,6 +52,7 @@ def examine(settings: Settings) -> Iterator[Check]:
         f"{version.major}.{version.minor}.{version.micro}",
         "use Python 3.11 or 3.12: `make clean`, then `make setup PYTHON=python3.12`",
     )
+    yield _sandbox(settings)
     yield _java(settings)
     yield _jars(settings)
     yield _disk(settings)
@@ -63,6 +65,28 @@ def examine(settings: Settings) -> Iterator[Check]:
         host, _, port = server.strip().partition(":")
         number = int(port) if port.isdecimal() else KAFKA_PORT
         yield _reachable("kafka", host, number, "SERVIOTICY_BOOTSTRAP_SERVERS")
+
+
+def _sandbox(settings: Settings) -> Check:
+    """Which layers of the sandbox this machine allows."""
+    pool = SandboxPool(
+        unprotected=settings.sandbox_protection == "any", engine=settings.sandbox_engine
+    )
+    try:
+        layers = pool.layers()
+    except InfraError as error:
+        return Check(
+            "sandbox",
+            False,
+            str(error),
+            "allow the seccomp system call (and setuid, for root); or, only where every tenant"
+            " is trusted, set SERVIOTICY_SANDBOX_PROTECTION=any",
+        )
+    finally:
+        pool.close()
+    active = ", ".join(name for name, lack in layers.items() if not lack)
+    missing = ", ".join(f"{name} ({lack})" for name, lack in layers.items() if lack)
+    return Check("sandbox", True, f"{active}; not here: {missing}" if missing else active)
 
 
 def _java(settings: Settings) -> Check:

@@ -57,6 +57,11 @@ class Settings:
     script_budget_ms: int = _setting(100, "wall budget of one call into the sandbox, in ms")
     script_budget_ms_per_update: float = _setting(1.0, "added to the budget per update, in ms")
     sandbox_workers: int = _setting(64, "most sandbox processes alive per partition")
+    sandbox_protection: str = _setting(
+        "required",
+        "required: run no script without seccomp, or as root; any: with what the machine allows",
+    )
+    sandbox_engine: str = _setting("v8", "v8, or quickjs: slower, for a day without a safe V8")
     pipeline_heap: str = _setting("768m", "Java heap of the pipeline's Spark driver")
     broker_heap: str = _setting("256m", "Java heap of the embedded broker")
     jars: str = _setting("", "folder of the downloaded jars (default: ~/.cache/servioticy/jars)")

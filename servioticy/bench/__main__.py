@@ -11,7 +11,7 @@ import sys
 from servioticy.errors import ServioticyError
 from servioticy.settings import load
 
-BENCHMARKS = ("latency", "start", "pipeline", "stages", "topologies", "change")
+BENCHMARKS = ("latency", "start", "pipeline", "stages", "topologies", "change", "sandbox")
 
 
 def main() -> int:

@@ -170,6 +170,31 @@ def test_what_went_wrong_can_be_read(code: str, verdict: str, platform: RunningP
     assert verdict in body.decode()
 
 
+def test_a_stream_that_keeps_hanging_is_suspended(platform: RunningPlatform) -> None:
+    """After three processes its code is not run for a while, and its status says so."""
+    device = platform.create(DEVICE)
+    bad = platform.create(composite("function(d){while(true){}}", d=group(device)))
+    for at in range(1, 6):
+        platform.put(StreamRef(device, "data"), at, v=1)
+
+    assert platform.updates(StreamRef(bad, "out")) == []
+    status = json.loads(platform.request("GET", f"/{bad}/streams/out/status")[2])
+    counts = {each["verdict"]: each["count"] for each in status["verdicts"]}
+    assert status["state"] == "suspended"
+    assert counts == {"timeout": 3, "suspended": 2}
+
+
+def test_what_is_wrong_with_code_is_told_when_it_is_stored(platform: RunningPlatform) -> None:
+    """With its stream, channel, line and column."""
+    device = platform.create(DEVICE)
+    document = composite("function(d){\n  return d +;\n}", d=group(device))
+    status, _headers, body = platform.request("POST", "/", document)
+
+    assert status == 400
+    message = json.loads(body)["message"]
+    assert message == "stream out: channel v: line 2, column 13: Unexpected token"
+
+
 def test_a_chain_of_fifty_computes_to_its_end(platform: RunningPlatform) -> None:
     """Depth costs little: a whole tree is one batch, and one transaction."""
     streams: dict[str, Any] = {"s0": {"channels": {"v": {"type": "number"}}}}

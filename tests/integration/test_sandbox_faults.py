@@ -26,9 +26,10 @@ GOOD = Program(
 )
 
 
-@pytest.fixture
-def pool() -> Iterator[SandboxPool]:
-    pool = SandboxPool()
+@pytest.fixture(params=["v8", "quickjs"])
+def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
+    # The allow-list would refuse most of what is tried here.
+    pool = SandboxPool(allow_list=False, engine=request.param)
     yield pool
     pool.close()
 
@@ -74,15 +75,11 @@ def running(pid: int) -> bool:
     [
         "while(true){}",
         "while(true){try{while(true){}}finally{continue}}",
-        "return 'a'.repeat(2**28).split('').length",
         "var a=[];while(true)a.push([1,2,3,4,5,6,7,8])",
         "var s='a';while(true){try{s+=s}catch(e){s='a'}}",
-        "(async()=>{while(true)await 0})();return 1",
-        "var p=(async()=>{})();function f(){p=p.then(f)};f();return 1",
-        "var a=[];a[2**32-2]=1;return a.indexOf(5)",
+        "var s='a';for(var i=0;i<28;i++)s+=s;return s.trim().length>1 && JSON.stringify(s).length",
         "return /^(a*)*b\\1$/.test('a'.repeat(40)) ? 1 : 0",
         "return {toJSON(){while(true){}}}",
-        "return 'a'.repeat(1e8).normalize('NFKD').length && new Array(2**32-1).fill(0).length",
     ],
 )
 def test_the_culprit_alone_is_faulted(pool: SandboxPool, attack: str) -> None:
@@ -93,8 +90,28 @@ def test_the_culprit_alone_is_faulted(pool: SandboxPool, attack: str) -> None:
 
     assert before == after == GOOD_OUTCOMES
     assert isinstance(attacked[1], Fault)
-    assert attacked[1].kind in {"timeout", "oom", "crash"}
+    survived = {"script-error"} if pool._engine == "quickjs" else set()  # a catchable lack
+    assert attacked[1].kind in {"timeout", "oom", "crash"} | survived
     assert [type(each) for each in attacked] == [Value, Fault, Value]
+    assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "(async()=>{while(true)await 0})();return 1",
+        "var p=(async()=>{})();function f(){p=p.then(f)};f();return 1",
+    ],
+)
+def test_what_would_run_later_is_found_or_never_runs(pool: SandboxPool, attack: str) -> None:
+    """V8 runs it after the call has returned, and the probe notices; QuickJS must be asked to."""
+    hostile = a_program(attack)
+
+    before, attacked, after = pool.run("tenant", [a_call(), a_call(hostile), a_call()])
+
+    kinds = [each.kind if isinstance(each, Fault) else "value" for each in attacked]
+    assert before == after == GOOD_OUTCOMES
+    assert kinds == ["value", "value" if pool._engine == "quickjs" else "timeout", "value"]
     assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
 
 
@@ -109,7 +126,7 @@ def test_the_culprit_alone_is_faulted(pool: SandboxPool, attack: str) -> None:
     ],
 )
 def test_the_runner_uses_only_what_it_captured(pool: SandboxPool, attack: str) -> None:
-    """A script may break its own tenant's built-ins, not the fold."""
+    """Should a script break a built-in after all, the fold stands."""
     pool.run("tenant", [a_call(a_program(attack))])
 
     assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
@@ -123,9 +140,10 @@ def test_a_program_that_always_hangs_does_not_hold_everyone(pool: SandboxPool) -
 
     outcomes = pool.run("tenant", [a_call(hangs, 200), a_call()])
 
-    assert {each.kind for each in outcomes[0] if isinstance(each, Fault)} == {"timeout"}
+    kinds = [each.kind for each in outcomes[0] if isinstance(each, Fault)]
+    assert kinds == ["timeout"] * 3 + ["suspended"] * 197
     assert outcomes[1] == GOOD_OUTCOMES
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 10
 
 
 def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
@@ -151,7 +169,8 @@ def test_a_worker_killed_between_frames_is_replaced(pool: SandboxPool) -> None:
 
 def test_a_worker_killed_during_a_frame_is_nobodys_fault(pool: SandboxPool) -> None:
     """A crash counts only if it happens again."""
-    code = "function(A){var t=0;for(var i=0;i<1500000;i++)t+=i;return 1}"
+    turns = 400_000 if pool._engine == "quickjs" else 1_500_000  # some 30 ms
+    code = f"function(A){{var t=0;for(var i=0;i<{turns};i++)t+=i;return 1}}"
     slow = Program(code, "function", ("A",), (ChannelCode("t", code, "number"),))
     pool.run("tenant", [a_call()])
     worker = pool._workers["tenant"]
@@ -233,8 +252,13 @@ def test_a_child_after_fork_has_processes_of_its_own(pool: SandboxPool) -> None:
     assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
 
 
-def test_more_programs_than_a_worker_remembers(pool: SandboxPool) -> None:
-    """The oldest make room, and come back when they are used."""
+def test_a_worker_full_of_programs_is_replaced(
+    pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By one that knows only what is used; nobody is blamed."""
+    monkeypatch.setattr("sandbox.client.MOST_MEMORY", 100_000)
+    pool.run("tenant", [a_call()])
+    first = pool._workers["tenant"].pid
     programs = [
         Program(f"p{n}", "expression", ("a",), (ChannelCode("t", f"{n}", "number"),))
         for n in range(100)
@@ -245,6 +269,64 @@ def test_more_programs_than_a_worker_remembers(pool: SandboxPool) -> None:
         assert values == [
             b'{"channels":{"t":{"current-value":%d}},"lastUpdate":1}' % n for n in range(100)
         ]
+    assert pool._workers["tenant"].pid != first
+    assert pool.suspended() == {}
+
+
+def test_thousands_of_programs_stay_in_one_worker(pool: SandboxPool) -> None:
+    """Two thousand here, ten in the benchmark: compiled once, and well within the heap."""
+    calls = [
+        a_call(Program(f"p{n}", "expression", ("a",), (ChannelCode("t", f"{n}+1", "number"),)), 1)
+        for n in range(2000)
+    ]
+    first = pool.run("tenant", calls)
+    worker = pool._workers["tenant"].pid
+    started = time.monotonic()
+
+    assert pool.run("tenant", calls) == first
+    assert all(isinstance(each[0], Value) for each in first)
+    assert pool._workers["tenant"].pid == worker
+    assert time.monotonic() - started < 2  # compiling them takes longer
+
+
+def test_a_program_that_hangs_while_it_is_compiled_is_alone_to_blame(pool: SandboxPool) -> None:
+    """What calls itself runs when it is asked for its text."""
+    code = "function(){while(true){}}()"
+    hangs = Program(code, "function", ("A",), (ChannelCode("t", code, "number"),))
+
+    outcomes = pool.run("tenant", [a_call(), a_call(hangs, 1), a_call()])
+
+    assert outcomes[0] == outcomes[2] == GOOD_OUTCOMES
+    assert [each.kind for each in outcomes[1] if isinstance(each, Fault)] == ["timeout"]
+
+
+def test_a_document_is_checked_in_one_process(pool: SandboxPool) -> None:
+    """Five hundred programs: a millisecond or two each, not a process each."""
+    programs = [
+        Program(f"p{n}", "expression", ("a",), (ChannelCode("t", f"{n}+1", "number"),))
+        for n in range(500)
+    ]
+    programs[333] = a_program("1 +* 1")
+    pool.layers()
+    started = time.monotonic()
+
+    found = pool.check_all(programs)
+
+    assert time.monotonic() - started < 10  # 19 s if each had its process; 0.3 s alone here
+    assert [at for at, problems in enumerate(found) if problems] == [333]
+    assert found[333][0].startswith("channel t: line 1")
+
+
+def test_a_program_that_cannot_be_checked_hides_no_other(pool: SandboxPool) -> None:
+    """A failing frame is asked again, one by one."""
+    code = "function(){while(true){}}()"
+    hangs = Program(code, "function", ("A",), (ChannelCode("t", code, "number"),))
+
+    found = pool.check_all([GOOD, hangs, a_program("1 +* 1"), GOOD])
+
+    assert [bool(each) for each in found] == [False, True, True, False]
+    assert found[1] == ["the program cannot be checked: timeout"]
+    assert found[2][0].startswith("channel t: line 1")
 
 
 def test_a_call_longer_than_a_frame_is_one_fold(pool: SandboxPool) -> None:

@@ -190,5 +190,33 @@ def test_status_tells_how_computations_ended(served: Served, alice: Caller) -> N
     store.store(Batch(0, 1, 1, 0, verdicts=verdicts))
 
     assert alice.ask("GET", f"/{so}/streams/a/status").get_json() == {
-        "verdicts": [{"verdict": "stale", "count": 3, "last": {"timestamp": 1}}]
+        "state": "active",
+        "verdicts": [{"verdict": "stale", "count": 3, "last": {"timestamp": 1}}],
     }
+
+
+@pytest.mark.parametrize(
+    ("newest", "state"),
+    [
+        ({"timeout": 3}, "active"),
+        ({"timeout": 3, "suspended": 4}, "suspended"),
+        ({"timeout": 3, "suspended": 4, "stale": 5}, "suspended"),
+        ({"timeout": 3, "suspended": 4, "emitted": 5}, "active"),
+    ],
+)
+def test_status_tells_whether_the_stream_is_suspended(
+    newest: dict[str, int], state: str, served: Served, alice: Caller
+) -> None:
+    """By what the newest computation met."""
+    so = alice.create()
+    served.store()
+    stream = served.platform.state.streams[so, "a"]
+    verdicts = [
+        StoredVerdict(1, stream, kind, 1, b'{"timestamp":%d}' % at) for kind, at in newest.items()
+    ]
+    store = served.platform.partition_store(lambda _: ())
+    store.store(Batch(0, 1, 1, 0, verdicts=verdicts))
+
+    answer = alice.ask("GET", f"/{so}/streams/a/status").get_json()
+
+    assert answer["state"] == state

@@ -1,17 +1,17 @@
 // The fold, run inside V8: one entry per frame, whatever the number of calls and steps.
 //
-// Everything here is captured before tenant code runs and nothing of it has a global
-// name. A script may redefine any built-in; so this file uses only its own references,
-// never iterates (Array.prototype[Symbol.iterator] is the script's to change) and writes
-// only to properties that exist (Array.prototype may have been given setters).
-(function () {
+// Everything here is captured before the built-ins are guarded and frozen, and nothing of
+// it has a global name. Should a script change a built-in after all, this file uses only its
+// own references, never iterates (Array.prototype[Symbol.iterator] might be the script's)
+// and writes only to properties that exist (Array.prototype might have been given setters).
+(function (time) {
   "use strict";
+  const { set: setClocks, real } = time;
   const { parse, stringify } = JSON;
-  const { apply, construct, getPrototypeOf } = Reflect;
+  const { apply, getPrototypeOf } = Reflect;
   const { freeze, isFrozen, keys, getOwnPropertyDescriptor, hasOwn } = Object;
   const { isArray } = Array;
   const { isFinite, isInteger } = Number;
-  const { trunc, imul } = Math;
   const toNumber = Number;
   const toText = String;
   const uncurry = Function.prototype.bind.bind(Function.prototype.call);
@@ -27,47 +27,6 @@
   const MOST_ELEMENTS = 4096;
   const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
   const POINT = /^\s*([^\s,]+)\s*,\s*([^\s,]+)\s*$/;
-
-  // ---- What a script must not have: doors to other threads and to "later". ------------
-  // Without Promise and timers nothing survives the call except through the words `async`
-  // and `import`, and the worker probes after any script that contains one of them.
-  const doors = [
-    "Promise", "Atomics", "SharedArrayBuffer", "FinalizationRegistry", "WeakRef",
-    "WebAssembly", "AsyncDisposableStack", "Intl", "Temporal", "console",
-  ];
-  for (let i = 0; i < doors.length; i++) delete global[doors[i]];
-  delete Array.fromAsync;
-  Error.stackTraceLimit = 0;
-
-  // ---- Time and chance are functions of the trigger, so that a replay agrees. ---------
-  let now = 0;
-  let seed = 0;
-  const RealDate = Date;
-  const dateText = uncurry(RealDate.prototype.toString);
-  const FixedDate = function Date(...parts) {
-    if (new.target === undefined) return dateText(new RealDate(now));
-    if (parts.length === 0) return construct(RealDate, [now], new.target);
-    return construct(RealDate, parts, new.target);
-  };
-  FixedDate.prototype = RealDate.prototype;
-  FixedDate.prototype.constructor = FixedDate;
-  FixedDate.parse = RealDate.parse;
-  FixedDate.UTC = RealDate.UTC;
-  FixedDate.now = () => now;
-  global.Date = FixedDate;
-  Object.defineProperty(global, "Date", { enumerable: false });
-  Math.random = () => {
-    seed = (seed + 0x6d2b79f5) | 0;
-    let mixed = imul(seed ^ (seed >>> 15), 1 | seed);
-    mixed = (mixed + imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-
-  function setClocks(program, timestamp) {
-    // Timestamps are seconds or milliseconds, told apart by their size.
-    now = timestamp < 1e11 ? timestamp * 1000 : timestamp;
-    seed = program.seed ^ timestamp ^ trunc(timestamp / 4294967296);
-  }
 
   // ---- Binding a value to its channel's declared type: JSON text, or undefined. -------
   const number = (value) => {
@@ -277,7 +236,7 @@
   }
 
   function compute(program, trigger, timestamp) {
-    setClocks(program, timestamp);
+    setClocks(program.seed, timestamp);
     setVariables(program, trigger, null);
     if (program.never) {
       verdict = fault("filtered", "an empty pre-filter is false");
@@ -371,13 +330,21 @@
     return answer;
   }
 
-  // `this` is the frame's calls as JSON text; the answer is one line per step.
+  // `this` is the frame's calls as JSON text; the answer is one line per step, and one with
+  // the milliseconds of each call, in which most are 0.
   function run() {
     const calls = parse(this);
     let answer = "";
-    for (let i = 0; i < calls.length; i++) answer += i === 0 ? fold(calls[i]) : "\n" + fold(calls[i]);
-    return answer;
+    let ticks = "";
+    let before = real();
+    for (let i = 0; i < calls.length; i++) {
+      answer += fold(calls[i]) + "\n";
+      const after = real();
+      ticks += (i === 0 ? "" : ",") + (after - before);
+      before = after;
+    }
+    return answer + ticks;
   }
 
   return [define, source, run];
-})()
+})

@@ -1,0 +1,106 @@
+"""Which programs may run: asked of the checker once a program, and remembered."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+
+from sandbox.client import Client, Failure, portions
+from sandbox.encoding import encode_program
+from sandbox.nursery import Nursery
+from sandbox.program import Fault, Program
+
+MOST_REMEMBERED = 50_000
+
+
+Problems = list[tuple[str, str]]
+"""Kind and text of each; none if all is well."""
+
+
+def examine(
+    programs: Sequence[Program], ask: Callable[[Sequence[bytes]], list[Problems] | Failure]
+) -> list[Problems | Failure]:
+    """What `ask` finds, many programs at a time, but one by one where that fails."""
+    found: list[Problems | Failure] = []
+    for some in portions([encode_program(each) for each in programs]):
+        answer = ask(some)
+        if not isinstance(answer, Failure):
+            found += answer
+            continue
+        for text in some:
+            alone = ask([text])
+            if isinstance(alone, Failure):  # once may be an accident
+                alone = ask([text])
+            found.append(alone if isinstance(alone, Failure) else alone[0])
+    return found
+
+
+class Approval:
+    """Speaks with one checker process, started when first needed."""
+
+    def __init__(self, nursery: Nursery, idle_seconds: float) -> None:
+        self._nursery = nursery
+        self._idle_seconds = idle_seconds
+        self._checker: Client | None = None
+        self._known: OrderedDict[str, Fault | None] = OrderedDict()
+        self._seconds = 0.0  # processor time nobody has been charged for
+
+    def fault(self, program: Program) -> Fault | None:
+        """What every computation of this program gets, if it may not run."""
+        if program.id not in self._known:
+            self.learn([program])
+        if program.id not in self._known:
+            return Fault("policy", "the program cannot be checked now")
+        self._known.move_to_end(program.id)
+        return self._known[program.id]
+
+    def learn(self, programs: Iterable[Program]) -> None:
+        """Ask for those that are not known yet, all at once."""
+        new = {each.id: each for each in programs if each.id not in self._known}
+        if not new:
+            return
+        for name, problems in zip(new, self.problems(list(new.values())), strict=True):
+            if not isinstance(problems, Failure):
+                self._known[name] = Fault(*problems[0]) if problems else None
+        while len(self._known) > MOST_REMEMBERED:
+            self._known.popitem(last=False)
+
+    def problems(self, programs: Sequence[Program]) -> list[Problems | Failure]:
+        """For each, kind and text of its problems; a Failure is perhaps not the program's."""
+        return examine(programs, self._ask)
+
+    def take_cpu(self) -> float:
+        """Processor seconds used since this was last asked."""
+        taken, self._seconds = self._seconds, 0.0
+        return taken
+
+    def _ask(self, texts: Sequence[bytes]) -> list[Problems] | Failure:
+        checker = self._ready()
+        found = checker.check(texts)
+        self._seconds += checker.take_cpu()
+        if isinstance(found, Failure):
+            self._checker = None
+        return found
+
+    def close(self) -> None:
+        """End the checker; another is started when needed."""
+        if self._checker:
+            self._checker.kill()
+        self._checker = None
+
+    def abandon(self) -> None:
+        """Forget the checker without ending it: it belongs to the process we forked from."""
+        if self._checker:
+            self._checker.abandon()
+        self._checker = None
+
+    def _ready(self) -> Client:
+        checker = self._checker
+        if checker:
+            idle = time.monotonic() - checker.last_used > self._idle_seconds
+            if not idle and checker.alive():
+                return checker
+            self.close()
+        self._checker = Client(self._nursery, checks=True)
+        return self._checker

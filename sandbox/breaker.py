@@ -1,0 +1,100 @@
+"""When a program is not run for a while: after it has ended too many processes.
+
+Only kill-class faults count (time-out, memory, crash), and only those with a proven culprit.
+A script that merely throws costs nobody anything and is never suspended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+KILLS = 3
+WINDOW_SECONDS = 600.0
+SUSPENSIONS = (60.0, 300.0, 1800.0)
+TENANT_KILLS = 12
+"""From so many in the window on, a tenant's programs are suspended at their first."""
+
+MOST_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """Why and how long a program does not run; at 0 seconds it is tried again: half-open."""
+
+    tenant: str
+    kind: str
+    kills: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Record:
+    tenant: str
+    kind: str = ""
+    kills: deque[float] = field(default_factory=deque)
+    level: int = 0  # how often suspended in a row
+    until: float = 0.0
+
+
+class Breaker:
+    """Remembers the kills of programs and of tenants."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._records: OrderedDict[str, _Record] = OrderedDict()
+        self._tenants: defaultdict[str, deque[float]] = defaultdict(deque)
+
+    def killed(self, tenant: str, program: str, kind: str) -> None:
+        """A process was ended because of this program."""
+        now = self._clock()
+        record = self._records.setdefault(program, _Record(tenant))
+        self._records.move_to_end(program)
+        record.kind = kind
+        _note(record.kills, now)
+        _note(self._tenants[tenant], now)
+        most = 1 if record.level or len(self._tenants[tenant]) > TENANT_KILLS else KILLS
+        if len(record.kills) >= most:
+            record.until = now + SUSPENSIONS[min(record.level, len(SUSPENSIONS) - 1)]
+            record.level += 1
+        self._forget(now)
+
+    def survived(self, program: str) -> None:
+        """The program gave its outcomes; if it was half-open it is trusted again."""
+        record = self._records.get(program)
+        if record and record.level and self._clock() >= record.until:
+            del self._records[program]
+
+    def suspension(self, program: str) -> Suspension | None:
+        """Why the program must not run now, if so."""
+        record = self._records.get(program)
+        left = record.until - self._clock() if record else 0.0
+        return _described(record, left) if record and left > 0 else None
+
+    def all(self) -> dict[str, Suspension]:
+        """All that are suspended or half-open."""
+        now = self._clock()
+        return {
+            program: _described(record, max(0.0, record.until - now))
+            for program, record in self._records.items()
+            if record.level
+        }
+
+    def _forget(self, now: float) -> None:
+        if len(self._records) > MOST_REMEMBERED:
+            self._records.popitem(last=False)
+        gone = [each for each, kills in self._tenants.items() if now - kills[-1] > WINDOW_SECONDS]
+        for tenant in gone:
+            del self._tenants[tenant]
+
+
+def _note(kills: deque[float], now: float) -> None:
+    kills.append(now)
+    while now - kills[0] > WINDOW_SECONDS:
+        kills.popleft()
+
+
+def _described(record: _Record, left: float) -> Suspension:
+    return Suspension(record.tenant, record.kind, len(record.kills), left)

@@ -1,0 +1,90 @@
+"""`python -m sandbox.hostile`: the fixed list, then as many generated programs as asked for.
+
+The list twice, half of the generated each: by the realm alone, and behind the allow-list.
+
+Prints what came of them, and everything that should not have; the exit code is 1 then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Sequence
+
+from sandbox.hostile.corpus import Hostile, fixed
+from sandbox.hostile.generate import generated
+from sandbox.hostile.judge import Judge, children, descriptors, resident_kib
+from sandbox.pool import SandboxPool
+
+KILL = Hostile("kill", "body", "while(true){}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the options say."""
+    parser = argparse.ArgumentParser("python -m sandbox.hostile", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000, help="generated programs (1000)")
+    parser.add_argument("--seed", type=int, default=1, help="of the generator (1)")
+    parser.add_argument("--kills", type=int, default=0, help="workers ended before memory is read")
+    parser.add_argument("--engine", default="v8", help="v8 or quickjs")
+    parser.add_argument("--budget", type=float, default=100, help="of a frame, in ms (100)")
+    options = parser.parse_args(arguments)
+    wrong = 0
+    half = options.count // 2
+    for allow_list, numbers in ((False, range(half)), (True, range(half, options.count))):
+        made: Iterable[Hostile] = (generated(options.seed, n) for n in numbers)
+        title = f"{options.engine}, allow-list {'on' if allow_list else 'off'}"
+        pool = SandboxPool(options.budget, allow_list=allow_list, engine=options.engine)
+        wrong += _run(title, pool, made)
+    if options.kills:
+        wrong += _kill(options.kills, options.engine)
+    return int(wrong > 0)
+
+
+def _run(title: str, pool: SandboxPool, more: Iterable[Hostile]) -> int:
+    started = time.monotonic()
+    try:
+        judge = Judge(pool)
+        for hostile in fixed():
+            judge.try_out(hostile)
+            judge.try_out(hostile, "string")
+        for hostile in more:
+            judge.try_out(hostile)
+    finally:
+        pool.close()
+    found = judge.verdicts
+    counts = ", ".join(f"{name} {count}" for name, count in found.counts.most_common())
+    seconds = time.monotonic() - started
+    print(f"{title}: {found.counts.total()} programs in {seconds:.0f} s: {counts}")  # noqa: T201
+    p50, p99 = found.neighbour_ms(0.5), found.neighbour_ms(0.99)
+    print(  # noqa: T201
+        f"  slowest {found.slowest:.2f} s, neighbour p50 {p50:.2f} ms, p99 {p99:.2f} ms,"
+        f" wrong {len(found.wrong)}",
+        flush=True,
+    )
+    for each in found.wrong:
+        print(f"  {each}", file=sys.stderr)  # noqa: T201
+    return len(found.wrong)
+
+
+def _kill(times: int, engine: str) -> int:
+    """End many workers; the zygote must be as it was, and no process left."""
+    pool = SandboxPool(allow_list=False, budget_ms=20, engine=engine)
+    try:
+        judge = Judge(pool)
+        zygote = pool._nursery.pid or 0
+        judge.try_out(KILL)
+        before = resident_kib(zygote), descriptors(zygote)
+        for number in range(times // 2):  # each ends two: with its frame, then alone
+            judge.try_out(Hostile(f"kill {number}", KILL.kind, KILL.text))
+        after = resident_kib(zygote), descriptors(zygote)
+        left = len(children(zygote))
+    finally:
+        pool.close()
+    print(f"kills: zygote KiB and files {before} -> {after}, {left} children")  # noqa: T201
+    grown = after[0] - before[0] > 2048 or after[1] != before[1] or left > 2
+    return len(judge.verdicts.wrong) + grown
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""The JavaScript of our own that an engine starts with: the runner in a locked-down realm."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+# Downwards: each may use what those above give, and the last two change what all find.
+_BOOT = b"""(function (clock, helpers, runner, guards, lockdown) {
+  "use strict";
+  const time = clock();
+  const iot = helpers(time);
+  const parts = runner(time);
+  guards();
+  lockdown(iot);
+  return parts;
+})"""
+_FILES = ("clock", "helpers", "runner", "guards", "lockdown")
+
+
+@cache
+def realm() -> bytes:
+    """A script whose value is `[define, source, run]`, and after which the realm is locked."""
+    folder = Path(__file__).with_name("realm")
+    parts = [(folder / f"{name}.js").read_bytes().rstrip() for name in _FILES]
+    return _BOOT + b"(" + b",\n".join(parts) + b")"

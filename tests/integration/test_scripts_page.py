@@ -1,0 +1,57 @@
+"""The examples of docs/scripts.md give what the page says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox import Call, ChannelCode, Computation, Program, SandboxPool, Value
+
+pytestmark = pytest.mark.real
+PAGE = Path(__file__).parents[2] / "docs" / "scripts.md"
+BLOCKS = re.findall(r"```js\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+EXAMPLES = [
+    tuple(part.strip() for part in line.rsplit("//", 1))
+    for block in BLOCKS
+    for line in block.splitlines()
+]
+AT = 1_500_000_000
+
+
+@pytest.fixture(scope="module", params=["v8", "quickjs"])
+def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
+    pool = SandboxPool(engine=request.param)
+    yield pool
+    pool.close()
+
+
+def an_update(**channels: Any) -> bytes:
+    values = {name: {"current-value": value} for name, value in channels.items()}
+    return json.dumps({"channels": values, "lastUpdate": AT}).encode()
+
+
+def test_there_are_examples() -> None:
+    """For every helper."""
+    text = " ".join(code for code, _ in EXAMPLES)
+    assert len(EXAMPLES) > 25
+    assert all(f"iot.{name}(" in text for name in ("value", "age", "clamp", "round", "distance"))
+
+
+@pytest.mark.parametrize(("code", "expected"), EXAMPLES)
+def test_an_example_is_true(pool: SandboxPool, code: str, expected: str) -> None:
+    """Behind the allow-list, as a tenant would write it."""
+    function = f"function(A, P, M) {{ return JSON.stringify({code}) }}"
+    program = Program(code, "function", ("A", "P", "M"), (ChannelCode("v", function, "string"),))
+    updates = (an_update(t=21.5), an_update(at="41.3851,2.1734", n=7))
+    step = Computation(0, AT + 30, AT + 30, (0, 1, -1))
+
+    assert pool.check(program) == []
+    (outcome,) = pool.run("tenant", [Call(program, None, None, updates, (step,))])[0]
+    assert isinstance(outcome, Value), outcome
+    told = json.loads(json.loads(outcome.document)["channels"]["v"]["current-value"])
+    assert told == json.loads(expected)
