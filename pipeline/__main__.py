@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from sandbox import argument_names
 from servioticy import logs
 from servioticy.bootstrap import connect
 from servioticy.embedded import jars, java, stubs
-from servioticy.errors import ServioticyError
+from servioticy.errors import ServioticyError, Unavailable
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.consumer import LogEnds
 from servioticy.messaging.topics import Topics
@@ -22,6 +23,9 @@ from servioticy.settings import Settings, load
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 log = logging.getLogger("servioticy.pipeline")
+
+ABANDONED_SECONDS = 5.0
+"""More than any pause of a worker that waits for a partition, or begins another batch."""
 
 READY_FILE = "SERVIOTICY_READY_FILE"
 """Environment variable: a file to make once every partition is being worked on."""
@@ -49,15 +53,21 @@ def _run(settings: Settings, stopping: list[int]) -> int:
     os.environ["JAVA_HOME"] = str(java.find(settings).home)
     classes = [*jars.spark_jars(settings), *_stubs(settings)]
     spark = job.session(settings, classes, partitions)
-    progress = store.all_progress()
-    offsets = {each: progress.get(each, 0) for each in range(partitions)}
-    source = job.rows(spark, settings, topics.updates, offsets)
-    query, checkpoint = job.start(source, settings)
-    log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
     try:
-        return _watch(query, store, partitions, stopping)
+        while not stopping:
+            progress = store.all_progress()
+            offsets = {each: progress.get(each, 0) for each in range(partitions)}
+            source = job.rows(spark, settings, topics.updates, offsets)
+            query, checkpoint = job.start(source, settings)
+            log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
+            try:
+                if _watch(query, store, partitions, stopping):
+                    return 1
+                query.stop()
+            finally:
+                job.remove(checkpoint)
+        return 0
     finally:
-        job.remove(checkpoint)
         spark.stop()
 
 
@@ -65,20 +75,38 @@ def _stubs(settings: Settings) -> list[Path]:
     return [] if jars.token_provider(settings) else [stubs.require(settings)]
 
 
-def _watch(query: Any, store: PostgresPartitionStore, partitions: int, stopping: list[int]) -> int:
-    """Until the query ends: say when every partition is being worked on."""
+def _watch(
+    query: Any, store: PostgresPartitionStore, partitions: int, stopping: list[int]
+) -> bool:
+    """Whether the query ended by itself; else it is to be stopped, and perhaps started again.
+
+    Spark's task looks at its Python worker only when a row comes: one that died with the
+    last row would be missed until then. So who claims the partitions is watched here.
+    """
+    held_at: dict[int, float] = {}
     ready = False
     while not stopping:
         if query.awaitTermination(0.1 if not ready else 1.0):
             log.error("query_ended", extra={"why": str(query.exception())})
-            return 1
-        if not ready and len(store.held()) == partitions:
+            return True
+        now = time.monotonic()
+        try:
+            held_at.update(dict.fromkeys(store.held(), now))
+        except Unavailable:
+            held_at = dict.fromkeys(held_at, now)
+        if not ready and len(held_at) == partitions:
             ready = True
-            log.info("pipeline_ready")
-            if os.environ.get(READY_FILE):
-                Path(os.environ[READY_FILE]).write_text("ready\n", encoding="utf-8")
-    query.stop()
-    return 0
+            _tell_ready()
+        if ready and now - min(held_at.values()) > ABANDONED_SECONDS:
+            log.warning("query_starts_again", extra={"why": "nobody works on a partition"})
+            return False
+    return False
+
+
+def _tell_ready() -> None:
+    log.info("pipeline_ready")
+    if os.environ.get(READY_FILE):
+        Path(os.environ[READY_FILE]).write_text("ready\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

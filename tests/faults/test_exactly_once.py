@@ -7,6 +7,7 @@ faults stores, and the emitted updates are complete, in order, repeats being rep
 
 from __future__ import annotations
 
+import logging
 import random
 import signal
 from collections.abc import Callable, Iterator
@@ -173,7 +174,7 @@ def test_deaths_at_random_moments_change_nothing(
 ) -> None:
     """Whoever dies while the log fills, and however soon after the death before."""
     seed = random.randrange(2**32)
-    print(f"seed {seed}")  # shown where it fails
+    logging.getLogger("tests").warning("seed %s", seed)  # shown where it fails
     chance = random.Random(seed)
     victims = ["worker", "driver", "program"]
     moments = sorted(chance.sample(range(UPDATES), len(victims)))
@@ -184,6 +185,26 @@ def test_deaths_at_random_moments_change_nothing(
         sent = moment
         until(partial(pipeline.signal, victim, signal.SIGKILL), SECONDS)
     replay.send(UPDATES - sent, first=sent)
+    replay.finish()
+
+    expected.assert_equal(replay, emitted)
+
+
+def test_a_death_is_noticed_though_nothing_follows(
+    ground: Ground, pipeline: Pipeline, emitted: Emitted, expected: Expected
+) -> None:
+    """The last update for a long time must not wait for the next one."""
+    pipeline.start_again(replace(ground.settings, batch_seconds=300))
+    replay = Replay(ground)
+    until(lambda: ground.progress()[0] == ground.log.end_offset(0), SECONDS)
+    killing = Killing(pipeline, "worker", "before", 1, lambda: None)
+    pipeline.proxy.fault = lambda at, statement: None if killing.done else killing(at, statement)
+    replay.send(1)
+    replay.finish()
+    pipeline.proxy.fault = nothing
+    assert killing.done
+
+    replay.send(UPDATES - 1, first=1)
     replay.finish()
 
     expected.assert_equal(replay, emitted)
@@ -214,11 +235,14 @@ def test_a_second_pipeline_stands_by_and_takes_over(
         replay.send(UPDATES // 3, first=UPDATES // 3)
         replay.finish()
         assert second.proxy.stores > 0
+        tried = pipeline.proxy.stores
         pipeline.signal("worker", signal.SIGCONT)
-        until(lambda: "Fenced" in pipeline.said(), SECONDS)
+        replay.send(10, first=2 * UPDATES // 3)
+        replay.finish()
+        until(lambda: pipeline.proxy.stores > tried, SECONDS)
 
         second.kill()
-        replay.send(UPDATES, first=2 * UPDATES // 3)
+        replay.send(UPDATES, first=2 * UPDATES // 3 + 10)
         replay.finish()
     finally:
         second.kill()
