@@ -27,6 +27,10 @@ class Admission:
     stream: StreamRef
     stream_id: int
     after: Timestamp | None
+    version: int
+    """of the document by which the stream was found to be readable"""
+    foreign: bool
+    """whether it is another tenant's"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,11 @@ def admit(target: str, authorization: str, catalog: Addresses) -> Admission | Re
     refusal = _refusal(address)
     if address is None or address.stream_id is None or refusal is not None:
         return refusal or Refusal(403, "Access was denied!")
-    return _admission(stream, address.stream_id, query.get("after", [None])[-1])
+    after = _timestamp(query.get("after", [None])[-1])
+    if isinstance(after, Refusal):
+        return after
+    foreign = address.owner != address.caller
+    return Admission(stream, address.stream_id, after, address.version, foreign)
 
 
 def _refusal(address: Address | None) -> Refusal | None:
@@ -81,12 +89,12 @@ def _refusal(address: Address | None) -> Refusal | None:
     return None
 
 
-def _admission(stream: StreamRef, stream_id: int, after: str | None) -> Admission | Refusal:
+def _timestamp(after: str | None) -> Timestamp | Refusal | None:
     if after is None:
-        return Admission(stream, stream_id, None)
+        return None
     if not re.fullmatch(r"-?[0-9]{1,19}", after) or abs(int(after)) > _LARGEST:
         return Refusal(400, "after has to be a lastUpdate, an integer")
-    return Admission(stream, stream_id, int(after))
+    return int(after)
 
 
 def _token(header: str, parameter: str) -> str:

@@ -101,7 +101,9 @@ class Delivery:
             watches = self._watchers.of(StreamRef(record.service_object, record.stream))
             if watches:
                 update = LastUpdate(record.timestamp, bytes(record.update))
-                wanting = [each.connection for each in watches if each.wants(update)]
+                wanting = [
+                    each.connection for each in watches if each.wants(update, record.version)
+                ]
                 broadcast(wanting, update.document, text=True)
 
     async def _serve(self, connection: ServerConnection) -> None:

@@ -39,11 +39,15 @@ class Watch:
         self._live = admission.after is None
         self._closing: asyncio.Task[None] | None = None
 
-    def wants(self, update: LastUpdate) -> bool:
+    def wants(self, update: LastUpdate, version: int) -> bool:
         """Whether to send it this update now; if not, it is held back, sent already, or
         the client does not keep up and is being closed: it may not cost the others anything.
         """
         if self._closing is not None:
+            return False
+        if self.admission.foreign and version != self.admission.version:
+            # It may be private by now; whoever connects again is asked.
+            self._close("the stream's document has changed; reconnect with ?after=")
             return False
         if not self._live and self._handover is not None:
             try:

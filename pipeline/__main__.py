@@ -27,6 +27,9 @@ log = logging.getLogger("servioticy.pipeline")
 ABANDONED_SECONDS = 5.0
 """More than any pause of a worker that waits for a partition, or begins another batch."""
 
+STARTING_SECONDS = 60.0
+"""Added while a query starts."""
+
 READY_FILE = "SERVIOTICY_READY_FILE"
 """Environment variable: a file to make once every partition is being worked on."""
 
@@ -61,7 +64,7 @@ def _run(settings: Settings, stopping: list[int]) -> int:
             query, checkpoint = job.start(source, settings)
             log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
             try:
-                if _watch(query, store, partitions, stopping):
+                if _watch(spark, query, store, partitions, stopping):
                     return 1
                 query.stop()
             finally:
@@ -76,14 +79,14 @@ def _stubs(settings: Settings) -> list[Path]:
 
 
 def _watch(
-    query: Any, store: PostgresPartitionStore, partitions: int, stopping: list[int]
+    spark: Any, query: Any, store: PostgresPartitionStore, partitions: int, stopping: list[int]
 ) -> bool:
     """Whether the query ended by itself; else it is to be stopped, and perhaps started again.
 
     Spark's task looks at its Python worker only when a row comes: one that died with the
     last row would be missed until then. So who claims the partitions is watched here.
     """
-    held_at: dict[int, float] = {}
+    held_at = dict.fromkeys(range(partitions), time.monotonic() + STARTING_SECONDS)
     ready = False
     while not stopping:
         if query.awaitTermination(0.1 if not ready else 1.0):
@@ -91,13 +94,16 @@ def _watch(
             return True
         now = time.monotonic()
         try:
-            held_at.update(dict.fromkeys(store.held(), now))
+            held, known = store.held(), True
         except Unavailable:
-            held_at = dict.fromkeys(held_at, now)
-        if not ready and len(held_at) == partitions:
+            held, known = list(held_at), False
+        held_at.update(dict.fromkeys(held, now))
+        if known and not ready and len(held) == partitions:
             ready = True
             _tell_ready()
-        if ready and now - min(held_at.values()) > ABANDONED_SECONDS:
+        if job.tasks(spark) < partitions:  # between two Spark batches, until the last has ended
+            held_at = {each: max(at, now) for each, at in held_at.items()}
+        if now - min(held_at.values()) > ABANDONED_SECONDS:
             log.warning("query_starts_again", extra={"why": "nobody works on a partition"})
             return False
     return False

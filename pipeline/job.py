@@ -102,6 +102,13 @@ def start(source: DataFrame, settings: Settings) -> tuple[StreamingQuery, Path]:
     return query, checkpoint
 
 
+def tasks(spark: SparkSession) -> int:
+    """How many tasks Spark holds to be at work."""
+    tracker = spark.sparkContext.statusTracker()
+    stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
+    return sum(stage.numActiveTasks for stage in stages if stage is not None)
+
+
 def remove(checkpoint: Path) -> None:
     """Remove a checkpoint folder."""
     shutil.rmtree(checkpoint, ignore_errors=True)

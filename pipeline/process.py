@@ -6,17 +6,16 @@ update at a time and runs its whole tree breadth first, in order of subscription
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 
 from pipeline.journal import Journal, Made
 from pipeline.partition import Partition
-from pipeline.stages.dispatch import Limits, Put, TreeTooLarge, Turn, Waiting, dispatch, settle
+from pipeline.stages.dispatch import Limits, Put, Turn, Waiting, dispatch, settle
 from pipeline.stages.emit import emit
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import Sandbox, transform
-from servioticy.graph import Graph, Level, Plan
-from servioticy.model import LastUpdate, StreamRef
+from servioticy.graph import Graph, Level
+from servioticy.model import StreamRef
 from servioticy.ports import Output
 
 
@@ -27,46 +26,27 @@ def process(
     sandbox: Sandbox,
     output: Output,
     limits: Limits,
+    *,
+    alone: bool = False,
 ) -> None:
     """Compute, store and emit all that follows from these updates.
 
-    `updates` are raw, in order of the log; the batch ends before `next_offset`.
+    `updates` are raw, in order of the log; the batch ends before `next_offset`. Raises
+    TreeTooLarge and BatchTooLarge before anything is stored. An update `alone` is taken
+    one computation at a time, so that the limits cut its tree where the serial order does.
     """
-    origins = frozenset(each.update.origin for each in updates)
-    plan = partition.graph.plan(origins)
-    lasts = partition.recall(origins | plan.reachable)
-    large: set[int] = set()
-    while True:
-        try:
-            journal = _evaluate(updates, plan, lasts, large, partition, sandbox, limits)
-        except TreeTooLarge as tree:  # nothing is stored yet: begin again, that one alone
-            large.add(tree.offset)
-        else:
-            break
+    graph = partition.graph
+    plan = graph.plan(frozenset(each.update.origin for each in updates))
+    levels = [Level([], [frozenset(plan.reachable)])] if alone else plan.levels
+    journal = Journal(partition.recall({each.update.origin for each in updates} | plan.reachable))
+    waiting = Waiting()
+    _accept(updates, plan.reachable, journal, waiting)
+    dispatch(updates, graph, waiting, journal, limits, alone=alone)
+    for turn in _turns(waiting, levels, graph, journal):
+        folds = fetch(turn, graph, journal, partition.programs)
+        new = transform(folds, sandbox, journal)
+        dispatch(new, graph, waiting, journal, limits, alone=alone)
     emit(journal, next_offset, partition, output)
-
-
-def _evaluate(
-    updates: Sequence[Made],
-    plan: Plan,
-    lasts: Mapping[StreamRef, LastUpdate | None],
-    large: set[int],
-    partition: Partition,
-    sandbox: Sandbox,
-    limits: Limits,
-) -> Journal:
-    graph, journal = partition.graph, Journal(lasts)
-    for alone, run in groupby(updates, key=lambda each: each.place.offset in large):
-        levels = [Level([], [frozenset(plan.reachable)])] if alone else plan.levels
-        for part in ([each] for each in run) if alone else [list(run)]:
-            waiting = Waiting()
-            _accept(part, plan.reachable, journal, waiting)
-            dispatch(part, graph, waiting, journal, limits, alone=alone)
-            for turn in _turns(waiting, levels, graph, journal):
-                folds = fetch(turn, graph, journal, partition.programs)
-                new = transform(folds, sandbox, journal)
-                dispatch(new, graph, waiting, journal, limits, alone=alone)
-    return journal
 
 
 def _accept(

@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -15,7 +16,7 @@ from pipeline.control import apply
 from pipeline.journal import Made, Place
 from pipeline.partition import Partition
 from pipeline.process import process
-from pipeline.stages.dispatch import Limits
+from pipeline.stages.dispatch import BatchTooLarge, Limits, TreeTooLarge
 from pipeline.stages.transform import Sandbox
 from servioticy.errors import Unavailable
 from servioticy.messaging.records import (
@@ -32,6 +33,15 @@ log = logging.getLogger("servioticy.pipeline")
 
 LONGEST_PAUSE = 2.0
 NO_LIMITS = Limits(sys.maxsize, sys.maxsize)
+
+
+def _cut(updates: list[Made], end: int, *places: int) -> list[tuple[list[Made], int]]:
+    """The batch in pieces, cut before these places; each ends where the next one begins."""
+    edges = sorted({0, *places, len(updates)})
+    return [
+        (updates[first:last], updates[last].place.offset if last < len(updates) else end)
+        for first, last in pairwise(edges)
+    ]
 
 
 class Row(NamedTuple):
@@ -173,8 +183,34 @@ class Task:
     def _process(
         self, updates: list[Made], end: int, partition: Partition, output: Output
     ) -> None:
-        if end > partition.next_offset:
-            process(updates, end, partition, self._sandbox, output, self._limits)
+        """Process them as one batch, or as several where they cause too much for one."""
+        waiting = [(updates, end)]
+        while waiting:
+            some, until = waiting.pop()
+            if until <= partition.next_offset:
+                continue
+            try:
+                self._process_some(some, until, partition, output)
+            except BatchTooLarge:
+                waiting += reversed(_cut(some, until, len(some) // 2))
+            except TreeTooLarge as tree:
+                place = next(n for n, each in enumerate(some) if each.place.offset == tree.offset)
+                if len(some) == 1:
+                    self._process_some(some, until, partition, output, alone=True)
+                else:
+                    waiting += reversed(_cut(some, until, place, place + 1))
+
+    def _process_some(
+        self,
+        updates: list[Made],
+        end: int,
+        partition: Partition,
+        output: Output,
+        *,
+        alone: bool = False,
+    ) -> None:
+        limits = self._limits
+        process(updates, end, partition, self._sandbox, output, limits, alone=alone)
 
     def _read(self, row: Row, output: Output) -> LogRecord | None:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from functools import cache
 from queue import Empty, SimpleQueue
@@ -24,6 +25,8 @@ from servioticy.settings import Settings
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 REST_SECONDS = 1.0
+MOST_WAITING = 20_000
+"""Rows taken from Spark ahead of the work; a backlog stays in the log, not in memory."""
 
 Inbox = SimpleQueue[Row | None]
 
@@ -63,6 +66,8 @@ def _read(batches: Iterable[Any], inbox: Inbox, failures: list[BaseException]) -
             for number in range(batch.num_rows):
                 if not pads[number].as_py():
                     inbox.put(Row(offsets[number].as_py(), values[number].as_py()))
+            while inbox.qsize() > MOST_WAITING:
+                time.sleep(0.01)  # the socket fills, and Spark waits in its turn
     except BaseException as error:  # noqa: BLE001  raised again by the main thread
         failures.append(error)
     finally:

@@ -21,6 +21,8 @@ from sandbox.program import (
     Value,
 )
 
+LARGEST = 2**63 - 1
+
 
 class Garbage(Exception):
     """A worker's answer does not fit the question."""
@@ -104,15 +106,30 @@ def _outcome(line: bytes) -> Outcome:
     first = line[:1]
     head, _, rest = line[1:].partition(b" ")
     if first == b"V":
-        try:
-            return Value(int(head), rest)
-        except ValueError as error:
-            raise Garbage("no timestamp") from error
+        return _value(head, rest)
     if first == b"F":
         return _fault(head, rest)
     if line == b"N":
         return None
     raise Garbage("unknown line")
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _value(head: bytes, document: bytes) -> Value:
+    """What a worker says may come from a hole in its engine: nothing is stored unseen."""
+    if not head.removeprefix(b"-").isdigit() or abs(int(head)) > LARGEST:
+        raise Garbage("no timestamp")
+    try:
+        orjson.loads(document)
+    except orjson.JSONDecodeError:
+        try:  # half a surrogate pair is JSON, too
+            json.loads(document.decode(), parse_constant=_refuse)
+        except (ValueError, RecursionError) as error:
+            raise Garbage("not JSON") from error
+    return Value(int(head), document)
 
 
 def _fault(kind: bytes, message: bytes) -> Fault:

@@ -20,6 +20,9 @@ from servioticy.messaging.records import (
 )
 from servioticy.ports import Catalog, Change, Log, NewServiceObject, Subscriber
 
+MOST_MOVED = 10_000
+"""Service Objects that one record names: half a megabyte of ids."""
+
 
 class Changed(ServioticyError):
     """The Service Object has changed, or gone, since it was read."""
@@ -105,8 +108,10 @@ def _changing(catalog: Catalog, log: Log) -> Iterator[None]:
 def _append(number: int, change: Change, log: Log) -> None:
     """Each old partition releases before the new one acquires, and that before its use."""
     for old_partition, service_objects in change.moves:
-        offset = log.append(old_partition, ReleaseRecord(service_objects, change.partition))
-        log.append(change.partition, AcquireRecord(service_objects, old_partition, offset))
+        for first in range(0, len(service_objects), MOST_MOVED):
+            some = service_objects[first : first + MOST_MOVED]
+            offset = log.append(old_partition, ReleaseRecord(some, change.partition))
+            log.append(change.partition, AcquireRecord(some, old_partition, offset))
     log.append(change.partition, _record(number, change))
 
 

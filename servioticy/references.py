@@ -25,6 +25,13 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 MAX_PATH = 1024
+MAX_DESCENTS = 2
+LOOKING = {
+    *("Root", "This", "Parent", "Child", "Descendants", "Fields", "Wildcard", "Index", "Slice"),
+    *("Union", "Intersect", "Where", "WhereNot", "Filter", "Expression", "Len", "Keys"),
+}
+"""What a path may consist of. It is followed outside the sandbox, without a limit of time:
+arithmetic, `sub`, `split`, sorting and regular expressions belong into the script."""
 
 
 class BadReference(ServioticyError):
@@ -111,6 +118,29 @@ def resolve(reference: Reference, document: Any) -> Any:
 @lru_cache(maxsize=10_000)
 def _compiled(expression: str, source: str) -> Any:
     try:
-        return parse_jsonpath(expression)
+        path = parse_jsonpath(expression)
     except (JSONPathError, Exception) as error:
         raise BadReference(f"{{${source}...}}: {expression} is not a JSONPath: {error}") from error
+    parts = list(_parts(path))
+    for part in parts:
+        kind = type(part).__name__
+        if kind not in LOOKING or getattr(part, "op", None) == "=~":
+            raise BadReference(
+                f"{{${source}...}}: {expression}: {kind} computes; a path may only look"
+            )
+    if sum(type(each).__name__ == "Descendants" for each in parts) > MAX_DESCENTS:
+        raise BadReference(
+            f"{{${source}...}}: {expression}: `..` is possible {MAX_DESCENTS} times"
+        )
+    return path
+
+
+def _parts(path: Any) -> Iterator[Any]:
+    """Everything that a parsed path consists of."""
+    waiting = [path]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        for value in vars(part).values():
+            inside = value if isinstance(value, list | tuple) else [value]
+            waiting += [each for each in inside if type(each).__module__.startswith("jsonpath_ng")]

@@ -34,6 +34,10 @@ Turn = Mapping[StreamRef, list[Step]]
 """The composites that compute next, each with its steps in order of place."""
 
 
+MOST_ARRIVALS = 50_000
+"""Computations of one batch: some 50 MB of rows in one transaction. One tree may have more."""
+
+
 class Limits(NamedTuple):
     """How far one update may go; what lies beyond ends with a verdict."""
 
@@ -49,6 +53,10 @@ class TreeTooLarge(Exception):
         self.offset = offset
 
 
+class BatchTooLarge(Exception):
+    """The updates of a batch cause more computations than fit: fewer have to be taken."""
+
+
 class Waiting:
     """What has arrived at each composite stream and is not evaluated yet."""
 
@@ -56,6 +64,7 @@ class Waiting:
         self._steps: dict[StreamRef, list[Step]] = {}
         self.arrivals: Counter[int] = Counter()
         """by offset of the source update: the size of its tree so far"""
+        self.arrived = 0
 
     def add(self, step: Step) -> None:
         """Let a step wait for its composite's turn."""
@@ -96,7 +105,8 @@ def dispatch(
     """Let each new update wait at every composite that it wakes, in order of subscription.
 
     Raises TreeTooLarge at the limit of computations, unless the tree is `alone` and in
-    serial order: then what lies beyond gets its verdict.
+    serial order: then what lies beyond gets its verdict. Raises BatchTooLarge where several
+    trees have too many together.
     """
     for arrival in _arrivals(new, graph):
         offset = arrival.place.offset
@@ -104,6 +114,9 @@ def dispatch(
             _refuse(arrival, "hop-limit", f"more than {limits.hops} hops", journal)
             continue
         waiting.arrivals[offset] += 1
+        waiting.arrived += 1
+        if waiting.arrived > MOST_ARRIVALS and len(waiting.arrivals) > 1:
+            raise BatchTooLarge
         if waiting.arrivals[offset] <= limits.computations:
             waiting.add(arrival)
         elif alone:

@@ -20,6 +20,10 @@ Values: TypeAlias = list[LastUpdate | None]
 """Of each input, the update that it is; None where there is none yet."""
 
 
+MOST_FOUND = 1 << 20
+"""Bytes; `$..*` finds everything once for each level it is deep."""
+
+
 class Asked(NamedTuple):
     """A step that the sandbox is asked for, and what it was given."""
 
@@ -197,9 +201,16 @@ class _Fetching:
         return member[0] if member else self._members[number][0]
 
     def _look_up(self, reference: Reference, values: Values) -> bytes:
+        """What a path that is not plain finds. Data may be such that it cannot be followed
+        (half a surrogate pair, nothing to count): that is a path which finds nothing."""
         value = values[self._names.index(reference.source)]
-        document = None if value is None else orjson.loads(value.document)
-        return orjson.dumps(resolve(reference, document))
+        if value is None:
+            return b"null"
+        try:
+            found = orjson.dumps(resolve(reference, orjson.loads(value.document)))
+        except Exception:  # noqa: BLE001  whatever it is, it must not stop the others
+            return b"null"
+        return found if len(found) <= MOST_FOUND else b"null"
 
     def _index(self, document: bytes) -> int:
         """Its place in the table of the call; most computations share with a neighbour."""

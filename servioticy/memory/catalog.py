@@ -297,6 +297,9 @@ class MemoryCatalog:
                 to = self._state.service_objects.get(each.destination)
                 if to is None or to.deleted or to.id == service_object:
                     continue
+                source = self._state.service_objects[service_object]
+                if not source.public and source.tenant != to.tenant:
+                    continue
                 if each.callback == "internal" and each.stream_id in wanted:
                     name = wanted[each.stream_id]
                     found.append((to.sequence, Subscriber(to.id, to.tenant, name)))

@@ -80,9 +80,9 @@ class World:
         self.store.store(Batch(0, self.offset, after, 0, rows))
         self.offset = after
 
-    def emitted(self, *times: int, name: str = "mine", padding: int = 0) -> None:
+    def emitted(self, *times: int, name: str = "mine", padding: int = 0, version: int = 1) -> None:
         records = [
-            EmittedRecord(name, "data", 1, 1, at, msgspec.Raw(a_document(at, padding)))
+            EmittedRecord(name, "data", 1, version, at, msgspec.Raw(a_document(at, padding)))
             for at in times
         ]
         self.emitter.emit(self.offset, records)
@@ -230,6 +230,22 @@ def test_a_client_that_does_not_read_is_closed_and_stalls_nobody(world: World) -
     slow.close()
     # Either the close frame reached it behind the last whole frame, or it was cut off.
     assert b"slower" in got or len(got) == 4000
+
+
+def test_others_have_to_ask_again_when_a_document_has_changed(world: World) -> None:
+    """It may be private from that version on; its owner watches on."""
+    with world.watch() as own, world.watch(name="open") as foreign:
+        world.emitted(1, name="open")
+        assert received(foreign, 1) == [1]
+
+        world.emitted(2, name="open", version=2)
+        world.emitted(2, version=2)
+
+        with pytest.raises(ConnectionClosed) as end:
+            foreign.recv(timeout=10)
+        assert end.value.rcvd is not None
+        assert end.value.rcvd.code == 1013
+        assert received(own, 1) == [2]
 
 
 def test_what_clients_say_is_ignored_unless_it_is_large(world: World) -> None:

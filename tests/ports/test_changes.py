@@ -172,6 +172,18 @@ def test_internal_subscriptions_follow_the_version(storage: Storage, tenant: int
     assert storage.catalog.subscribers("so1", []) == []
 
 
+def test_who_may_not_read_any_more_holds_nothing_back(storage: Storage, tenant: int) -> None:
+    """A group of another tenant names a stream that has become private: it reads nothing."""
+    other, _token = storage.tenant("other")
+    storage.catalog.replace(replace(another(tenant, "so1"), public=True), 1)
+    storage.create(other, "so2", (("g", StreamRef("so1", "a")),))
+    assert storage.catalog.subscribers("so1", ["a"]) == [Subscriber("so2", other, "a")]
+
+    storage.catalog.replace(another(tenant, "so1"), 2)
+
+    assert storage.catalog.subscribers("so1", ["a"]) == []
+
+
 def test_related_follows_groups_both_ways(storage: Storage, tenant: int) -> None:
     storage.create(tenant, "so2", (("g", StreamRef("so1", "a")),))
     storage.create(tenant, "so3", (("g", StreamRef("so2", "a")),))

@@ -61,6 +61,23 @@ def test_what_is_no_path_is_refused(path: str) -> None:
         parse("s", path)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".a[?(@.b =~ '(x+x+)+y')]",
+        ".a.`sub(/a/, b)`",
+        ".a.`split(-, 0, -1)`",
+        ".a * 9999999999",
+        ".a.`sorted`",
+        "..a..b..c",
+    ],
+)
+def test_a_path_only_looks(path: str) -> None:
+    """It is followed outside the sandbox: a regular expression could take for ever there."""
+    with pytest.raises(BadReference, match=r"look|times"):
+        parse("s", path)
+
+
 def test_references_become_variables_each_once() -> None:
     """Values are bound, never pasted: `3-{$g}` with -5 is 8."""
     references: list[Reference] = []

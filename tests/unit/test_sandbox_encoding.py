@@ -18,11 +18,27 @@ def a_call(*steps: Computation | Assignment) -> Call:
     return Call(PROGRAM, None, None, (b"0", b"1", b"2"), steps)
 
 
-@pytest.mark.parametrize("answer", [b"", b"V1 {}\nN", b"Vx {}", b"Fnonsense 1", b"?", b"\xff"])
+GARBAGE = [
+    *(b"", b"V1 {}\nN", b"Vx {}", b"Fnonsense 1", b"?", b"\xff"),
+    *(b"V5 {x", b"V5 ", b"V1_0 {}", b"V+1 {}", b"V9223372036854775808 {}"),
+    *(b'V5 {"v":NaN}', b'V5 "\xff"', b"V5 " + b"[" * 100_000),
+]
+
+
+@pytest.mark.parametrize("answer", GARBAGE)
 def test_an_answer_that_does_not_fit_is_garbage(answer: bytes) -> None:
     """A worker may have been taken over by the script; its words are not believed."""
     with pytest.raises(Garbage):
         decode_answer(answer, [a_call(Computation(0, 1, 1, (0, -1)))])
+
+
+def test_half_a_surrogate_pair_is_a_value() -> None:
+    """JavaScript has such texts, and writes them as JSON."""
+    document = b'{"v":"\\ud800"}'
+
+    (outcomes,) = decode_answer(b"V5 " + document, [a_call(Computation(0, 1, 1, (0, -1)))])
+
+    assert outcomes == [Value(5, document)]
 
 
 def test_an_announced_length_beyond_the_limit_is_refused_unread() -> None:

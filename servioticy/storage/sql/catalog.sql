@@ -117,15 +117,18 @@ SELECT service_objects.tenant_id, version, route_partition
    AND deleted_at IS NULL;
 
 -- subscribers --
--- Which groups of other Service Objects name these streams.
+-- Which groups of other Service Objects name these streams, and may read them.
 SELECT service_objects.id, service_objects.tenant_id, streams.name
   FROM streams
+  JOIN service_objects AS source ON source.id = streams.service_object
   JOIN subscriptions ON subscriptions.stream_id = streams.id AND callback = 'internal'
-  JOIN service_objects ON service_objects.id = destination AND deleted_at IS NULL
+  JOIN service_objects ON service_objects.id = destination
+   AND service_objects.deleted_at IS NULL
  WHERE service_object = %(service_object)s
+   AND (source.public OR source.tenant_id = service_objects.tenant_id)
    AND streams.name = ANY(%(streams)s::text[])
    AND destination <> %(service_object)s
- ORDER BY sequence;
+ ORDER BY service_objects.sequence;
 
 -- upstream --
 -- These Service Objects and all that their groups read, directly or not.

@@ -252,6 +252,23 @@ def test_a_change_may_join_components(served: Served, alice: Caller) -> None:
     assert order == [AcquireRecord, DefinitionRecord]
 
 
+def test_a_large_move_is_told_in_portions(
+    served: Served, alice: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record has a largest size; a component need not."""
+    monkeypatch.setattr("servioticy.changes.MOST_MOVED", 1)
+    first, second = alice.create(), alice.create()
+    streams = {"version": "0.2.0", "streams": SIMPLE["streams"]} if "streams" in SIMPLE else SIMPLE
+    reading = composite("g", g=([second], "a"))
+    third = alice.create(streams)
+    replace(alice, third, reading)
+    replace(alice, first, composite("g", g=([third], "out")))
+
+    moved = [r.service_objects for r in records(served, ReleaseRecord)]
+    assert all(len(each) == 1 for each in moved)
+    assert len(moved) == len(records(served, AcquireRecord)) > 0
+
+
 def test_a_stream_that_others_read_cannot_go(alice: Caller, bob: Caller) -> None:
     so = alice.create({**SIMPLE, "public": True})
     own = alice.create(composite("g", g=([so], "a")))

@@ -39,7 +39,15 @@ def status(answer: Admission | Refusal) -> int:
 
 @pytest.mark.parametrize("header", ["good", "Bearer good", "bearer  good", " good "])
 def test_a_token_comes_raw_or_as_bearer(header: str) -> None:
-    assert ask("/mine/streams/data/live", header) == Admission(StreamRef("mine", "data"), 42, None)
+    stream = StreamRef("mine", "data")
+    assert ask("/mine/streams/data/live", header) == Admission(stream, 42, None, 1, foreign=False)
+
+
+def test_who_watches_what_is_another_tenants_is_known() -> None:
+    """What was public when the socket opened may become private."""
+    answer = ask("/open/streams/data/live")
+    assert isinstance(answer, Admission)
+    assert answer.foreign
 
 
 def test_browsers_give_the_token_in_the_address() -> None:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from unittest import mock
 
 import msgspec
 import pytest
@@ -271,6 +272,18 @@ def test_batches_equal_the_serial_order_with_options(data, cycles, sandbox) -> N
     cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
 
     assert_equal_to_oracle(objects, codes, history, cuts, sandbox, Limits(12, 60))
+
+
+@LAW
+@given(data=st.data(), most=st.integers(1, 12))
+def test_a_batch_that_causes_too_much_is_cut_anywhere(data, most, sandbox) -> None:
+    """What fits into one transaction bounds a batch, and changes nothing."""
+    objects, codes = data.draw(graphs(cycles=True))
+    history = data.draw(histories(objects))
+    cuts = data.draw(st.lists(st.integers(0, 60), max_size=2))
+
+    with mock.patch("pipeline.stages.dispatch.MOST_ARRIVALS", most):
+        assert_equal_to_oracle(objects, codes, history, cuts, sandbox, Limits(6, 20))
 
 
 @LAW

@@ -1,0 +1,80 @@
+"""When the driver starts its query again: nobody works on a partition, though Spark thinks so."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pipeline import __main__ as program
+from servioticy.errors import Unavailable
+
+
+class World:
+    """A query of two tasks, a store that knows who claims what, and a clock."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        self.claims: dict[int, list[int] | None] = {}
+        self.running = 2
+        monkeypatch.setattr(program.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(program.job, "tasks", lambda _spark: self.running)
+
+    def awaitTermination(self, _seconds: float) -> bool:  # noqa: N802  Spark's name
+        self.now += 1
+        return False
+
+    def held(self) -> list[int]:
+        found = self.claims[max(at for at in self.claims if at <= self.now)]
+        if found is None:
+            raise Unavailable("Postgres does not answer")
+        return found
+
+    def watched(self, seconds: int) -> float | None:
+        """When it gave up on the query, if it did in this time."""
+        stopping: Any = SimpleNamespace()
+        world = self
+
+        class Stopping(list[int]):
+            def __bool__(self) -> bool:
+                return world.now >= seconds
+
+        stopping = Stopping()
+        again = not program._watch(None, self, self, 2, stopping)  # type: ignore[arg-type]
+        assert again
+        return self.now if self.now < seconds else None
+
+
+def test_a_partition_that_nobody_has_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    world.claims = {0: [], 3: [0, 1], 10: [0]}
+
+    assert world.watched(100) == 15
+
+
+def test_it_is_missed_from_the_start_though_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark needs its time to begin."""
+    world = World(monkeypatch)
+    world.claims = {0: [], 3: [0]}
+
+    found = world.watched(200)
+
+    assert found is not None
+    assert found > program.STARTING_SECONDS
+
+
+def test_between_two_batches_all_wait_for_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that has ended has given up its claim; the next batch waits for the slowest."""
+    world = World(monkeypatch)
+    world.running = 1
+    world.claims = {0: [0, 1], 10: [1]}
+
+    assert world.watched(100) is None
+
+
+def test_a_store_that_does_not_answer_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(monkeypatch)
+    world.claims = {0: [0, 1], 10: None, 60: [0, 1]}
+
+    assert world.watched(100) is None
