@@ -18,6 +18,7 @@ TENANT_KILLS = 12
 """From so many in the window on, a tenant's programs are suspended at their first."""
 
 MOST_REMEMBERED = 10_000
+MOST_PROVEN = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class Breaker:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._records: OrderedDict[str, _Record] = OrderedDict()
+        self._proven: OrderedDict[str, None] = OrderedDict()
         self._tenants: defaultdict[str, deque[float]] = defaultdict(deque)
 
     def killed(self, tenant: str, program: str, kind: str) -> None:
@@ -63,15 +65,31 @@ class Breaker:
 
     def survived(self, program: str) -> None:
         """The program gave its outcomes; if it was half-open it is trusted again."""
+        if program not in self._proven:
+            self._proven[program] = None
+            if len(self._proven) > MOST_PROVEN:
+                self._proven.popitem(last=False)
         record = self._records.get(program)
         if record and record.level and self._clock() >= record.until:
             del self._records[program]
 
-    def suspension(self, program: str) -> Suspension | None:
+    def suspension(self, tenant: str, program: str) -> Suspension | None:
         """Why the program must not run now, if so."""
         record = self._records.get(program)
         left = record.until - self._clock() if record else 0.0
-        return _described(record, left) if record and left > 0 else None
+        if record and left > 0:
+            return _described(record, left)
+        return None if program in self._proven else self._unproven(tenant)
+
+    def _unproven(self, tenant: str) -> Suspension | None:
+        """A tenant that ends process after process is not given another try with each new
+        program; those that have given outcomes before run on."""
+        kills = self._tenants.get(tenant, ())
+        if len(kills) <= TENANT_KILLS:
+            return None
+        left = kills[-TENANT_KILLS - 1] + WINDOW_SECONDS - self._clock()
+        what = "a process ended by this tenant's programs"
+        return Suspension(tenant, what, len(kills), left) if left > 0 else None
 
     def all(self) -> dict[str, Suspension]:
         """All that are suspended or half-open."""

@@ -153,7 +153,7 @@ class SandboxPool:
             self._usage.charge(tenant, self._approval.take_cpu())
             if fault:
                 return fault
-        found = self._breaker.suspension(program.id)
+        found = self._breaker.suspension(tenant, program.id)
         if found is None:
             return None
         times = f"{found.kills} x {found.kind}"
@@ -186,7 +186,7 @@ class SandboxPool:
     def _blamed(self, tenant: str, program: str, answer: Failure) -> Fault:
         """The fault of a program that ended a process, with what follows from it."""
         self._breaker.killed(tenant, program, answer.kind)
-        found = self._breaker.suspension(program)
+        found = self._breaker.suspension(tenant, program)
         sequel = f"; suspended for {found.seconds:.0f} s" if found else ""
         return Fault(answer.kind, answer.message + sequel)
 

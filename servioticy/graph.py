@@ -199,12 +199,12 @@ def _edges(service_object: ServiceObject) -> Iterable[tuple[StreamRef, Wake]]:
     The same stream through two groups is two edges (design, section 5, choice 5).
     """
     definition = service_object.definition
-    sources = [stream.ref.stream for stream in definition.streams]
-    sources += [group.name for group in definition.groups if group.name not in sources]
-    for source in sources:
-        for stream in definition.streams:
-            for place, each in enumerate(stream.composite.inputs if stream.composite else ()):
-                if each.name == source:
-                    for member in each.members:
-                        if member != stream.ref:
-                            yield member, Wake(stream.ref, place)
+    by_name: dict[str, list[tuple[StreamRef, Wake]]] = {}
+    for stream in definition.streams:
+        for place, each in enumerate(stream.composite.inputs if stream.composite else ()):
+            edges = by_name.setdefault(each.name, [])
+            wake = Wake(stream.ref, place)
+            edges += [(member, wake) for member in each.members if member != stream.ref]
+    names = [stream.ref.stream for stream in definition.streams]
+    for source in dict.fromkeys([*names, *(group.name for group in definition.groups)]):
+        yield from by_name.get(source, ())

@@ -14,6 +14,8 @@ from servioticy.graph import Graph, knotted
 from servioticy.model import Definition, StreamRef
 
 DEEP = 20
+MOST_LOOKED_AT = 100_000
+"""Computations in all the trees that are grown to find what a tenant should know."""
 WIDE = 1000
 MOST_ORIGINS = 200
 """How many streams from afar are followed to the streams of a document."""
@@ -140,9 +142,8 @@ def findings(
     """
     simple = list(dict.fromkeys(simple_streams))
     own = [each.ref for each in definition.streams]
-    trees = [
-        grow(ref, graph) for ref in [*own, *(s for s in simple if s not in own)][: _most(own)]
-    ]
+    others = sorted(set(simple) - set(own))[:MOST_ORIGINS]
+    trees = _grown([*own, *others], graph)
     composites = [each.ref for each in definition.streams if each.composite is not None]
     return [
         *_never(composites, graph.reachable(simple)),
@@ -150,11 +151,25 @@ def findings(
         *_loops(set(own), trees, name),
         *_deep(set(composites), trees, name),
         *_wide(trees[: len(own)]),
+        *_unseen(len(trees), len(own) + len(others)),
     ]
 
 
-def _most(own: list[StreamRef]) -> int:
-    return len(own) + MOST_ORIGINS
+def _grown(origins: Iterable[StreamRef], graph: Graph) -> list[Tree]:
+    """The trees of as many of them as are looked at."""
+    trees: list[Tree] = []
+    left = MOST_LOOKED_AT
+    for origin in origins:
+        if left < 0:
+            break
+        trees.append(grow(origin, graph))
+        left -= trees[-1].most_computations
+    return trees
+
+
+def _unseen(seen: int, origins: int) -> Iterator[str]:
+    if seen < origins:
+        yield f"only {seen} of {origins} execution trees were looked at: they are large"
 
 
 def _never(composites: Iterable[StreamRef], reachable: set[StreamRef]) -> Iterator[str]:

@@ -20,6 +20,8 @@ MAX_CHANNELS = 1000
 MAX_NAME = 200
 MAX_ALIASES = 200
 MAX_PATHS = 1000
+MAX_SUBSCRIPTIONS = 100_000
+"""Edges of the stream graph: for each input of each stream, the members it reads."""
 """JSONPaths that need an interpreter; reading one takes about a millisecond."""
 
 
@@ -44,7 +46,7 @@ def parse_service_object(
     dialect: Dialect = "function" if document.get("version") == "0.2.0" else "expression"
     members = members_of(service_object, streams, groups)
     parsed = []
-    paths = 0
+    paths = subscriptions = 0
     for name, content in streams.items():
         ref = StreamRef(service_object, _name(name, "stream"))
         content = _object(content, f"stream {name}")
@@ -56,6 +58,11 @@ def parse_service_object(
         paths += sum(each.steps is None for each in composite.references) if composite else 0
         if paths > MAX_PATHS:
             raise BadDocument(f"more than {MAX_PATHS} JSONPaths in one Service Object")
+        subscriptions += sum(len(each.members) for each in composite.inputs) if composite else 0
+        if subscriptions > MAX_SUBSCRIPTIONS:
+            raise BadDocument(
+                f"stream {name}: more than {MAX_SUBSCRIPTIONS} subscriptions in one Service Object"
+            )
     return Definition(service_object, tuple(parsed), groups, is_public(document))
 
 

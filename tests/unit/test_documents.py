@@ -198,6 +198,14 @@ def test_wrong_code_is_told_with_its_place(version: str, content: Any, message: 
     assert message in str(raised.value)
 
 
+def test_more_subscriptions_than_we_can_follow_are_refused() -> None:
+    groups = {"g": {"soIds": [f"{n}" for n in range(1001)], "stream": "s"}}
+    content = {f"s{n}": code("{$g.x}") for n in range(100)}
+
+    with pytest.raises(BadDocument, match="stream s99: more than 100000 subscriptions"):
+        parsed({"groups": groups, "streams": content})
+
+
 @pytest.mark.parametrize(
     "more",
     [

@@ -28,14 +28,14 @@ def test_the_third_kill_suspends() -> None:
     """The program alone, not its tenant's others."""
     breaker, _ = a_breaker()
     kill(breaker, 2)
-    assert breaker.suspension("p") is None
+    assert breaker.suspension("a", "p") is None
 
     kill(breaker, 1)
 
-    found = breaker.suspension("p")
+    found = breaker.suspension("a", "p")
     assert found
     assert (found.tenant, found.kind, found.kills, found.seconds) == ("a", "timeout", 3, 60.0)
-    assert breaker.suspension("q") is None
+    assert breaker.suspension("a", "q") is None
 
 
 def test_kills_far_apart_do_not_add_up() -> None:
@@ -45,7 +45,7 @@ def test_kills_far_apart_do_not_add_up() -> None:
         kill(breaker, 1)
         clock.now += WINDOW_SECONDS / 2 + 1
 
-    assert breaker.suspension("p") is None
+    assert breaker.suspension("a", "p") is None
     assert breaker.all() == {}
 
 
@@ -54,13 +54,13 @@ def test_half_open_it_is_tried_and_suspended_for_longer() -> None:
     breaker, clock = a_breaker()
     kill(breaker, 3)
     for seconds in (*SUSPENSIONS[1:], SUSPENSIONS[-1]):
-        found = breaker.suspension("p")
+        found = breaker.suspension("a", "p")
         assert found
         clock.now += found.seconds
-        assert breaker.suspension("p") is None
+        assert breaker.suspension("a", "p") is None
         assert breaker.all()["p"].seconds == 0
         kill(breaker, 1)
-        again = breaker.suspension("p")
+        again = breaker.suspension("a", "p")
         assert again
         assert again.seconds == seconds
 
@@ -75,7 +75,7 @@ def test_half_open_a_success_forgives() -> None:
 
     assert breaker.all() == {}
     kill(breaker, 2)
-    assert breaker.suspension("p") is None
+    assert breaker.suspension("a", "p") is None
 
 
 def test_a_success_while_closed_forgives_nothing() -> None:
@@ -85,7 +85,7 @@ def test_a_success_while_closed_forgives_nothing() -> None:
     breaker.survived("p")
     kill(breaker, 1)
 
-    assert breaker.suspension("p")
+    assert breaker.suspension("a", "p")
 
 
 def test_a_tenant_of_many_bad_programs_has_less_patience() -> None:
@@ -99,3 +99,21 @@ def test_a_tenant_of_many_bad_programs_has_less_patience() -> None:
     kill(breaker, 1, "other", tenant="b")
 
     assert set(breaker.all()) == {"next"}
+
+
+def test_new_programs_of_such_a_tenant_wait() -> None:
+    """Each would have its own first process to end; those that have worked, work on."""
+    breaker, clock = a_breaker()
+    breaker.survived("good")
+    kill(breaker, TENANT_KILLS)
+    assert breaker.suspension("a", "new") is None
+
+    kill(breaker, 1)
+
+    waiting = breaker.suspension("a", "new")
+    assert waiting is not None
+    assert waiting.kills == TENANT_KILLS + 1
+    assert breaker.suspension("a", "good") is None
+    assert breaker.suspension("b", "new") is None
+    clock.now += waiting.seconds
+    assert breaker.suspension("a", "new") is None
