@@ -24,13 +24,18 @@ def blueprint(services: Services) -> Blueprint:
             {"verdict": verdict, "count": count, "last": orjson.loads(last)}
             for verdict, count, last in services.history.verdicts(stream_id)
         ]
-        return answer({"state": _state(verdicts), "verdicts": verdicts}, 200, headers)
+        return answer({"state": _state(verdicts, address.version), "verdicts": verdicts}, 200, headers)
 
     return routes
 
 
-def _state(verdicts: list[dict[str, Any]]) -> str:
-    """ "suspended" if the newest trigger met a suspension; a stale one met nothing."""
-    met = [each for each in verdicts if each["verdict"] != "stale"]
+def _state(verdicts: list[dict[str, Any]], version: int) -> str:
+    """ "suspended" if the newest trigger met a suspension; a stale one met nothing, and
+    what an earlier version met says nothing about this one."""
+    met = [
+        each
+        for each in verdicts
+        if each["verdict"] != "stale" and each["last"]["version"] == version
+    ]
     newest = max(met, key=lambda each: each["last"]["timestamp"], default=None)
     return "suspended" if newest and newest["verdict"] == "suspended" else "active"

@@ -202,6 +202,7 @@ def test_status_tells_how_computations_ended(served: Served, alice: Caller) -> N
         ({"timeout": 3, "suspended": 4}, "suspended"),
         ({"timeout": 3, "suspended": 4, "stale": 5}, "suspended"),
         ({"timeout": 3, "suspended": 4, "emitted": 5}, "active"),
+        ({"suspended": 4, "of an earlier version": 5}, "suspended"),
     ],
 )
 def test_status_tells_whether_the_stream_is_suspended(
@@ -212,7 +213,10 @@ def test_status_tells_whether_the_stream_is_suspended(
     served.store()
     stream = served.platform.state.streams[so, "a"]
     verdicts = [
-        StoredVerdict(1, stream, kind, 1, b'{"timestamp":%d}' % at) for kind, at in newest.items()
+        StoredVerdict(
+            1, stream, kind, 1, b'{"timestamp":%d,"version":%d}' % (at, "earlier" not in kind)
+        )
+        for kind, at in newest.items()
     ]
     store = served.platform.partition_store(lambda _: ())
     store.store(Batch(0, 1, 1, 0, verdicts=verdicts))
