@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sandbox.hostile.corpus import Hostile, program
-from sandbox.pool import SandboxPool
+from sandbox.pool import KILL_CLASS, SandboxPool
 from sandbox.program import (
     FAULT_KINDS,
     Binding,
@@ -42,6 +42,8 @@ RIGHT = Value(2, b'{"channels":{"t":{"current-value":18}},"lastUpdate":2}')
 MOST_SECONDS = 4.0
 """For one program with all its retries, on a busy machine; alone it is a tenth."""
 
+KILLS_A_TENANT = 10
+
 MOST_NEIGHBOUR_MS = 50.0
 """Of 99 in 100 innocent frames, on a busy machine."""
 
@@ -62,23 +64,32 @@ class Verdicts:
 
 
 class Judge:
-    """Puts programs to a pool as the tenant "hostile", and watches the tenant "neighbour"."""
+    """Puts programs to a pool as hostile tenants, and watches the tenant "neighbour".
+
+    One tenant after the other: what has ended a dozen processes is not let in any more.
+    """
 
     def __init__(self, pool: SandboxPool) -> None:
         self.pool = pool
         self.verdicts = Verdicts()
+        self._kills = 0
         self.neighbours()
         self._neighbour = pool._workers["neighbour"].pid
 
     def try_out(self, hostile: Hostile, type_: str = "number") -> None:
         """Run one program and note its verdict and all that is wrong."""
         started = time.monotonic()
+        tenant = f"hostile {self._kills // KILLS_A_TENANT}"
         before, attacked, after = self.pool.run(
-            "hostile", [a_call(GOOD), a_call(program(hostile, type_)), a_call(GOOD)]
+            tenant, [a_call(GOOD), a_call(program(hostile, type_)), a_call(GOOD)]
         )
         seconds = time.monotonic() - started
         self.verdicts.slowest = max(self.verdicts.slowest, seconds)
         self.verdicts.counts[kind(attacked[0])] += 1
+        if kind(attacked[0]) in KILL_CLASS:
+            self._kills += 1
+            if self._kills % KILLS_A_TENANT == 0:
+                self.pool._end(tenant)
         if not harmless(attacked[0], type_):
             self._note(hostile, f"gave {attacked[0]}")
         if before != [RIGHT] or after != [RIGHT]:
