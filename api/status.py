@@ -24,7 +24,9 @@ def blueprint(services: Services) -> Blueprint:
             {"verdict": verdict, "count": count, "last": orjson.loads(last)}
             for verdict, count, last in services.history.verdicts(stream_id)
         ]
-        return answer({"state": _state(verdicts, address.version), "verdicts": verdicts}, 200, headers)
+        return answer(
+            {"state": _state(verdicts, address.version), "verdicts": verdicts}, 200, headers
+        )
 
     return routes
 

@@ -15,6 +15,7 @@ from functools import cache
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from pipeline import quickack
 from pipeline.stages.dispatch import Limits
 from pipeline.task import Row, Task
 from sandbox import InfraError, SandboxPool, argument_names
@@ -36,6 +37,7 @@ def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator
 
     Raises Fenced where another worker has the partition, and what the reading raised.
     """
+    quickack.connections()  # before there are others
     inbox: Inbox = SimpleQueue()
     failures: list[BaseException] = []
     reader = threading.Thread(
@@ -62,6 +64,7 @@ def _read(batches: Iterable[Any], inbox: Inbox, failures: list[BaseException]) -
     """Hand over each record once: every second one is a pad (see job.rows)."""
     try:
         for batch in batches:
+            quickack.acknowledge()
             offsets, values, pads = (batch.column(number) for number in range(3))
             for number in range(batch.num_rows):
                 if not pads[number].as_py():
