@@ -12,6 +12,8 @@ import contextlib
 import os
 import socket
 from functools import cache
+from pathlib import Path
+from stat import S_ISSOCK
 
 _QUICKACK = getattr(socket, "TCP_QUICKACK", None)
 """Linux has it."""
@@ -22,13 +24,14 @@ def connections() -> tuple[socket.socket, ...]:
     """The connections to Spark's JVM: those that this process has when this is first asked,
     which has to be before it opens any other. It keeps them, as the process does."""
     found = []
-    for name in os.listdir("/proc/self/fd") if _QUICKACK is not None else ():
+    for path in Path("/proc/self/fd").iterdir() if _QUICKACK is not None else ():
         with contextlib.suppress(OSError):
-            each = socket.socket(fileno=os.dup(int(name)))
-            if _is_loopback(each):
-                found.append(each)
-            else:
-                each.close()
+            if S_ISSOCK(path.stat().st_mode):
+                each = socket.socket(fileno=os.dup(int(path.name)))
+                if _is_loopback(each):
+                    found.append(each)
+                else:
+                    each.close()
     return tuple(found)
 
 
