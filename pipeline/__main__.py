@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,23 +59,31 @@ def _run(settings: Settings, stopping: list[int]) -> int:
     store = PostgresPartitionStore(connect(settings), argument_names)
     os.environ["JAVA_HOME"] = str(java.find(settings).home)
     classes = [*jars.spark_jars(settings), *_stubs(settings)]
-    spark = job.session(settings, classes, partitions)
-    try:
-        while not stopping:
-            progress = store.all_progress()
-            offsets = {each: progress.get(each, 0) for each in range(partitions)}
-            source = job.rows(spark, settings, topics.updates, offsets)
-            query, checkpoint = job.start(source, settings)
-            log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
-            try:
+    with _scratch() as scratch:
+        spark = job.session(settings, classes, partitions, scratch)
+        try:
+            while not stopping:
+                progress = store.all_progress()
+                offsets = {each: progress.get(each, 0) for each in range(partitions)}
+                source = job.rows(spark, settings, topics.updates, offsets)
+                query = job.start(source, settings, scratch)
+                log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
                 if _watch(spark, query, store, partitions, stopping):
                     return 1
                 query.stop()
-            finally:
-                job.remove(checkpoint)
-        return 0
+            return 0
+        finally:
+            spark.stop()
+
+
+@contextmanager
+def _scratch() -> Iterator[Path]:
+    """A folder for what Spark writes down: all of it is of use to this run only."""
+    folder = Path(tempfile.mkdtemp(prefix="servioticy-pipeline-"))
+    try:
+        yield folder
     finally:
-        spark.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _stubs(settings: Settings) -> list[Path]:

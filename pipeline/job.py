@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -43,8 +42,11 @@ _SPARK = {
 }
 
 
-def session(settings: Settings, jars: list[Path], partitions: int) -> SparkSession:
-    """A local Spark with room for every partition's task and a spare slot."""
+def session(settings: Settings, jars: list[Path], partitions: int, scratch: Path) -> SparkSession:
+    """A local Spark with room for every partition's task and a spare slot.
+
+    What it writes down for itself goes to the scratch folder, to be removed after it.
+    """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = (
         SparkSession.builder.master(f"local[{partitions + 1},4]")
@@ -52,7 +54,8 @@ def session(settings: Settings, jars: list[Path], partitions: int) -> SparkSessi
         .config("spark.jars", ",".join(str(each) for each in jars if each.is_file()))
         .config("spark.driver.extraClassPath", os.pathsep.join(str(each) for each in jars))
         .config("spark.driver.memory", settings.pipeline_heap)
-        .config("spark.driver.extraJavaOptions", _JVM)
+        .config("spark.local.dir", str(scratch))
+        .config("spark.driver.extraJavaOptions", f'{_JVM} "-Djava.io.tmpdir={scratch}"')
     )
     for key, value in _SPARK.items():
         builder = builder.config(key, value)
@@ -82,24 +85,23 @@ def rows(
     )
 
 
-def start(source: DataFrame, settings: Settings) -> tuple[StreamingQuery, Path]:
-    """Start the query; its (worthless) checkpoint folder is for the caller to remove."""
-    checkpoint = Path(tempfile.mkdtemp(prefix="servioticy-checkpoint-"))
+def start(source: DataFrame, settings: Settings, scratch: Path) -> StreamingQuery:
+    """Start the query; its (worthless) checkpoint goes to the scratch folder."""
+    checkpoint = tempfile.mkdtemp(prefix="checkpoint-", dir=scratch)
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()
         # One task a partition of the one topic, in order: the task's number is the partition's.
         return work(batches, context.partitionId() if context else 0, settings)
 
-    query = (
+    return (
         source.mapInArrow(run, "done boolean")
         .writeStream.format("noop")
         .outputMode("update")
-        .option("checkpointLocation", str(checkpoint))
+        .option("checkpointLocation", checkpoint)
         .trigger(realTime=f"{settings.batch_seconds} seconds")
         .start()
     )
-    return query, checkpoint
 
 
 def tasks(spark: SparkSession) -> int:
@@ -107,8 +109,3 @@ def tasks(spark: SparkSession) -> int:
     tracker = spark.sparkContext.statusTracker()
     stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
     return sum(stage.numActiveTasks for stage in stages if stage is not None)
-
-
-def remove(checkpoint: Path) -> None:
-    """Remove a checkpoint folder."""
-    shutil.rmtree(checkpoint, ignore_errors=True)

@@ -18,7 +18,7 @@ from pipeline.partition import Partition
 from pipeline.process import process
 from pipeline.stages.dispatch import BatchTooLarge, Limits, TreeTooLarge
 from pipeline.stages.transform import Sandbox
-from servioticy.errors import Unavailable
+from servioticy.errors import ServioticyError, Unavailable
 from servioticy.messaging.records import (
     DeadLetter,
     LogRecord,
@@ -51,6 +51,16 @@ class Row(NamedTuple):
     value: bytes | None
 
 
+class Rewound(ServioticyError):
+    """Postgres fell, and with it the last batches: their rows have to come again."""
+
+    def __init__(self, partition: int, progress: int, reached: int) -> None:
+        super().__init__(
+            f"partition {partition} was at offset {reached}, and is stored up to {progress} only: "
+            "it is read again from there"
+        )
+
+
 class Task:
     """Takes rows of one partition, each once, whatever happens to the parts around it."""
 
@@ -78,17 +88,21 @@ class Task:
         self._partition: Partition | None = None
         self._output: Output | None = None
         self._claimed = False
+        self._reached = 0
 
     def begin(self) -> None:
         """Read progress, and emit again what may not have reached subscribers.
 
-        What is remembered from before stays, where nobody has stored since.
+        What is remembered from before stays, where nobody has stored since. Raises Rewound
+        where progress lies before what was taken.
         """
         if self._partition is not None:
             next_offset, _emitted = self._store.begin(self._number)
             if next_offset == self._partition.next_offset:
                 return
         partition = Partition(self._number, self._store, self._remembered_streams)
+        if partition.next_offset < self._reached:
+            raise Rewound(self._number, partition.next_offset, self._reached)
         output = self._new_output()
         output.acknowledged = partition.emitted_offset
         again = self._store.not_acknowledged(
@@ -108,7 +122,8 @@ class Task:
     def take(self, rows: Iterable[Row]) -> None:
         """Work on rows in order of offset. Postgres, broker or sandbox away: wait for them.
 
-        Raises Fenced where another worker has the partition.
+        Raises Fenced where another worker has the partition, and Rewound where rows between
+        the stored progress and these are missing: then they have to come again.
         """
         rows = list(rows)
         pause = 0.05
@@ -118,6 +133,11 @@ class Task:
                     self.begin()
                     self._claimed = True
                 self._take(rows)
+            except Rewound as error:
+                log.warning(
+                    "partition_rewound", extra={"partition": self._number, "why": str(error)}
+                )
+                raise
             except self._retried as error:
                 log.warning(
                     "partition_waits", extra={"partition": self._number, "why": str(error)}
@@ -165,6 +185,8 @@ class Task:
         for row in rows:
             if row.offset < end:
                 continue  # stored before a restart
+            if row.offset > end:
+                raise Rewound(self._number, partition.next_offset, row.offset)
             record = self._read(row, output)
             if record is not None and not isinstance(record, UpdateRecord):
                 self._process(updates, end, partition, output)
@@ -179,6 +201,7 @@ class Task:
                 self._process(updates, end, partition, output)
                 updates = []
         self._process(updates, end, partition, output)
+        self._reached = partition.next_offset
 
     def _process(
         self, updates: list[Made], end: int, partition: Partition, output: Output

@@ -35,7 +35,8 @@ Inbox = SimpleQueue[Row | None]
 def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator[Any]:
     """Take every row of one Spark task; yields nothing, and returns when Spark says so.
 
-    Raises Fenced where another worker has the partition, and what the reading raised.
+    Raises Fenced where another worker has the partition, Rewound where rows are missing, and
+    what the reading raised.
     """
     quickack.connections()  # before there are others
     inbox: Inbox = SimpleQueue()
@@ -99,7 +100,8 @@ def _waiting(inbox: Inbox, most: int) -> Iterator[list[Row]]:
 def _task(partition: int, settings: Settings) -> Task:
     """The task of a partition, kept between Spark batches with what it remembers."""
     logs.configure(settings.log_level)
-    store = PostgresPartitionStore(connect(settings), argument_names)
+    # What is stored here can be computed again from the log, so it need not wait for the disk.
+    store = PostgresPartitionStore(connect(settings, durable=False), argument_names)
     task = Task(
         partition,
         store,

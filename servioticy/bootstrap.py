@@ -55,13 +55,13 @@ def ports(settings: Settings) -> Ports:
     return Ports(PostgresCatalog(database), PostgresHistory(database), KafkaLog(settings))
 
 
-def connect(settings: Settings) -> Database:
-    """Postgres as the settings name it."""
+def connect(settings: Settings, *, durable: bool = True) -> Database:
+    """Postgres as the settings name it; see Database for `durable`."""
     if not settings.dsn:
         raise SettingsError(
             "no Postgres is named: set SERVIOTICY_DSN, or let `servioticy up` start one"
         )
-    return Database(settings.dsn)
+    return Database(settings.dsn, durable=durable)
 
 
 def emitter(settings: Settings, partition: int) -> Emitter:

@@ -38,7 +38,7 @@ class Platform:
             self._folder.release()
             raise
         self.supervisor = Supervisor(
-            [*stores, *_programs(self.settings)],
+            [*stores, *_programs(self.settings, self._folder.scratch)],
             self._folder,
             report,
             {
@@ -91,12 +91,13 @@ def _stores(settings: Settings) -> tuple[list[Program], Settings]:
     return [replace(each, together=each is not programs[-1]) for each in programs], settings
 
 
-def _programs(settings: Settings) -> list[Program]:
+def _programs(settings: Settings, scratch: Path) -> list[Program]:
     """The pipeline, the API and delivery: started at once, ready in their own time."""
     ready_file = settings.data_path / "pipeline.ready"
     environment = {
         **to_environment(settings),
         "PYTHONUNBUFFERED": "1",
+        "TMPDIR": str(scratch),
         READY_FILE: str(ready_file),
     }
 

@@ -36,13 +36,13 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def run_part(
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Callable[[str, Any], None]]:
-    """Runs an embedded part until the end of the tests."""
+) -> Iterator[Callable[[str, Any], Child]]:
+    """Runs an embedded part until the end of the tests, or until it is killed."""
     folder = DataFolder(tmp_path_factory.mktemp("platform"))
     guard = Guard(folder)
     children: list[Child] = []
 
-    def run(name: str, part: Any) -> None:
+    def run(name: str, part: Any) -> Child:
         part.prepare()
         child = Child(Program(name, part.command(), {}), folder.logs / f"{name}.log", guard)
         children.append(child)
@@ -51,6 +51,7 @@ def run_part(
             assert child.exit_status() is None, child.last_lines()
             assert time.monotonic() < deadline, child.last_lines()
             time.sleep(0.02)
+        return child
 
     yield run
     for child in children:
@@ -61,7 +62,7 @@ def run_part(
 
 @pytest.fixture(scope="session")
 def real_postgres(
-    run_part: Callable[[str, Any], None], tmp_path_factory: pytest.TempPathFactory
+    run_part: Callable[[str, Any], Child], tmp_path_factory: pytest.TempPathFactory
 ) -> EmbeddedPostgres:
     """A Postgres; use `dsn` for a database of your own."""
     postgres = EmbeddedPostgres(tmp_path_factory.mktemp("postgres") / "data")
@@ -71,7 +72,7 @@ def real_postgres(
 
 @pytest.fixture(scope="session")
 def real_kafka(
-    run_part: Callable[[str, Any], None], tmp_path_factory: pytest.TempPathFactory
+    run_part: Callable[[str, Any], Child], tmp_path_factory: pytest.TempPathFactory
 ) -> EmbeddedKafka:
     """A broker; use `topic_prefix` to have topics of your own."""
     kafka = EmbeddedKafka(tmp_path_factory.mktemp("kafka") / "data", load())

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,6 +26,8 @@ class DataFolder:
         self.path = path
         self.logs = path / "logs"
         self.run_file = path / "run.json"
+        self.scratch = path / "scratch"
+        """For what programs write down for themselves: empty at first, gone in the end."""
         self.logs.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -34,6 +37,8 @@ class DataFolder:
             raise
         os.ftruncate(self.lock, 0)
         os.pwrite(self.lock, str(os.getpid()).encode(), 0)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.mkdir(mode=0o700)
 
     def write_run(self, facts: Mapping[str, Any]) -> None:
         """Tell other programs what runs here; readable by this user only."""
@@ -45,6 +50,7 @@ class DataFolder:
         """Let others have the folder."""
         if self.lock >= 0:
             self.run_file.unlink(missing_ok=True)
+            shutil.rmtree(self.scratch, ignore_errors=True)
             os.close(self.lock)
             self.lock = -1
 

@@ -69,6 +69,7 @@ class EmbeddedKafka:
         self._settings = settings
         self._properties = data / "server.properties"
         self._logging = data / "log4j2.properties"
+        self._scratch = data / "scratch"
         self._port = 0
 
     def prepare(self) -> None:
@@ -77,6 +78,8 @@ class EmbeddedKafka:
         Must be called before each start; raises SetupError if it cannot be done.
         """
         self._data.mkdir(parents=True, exist_ok=True, mode=0o700)
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._scratch.mkdir()
         self._port = ports.kept(self._data / "port")
         controller = ports.kept(self._data / "controller-port")
         logs = self._data / "logs"
@@ -136,6 +139,7 @@ class EmbeddedKafka:
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             f"-Dlog4j2.configurationFile={self._logging.as_uri()}",
+            f"-Djava.io.tmpdir={self._scratch}",
             "-cp",
             os.pathsep.join(map(str, self._classpath())),
             main,

@@ -27,11 +27,14 @@ class Database:
     """Runs named SQL. Autocommit: one statement is one transaction, unless in `transaction`.
 
     Every method raises Unavailable where the server does not answer. Whether a statement
-    under way at that moment took effect is then not known.
+    under way at that moment took effect is then not known. If not `durable`, a commit does
+    not wait for the disk: a server that is killed forgets the last moments, all or nothing
+    of each transaction and in their order.
     """
 
-    def __init__(self, dsn: str) -> None:
+    def __init__(self, dsn: str, *, durable: bool = True) -> None:
         self._dsn = dsn
+        self._durable = durable
         self._local = threading.local()
 
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Row]:
@@ -118,6 +121,8 @@ class Database:
             return connection, False
         connection = psycopg2.connect(self._dsn, connect_timeout=5, application_name="servioticy")
         connection.autocommit = True
+        if not self._durable:
+            self._run(connection, "SET synchronous_commit TO off", None)
         self._local.connection = connection
         self._local.prepared = set()
         return connection, True

@@ -24,6 +24,7 @@ from running_platform import until
 
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
+from servioticy.embedded.process import Child
 from servioticy.settings import load
 
 BATCH = 20
@@ -208,6 +209,54 @@ def test_a_death_is_noticed_though_nothing_follows(
     replay.finish()
 
     expected.assert_equal(replay, emitted)
+
+
+def test_a_postgres_that_forgets_its_last_moments_changes_nothing(
+    run_part: Callable[[str, Any], Child], real_kafka: EmbeddedKafka, tmp_path: Path
+) -> None:
+    """The pipeline's commits do not wait for the disk. Progress goes back together with what
+    was stored, so that is computed again, whether more updates follow or none."""
+    postgres = EmbeddedPostgres(tmp_path / "postgres")
+    server = run_part("forgetful", postgres)
+    settings = load(
+        overrides={
+            "dsn": postgres.dsn,
+            "bootstrap_servers": real_kafka.bootstrap_servers,
+            "topic_prefix": "forgetful-",
+            "max_batch_updates": BATCH,
+        }
+    )
+    ground = Ground(settings)
+    ground.database.rows("ALTER SYSTEM SET wal_writer_delay = '10s'")
+    ground.database.rows("SELECT pg_reload_conf()")
+    emitted = Emitted(ground)
+    pipeline = Pipeline(settings, tmp_path / "log")
+    try:
+        undisturbed = Replay(ground)
+        undisturbed.send()
+        undisturbed.finish()
+        expected = Expected(undisturbed.stored(), undisturbed.emitted(emitted))
+
+        replay = Replay(ground)
+        half = UPDATES // 2
+        for first, before_the_fall in ((0, half - BATCH), (half, half)):
+            replay.send(before_the_fall, first)
+            replay.finish()
+            pipeline.signal("worker", signal.SIGSTOP)
+            stored = ground.progress()
+            server.kill_group()
+            server = run_part("forgetful", postgres)
+            assert ground.progress() < stored, "it forgot nothing: this test would prove nothing"
+            replay.send(half - before_the_fall, first + before_the_fall)
+            pipeline.signal("worker", signal.SIGCONT)
+            replay.finish()
+
+        assert "partition_rewound" in pipeline.said()
+        expected.assert_equal(replay, emitted)
+    finally:
+        pipeline.kill()
+        emitted.close()
+        ground.close()
 
 
 def test_a_second_pipeline_stands_by_and_takes_over(
