@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from functools import cache
 from queue import Empty, SimpleQueue
+from struct import Struct
 from typing import Any
 
 from pipeline import quickack
@@ -24,6 +25,9 @@ from servioticy.bootstrap import connect, emitter
 from servioticy.errors import Unavailable
 from servioticy.settings import Settings
 from servioticy.storage.partition_store import PostgresPartitionStore
+
+OFFSET = Struct(">q")
+"""What precedes the value of a record."""
 
 REST_SECONDS = 1.0
 MOST_WAITING = 20_000
@@ -62,14 +66,13 @@ def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator
 
 
 def _read(batches: Iterable[Any], inbox: Inbox, failures: list[BaseException]) -> None:
-    """Hand over each record once: every second one is a pad (see job.rows)."""
+    """Hand over the records: every second row is none (see job.rows)."""
     try:
         for batch in batches:
             quickack.acknowledge()
-            offsets, values, pads = (batch.column(number) for number in range(3))
-            for number in range(batch.num_rows):
-                if not pads[number].as_py():
-                    inbox.put(Row(offsets[number].as_py(), values[number].as_py()))
+            for record in batch.column(0).to_pylist():
+                if record is not None:
+                    inbox.put(Row(OFFSET.unpack_from(record)[0], record[OFFSET.size :]))
             while inbox.qsize() > MOST_WAITING:
                 time.sleep(0.01)  # the socket fills, and Spark waits in its turn
     except BaseException as error:  # noqa: BLE001  raised again by the main thread

@@ -210,21 +210,13 @@ def _profile(bench: Bench, rows: Sequence[Row], options: argparse.Namespace) -> 
 
 
 def _arrow(rows: Sequence[Row]) -> Iterator[Any]:
-    """The rows as Spark hands them over: a stream of batches of one, each followed by a pad."""
-    schema = pa.schema(
-        [
-            ("partition", pa.int32()),
-            ("offset", pa.int64()),
-            ("value", pa.binary()),
-            ("pad", pa.bool_()),
-        ]
-    )
-    struct = pa.struct(list(schema))
+    """The rows as Spark hands them over: a stream of batches of one, each followed by a null."""
+    struct = pa.struct([("record", pa.binary())])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, pa.schema([("row", struct)])) as writer:
         for offset, value in rows:
-            for pad in (False, True):
-                row = {"partition": 0, "offset": offset, "value": value, "pad": pad}
-                writer.write_batch(pa.record_batch([pa.array([row], struct)], ["row"]))
+            for record in (worker.OFFSET.pack(offset) + (value or b""), None):
+                row = pa.array([{"record": record}], struct)
+                writer.write_batch(pa.record_batch([row], ["row"]))
     stream = pa.ipc.open_stream(sink.getvalue())
     return (pa.RecordBatch.from_struct_array(batch.column(0)) for batch in stream)
