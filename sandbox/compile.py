@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import orjson
 
 from sandbox.engines import Engine, Handle, NotParsed
-from sandbox.program import INPUT, RESULT, ChannelCode, Program
+from sandbox.program import INPUT, RESULT, ChannelCode, Path, Program
 from sandbox.text import IDENTIFIER, argument_names, skip_blank, without_end
 
 _PLACES = ("(function(){return (", "\n)})"), ("(function(){return [0?", "\n:0]})")
@@ -136,7 +136,7 @@ def _known(name: str) -> bool:
     return name in _SCALARS
 
 
-def _variables(program: Program) -> list[tuple[str, int, tuple[str | int, ...]]]:
+def _variables(program: Program) -> list[tuple[str, int, Path]]:
     """The names that the code can see, each with its argument and path."""
     if program.dialect == "expression":
         return [(each.name, each.argument, each.path) for each in program.bindings]
@@ -151,7 +151,7 @@ def _variables(program: Program) -> list[tuple[str, int, tuple[str | int, ...]]]
 def _description(
     program: Program,
     slot: int,
-    variables: list[tuple[str, int, tuple[str | int, ...]]],
+    variables: list[tuple[str, int, Path]],
     problems: list[str],
 ) -> bytes:
     function = program.dialect == "function"
@@ -173,7 +173,10 @@ def _description(
             "problem": problems[0] if problems else None,
             "seed": zlib.crc32(_bytes(program.id)),
             "arguments": len(program.arguments),
-            "variables": [[argument, path] for _, argument, path in variables],
+            "variables": [
+                [argument, path, any(isinstance(step, tuple) for step in path)]
+                for _, argument, path in variables
+            ],
             "channels": channels,
             "filters": function,
             "whole": function,
@@ -186,7 +189,7 @@ def _description(
 
 def _assemble(
     program: Program,
-    variables: list[tuple[str, int, tuple[str | int, ...]]],
+    variables: list[tuple[str, int, Path]],
     codes: list[str],
     pre: str | None,
     post: str | None,

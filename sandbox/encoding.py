@@ -17,6 +17,7 @@ from sandbox.program import (
     Computation,
     Fault,
     Outcome,
+    Path,
     Program,
     Value,
 )
@@ -44,11 +45,16 @@ def program_of(raw: dict[str, Any]) -> Program:
             "arguments": tuple(raw["arguments"]),
             "channels": tuple(ChannelCode(**each) for each in raw["channels"]),
             "bindings": tuple(
-                Binding(each["name"], each["argument"], tuple(each["path"]))
+                Binding(each["name"], each["argument"], _path(each["path"]))
                 for each in raw["bindings"]
             ),
         }
     )
+
+
+def _path(raw: list[Any]) -> Path:
+    """A path as it was before it became JSON."""
+    return tuple(_path(each) if isinstance(each, list) else each for each in raw)
 
 
 def encode_calls(calls: Sequence[Call], slots: Mapping[str, int]) -> bytes:

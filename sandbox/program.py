@@ -7,7 +7,7 @@ steps. Every step has one outcome: a Value, a Fault, or None where nothing was c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sandbox.text import argument_names
 
@@ -22,6 +22,8 @@ __all__ = [
     "Computation",
     "Fault",
     "Outcome",
+    "Path",
+    "PathStep",
     "Program",
     "Step",
     "Value",
@@ -60,13 +62,27 @@ class ChannelCode:
     unit: str | None = None
 
 
+PathStep = str | int | tuple[Any, ...]
+"""A key or an index; or a selector, which may find several places or none (RFC 9535):
+("names", key, ...), ("items", index, ...), ("slice", start, end, step), ("children",),
+("this",), or ("below", path) for what the path finds in a value and in all that is in it.
+"""
+
+Path = tuple[PathStep, ...]
+"""All of its steps are keys and indexes, or all are selectors."""
+
+
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """The JavaScript variable `name` is an argument followed along a path, or null."""
+    """The JavaScript variable `name` is an argument followed along a path.
+
+    Keys and indexes lead to one value or null, selectors to the list of all they find, or
+    null where that is nothing.
+    """
 
     name: str
     argument: int
-    path: tuple[str | int, ...] = ()
+    path: Path = ()
 
 
 @dataclass(frozen=True, slots=True)

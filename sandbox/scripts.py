@@ -6,16 +6,16 @@ from functools import cache
 from pathlib import Path
 
 # Downwards: each may use what those above give, and the last two change what all find.
-_BOOT = b"""(function (clock, helpers, runner, guards, lockdown) {
+_BOOT = b"""(function (clock, helpers, paths, runner, guards, lockdown) {
   "use strict";
   const time = clock();
   const iot = helpers(time);
-  const parts = runner(time);
+  const parts = runner(time, paths());
   guards();
   lockdown(iot);
   return parts;
 })"""
-_FILES = ("clock", "helpers", "runner", "guards", "lockdown")
+_FILES = ("clock", "helpers", "paths", "runner", "guards", "lockdown")
 
 
 @cache

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sandbox.program import RESULT as RESULT_ARGUMENT
-from sandbox.program import Binding, ChannelCode, Program
+from sandbox.program import Binding, ChannelCode, Path, Program
 from servioticy.model import Composite, Reference, StreamRef
-from servioticy.references import RESULT
+from servioticy.references import RESULT, selectors
 
 
 def program(ref: StreamRef, version: int, composite: Composite) -> Program:
@@ -17,13 +17,15 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
     extra = looked_up(composite)
     bindings = []
     for number, reference in enumerate(composite.references):
+        path: Path = reference.steps or ()
         if reference.source == RESULT:
             argument = RESULT_ARGUMENT
+            path = selectors(reference) if reference.steps is None else path
         elif reference.steps is not None:
             argument = names.index(reference.source)
         else:
             argument = len(names) + extra.index(reference)
-        bindings.append(Binding(f"${number}", argument, reference.steps or ()))
+        bindings.append(Binding(f"${number}", argument, path))
     return Program(
         id=f"{ref}@{version}",
         dialect=composite.dialect,
@@ -41,4 +43,4 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
 
 def looked_up(composite: Composite) -> list[Reference]:
     """The references that a JSONPath interpreter resolves before the program runs."""
-    return [each for each in composite.references if each.steps is None]
+    return [each for each in composite.references if each.steps is None and each.source != RESULT]

@@ -34,6 +34,10 @@ LOOKING = {
 arithmetic, `sub`, `split`, sorting and regular expressions belong into the script."""
 
 
+Selector = tuple[Any, ...]
+"""A step of a path that may find several places, as the sandbox knows it (PathStep there)."""
+
+
 class BadReference(ServioticyError):
     """A reference is not a JSONPath we can resolve."""
 
@@ -54,6 +58,37 @@ def parse(source: str, path: str) -> Reference:
     expression = "$" + re.sub(r"\.([A-Za-z0-9_$]*-[A-Za-z0-9_$\-]*)", r".'\1'", path)
     _compiled(expression, source)
     return Reference(source, expression, None)
+
+
+def selectors(reference: Reference) -> tuple[Selector, ...]:
+    """A path that is not plain, as the sandbox follows it below `$result`.
+
+    Raises BadReference for what has to be known where the path leads: filters, parents.
+    """
+    return tuple(_selectors(_compiled(reference.expression, reference.source), reference))
+
+
+def _selectors(path: Any, reference: Reference) -> Iterator[Selector]:
+    kind = type(path).__name__
+    if kind in ("Child", "Descendants"):
+        yield from _selectors(path.left, reference)
+        right = tuple(_selectors(path.right, reference))
+        yield from right if kind == "Child" else [("below", right)]
+    elif kind == "Fields":
+        yield ("names", *path.fields)
+    elif kind == "Index":
+        yield ("items", *path.indices)
+    elif kind == "Slice":
+        yield ("slice", path.start, path.end, path.step)
+    elif kind == "Wildcard":
+        yield ("children",)
+    elif kind == "This":
+        yield ("this",)
+    elif kind != "Root":
+        raise BadReference(
+            f"{{${reference.source}{reference.expression[1:]}}}: {kind} is not possible below "
+            f"${RESULT}, only names, indexes, slices, `*` and `..`: the rest is the script's"
+        )
 
 
 def _plain_steps(path: str) -> Iterator[str | int | None]:

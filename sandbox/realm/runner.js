@@ -4,12 +4,13 @@
 // it has a global name. Should a script change a built-in after all, this file uses only its
 // own references, never iterates (Array.prototype[Symbol.iterator] might be the script's)
 // and writes only to properties that exist (Array.prototype might have been given setters).
-(function (time) {
+(function (time, paths) {
   "use strict";
   const { set: setClocks, real } = time;
+  const { follow, findAll, frozen } = paths;
   const { parse, stringify } = JSON;
   const { apply, getPrototypeOf } = Reflect;
-  const { freeze, isFrozen, keys, getOwnPropertyDescriptor, hasOwn } = Object;
+  const { freeze, keys, getOwnPropertyDescriptor, hasOwn } = Object;
   const { isArray } = Array;
   const { isFinite, isInteger } = Number;
   const toNumber = Number;
@@ -175,22 +176,6 @@
   }
 
   // ---- Inputs. ------------------------------------------------------------------------
-  function frozen(value) {
-    // Only this function freezes inputs, children first: frozen here is frozen throughout.
-    if (typeof value !== "object" || value === null || isFrozen(value)) return value;
-    const names = keys(value);
-    for (let i = 0; i < names.length; i++) frozen(value[names[i]]);
-    return freeze(value);
-  }
-
-  function follow(value, path) {
-    for (let i = 0; i < path.length; i++) {
-      if (typeof value !== "object" || value === null || !hasOwn(value, path[i])) return null;
-      value = value[path[i]];
-    }
-    return frozen(value);
-  }
-
   function input(program, argument, trigger, result) {
     if (argument === INPUT) return program.inputs[trigger];
     if (argument === RESULT) return result;
@@ -201,7 +186,8 @@
     const { values, variables } = program;
     for (let i = 0; i < values.length; i++) {
       const variable = variables[i];
-      values[i] = follow(input(program, variable[0], trigger, result), variable[1]);
+      const value = input(program, variable[0], trigger, result);
+      values[i] = variable[2] ? findAll(value, variable[1]) : follow(value, variable[1]);
     }
     apply(program.set, undefined, values);
   }

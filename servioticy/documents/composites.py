@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from servioticy.documents.errors import BadDocument
 from servioticy.documents.options import parse_options
 from servioticy.model import Channel, Composite, Dialect, Group, Input, Reference, StreamRef
-from servioticy.references import RESULT, BadReference, substitute
+from servioticy.references import RESULT, BadReference, selectors, substitute
 
 MAX_CODE = 4096
 MAX_EXPANDED = 4 * MAX_CODE
@@ -136,6 +136,14 @@ def _functions(
     return Composite("function", inputs, channels, own, pre, post)
 
 
+def _followed(reference: Reference, sources: _Sources) -> None:
+    """Raises BadDocument where the sandbox cannot follow the path."""
+    try:
+        selectors(reference)
+    except BadReference as error:
+        raise BadDocument(f"stream {sources.ref.stream}: {error}") from error
+
+
 def _expressions(
     channels: tuple[Channel, ...],
     filters: tuple[str | None, ...],
@@ -162,8 +170,5 @@ def _expressions(
     own = sources.own(inputs)
     for each in references:
         if each.source == RESULT and each.steps is None:
-            raise BadDocument(
-                f"stream {sources.ref.stream}: {{$result{each.expression[1:]}}}: only plain "
-                "paths are possible into $result"
-            )
+            _followed(each, sources)
     return Composite("expression", inputs, channels, own, pre, post, tuple(references))

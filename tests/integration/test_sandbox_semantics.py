@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sandbox import (
@@ -25,6 +25,7 @@ from sandbox import (
     Value,
 )
 from sandbox.fold import Last, part
+from servioticy import references
 
 pytestmark = pytest.mark.real
 VALUE = ("channels", "t", "current-value")
@@ -352,3 +353,83 @@ def test_a_frame_of_everything_equals_a_frame_per_step(
             alone = pool.run("another", [part(call, at, at + 1, last)])[0][0]
             assert alone == outcomes[at]
             last = last.after(step, alone, call.updates)
+
+
+names = st.sampled_from(("a", "b", "current-value", "length", "__proto__", "7"))
+numbers = st.integers(-4, 4).map(str)
+bounds = st.just("") | numbers
+steps_of_paths = (
+    names.map(lambda name: f"['{name}']")
+    | st.lists(names, min_size=2, max_size=3).map(
+        lambda each: "[" + ",".join(f"'{name}'" for name in each) + "]"
+    )
+    | st.lists(numbers, min_size=1, max_size=2).map(lambda each: f"[{','.join(each)}]")
+    | st.tuples(bounds, bounds, bounds).map(lambda each: f"[{':'.join(each)}]")
+    | st.sampled_from([".*", "[*]", ".`this`"])
+)
+paths = st.lists(
+    st.tuples(st.sampled_from(["", "", ".."]), steps_of_paths).map(
+        lambda each: each[0] + each[1].removeprefix(".") if each[0] else each[1]
+    ),
+    min_size=1,
+    max_size=4,
+).map("".join)
+documents = st.recursive(
+    st.integers(0, 9) | st.none() | st.text("xyz", max_size=2),
+    lambda inside: st.lists(inside, max_size=5) | st.dictionaries(names, inside, max_size=4),
+    max_leaves=12,
+)
+
+
+def in_javascripts_order(value: Any) -> Any:
+    """Keys that are numbers come first, whatever the order of the document."""
+    if isinstance(value, list):
+        return [in_javascripts_order(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    ordered = sorted(value.items(), key=lambda pair: not pair[0].isdigit())
+    return {key: in_javascripts_order(each) for key, each in ordered}
+
+
+@settings(
+    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(document=documents, path=paths)
+def test_selectors_find_what_jsonpath_finds(pool: SandboxPool, document: Any, path: str) -> None:
+    """The library that follows paths outside is the oracle for those followed inside."""
+    try:
+        reference = references.parse("A", path)
+    except references.BadReference:
+        assume(False)
+    assume(reference.steps is None)
+    expected = references.resolve(reference, in_javascripts_order(document))
+    program = Program(
+        path,
+        "expression",
+        ("A",),
+        (ChannelCode("t", "JSON.stringify($0)", "string"),),
+        bindings=(Binding("$0", 0, references.selectors(reference)),),
+    )
+    call = Call(
+        program, None, None, (json.dumps(document).encode(),), (Computation(0, 1, 1, (0,)),)
+    )
+    outcome = pool.run("tenant", [call])[0][0]
+    assert json.loads(result(outcome)) == expected
+
+
+def test_a_post_filter_may_look_everywhere_in_the_result(pool: SandboxPool) -> None:
+    values = ("names", "current-value")
+    program = Program(
+        "everywhere",
+        "expression",
+        ("A",),
+        (ChannelCode("t", "$0", "number"), ChannelCode("u", "$0*2", "number")),
+        post_filter="$1.length===2 && $1[1]>8 && $2===null",
+        bindings=(
+            Binding("$0", 0, VALUE),
+            Binding("$1", RESULT, (("below", (values,)),)),
+            Binding("$2", RESULT, (("names", "channels"), ("names", "nothing"))),
+        ),
+    )
+    assert result(once(pool, program, 4)) == "filtered"
+    assert result(once(pool, program, 5)) == 5

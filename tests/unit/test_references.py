@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servioticy.model import Reference
-from servioticy.references import BadReference, parse, resolve, substitute
+from servioticy.references import BadReference, parse, resolve, selectors, substitute
 
 UPDATE = {
     "channels": {"x": {"current-value": 5, "unit": "C"}, "l": {"current-value": [1, 2]}},
@@ -115,3 +115,25 @@ def test_any_path_is_read_or_refused(path: str) -> None:
         return
     if reference.steps is not None:
         resolve(reference, UPDATE)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (
+            ".channels.*.current-value",
+            [("names", "channels"), ("children",), ("names", "current-value")],
+        ),
+        ("..x[0,-1]", [("below", (("names", "x"),)), ("items", 0, -1)]),
+        ("['a','b'][1::2]", [("names", "a", "b"), ("slice", 1, None, 2)]),
+        (".`this`", [("this",)]),
+    ],
+)
+def test_a_path_below_the_result_becomes_selectors(path: str, expected: list[Any]) -> None:
+    assert list(selectors(parse("result", path))) == expected
+
+
+@pytest.mark.parametrize("path", [".a[?(@.x>1)]", "..a.`parent`", ".a.`len`"])
+def test_what_the_sandbox_cannot_follow_is_refused(path: str) -> None:
+    with pytest.raises(BadReference, match=r"is not possible below \$result"):
+        selectors(parse("result", path))
