@@ -24,9 +24,12 @@ def blueprint(services: Services) -> Blueprint:
             {"verdict": verdict, "count": count, "last": orjson.loads(last)}
             for verdict, count, last in services.history.verdicts(stream_id)
         ]
-        return answer(
-            {"state": _state(verdicts, address.version), "verdicts": verdicts}, 200, headers
-        )
+        content = {
+            "state": _state(verdicts, address.version),
+            "cpu-seconds": services.history.processor_us(stream_id) / 1e6,
+            "verdicts": verdicts,
+        }
+        return answer(content, 200, headers)
 
     return routes
 

@@ -60,6 +60,12 @@ class Partition:
         self.graph.merge(Graph(readable(here)))
         return asked.service_object
 
+    def find_row(self, ref: StreamRef) -> tuple[ServiceObject, int] | None:
+        """As `row_of`, for a stream that may no longer be known."""
+        owner = self._objects.get(ref.service_object)
+        row = owner.stream_ids.get(ref.stream) if owner else None
+        return None if owner is None or row is None else (owner, row)
+
     def row_of(self, ref: StreamRef) -> tuple[ServiceObject, int]:
         """The Service Object of a stream computed here, and the stream's row in the store."""
         owner = self._objects[ref.service_object]

@@ -14,6 +14,7 @@ import msgspec
 
 from pipeline.control import apply
 from pipeline.journal import Made, Place
+from pipeline.metering import Meter
 from pipeline.partition import Partition
 from pipeline.process import process
 from pipeline.stages.dispatch import BatchTooLarge, Limits, TreeTooLarge
@@ -75,6 +76,7 @@ class Task:
         limits: Limits = NO_LIMITS,
         retried: tuple[type[Exception], ...] = (Unavailable,),
         sleep: Callable[[float], None] = time.sleep,
+        meter: Meter | None = None,
     ) -> None:
         self._number = number
         self._store = store
@@ -85,6 +87,7 @@ class Task:
         self._limits = limits
         self._retried = retried
         self._sleep = sleep
+        self._meter = meter
         self._partition: Partition | None = None
         self._output: Output | None = None
         self._claimed = False
@@ -133,6 +136,8 @@ class Task:
                     self.begin()
                     self._claimed = True
                 self._take(rows)
+                if self._meter and self._partition and self._meter.due:
+                    self._meter.charge(self._partition)
             except Rewound as error:
                 log.warning(
                     "partition_rewound", extra={"partition": self._number, "why": str(error)}
@@ -150,7 +155,7 @@ class Task:
                 return
 
     def rest(self) -> None:
-        """Nothing came for a while: note how far emission is acknowledged."""
+        """Nothing came for a while: note what is acknowledged, charge what was used."""
         partition, output = self._partition, self._output
         if partition is None or output is None:
             return self.take(())
@@ -159,6 +164,8 @@ class Task:
             if output.acknowledged > partition.emitted_offset:
                 at = partition.next_offset
                 partition.commit(lambda first: Batch(self._number, first, at, output.acknowledged))
+            if self._meter:
+                self._meter.charge(partition)
         except self._retried:
             self._partition = self._output = None
             self._claimed = False

@@ -17,6 +17,7 @@ from struct import Struct
 from typing import Any
 
 from pipeline import quickack
+from pipeline.metering import Meter
 from pipeline.stages.dispatch import Limits
 from pipeline.task import Row, Task
 from sandbox import InfraError, SandboxPool, argument_names
@@ -114,6 +115,7 @@ def _task(partition: int, settings: Settings) -> Task:
         settings.head_cache_streams,
         Limits(settings.max_hops, settings.max_computations),
         retried=(Unavailable, InfraError),
+        meter=_meter(settings),
     )
     collect_rarely()
     return task
@@ -138,3 +140,8 @@ def _sandbox(settings: Settings) -> SandboxPool:
         unprotected=settings.sandbox_protection == "any",
         engine=settings.sandbox_engine,
     )
+
+
+@cache
+def _meter(settings: Settings) -> Meter:
+    return Meter(_sandbox(settings).program_cpu_seconds)

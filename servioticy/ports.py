@@ -223,6 +223,9 @@ class History(Protocol):
     def verdicts(self, stream_id: int) -> list[tuple[str, int, bytes]]:
         """How computations of a composite stream ended: (verdict, count, last one)."""
 
+    def processor_us(self, stream_id: int) -> int:
+        """Microseconds of processor time that a composite stream's code has used."""
+
 
 class Log(Protocol):
     """Appending to the log, and where it ends."""
@@ -268,6 +271,14 @@ class StoredVerdict(NamedTuple):
     verdict: str
     times: int
     last: bytes
+
+
+class Charge(NamedTuple):
+    """Processor time, in microseconds, that a composite stream's code has used since."""
+
+    tenant: int
+    stream_id: int
+    microseconds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +339,9 @@ class PartitionStore(Protocol):
 
     def store(self, batch: Batch) -> None:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+
+    def charge(self, charges: Sequence[Charge]) -> None:
+        """Add to what streams have used; those that are gone are left out."""
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int

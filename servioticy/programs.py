@@ -27,7 +27,7 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
             argument = len(names) + extra.index(reference)
         bindings.append(Binding(f"${number}", argument, path))
     return Program(
-        id=f"{ref}@{version}",
+        id=_id(ref, version),
         dialect=composite.dialect,
         arguments=(*names, *(f"{each.source}{each.expression[1:]}" for each in extra)),
         channels=tuple(
@@ -44,3 +44,13 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
 def looked_up(composite: Composite) -> list[Reference]:
     """The references that a JSONPath interpreter resolves before the program runs."""
     return [each for each in composite.references if each.steps is None and each.source != RESULT]
+
+
+def _id(ref: StreamRef, version: int) -> str:
+    return f"{ref}@{version}"
+
+
+def stream_of(program: str) -> StreamRef:
+    """The stream that the program of this id computes."""
+    service_object, _, stream = program.rpartition("@")[0].partition("/")
+    return StreamRef(service_object, stream)

@@ -45,6 +45,11 @@ class MemoryHistory:
                 if stream == stream_id
             )
 
+    def processor_us(self, stream_id: int) -> int:
+        """Microseconds of processor time that a composite stream's code has used."""
+        self._state.ask_postgres()
+        return self._state.processor_us.get(stream_id, 0)
+
     def _of_stream(self, stream_id: int) -> list[StoredUpdate]:
         self._state.ask_postgres()
         with self._state.lock:

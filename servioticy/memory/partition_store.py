@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 import orjson
@@ -13,7 +13,7 @@ from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import Kept, Progress, State
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import LastUpdate, ServiceObject
-from servioticy.ports import Batch, Placed
+from servioticy.ports import Batch, Charge, Placed
 from servioticy.timing import becomes_last
 
 
@@ -155,6 +155,8 @@ class MemoryPartitionStore:
         for number in gone:
             self._forget_updates(number)
         state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] not in gone}
+        for stream in gone:
+            state.processor_us.pop(stream, None)
         state.subscriptions = {
             key: row
             for key, row in state.subscriptions.items()
@@ -177,6 +179,16 @@ class MemoryPartitionStore:
         self._state.last_updates.pop(stream_id, None)
         for key in [each for each in self._state.updates if each[0] == stream_id]:
             del self._state.updates[key]
+
+    def charge(self, charges: Sequence[Charge]) -> None:
+        """Add to what streams have used; those that are gone are left out."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            there = set(self._state.streams.values())
+            for each in charges:
+                if each.stream_id in there:
+                    used = self._state.processor_us.get(each.stream_id, 0)
+                    self._state.processor_us[each.stream_id] = used + each.microseconds
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int

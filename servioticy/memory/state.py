@@ -88,6 +88,8 @@ class State:
     """(stream id, timestamp): partition and row"""
     last_updates: dict[int, StoredLast] = field(default_factory=dict)
     verdicts: dict[tuple[int, str], tuple[int, bytes]] = field(default_factory=dict)
+    processor_us: dict[int, int] = field(default_factory=dict)
+    """stream id: what its code has used"""
     claims: dict[int, object] = field(default_factory=dict)
     """partition: the store that has claimed it"""
     progress: dict[int, Progress] = field(default_factory=dict)

@@ -40,3 +40,8 @@ class PostgresHistory:
         """How computations of a composite stream ended: (verdict, count, last one)."""
         rows = self._database.rows(self._sql["verdicts_of_stream"], {"stream": stream_id})
         return [(verdict, count, last.encode()) for verdict, count, last in rows]
+
+    def processor_us(self, stream_id: int) -> int:
+        """Microseconds of processor time that a composite stream's code has used."""
+        row = self._database.row(self._sql["processor_time"], {"stream": stream_id})
+        return row[0] if row else 0

@@ -13,7 +13,7 @@ from servioticy.documents.service_objects import ArgumentNames
 from servioticy.errors import Fenced, Unavailable
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import Definition, LastUpdate, ServiceObject
-from servioticy.ports import Batch, Placed
+from servioticy.ports import Batch, Charge, Placed
 from servioticy.storage.database import Database, Row
 from servioticy.storage.queries import queries
 
@@ -122,6 +122,7 @@ class PostgresPartitionStore:
             "delete_updates",
             "delete_last_updates",
             "delete_verdicts",
+            "delete_usage",
             "delete_streams",
             "delete_subscriptions_of",
             "delete_definitions",
@@ -134,6 +135,16 @@ class PostgresPartitionStore:
         for (stream_id,) in self._database.rows(self._sql["erase"], values):
             for name in ("erase_updates", "erase_last_update"):
                 self._database.rows(self._sql[name], {"stream": stream_id})
+
+    def charge(self, charges: Sequence[Charge]) -> None:
+        """Add to what streams have used."""
+        tenants, streams, used = _columns(charges, 3)
+        values = {
+            "tenants": numbers(tenants),
+            "streams": numbers(streams),
+            "processor_us": numbers(used),
+        }
+        self._database.rows(self._sql["charge"], values)
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int

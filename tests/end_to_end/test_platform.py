@@ -182,6 +182,13 @@ def test_a_stream_that_keeps_hanging_is_suspended(platform: RunningPlatform) -> 
     counts = {each["verdict"]: each["count"] for each in status["verdicts"]}
     assert status["state"] == "suspended"
     assert counts == {"timeout": 3, "suspended": 2}
+    until(lambda: cpu_seconds(platform, bad) > 0.2, 20)
+
+
+def cpu_seconds(platform: RunningPlatform, service_object: str) -> float:
+    """What the code of its stream has used."""
+    body = platform.request("GET", f"/{service_object}/streams/out/status")[2]
+    return float(json.loads(body)["cpu-seconds"])
 
 
 def test_what_is_wrong_with_code_is_told_when_it_is_stored(platform: RunningPlatform) -> None:

@@ -12,6 +12,7 @@ from servioticy.model import StreamRef
 from servioticy.ports import (
     Batch,
     Change,
+    Charge,
     Current,
     NewServiceObject,
     StoredLast,
@@ -248,6 +249,7 @@ def test_deletion_takes_all_that_is_stored_with_it(storage: Storage, tenant: int
     storage.catalog.subscribe("app", tenant, a, "pubsub", "x", b"{}", 1000)
     store_one(storage, 1, a)
     store_one(storage, 2, theirs)
+    storage.store.charge([Charge(tenant, a, 7), Charge(tenant, theirs, 7)])
 
     for offset in (3, 4):  # twice does no harm
         storage.store.store(Batch(0, offset, offset + 1, 0, delete="so2"))
@@ -256,6 +258,7 @@ def test_deletion_takes_all_that_is_stored_with_it(storage: Storage, tenant: int
     assert documents(storage, a) == []
     assert storage.history.last_update(a) is None
     assert storage.history.verdicts(a) == []
+    assert [storage.history.processor_us(each) for each in (a, theirs)] == [0, 7]
     assert storage.catalog.subscription("app") is None
     assert storage.catalog.subscribers("so1", ["a"]) == []
     assert storage.catalog.document("so2", 1) is None

@@ -11,7 +11,7 @@ from port_builders import Storage, documents
 from servioticy.errors import Fenced, Unavailable
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import LastUpdate, StreamRef
-from servioticy.ports import Batch, StoredLast, StoredUpdate, StoredVerdict
+from servioticy.ports import Batch, Charge, StoredLast, StoredUpdate, StoredVerdict
 
 
 def document(value: int) -> bytes:
@@ -178,6 +178,16 @@ def test_verdicts_are_counted_and_the_last_is_kept(storage: Storage, stream: int
         ("emitted", 1, document(2)),
         ("stale", 5, document(3)),
     ]
+
+
+def test_processor_time_adds_up(storage: Storage, stream: int) -> None:
+    assert storage.history.processor_us(stream) == 0
+    storage.store.charge([Charge(1, stream, 40), Charge(1, 999_999, 5)])
+    storage.store.charge([Charge(1, stream, 2)])
+    storage.store.charge([])
+
+    assert storage.history.processor_us(stream) == 42
+    assert storage.history.processor_us(999_999) == 0  # no such stream
 
 
 def test_forwarded_records_are_noted_per_origin(storage: Storage, stream: int) -> None:

@@ -28,3 +28,8 @@ SELECT verdict, count, last::text
   FROM verdicts
  WHERE stream_id = %(stream)s
  ORDER BY verdict;
+
+-- processor_time --
+SELECT processor_us
+  FROM usage
+ WHERE stream_id = %(stream)s;

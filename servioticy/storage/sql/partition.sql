@@ -148,6 +148,12 @@ DELETE FROM verdicts
  WHERE stream_id = streams.id
    AND service_object = %(delete)s;
 
+-- delete_usage --
+DELETE FROM usage
+ USING streams
+ WHERE stream_id = streams.id
+   AND service_object = %(delete)s;
+
 -- delete_streams --
 -- Subscriptions to them go along.
 DELETE FROM streams
@@ -196,3 +202,13 @@ SELECT streams.service_object, streams.name, updates.tenant_id, updates.version,
    AND log_offset >= %(emitted_offset)s
    AND log_offset < %(next_offset)s
  ORDER BY log_offset, log_position;
+
+-- charge --
+-- To streams that are still there.
+INSERT INTO usage (tenant_id, stream_id, processor_us)
+SELECT c.tenant_id, c.stream_id, c.processor_us
+  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(processor_us)s::bigint[])
+       AS c (tenant_id, stream_id, processor_us)
+  JOIN streams ON streams.id = c.stream_id
+    ON CONFLICT (stream_id) DO UPDATE
+   SET processor_us = usage.processor_us + excluded.processor_us;

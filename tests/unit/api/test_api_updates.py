@@ -9,7 +9,7 @@ import pytest
 from api_builders import NOW, UPDATE, Caller, Served
 
 from servioticy.messaging.records import UpdateRecord
-from servioticy.ports import Batch, StoredVerdict
+from servioticy.ports import Batch, Charge, StoredVerdict
 
 
 def at(timestamp: int) -> bytes:
@@ -188,9 +188,11 @@ def test_status_tells_how_computations_ended(served: Served, alice: Caller) -> N
     verdicts = [StoredVerdict(1, stream, "stale", 3, b'{"timestamp":1}')]
     store = served.platform.partition_store(lambda _: ())
     store.store(Batch(0, 1, 1, 0, verdicts=verdicts))
+    store.charge([Charge(1, stream, 1_500_000)])
 
     assert alice.ask("GET", f"/{so}/streams/a/status").get_json() == {
         "state": "active",
+        "cpu-seconds": 1.5,
         "verdicts": [{"verdict": "stale", "count": 3, "last": {"timestamp": 1}}],
     }
 

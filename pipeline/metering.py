@@ -1,0 +1,55 @@
+"""Processor time of tenants' code: from what the sandbox counts to the streams' accounts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from pipeline.partition import Partition
+from servioticy.ports import Charge
+from servioticy.programs import stream_of
+
+SECONDS = 10.0
+
+
+class Meter:
+    """Charges what has been used since it last did: now and then, or when it is quiet.
+
+    `used` gives the seconds that each program, by its id, has used in all. One meter serves
+    all partitions that share a sandbox. What a worker has not charged when it is killed is
+    lost: this is a measure, not a promise.
+    """
+
+    def __init__(
+        self, used: Callable[[], Mapping[str, float]], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._used = used
+        self._clock = clock
+        self._charged: dict[str, float] = {}
+        self._at = clock()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time, however busy it is."""
+        return self._clock() - self._at >= SECONDS
+
+    def charge(self, partition: Partition) -> None:
+        """Charge the streams of this partition. Raises Unavailable, having charged nothing."""
+        self._at = self._clock()
+        used = self._used()
+        charged = {each: self._charged[each] for each in self._charged if each in used}
+        charges: dict[int, Charge] = {}
+        for program, seconds in used.items():
+            before = self._charged.get(program, 0.0)
+            # Forgotten in between, it counts from zero again.
+            microseconds = round(1e6 * (seconds - before if seconds >= before else seconds))
+            row = partition.find_row(stream_of(program)) if microseconds else None
+            if row is not None:
+                owner, stream_id = row
+                earlier = charges.get(stream_id)
+                microseconds += earlier.microseconds if earlier else 0
+                charges[stream_id] = Charge(owner.tenant, stream_id, microseconds)
+                charged[program] = seconds
+        if charges:
+            partition.store.charge(sorted(charges.values(), key=lambda each: each.stream_id))
+        self._charged = charged
