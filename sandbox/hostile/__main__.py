@@ -11,12 +11,14 @@ import argparse
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from sandbox.hostile.corpus import Hostile, fixed
 from sandbox.hostile.generate import generated
 from sandbox.hostile.judge import Judge, children, descriptors, resident_kib
 from sandbox.pool import SandboxPool
 
+SECONDS_BETWEEN_NEWS = 15.0
 KILL = Hostile("kill", "body", "while(true){}")
 
 
@@ -32,24 +34,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong = 0
     half = options.count // 2
     for allow_list, numbers in ((False, range(half)), (True, range(half, options.count))):
-        made: Iterable[Hostile] = (generated(options.seed, n) for n in numbers)
+        made = [(hostile, type_) for hostile in fixed() for type_ in ("number", "string")]
+        made_up = ((generated(options.seed, number), "number") for number in numbers)
         title = f"{options.engine}, allow-list {'on' if allow_list else 'off'}"
         pool = SandboxPool(options.budget, allow_list=allow_list, engine=options.engine)
-        wrong += _run(title, pool, made)
+        wrong += _run(title, pool, chain(made, made_up), len(made) + len(numbers))
     if options.kills:
         wrong += _kill(options.kills, options.engine)
     return int(wrong > 0)
 
 
-def _run(title: str, pool: SandboxPool, more: Iterable[Hostile]) -> int:
-    started = time.monotonic()
+def _run(title: str, pool: SandboxPool, trials: Iterable[tuple[Hostile, str]], many: int) -> int:
+    started = told = time.monotonic()
     try:
         judge = Judge(pool)
-        for hostile in fixed():
-            judge.try_out(hostile)
-            judge.try_out(hostile, "string")
-        for hostile in more:
-            judge.try_out(hostile)
+        for done, (hostile, type_) in enumerate(trials):
+            judge.try_out(hostile, type_)
+            if time.monotonic() - told > SECONDS_BETWEEN_NEWS:
+                told = time.monotonic()
+                left = (told - started) * (many / (done + 1) - 1)
+                news = f"{done + 1} of {many}, {len(judge.verdicts.wrong)} wrong"
+                print(f"{title}: {news}, about {left:.0f} s left", file=sys.stderr)  # noqa: T201
     finally:
         pool.close()
     found = judge.verdicts
