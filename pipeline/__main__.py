@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -68,7 +68,7 @@ def _run(settings: Settings, stopping: list[int]) -> int:
                 source = job.rows(spark, settings, topics.updates, offsets)
                 query = job.start(source, settings, scratch)
                 log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
-                if _watch(spark, query, store, partitions, stopping):
+                if _watch(spark, query, store, offsets, stopping):
                     return 1
                 query.stop()
             return 0
@@ -91,14 +91,21 @@ def _stubs(settings: Settings) -> list[Path]:
 
 
 def _watch(
-    spark: Any, query: Any, store: PostgresPartitionStore, partitions: int, stopping: list[int]
+    spark: Any,
+    query: Any,
+    store: PostgresPartitionStore,
+    offsets: Mapping[int, int],
+    stopping: list[int],
 ) -> bool:
     """Whether the query ended by itself; else it is to be stopped, and perhaps started again.
 
     Spark's task looks at its Python worker only when a row comes: one that died with the
-    last row would be missed until then. So who claims the partitions is watched here.
+    last row would be missed until then. So who claims the partitions is watched here, and
+    whether a Postgres that fell has forgotten what the query will not read again.
     """
-    held_at = dict.fromkeys(range(partitions), time.monotonic() + STARTING_SECONDS)
+    partitions = len(offsets)
+    held_at = dict.fromkeys(offsets, time.monotonic() + STARTING_SECONDS)
+    stored = dict(offsets)
     ready = False
     while not stopping:
         if query.awaitTermination(0.1 if not ready else 1.0):
@@ -106,9 +113,13 @@ def _watch(
             return True
         now = time.monotonic()
         try:
-            held, known = store.held(), True
+            held, progress, known = store.held(), store.all_progress(), True
         except Unavailable:
-            held, known = list(held_at), False
+            held, progress, known = list(held_at), stored, False
+        if any(progress.get(each, 0) < offset for each, offset in stored.items()):
+            log.warning("query_starts_again", extra={"why": "stored progress has gone back"})
+            return False
+        stored.update(progress)
         held_at.update(dict.fromkeys(held, now))
         if known and not ready and len(held) == partitions:
             ready = True

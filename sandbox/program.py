@@ -65,7 +65,10 @@ class ChannelCode:
 PathStep = str | int | tuple[Any, ...]
 """A key or an index; or a selector, which may find several places or none (RFC 9535):
 ("names", key, ...), ("items", index, ...), ("slice", start, end, step), ("children",),
-("this",), or ("below", path) for what the path finds in a value and in all that is in it.
+("this",), ("root",), ("either", path, path), ("below", path) for what the path finds in a
+value and in all that is in it, and ("where", test, ...) for the children that pass. A test is
+("found", path), ("not", test), ("and", test, ...), ("or", test, ...), ("value", operator,
+path, constant) or ("both", operator, path, path).
 """
 
 Path = tuple[PathStep, ...]

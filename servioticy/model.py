@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 Timestamp: TypeAlias = int
 """A Sensor Update's `lastUpdate`: an integer in the device's own unit, never rescaled."""
@@ -56,13 +56,18 @@ class Channel:
 class Reference:
     """A JSONPath into an input, written `{$source.path}` in an expression.
 
-    `steps` are the keys and indexes of a plain dotted path; None where the path
-    needs a JSONPath interpreter, and then `expression` is what to interpret.
+    `path` holds the keys and indexes of a plain path, or else selectors; both as the
+    sandbox knows them.
     """
 
     source: str
     expression: str
-    steps: tuple[str | int, ...] | None
+    path: tuple[str | int | tuple[Any, ...], ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether it leads to one place at most."""
+        return not any(isinstance(each, tuple) for each in self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +114,9 @@ class Composite:
         """Whether each computation needs the outcome of the one before it, out here.
 
         The sandbox threads the last output through a batch by itself, but not what only
-        we know: which inputs it was made from, and what a JSONPath finds in it.
+        we know: which inputs it was made from.
         """
-        own = None if self.own is None else self.inputs[self.own].name
-        looked_up = {each.source for each in self.references if each.steps is None}
-        return self.options.staleness == "input" or own in looked_up
+        return self.options.staleness == "input"
 
 
 @dataclass(frozen=True, slots=True)

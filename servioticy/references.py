@@ -1,4 +1,4 @@
-"""JSONPath references in expressions: parsed when defined, resolved when fetched."""
+"""JSONPath references in expressions: parsed here, followed inside the sandbox."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from jsonpath_ng import JSONPath
 from jsonpath_ng.exceptions import JSONPathError
 from jsonpath_ng.ext.parser import parse as parse_jsonpath
 
@@ -18,22 +19,14 @@ RESULT = "result"
 
 _TEMPLATE = re.compile(r"\\([{}])|\{\$([^.\[\]{}\s]++)([^{}]*+)\}")
 _STEP = re.compile(
-    r"""\.(?P<name>[A-Za-z0-9_$\-]+)
+    r"""\.(?P<name>(?!\$(?:[.\[]|\Z))[A-Za-z0-9_$\-]+)
       | \[\s*'(?P<single>[^'\\]*)'\s*\]
       | \[\s*"(?P<double>[^"\\]*)"\s*\]
       | \[\s*(?P<index>\d+)\s*\]""",
     re.VERBOSE,
 )
 MAX_PATH = 1024
-MAX_DESCENTS = 2
-LOOKING = {
-    *("Root", "This", "Parent", "Child", "Descendants", "Fields", "Wildcard", "Index", "Slice"),
-    *("Union", "Intersect", "Where", "WhereNot", "Filter", "Expression", "Len", "Keys"),
-}
-"""What a path may consist of. It is followed outside the sandbox, without a limit of time:
-arithmetic, `sub`, `split`, sorting and regular expressions belong into the script."""
-
-
+COMPARISONS = {"==", "=", "!=", "<", "<=", ">", ">="}
 Selector = tuple[Any, ...]
 """A step of a path that may find several places, as the sandbox knows it (PathStep there)."""
 
@@ -56,23 +49,33 @@ def parse(source: str, path: str) -> Reference:
     if None not in steps:
         return Reference(source, "$" + path, tuple(step for step in steps if step is not None))
     expression = "$" + re.sub(r"\.([A-Za-z0-9_$]*-[A-Za-z0-9_$\-]*)", r".'\1'", path)
-    _compiled(expression, source)
-    return Reference(source, expression, None)
+    return Reference(source, expression, _selected(expression, source))
 
 
-def selectors(reference: Reference) -> tuple[Selector, ...]:
-    """A path that is not plain, as the sandbox follows it below `$result`.
+@lru_cache(maxsize=10_000)
+def _selected(expression: str, source: str) -> tuple[Selector, ...]:
+    try:
+        parsed = parse_jsonpath(expression)
+    except (JSONPathError, Exception) as error:
+        raise BadReference(f"{{${source}...}}: {expression} is not a JSONPath: {error}") from error
+    try:
+        return tuple(_selectors(parsed, leftmost=True)) or (("this",),)
+    except _Computes as part:
+        raise BadReference(
+            f"{{${source}...}}: {expression}: {part} is more than looking; a path has names, "
+            "indexes, slices, `*`, `..` and filters, the rest is the script's"
+        ) from None
 
-    Raises BadReference for what has to be known where the path leads: filters, parents.
-    """
-    return tuple(_selectors(_compiled(reference.expression, reference.source), reference))
+
+class _Computes(Exception):
+    """A part of a path that the sandbox does not follow: arithmetic, regular expressions."""
 
 
-def _selectors(path: Any, reference: Reference) -> Iterator[Selector]:
+def _selectors(path: Any, *, leftmost: bool = False) -> Iterator[Selector]:
     kind = type(path).__name__
     if kind in ("Child", "Descendants"):
-        yield from _selectors(path.left, reference)
-        right = tuple(_selectors(path.right, reference))
+        yield from _selectors(path.left, leftmost=leftmost)
+        right = tuple(_selectors(path.right))
         yield from right if kind == "Child" else [("below", right)]
     elif kind == "Fields":
         yield ("names", *path.fields)
@@ -82,13 +85,35 @@ def _selectors(path: Any, reference: Reference) -> Iterator[Selector]:
         yield ("slice", path.start, path.end, path.step)
     elif kind == "Wildcard":
         yield ("children",)
+    elif kind == "Filter":
+        yield ("where", *(_test(each) for each in path.expressions))
+    elif kind == "Union":
+        yield ("either", tuple(_selectors(path.left)), tuple(_selectors(path.right)))
     elif kind == "This":
         yield ("this",)
     elif kind != "Root":
-        raise BadReference(
-            f"{{${reference.source}{reference.expression[1:]}}}: {kind} is not possible below "
-            f"${RESULT}, only names, indexes, slices, `*` and `..`: the rest is the script's"
-        )
+        raise _Computes(kind)
+    elif not leftmost:
+        yield ("root",)
+
+
+def _test(expression: Any) -> Selector:
+    """What a filter asks of each candidate."""
+    kind = type(expression).__name__
+    if kind in ("And", "Or"):
+        return (kind.lower(), *(_test(each) for each in expression.operands))
+    if kind != "Expression":
+        return ("found", tuple(_selectors(expression)))
+    if expression.op == "!":
+        return ("not", _test(expression.target))
+    target = tuple(_selectors(expression.target))
+    if expression.op is None:
+        return ("found", target)
+    if expression.op not in COMPARISONS:
+        raise _Computes(expression.op)
+    if isinstance(expression.value, JSONPath):
+        return ("both", expression.op, target, tuple(_selectors(expression.value)))
+    return ("value", expression.op, target, expression.value)
 
 
 def _plain_steps(path: str) -> Iterator[str | int | None]:
@@ -128,54 +153,3 @@ def substitute(text: str, references: list[Reference]) -> str:
         return f"${references.index(reference)}"
 
     return _TEMPLATE.sub(replaced, text)
-
-
-def resolve(reference: Reference, document: Any) -> Any:
-    """What the reference finds in a parsed update: a value, or None where there is none.
-
-    A path that can match several places gives the list of what it matched.
-    """
-    if document is None:
-        return None
-    if reference.steps is not None:
-        for step in reference.steps:
-            if isinstance(document, str):
-                return None  # JSONPath does not look into texts
-            try:
-                document = document[step]
-            except (KeyError, IndexError, TypeError):
-                return None
-        return document
-    matches = [each.value for each in _compiled(reference.expression, "").find(document)]
-    return matches or None
-
-
-@lru_cache(maxsize=10_000)
-def _compiled(expression: str, source: str) -> Any:
-    try:
-        path = parse_jsonpath(expression)
-    except (JSONPathError, Exception) as error:
-        raise BadReference(f"{{${source}...}}: {expression} is not a JSONPath: {error}") from error
-    parts = list(_parts(path))
-    for part in parts:
-        kind = type(part).__name__
-        if kind not in LOOKING or getattr(part, "op", None) == "=~":
-            raise BadReference(
-                f"{{${source}...}}: {expression}: {kind} computes; a path may only look"
-            )
-    if sum(type(each).__name__ == "Descendants" for each in parts) > MAX_DESCENTS:
-        raise BadReference(
-            f"{{${source}...}}: {expression}: `..` is possible {MAX_DESCENTS} times"
-        )
-    return path
-
-
-def _parts(path: Any) -> Iterator[Any]:
-    """Everything that a parsed path consists of."""
-    waiting = [path]
-    while waiting:
-        part = waiting.pop()
-        yield part
-        for value in vars(part).values():
-            inside = value if isinstance(value, list | tuple) else [value]
-            waiting += [each for each in inside if type(each).__module__.startswith("jsonpath_ng")]

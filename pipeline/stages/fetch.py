@@ -5,23 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
-import orjson
-
 from pipeline.journal import Journal, Place, Verdict
 from pipeline.stages.dispatch import Arrival, Put, Step, Turn
 from sandbox.program import Assignment, Call, Computation, Program
 from servioticy.graph import Graph
-from servioticy.model import Composite, LastUpdate, Reference, StreamRef, Timestamp
-from servioticy.programs import looked_up, program
-from servioticy.references import resolve
+from servioticy.model import Composite, LastUpdate, StreamRef, Timestamp
+from servioticy.programs import program
 from servioticy.timing import moved_past, newest, output_timestamp, triggers, triggers_by_input
 
 Values: TypeAlias = list[LastUpdate | None]
 """Of each input, the update that it is; None where there is none yet."""
-
-
-MOST_FOUND = 1 << 20
-"""Bytes; `$..*` finds everything once for each level it is deep."""
 
 
 class Asked(NamedTuple):
@@ -59,15 +52,13 @@ class Programs:
     """The programs of composite streams, made once a version."""
 
     def __init__(self) -> None:
-        self._programs: dict[tuple[StreamRef, int], tuple[Program, list[Reference]]] = {}
+        self._programs: dict[tuple[StreamRef, int], Program] = {}
 
-    def of(
-        self, ref: StreamRef, version: int, composite: Composite
-    ) -> tuple[Program, list[Reference]]:
-        """The program, and the references to look up for it."""
+    def of(self, ref: StreamRef, version: int, composite: Composite) -> Program:
+        """The program of this version of a stream."""
         key = (ref, version)
         if key not in self._programs:
-            self._programs[key] = program(ref, version, composite), looked_up(composite)
+            self._programs[key] = program(ref, version, composite)
         return self._programs[key]
 
 
@@ -79,9 +70,8 @@ class _Fetching:
     ) -> None:
         service_object, _stream, composite = graph.composite(ref)
         self._ref, self._tenant = ref, service_object.tenant
-        self._names = [each.name for each in composite.inputs]
         self._journal = journal
-        self._program, self._references = programs.of(ref, service_object.version, composite)
+        self._program = programs.of(ref, service_object.version, composite)
         self._own = composite.own
         self._members = [each.members for each in composite.inputs]
         self._timelines = [
@@ -178,8 +168,6 @@ class _Fetching:
                 indexes.append(self._index(document))
                 times.append(timestamp)
                 others.append(timestamp)
-        for reference in self._references:
-            indexes.append(self._index(self._look_up(reference, values)))
         floor = output_timestamp(trigger, others, None)
         self._steps.append(Computation(step.input, trigger, floor, tuple(indexes)))
         self.asked.append(Asked(step, tuple(times), uses))
@@ -199,18 +187,6 @@ class _Fetching:
             return step.trigger.origin
         member = self._newest(number, step.place)
         return member[0] if member else self._members[number][0]
-
-    def _look_up(self, reference: Reference, values: Values) -> bytes:
-        """What a path that is not plain finds. Data may be such that it cannot be followed
-        (half a surrogate pair, nothing to count): that is a path which finds nothing."""
-        value = values[self._names.index(reference.source)]
-        if value is None:
-            return b"null"
-        try:
-            found = orjson.dumps(resolve(reference, orjson.loads(value.document)))
-        except Exception:  # noqa: BLE001  whatever it is, it must not stop the others
-            return b"null"
-        return found if len(found) <= MOST_FOUND else b"null"
 
     def _index(self, document: bytes) -> int:
         """Its place in the table of the call; most computations share with a neighbour."""

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from servioticy.documents.errors import BadDocument
 from servioticy.documents.options import parse_options
 from servioticy.model import Channel, Composite, Dialect, Group, Input, Reference, StreamRef
-from servioticy.references import RESULT, BadReference, selectors, substitute
+from servioticy.references import RESULT, BadReference, substitute
 
 MAX_CODE = 4096
 MAX_EXPANDED = 4 * MAX_CODE
@@ -136,14 +136,6 @@ def _functions(
     return Composite("function", inputs, channels, own, pre, post)
 
 
-def _followed(reference: Reference, sources: _Sources) -> None:
-    """Raises BadDocument where the sandbox cannot follow the path."""
-    try:
-        selectors(reference)
-    except BadReference as error:
-        raise BadDocument(f"stream {sources.ref.stream}: {error}") from error
-
-
 def _expressions(
     channels: tuple[Channel, ...],
     filters: tuple[str | None, ...],
@@ -168,7 +160,4 @@ def _expressions(
     named = [each.source for each in references if each.source != RESULT]
     inputs = sources.inputs(named, "an expression")
     own = sources.own(inputs)
-    for each in references:
-        if each.source == RESULT and each.steps is None:
-            _followed(each, sources)
     return Composite("expression", inputs, channels, own, pre, post, tuple(references))

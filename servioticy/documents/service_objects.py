@@ -55,7 +55,7 @@ def parse_service_object(
             ref, content, channels, members, aliases, dialect, argument_names
         )
         parsed.append(Stream(ref, channels, composite))
-        paths += sum(each.steps is None for each in composite.references) if composite else 0
+        paths += sum(not each.plain for each in composite.references) if composite else 0
         if paths > MAX_PATHS:
             raise BadDocument(f"more than {MAX_PATHS} JSONPaths in one Service Object")
         subscriptions += sum(len(each.members) for each in composite.inputs) if composite else 0

@@ -38,7 +38,7 @@ class DataFolder:
         os.ftruncate(self.lock, 0)
         os.pwrite(self.lock, str(os.getpid()).encode(), 0)
         shutil.rmtree(self.scratch, ignore_errors=True)
-        self.scratch.mkdir(mode=0o700)
+        self.scratch.mkdir(mode=0o700, exist_ok=True)
 
     def write_run(self, facts: Mapping[str, Any]) -> None:
         """Tell other programs what runs here; readable by this user only."""

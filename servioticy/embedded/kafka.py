@@ -79,7 +79,7 @@ class EmbeddedKafka:
         """
         self._data.mkdir(parents=True, exist_ok=True, mode=0o700)
         shutil.rmtree(self._scratch, ignore_errors=True)
-        self._scratch.mkdir()
+        self._scratch.mkdir(exist_ok=True)
         self._port = ports.kept(self._data / "port")
         controller = ports.kept(self._data / "controller-port")
         logs = self._data / "logs"

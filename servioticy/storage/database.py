@@ -41,7 +41,8 @@ class Database:
         """Run a statement and return its rows, if it makes any.
 
         A connection found dead is replaced once: servers restart. The statement is only
-        tried again where it had not reached the server.
+        tried again where it had not reached the server. Who is not `durable` has to know of
+        the restart first: the server may have forgotten what he has seen.
         """
         with self._answering():
             connection, fresh = self._connection()
@@ -49,7 +50,8 @@ class Database:
                 return self._run(connection, sql, values)
             except LOST:
                 self.close()
-                if fresh or getattr(self._local, "inside", False) or not _reads(sql):
+                inside = getattr(self._local, "inside", False)
+                if fresh or inside or not self._durable or not _reads(sql):
                     raise
                 return self._run(self._connection()[0], sql, values)
 

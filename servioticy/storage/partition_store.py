@@ -100,10 +100,14 @@ class PostgresPartitionStore:
 
     def store(self, batch: Batch) -> None:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
-        if batch.delete is None and batch.erase is None:
+        if batch.delete is None and batch.erase is None and batch.release is None:
             self._store(batch)
             return
         with self._database.transaction():
+            if batch.release is not None:
+                # From now on updates are forwarded: they must not be in another's log while
+                # a server that fell has forgotten why.
+                self._database.rows(self._sql["wait_for_the_disk"])
             self._store(batch)
             if batch.delete is not None:
                 self._delete(batch.delete)

@@ -246,12 +246,13 @@ def test_a_postgres_that_forgets_its_last_moments_changes_nothing(
             stored = ground.progress()
             server.kill_group()
             server = run_part("forgetful", postgres)
-            assert ground.progress() < stored, "it forgot nothing: this test would prove nothing"
+            assert ground.progress()[0] < stored[0], "it forgot nothing: this proves nothing"
             replay.send(half - before_the_fall, first + before_the_fall)
             pipeline.signal("worker", signal.SIGCONT)
             replay.finish()
 
-        assert "partition_rewound" in pipeline.said()
+        noticed = ("partition_rewound", "query_starts_again")
+        assert sum(pipeline.said().count(each) for each in noticed) >= 2
         expected.assert_equal(replay, emitted)
     finally:
         pipeline.kill()

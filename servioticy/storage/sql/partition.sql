@@ -212,3 +212,7 @@ SELECT c.tenant_id, c.stream_id, c.processor_us
   JOIN streams ON streams.id = c.stream_id
     ON CONFLICT (stream_id) DO UPDATE
    SET processor_us = usage.processor_us + excluded.processor_us;
+
+-- wait_for_the_disk --
+-- When this transaction commits; all that was committed before is on it then, too.
+SET LOCAL synchronous_commit TO on;

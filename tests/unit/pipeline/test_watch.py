@@ -18,12 +18,16 @@ class World:
         self.now = 0.0
         self.claims: dict[int, list[int] | None] = {}
         self.running = 2
+        self.progress = {0: {0: 7, 1: 9}}
         monkeypatch.setattr(program.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(program.job, "tasks", lambda _spark: self.running)
 
     def awaitTermination(self, _seconds: float) -> bool:  # noqa: N802  Spark's name
         self.now += 1
         return False
+
+    def all_progress(self) -> dict[int, int]:
+        return self.progress[max(at for at in self.progress if at <= self.now)]
 
     def held(self) -> list[int]:
         found = self.claims[max(at for at in self.claims if at <= self.now)]
@@ -41,7 +45,8 @@ class World:
                 return world.now >= seconds
 
         stopping = Stopping()
-        again = not program._watch(None, self, self, 2, stopping)  # type: ignore[arg-type]
+        offsets = {0: 7, 1: 9}
+        again = not program._watch(None, self, self, offsets, stopping)  # type: ignore[arg-type]
         assert again
         return self.now if self.now < seconds else None
 
@@ -78,3 +83,23 @@ def test_a_store_that_does_not_answer_tells_nothing(monkeypatch: pytest.MonkeyPa
     world.claims = {0: [0, 1], 10: None, 60: [0, 1]}
 
     assert world.watched(100) is None
+
+
+@pytest.mark.parametrize(
+    ("progress", "noticed"),
+    [
+        ({0: {0: 7, 1: 9}, 20: {0: 8, 1: 9}, 30: {0: 7, 1: 9}}, 30),
+        ({0: {0: 7, 1: 8}}, 1),  # before the worker began
+        ({0: {0: 7}}, 1),
+        ({0: {0: 7, 1: 9}, 20: {0: 8, 1: 12}}, None),
+    ],
+)
+def test_progress_that_goes_back_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, progress: dict[int, dict[int, int]], noticed: int | None
+) -> None:
+    """Postgres fell; the rows between will not come again by themselves."""
+    world = World(monkeypatch)
+    world.claims = {0: [0, 1]}
+    world.progress = progress
+
+    assert world.watched(100) == noticed
