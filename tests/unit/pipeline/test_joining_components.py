@@ -6,8 +6,11 @@ of before. Where the log is read in which portions is up to chance.
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import json
 from collections import Counter, defaultdict
+from dataclasses import fields
 
 import msgspec
 import pytest
@@ -19,7 +22,10 @@ from test_serial_law import Examples, define, javascript, python, value_of
 from pipeline.task import Row, Task
 from sandbox import argument_names
 from servioticy.memory import MemoryPlatform
+from servioticy.memory.partition_store import MemoryPartitionStore
+from servioticy.memory.state import State
 from servioticy.messaging.records import AcquireRecord, ReleaseRecord, UpdateRecord
+from servioticy.ports import Batch
 
 NUMBERS = (3, 7, 11)
 CODE = python(*NUMBERS)
@@ -45,7 +51,62 @@ puts = st.tuples(
     st.booleans(),
 )
 runs = st.tuples(st.just("run"), st.integers(0, 1), st.integers(1, 9))
+falls = st.tuples(st.just("fall"), st.integers(0, 4), st.integers(0, 1), st.integers(0, 2))
 steps = st.lists(puts | runs, max_size=30)
+steps_and_falls = st.lists(puts | runs | runs | falls, max_size=30)
+
+NOT_IN_POSTGRES = {"log", "lock", "changes", "emitted", "dead_letters"}
+
+
+class Fallen(Exception):
+    """Postgres has gone in the middle of what a task did."""
+
+
+class Postgres:
+    """What the twins hold for Postgres, and all that a fall may bring back.
+
+    Transactions are forgotten from the last one backwards, as far as to the last one that
+    waited for the disk: one of the API, or the release of a component.
+    """
+
+    def __init__(self, platform: MemoryPlatform) -> None:
+        self._state = platform.state
+        self.stores_left: int | None = None
+        self.wait_for_the_disk()
+
+    def store(self, store: MemoryPartitionStore) -> MemoryPartitionStore:
+        """The same, noted."""
+        batch_stored = store.store
+
+        def stored(batch: Batch) -> None:
+            if self.stores_left is not None:
+                self.stores_left -= 1
+                if self.stores_left < 0:
+                    raise Fallen
+            batch_stored(batch)
+            if batch.release is not None:
+                self.wait_for_the_disk()
+            else:
+                self._moments.append(self._copy())
+
+        store.store = stored  # type: ignore[method-assign]
+        return store
+
+    def wait_for_the_disk(self) -> None:
+        """What is there now stays."""
+        self._moments = [self._copy()]
+
+    def fall(self, transactions: int) -> None:
+        """Forget the last transactions, and all claims."""
+        self._moments = self._moments[: max(1, len(self._moments) - transactions)]
+        for name, value in copy.deepcopy(self._moments[-1]).items():
+            setattr(self._state, name, value)
+        self._state.claims.clear()
+
+    def _copy(self) -> dict:
+        names = [each.name for each in fields(self._state) if each.name not in NOT_IN_POSTGRES]
+        held = {name: getattr(self._state, name) for name in names if name != "claims"}
+        return copy.deepcopy(held)
 
 
 class Partitions:
@@ -55,15 +116,21 @@ class Partitions:
         sandbox.example += 1
         self.platform = MemoryPlatform(2)
         self.tenant = self.platform.catalog.tenant_of(self.platform.catalog.create_tenant("t"))
+        self.sandbox = sandbox
+        self.postgres = Postgres(self.platform)
         self.define(LEFT)
         self.define(RIGHT)
         self.routes = self.current_routes()
         assert sorted(self.routes.values()) == [0, 1]
+        self.begin()
+
+    def begin(self) -> None:
+        """New tasks, which read from the stored progress on."""
         self.tasks = [
             Task(
                 number,
-                self.platform.partition_store(argument_names),
-                sandbox,
+                self.postgres.store(self.platform.partition_store(argument_names)),
+                self.sandbox,
                 lambda number=number: self.platform.output(number),
                 1000,
                 1000,
@@ -71,10 +138,12 @@ class Partitions:
             )
             for number in range(2)
         ]
-        self.read = [0, 0]
+        progress = self.platform.state.progress
+        self.read = [progress[n].next_offset if n in progress else 0 for n in range(2)]
 
     def define(self, thing: Object) -> None:
         define(thing, CODES, self.tenant, self.platform)
+        self.postgres.wait_for_the_disk()
 
     def current_routes(self) -> dict[str, int]:
         kept = self.platform.state.service_objects
@@ -83,6 +152,9 @@ class Partitions:
     def take(self, step) -> None:
         if step[0] == "run":
             self.run(*step[1:])
+            return
+        if step[0] == "fall":
+            self.fall(*step[1:])
             return
         _put, owner, stream, timestamp, value, late_to_know = step
         body = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
@@ -96,6 +168,15 @@ class Partitions:
         rows = [Row(offset, log[offset]) for offset in range(first, len(log))][:most]
         self.read[number] += len(rows)
         self.tasks[number].take(rows)
+
+    def fall(self, forgotten: int, running: int, stores: int) -> None:
+        """While a task works, at its n-th transaction from now: what it has sent stays sent."""
+        self.postgres.stores_left = stores
+        with contextlib.suppress(Fallen):
+            self.run(running)
+        self.postgres.stores_left = None
+        self.postgres.fall(forgotten)
+        self.begin()
 
     def finish(self) -> None:
         while any(self.read[n] < len(self.platform.state.log[n]) for n in range(2)):
@@ -111,16 +192,22 @@ def serial(partitions: Partitions) -> Oracle:
     release = next(n for n, r in enumerate(logs[old]) if isinstance(r, ReleaseRecord))
     acquire = next(n for n, r in enumerate(logs[1 - old]) if isinstance(r, AcquireRecord))
     late = [n for n, r in enumerate(logs[old]) if n > release and isinstance(r, UpdateRecord)]
-    updates = [r for r in logs[1 - old][acquire:] if isinstance(r, UpdateRecord)]
-    assert [r.forwarded for r in updates if r.forwarded is not None] == [(old, n) for n in late]
+    joined = [r for r in logs[1 - old][acquire:] if isinstance(r, UpdateRecord)]
+    joined = [r for n, r in enumerate(joined) if not _comes_again(r, joined[:n])]
+    assert [r.forwarded for r in joined if r.forwarded is not None] == [(old, n) for n in late]
     apart = [*logs[old][:release], *logs[1 - old][:acquire]]
-    for records, objects in ((apart, [LEFT, RIGHT]), (logs[1 - old][acquire:], OBJECTS)):
+    for records, objects in ((apart, [LEFT, RIGHT]), (joined, OBJECTS)):
         oracle.objects = list(objects)
         for each in records:
             if isinstance(each, UpdateRecord):
                 value = value_of(bytes(each.update))
                 oracle.take((each.service_object, each.stream), each.timestamp, value)
     return oracle
+
+
+def _comes_again(record: UpdateRecord, before: list[UpdateRecord]) -> bool:
+    """Whether it was forwarded twice, by a task that had forgotten the first time."""
+    return record.forwarded is not None and record.forwarded in [r.forwarded for r in before]
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +235,32 @@ def test_joining_two_busy_components_follows_the_serial_order(before, after, san
     for step in after:
         partitions.take(step)
     partitions.finish()
-    state, oracle = partitions.platform.state, serial(partitions)
+    oracle = serial(partitions)
+    emitted = assert_stored(partitions.platform.state, oracle)
+    assert by_stream(emitted) == by_stream(oracle.order)
+
+
+@settings.get_profile("law")
+@given(before=steps_and_falls, after=steps_and_falls)
+def test_a_postgres_that_forgets_its_last_transactions_changes_nothing(
+    before, after, sandbox
+) -> None:
+    """What was sent by then, to the other log and to subscribers, is sent: no task may act
+    on what only one of the two worlds knows. Subscribers see no other updates, some again."""
+    partitions = Partitions(sandbox)
+    for step in before:
+        partitions.take(step)
+    partitions.define(JOIN)
+    for step in after:
+        partitions.take(step)
+    partitions.finish()
+    oracle = serial(partitions)
+    emitted = assert_stored(partitions.platform.state, oracle)
+    assert set(emitted) == set(oracle.order)
+
+
+def assert_stored(state: State, oracle: Oracle) -> list:
+    """All that is stored is what the oracle says; what is emitted is for the caller."""
     names = {number: ref for ref, number in state.streams.items()}
 
     stored = {
@@ -156,13 +268,12 @@ def test_joining_two_busy_components_follows_the_serial_order(before, after, san
         for _partition, row in state.updates.values()
     }
     lasts = {names[s]: (r.timestamp, value_of(r.document)) for s, r in state.last_updates.items()}
-    emitted = [
-        ((each.service_object, each.stream), each.timestamp, value_of(bytes(each.update)))
-        for each in state.emitted
-    ]
     assert stored == oracle.stored
     assert lasts == oracle.last
-    assert by_stream(emitted) == by_stream(oracle.order)
     verdicts = Counter({(names[s], v): times for (s, v), (times, _) in state.verdicts.items()})
     assert verdicts == oracle.verdicts
     assert state.dead_letters == []
+    return [
+        ((each.service_object, each.stream), each.timestamp, value_of(bytes(each.update)))
+        for each in state.emitted
+    ]
