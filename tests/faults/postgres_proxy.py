@@ -97,8 +97,12 @@ class _Connection:
             self._idle.wait()
 
     def cut(self) -> None:
+        # A thread that waits for a socket keeps it open beyond close(), and with it the
+        # session and its locks; shutdown() wakes it.
         self._alive = False
         for each in (self._client, self._server):
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
             each.close()
 
     def _guarded(self, pump: Callable[[], Any]) -> None:
