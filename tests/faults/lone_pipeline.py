@@ -65,10 +65,12 @@ class Pipeline:
         self._keeper.start()
 
     def _start(self) -> None:
+        # It is killed before it can clean up.
+        scratch = {"TMPDIR": str(self._log.parent)}
         with self._log.open("ab") as out:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "pipeline"],
-                env={**os.environ, **to_environment(self._settings)},
+                env={**os.environ, **to_environment(self._settings), **scratch},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
