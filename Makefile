@@ -12,12 +12,12 @@ QUIETLY := > $(VENV)/setup.log 2>&1 || { cat $(VENV)/setup.log >&2; exit 1; }
 
 # How many examples `make property` tries in each of its tests.
 EXAMPLES ?= 20000
-
-.DEFAULT_GOAL := help
-.DELETE_ON_ERROR:
 # Of `make hostile`: generated programs, and the engine that is to hold them.
 COUNT ?= 100000
 ENGINE ?= v8
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 
 .PHONY: help setup demo test property check layers format hostile clean
 

@@ -26,13 +26,14 @@ _STEP = re.compile(
     re.VERBOSE,
 )
 MAX_PATH = 1024
+MAX_NESTED = 20
 COMPARISONS = {"==", "=", "!=", "<", "<=", ">", ">="}
 Selector = tuple[Any, ...]
 """A step of a path that may find several places, as the sandbox knows it (PathStep there)."""
 
 
 class BadReference(ServioticyError):
-    """A reference is not a JSONPath we can resolve."""
+    """A reference is not a JSONPath that can be followed."""
 
 
 def parse(source: str, path: str) -> Reference:
@@ -60,22 +61,28 @@ def _selected(expression: str, source: str) -> tuple[Selector, ...]:
         raise BadReference(f"{{${source}...}}: {expression} is not a JSONPath: {error}") from error
     try:
         return tuple(_selectors(parsed, leftmost=True)) or (("this",),)
-    except _Computes as part:
-        raise BadReference(
-            f"{{${source}...}}: {expression}: {part} is more than looking; a path has names, "
-            "indexes, slices, `*`, `..` and filters, the rest is the script's"
-        ) from None
+    except _Refused as reason:
+        raise BadReference(f"{{${source}...}}: {expression}: {reason}") from None
 
 
-class _Computes(Exception):
-    """A part of a path that the sandbox does not follow: arithmetic, regular expressions."""
+class _Refused(Exception):
+    """Why the sandbox does not follow a path."""
 
 
-def _selectors(path: Any, *, leftmost: bool = False) -> Iterator[Selector]:
+def _computes(part: str) -> _Refused:
+    return _Refused(
+        f"{part} is more than looking; a path has names, indexes, slices, `*`, `..` and filters, "
+        "the rest is the script's"
+    )
+
+
+def _selectors(path: Any, nested: int = 0, *, leftmost: bool = False) -> Iterator[Selector]:
+    if nested > MAX_NESTED:
+        raise _Refused(f"filters and brackets are nested more than {MAX_NESTED} times")
     kind = type(path).__name__
     if kind in ("Child", "Descendants"):
-        yield from _selectors(path.left, leftmost=leftmost)
-        right = tuple(_selectors(path.right))
+        yield from _selectors(path.left, nested, leftmost=leftmost)
+        right = tuple(_selectors(path.right, nested + 1))
         yield from right if kind == "Child" else [("below", right)]
     elif kind == "Fields":
         yield ("names", *path.fields)
@@ -86,33 +93,36 @@ def _selectors(path: Any, *, leftmost: bool = False) -> Iterator[Selector]:
     elif kind == "Wildcard":
         yield ("children",)
     elif kind == "Filter":
-        yield ("where", *(_test(each) for each in path.expressions))
+        yield ("where", *(_test(each, nested + 1) for each in path.expressions))
     elif kind == "Union":
-        yield ("either", tuple(_selectors(path.left)), tuple(_selectors(path.right)))
+        yield (
+            "either",
+            *(tuple(_selectors(each, nested + 1)) for each in (path.left, path.right)),
+        )
     elif kind == "This":
         yield ("this",)
     elif kind != "Root":
-        raise _Computes(kind)
+        raise _computes(kind)
     elif not leftmost:
         yield ("root",)
 
 
-def _test(expression: Any) -> Selector:
+def _test(expression: Any, nested: int) -> Selector:
     """What a filter asks of each candidate."""
     kind = type(expression).__name__
     if kind in ("And", "Or"):
-        return (kind.lower(), *(_test(each) for each in expression.operands))
+        return (kind.lower(), *(_test(each, nested + 1) for each in expression.operands))
     if kind != "Expression":
-        return ("found", tuple(_selectors(expression)))
+        return ("found", tuple(_selectors(expression, nested)))
     if expression.op == "!":
-        return ("not", _test(expression.target))
-    target = tuple(_selectors(expression.target))
+        return ("not", _test(expression.target, nested + 1))
+    target = tuple(_selectors(expression.target, nested))
     if expression.op is None:
         return ("found", target)
     if expression.op not in COMPARISONS:
-        raise _Computes(expression.op)
+        raise _computes(expression.op)
     if isinstance(expression.value, JSONPath):
-        return ("both", expression.op, target, tuple(_selectors(expression.value)))
+        return ("both", expression.op, target, tuple(_selectors(expression.value, nested)))
     return ("value", expression.op, target, expression.value)
 
 

@@ -22,7 +22,7 @@ MAX_ALIASES = 200
 MAX_PATHS = 1000
 MAX_SUBSCRIPTIONS = 100_000
 """Edges of the stream graph: for each input of each stream, the members it reads."""
-"""JSONPaths that need an interpreter; reading one takes about a millisecond."""
+"""JSONPaths that are not plain; reading one takes about a millisecond."""
 
 
 def parse_service_object(

@@ -90,6 +90,19 @@ def test_a_path_only_looks(path: str) -> None:
         parse("s", path)
 
 
+@pytest.mark.parametrize("path", ["[?@" * 255 + "]" * 255, "..(a" * 200 + ")" * 200])
+def test_a_path_is_not_nested_without_end(path: str) -> None:
+    with pytest.raises(BadReference, match="nested more than 20 times"):
+        parse("s", path)
+
+
+@pytest.mark.parametrize(
+    "path", [".*" * 511, "..a" * 340, "[0,0]" * 204, "[?" + "@||" * 300 + "@]"]
+)
+def test_a_long_path_is_no_nested_one(path: str) -> None:
+    assert not parse("s", path).plain
+
+
 def test_references_become_variables_each_once() -> None:
     """Values are bound, never pasted: `3-{$g}` with -5 is 8."""
     references: list[Reference] = []

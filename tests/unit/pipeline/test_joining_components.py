@@ -23,7 +23,6 @@ from pipeline.task import Row, Task
 from sandbox import argument_names
 from servioticy.memory import MemoryPlatform
 from servioticy.memory.partition_store import MemoryPartitionStore
-from servioticy.memory.state import State
 from servioticy.messaging.records import AcquireRecord, ReleaseRecord, UpdateRecord
 from servioticy.ports import Batch
 
@@ -228,15 +227,7 @@ def by_stream(updates) -> dict:
 @given(before=steps, after=steps)
 def test_joining_two_busy_components_follows_the_serial_order(before, after, sandbox) -> None:
     """From the release on, the old partition only forwards; the new one waits for it."""
-    partitions = Partitions(sandbox)
-    for step in before:
-        partitions.take(step)
-    partitions.define(JOIN)
-    for step in after:
-        partitions.take(step)
-    partitions.finish()
-    oracle = serial(partitions)
-    emitted = assert_stored(partitions.platform.state, oracle)
+    emitted, oracle = joined(before, after, sandbox)
     assert by_stream(emitted) == by_stream(oracle.order)
 
 
@@ -247,6 +238,12 @@ def test_a_postgres_that_forgets_its_last_transactions_changes_nothing(
 ) -> None:
     """What was sent by then, to the other log and to subscribers, is sent: no task may act
     on what only one of the two worlds knows. Subscribers see no other updates, some again."""
+    emitted, oracle = joined(before, after, sandbox)
+    assert set(emitted) == set(oracle.order)
+
+
+def joined(before, after, sandbox) -> tuple[list, Oracle]:
+    """What is emitted, and what the oracle says, of which everything that is stored is."""
     partitions = Partitions(sandbox)
     for step in before:
         partitions.take(step)
@@ -254,13 +251,7 @@ def test_a_postgres_that_forgets_its_last_transactions_changes_nothing(
     for step in after:
         partitions.take(step)
     partitions.finish()
-    oracle = serial(partitions)
-    emitted = assert_stored(partitions.platform.state, oracle)
-    assert set(emitted) == set(oracle.order)
-
-
-def assert_stored(state: State, oracle: Oracle) -> list:
-    """All that is stored is what the oracle says; what is emitted is for the caller."""
+    state, oracle = partitions.platform.state, serial(partitions)
     names = {number: ref for ref, number in state.streams.items()}
 
     stored = {
@@ -273,7 +264,8 @@ def assert_stored(state: State, oracle: Oracle) -> list:
     verdicts = Counter({(names[s], v): times for (s, v), (times, _) in state.verdicts.items()})
     assert verdicts == oracle.verdicts
     assert state.dead_letters == []
-    return [
+    emitted = [
         ((each.service_object, each.stream), each.timestamp, value_of(bytes(each.update)))
         for each in state.emitted
     ]
+    return emitted, oracle
