@@ -19,7 +19,7 @@ from servioticy.messaging.records import (
     ReleaseRecord,
 )
 from servioticy.model import StreamRef
-from servioticy.ports import Batch, Output
+from servioticy.ports import Batch, Output, PutOff
 
 POLL_SECONDS = 0.005
 
@@ -30,14 +30,28 @@ def apply(
     partition: Partition,
     output: Output,
     sleep: Callable[[float], None] = time.sleep,
+    late: PutOff | None = None,
 ) -> None:
-    """Let the record take effect, and store that it has."""
+    """Let the record take effect, and store that it has.
+
+    `late`, it had been put off: progress is past it already.
+    """
     if isinstance(record, AcquireRecord):
         _wait_for_release(record, partition, sleep)
     elif isinstance(record, DeletionRecord | ErasureRecord):
         output.flush()  # what goes from the store could not be emitted again after a crash
-    partition.commit(lambda first_offset: _batch(record, first_offset, offset, partition, output))
+    partition.commit(
+        lambda first_offset: _placed(
+            _batch(record, first_offset, offset, partition, output), first_offset, late
+        )
+    )
     _forget(record, partition)
+
+
+def _placed(batch: Batch, first_offset: int, late: PutOff | None) -> Batch:
+    if late is None:
+        return batch
+    return replace(batch, next_offset=first_offset, taken_up=(late.offset,))
 
 
 def _batch(

@@ -6,19 +6,31 @@ of every transaction proves it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
+from pipeline.last_updates import LastUpdates
 from pipeline.stages.fetch import Programs
+from pipeline.work import Work
 from servioticy.access import readable
 from servioticy.graph import Graph
-from servioticy.model import LastUpdate, ServiceObject, StreamRef
+from servioticy.model import Definition, LastUpdate, ServiceObject, StreamRef
 from servioticy.ports import Batch, PartitionStore
+
+MAX_DEFINITION_BYTES = 512 * 1024 * 1024
+"""Of Service Objects known at once, estimated; beyond it whole components are forgotten."""
+
+STREAM_BYTES = 1500
+CHANNEL_BYTES = 500
+INPUT_BYTES = 250
+"""What they take of memory in the definition, the graph and the programs, measured."""
 
 
 class Partition:
     """The state of a partition at its stored progress, loaded as it is needed."""
 
-    def __init__(self, number: int, store: PartitionStore, remembered_streams: int) -> None:
+    def __init__(self, number: int, store: PartitionStore, remembered_bytes: int) -> None:
         self.number = number
         self.store = store
         self.graph = Graph(())
@@ -26,10 +38,17 @@ class Partition:
         self.next_offset, self.emitted_offset = store.begin(number)
         self.taken = store.forwarded(number)
         """From each partition, the offset before which forwarded records were taken."""
+        self.waiting = Counter(store.waiting(number))
+        """How many records of each tenant have been put off."""
+        self.emitted_late: list[int] = []
+        """Records that had been put off: what came of them is emitted and acknowledged."""
         self._objects: dict[str, ServiceObject] = {}
         self._components: dict[str, frozenset[str]] = {}
-        self._lasts: dict[StreamRef, LastUpdate | None] = {}
-        self._remembered_streams = remembered_streams
+        self._weights: dict[str, int] = {}
+        self._weight = 0
+        self._used: dict[str, int] = {}
+        self._turn = 0
+        self._lasts = LastUpdates(remembered_bytes)
 
     def service_object(self, service_object: str) -> ServiceObject | int | None:
         """The Service Object if it is computed here, else the partition where it is.
@@ -37,7 +56,10 @@ class Partition:
         None where it does not exist, or no version of it is in force yet.
         """
         known = self._objects.get(service_object)
-        return self._load(service_object) if known is None else known
+        if known is None:
+            return self._load(service_object)
+        self._used[service_object] = self._turn
+        return known
 
     def _load(self, service_object: str) -> ServiceObject | int | None:
         """Load a whole component: what is computed together is known together."""
@@ -57,6 +79,9 @@ class Partition:
         for each in here:
             self._objects[each.id] = each
             self._components[each.id] = members
+            self._used[each.id] = self._turn
+            self._weights[each.id] = weight(each.definition)
+            self._weight += self._weights[each.id]
         self.graph.merge(Graph(readable(here)))
         return asked.service_object
 
@@ -77,12 +102,14 @@ class Partition:
         for each in service_objects:
             gone |= self._components.get(each, frozenset({each}))
         self.graph.drop(gone)
+        self.programs.drop(gone)
         for each in gone:
             self._objects.pop(each, None)
             self._components.pop(each, None)
+            self._used.pop(each, None)
+            self._weight -= self._weights.pop(each, 0)
         if lasts:
-            for ref in [each for each in self._lasts if each.service_object in gone]:
-                del self._lasts[ref]
+            self._lasts.forget(self._lasts.of(gone))
 
     def reload(self, service_object: str) -> None:
         """It has changed, or gone: all who are known in its component are loaded anew.
@@ -91,13 +118,28 @@ class Partition:
         """
         component = {each.id for each in self.store.component(service_object)}
         self.forget(component | {service_object})
-        for ref in [each for each in self._lasts if each.service_object == service_object]:
-            del self._lasts[ref]
-        self.programs = Programs()
+        self._lasts.forget(self._lasts.of({service_object}))
 
     def forget_last(self, stream: StreamRef) -> None:
         """Its last update is not so any more."""
-        self._lasts.pop(stream, None)
+        self._lasts.forget([stream])
+
+    def tenant_of(self, service_object: str) -> int | None:
+        """Whose it is, wherever it is computed; None where it does not exist."""
+        placed = self.store.component(service_object)
+        return next((each.tenant for each in placed if each.id == service_object), None)
+
+    def owner_of(self, service_object: str) -> int | None:
+        """The partition where it is computed, or will be; None where it does not exist."""
+        placed = self.store.component(service_object)
+        return next((each.owner_partition for each in placed if each.id == service_object), None)
+
+    def note_waiting(self, work: Work) -> None:
+        """This work is stored: so many more, or fewer, records wait."""
+        self.waiting.update(each.tenant for each in work.put_off)
+        if work.late:
+            self.waiting.subtract(each.tenant for each in work.late)
+            self.waiting = +self.waiting
 
     def is_deleted(self, service_object: str) -> bool:
         """Whether a Service Object that is not computed here has been deleted."""
@@ -111,31 +153,56 @@ class Partition:
             if self.graph.is_composite(ref):
                 for each in self.graph.composite(ref)[2].inputs:
                     needed.update(dict.fromkeys(each.members))
-        self._forget_oldest(len(needed))
-        unknown = [ref for ref in needed if ref not in self._lasts]
+        unknown = self._lasts.use(needed)
         if unknown:
             rows = {ref: self._stream_id(ref) for ref in unknown}
             found = self.store.last_updates([row for row in rows.values() if row is not None])
             for ref, row in rows.items():
-                self._lasts[ref] = None if row is None else found.get(row)
-        return self._lasts
+                self._lasts.keep(ref, None if row is None else found.get(row))
+        return self._lasts.known
 
     def _stream_id(self, ref: StreamRef) -> int | None:
         owner = self._objects.get(ref.service_object)
         return owner.stream_ids.get(ref.stream) if owner else None
 
-    def _forget_oldest(self, needed: int) -> None:
-        """Keep memory bounded; what is forgotten is read again when needed."""
-        if len(self._lasts) + needed > self._remembered_streams:
-            self._lasts.clear()
-
     def remember(self, lasts: Mapping[StreamRef, LastUpdate]) -> None:
         """These were stored as last updates."""
-        self._lasts.update(lasts)
+        for ref, last in lasts.items():
+            self._lasts.keep(ref, last)
+
+    def trim(self) -> None:
+        """Between two batches: forget what there is no room for, the least recently used first.
+
+        A component goes as a whole, with the time of the one of its members used last.
+        """
+        self._turn += 1
+        self._lasts.trim()
+        if self._weight <= MAX_DEFINITION_BYTES:
+            return
+        last_used = {
+            members: max(self._used.get(each, 0) for each in members)
+            for members in set(self._components.values())
+        }
+        for members in sorted(last_used, key=lambda each: last_used[each]):
+            if self._weight <= MAX_DEFINITION_BYTES * 3 // 4:
+                break
+            self.forget(members)
 
     def commit(self, batch: Callable[[int], Batch]) -> None:
         """Store the batch that begins at our progress, which then moves to its end."""
-        content = batch(self.next_offset)
+        content = replace(batch(self.next_offset), emitted_late=tuple(self.emitted_late))
         self.store.store(content)
+        self.emitted_late.clear()
         self.next_offset = content.next_offset
         self.emitted_offset = max(self.emitted_offset, content.emitted_offset)
+
+
+def weight(definition: Definition) -> int:
+    """About how many bytes of memory a definition takes, with the graph and programs of it."""
+    return STREAM_BYTES * len(definition.streams) + sum(
+        INPUT_BYTES * sum(len(each.members) for each in stream.composite.inputs)
+        + sum(CHANNEL_BYTES + 4 * len(each.code or "") for each in stream.composite.channels)
+        + CHANNEL_BYTES * len(stream.composite.references)
+        for stream in definition.streams
+        if stream.composite is not None
+    )

@@ -6,57 +6,74 @@ update at a time and runs its whole tree breadth first, in order of subscription
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
-from pipeline.journal import Journal, Made
+from pipeline.journal import Journal, Made, Verdict
+from pipeline.limits import BATCH_SECONDS, BatchTooSlow, TreeTooLarge, TreeTooSlow
 from pipeline.partition import Partition
-from pipeline.stages.dispatch import Limits, Put, Turn, Waiting, dispatch, settle
+from pipeline.spending import Spending
+from pipeline.stages.dispatch import Put, Rules, Step, Turn, Waiting, dispatch, settle
 from pipeline.stages.emit import emit
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import Sandbox, transform
+from pipeline.work import Work
+from sandbox import TookTooLong
 from servioticy.graph import Graph, Level
 from servioticy.model import StreamRef
 from servioticy.ports import Output
 
 
 def process(
-    updates: Sequence[Made],
-    next_offset: int,
+    work: Work,
     partition: Partition,
     sandbox: Sandbox,
     output: Output,
-    limits: Limits,
-    *,
-    alone: bool = False,
+    rules: Rules,
+    spending: Spending,
 ) -> None:
     """Compute, store and emit all that follows from these updates.
 
-    `updates` are raw, in order of the log; the batch ends before `next_offset`. Raises
-    TreeTooLarge and BatchTooLarge before anything is stored. An update `alone` is taken
-    one computation at a time, so that the limits cut its tree where the serial order does.
+    Raises Overflow before anything is stored where that is more than fits. Updates taken
+    `alone`, each one computation at a time, are cut by the limits where the serial order
+    cuts them. `spending` gets what was spent, whatever happens.
     """
-    graph = partition.graph
-    plan = graph.plan(frozenset(each.update.origin for each in updates))
-    levels = [Level([], [frozenset(plan.reachable)])] if alone else plan.levels
-    journal = Journal(partition.recall({each.update.origin for each in updates} | plan.reachable))
+    graph, updates = partition.graph, work.updates
+    origins = {each.update.origin for each in updates}
+    plan = graph.plan(origins)
+    levels = [Level([], [frozenset(plan.reachable)])] if rules.alone else plan.levels
+    journal = Journal(partition.recall(origins | plan.reachable))
     waiting = Waiting()
-    _accept(updates, plan.reachable, journal, waiting)
-    dispatch(updates, graph, waiting, journal, limits, alone=alone)
+    deadline = time.monotonic() + BATCH_SECONDS
+    _accept(updates, plan.reachable, journal, waiting, spending)
+    dispatch(updates, graph, waiting, journal, spending, rules)
     for turn in _turns(waiting, levels, graph, journal):
+        if rules.alone:
+            turn = _within_limits(turn, graph, journal, spending)
+        within = None if rules.alone else _left(deadline, work)
         folds = fetch(turn, graph, journal, partition.programs)
-        new = transform(folds, sandbox, journal)
-        dispatch(new, graph, waiting, journal, limits, alone=alone)
-    emit(journal, next_offset, partition, output)
+        try:
+            new = transform(folds, sandbox, journal, spending, within)
+        except TookTooLong as error:
+            raise _overflow(work) from error
+        _count(new, graph, spending, rules)
+        dispatch(new, graph, waiting, journal, spending, rules)
+    emit(journal, work, partition, output)
 
 
 def _accept(
-    updates: Sequence[Made], reachable: set[StreamRef], journal: Journal, waiting: Waiting
+    updates: Sequence[Made],
+    reachable: set[StreamRef],
+    journal: Journal,
+    waiting: Waiting,
+    spending: Spending,
 ) -> None:
     """Note what came from outside.
 
     On a composite whose turn is still to come it waits in line with its computations.
     """
     for each in updates:
+        spending.add_raw_bytes(len(each.update.document))
         if each.update.origin in reachable:
             journal.keep_later((each,))
             waiting.add(Put(each.place, each.update.origin, each))
@@ -77,3 +94,46 @@ def _turns(
                     for step in steps:
                         waiting.add(step)
             yield from waiting.one_by_one(loop)
+
+
+def _left(deadline: float, work: Work) -> float:
+    """Seconds that scripts of this batch may still take. Raises BatchTooSlow.
+
+    A single update takes what its tree takes: the limits of trees bound that.
+    """
+    if len(work.taken) == 1:
+        return float("inf")
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise BatchTooSlow
+    return left
+
+
+def _overflow(work: Work) -> BatchTooSlow | TreeTooSlow:
+    """What it means that scripts took too long."""
+    if len(work.taken) > 1:
+        return BatchTooSlow()
+    return TreeTooSlow(work.taken[0].record.offset)
+
+
+def _count(new: Sequence[Made], graph: Graph, spending: Spending, rules: Rules) -> None:
+    """Note the bytes of what was made. Raises TreeTooLarge unless the tree is alone."""
+    for (offset, _depth, _path), update in new:
+        part = offset, graph.tenant(update.origin)
+        spending.add_bytes(part, len(update.document))
+        if not rules.alone and spending.is_too_large(part):
+            raise TreeTooLarge(offset)
+
+
+def _within_limits(turn: Turn, graph: Graph, journal: Journal, spending: Spending) -> Turn:
+    """The steps that may compute; the others end here. Of a tree taken alone."""
+    kept: dict[StreamRef, list[Step]] = {}
+    for ref, steps in turn.items():
+        for step in steps:
+            refusal = spending.refusal((step.place.offset, graph.tenant(ref)))
+            if isinstance(step, Put) or refusal is None:
+                kept.setdefault(ref, []).append(step)
+            else:
+                kind, message = refusal
+                journal.end(Verdict(step.place, ref, kind, step.trigger, message))
+    return kept

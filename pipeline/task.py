@@ -4,52 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterable
-from itertools import pairwise
-from typing import NamedTuple
 
-import msgspec
-
-from pipeline.control import apply
-from pipeline.journal import Made, Place
+from pipeline.emission import send
+from pipeline.intake import Row
+from pipeline.limits import NO_LIMITS, Limits
 from pipeline.metering import Meter
+from pipeline.pace import Pace
 from pipeline.partition import Partition
-from pipeline.process import process
-from pipeline.stages.dispatch import BatchTooLarge, Limits, TreeTooLarge
+from pipeline.schedule import Schedule
+from pipeline.shares import Shares
 from pipeline.stages.transform import Sandbox
-from servioticy.errors import ServioticyError, Unavailable
-from servioticy.messaging.records import (
-    DeadLetter,
-    LogRecord,
-    UnreadableRecord,
-    UpdateRecord,
-    read_record,
-)
-from servioticy.model import SensorUpdate
+from servioticy.errors import Fenced, ServioticyError, Unavailable
 from servioticy.ports import Batch, Output, PartitionStore
 
 log = logging.getLogger("servioticy.pipeline")
 
 LONGEST_PAUSE = 2.0
-NO_LIMITS = Limits(sys.maxsize, sys.maxsize)
-
-
-def _cut(updates: list[Made], end: int, *places: int) -> list[tuple[list[Made], int]]:
-    """The batch in pieces, cut before these places; each ends where the next one begins."""
-    edges = sorted({0, *places, len(updates)})
-    return [
-        (updates[first:last], updates[last].place.offset if last < len(updates) else end)
-        for first, last in pairwise(edges)
-    ]
-
-
-class Row(NamedTuple):
-    """A record of the log as Kafka gave it."""
-
-    offset: int
-    value: bytes | None
+REST_SECONDS = 1.0
+"""With nothing to do for so long, it is noted how far all is acknowledged."""
 
 
 class Rewound(ServioticyError):
@@ -72,24 +46,28 @@ class Task:
         sandbox: Sandbox,
         output: Callable[[], Output],
         most_updates: int,
-        remembered_streams: int,
+        remembered_bytes: int,
         limits: Limits = NO_LIMITS,
         retried: tuple[type[Exception], ...] = (Unavailable,),
         sleep: Callable[[float], None] = time.sleep,
         meter: Meter | None = None,
+        share: float = 1.0,
     ) -> None:
         self._number = number
         self._store = store
         self._sandbox = sandbox
         self._new_output = output
         self._most_updates = most_updates
-        self._remembered_streams = remembered_streams
+        self._remembered_bytes = remembered_bytes
         self._limits = limits
         self._retried = retried
         self._sleep = sleep
         self._meter = meter
+        self._shares = Shares(share)
+        self._pace = Pace()
         self._partition: Partition | None = None
         self._output: Output | None = None
+        self._schedule: Schedule | None = None
         self._claimed = False
         self._reached = 0
 
@@ -103,7 +81,7 @@ class Task:
             next_offset, _emitted = self._store.begin(self._number)
             if next_offset == self._partition.next_offset:
                 return
-        partition = Partition(self._number, self._store, self._remembered_streams)
+        partition = Partition(self._number, self._store, self._remembered_bytes)
         if partition.next_offset < self._reached:
             raise Rewound(self._number, partition.next_offset, self._reached)
         output = self._new_output()
@@ -111,8 +89,23 @@ class Task:
         again = self._store.not_acknowledged(
             self._number, partition.emitted_offset, partition.next_offset
         )
-        output.emit(partition.next_offset, again)
+        send(output, partition.next_offset, again)
+        late = self._store.taken_up(self._number)
+        if late:
+            output.flush()
+            partition.emitted_late.extend(late)
         self._partition, self._output = partition, output
+        self._schedule = Schedule(
+            partition,
+            self._sandbox,
+            output,
+            self._limits,
+            self._shares,
+            self._pace,
+            (*self._retried, Fenced, Rewound),
+            self._most_updates,
+            self._sleep,
+        )
         log.info(
             "partition_begun",
             extra={
@@ -123,7 +116,9 @@ class Task:
         )
 
     def take(self, rows: Iterable[Row]) -> None:
-        """Work on rows in order of offset. Postgres, broker or sandbox away: wait for them.
+        """Work on rows in order of offset, then on a little of what has been put off.
+
+        Postgres, broker or sandbox away: wait for them.
 
         Raises Fenced where another worker has the partition, and Rewound where rows between
         the stored progress and these are missing: then they have to come again.
@@ -136,6 +131,7 @@ class Task:
                     self.begin()
                     self._claimed = True
                 self._take(rows)
+                self._take_late()
                 if self._meter and self._partition and self._meter.due:
                     self._meter.charge(self._partition)
             except Rewound as error:
@@ -154,8 +150,22 @@ class Task:
             else:
                 return
 
+    @property
+    def patience(self) -> float:
+        """Seconds until something is to be done though no rows come."""
+        return self._schedule.patience() if self._schedule else REST_SECONDS
+
     def rest(self) -> None:
-        """Nothing came for a while: note what is acknowledged, charge what was used."""
+        """Nothing came for a while: take what has been put off, or note what is acknowledged."""
+        if self._partition is not None and self._partition.waiting:
+            return self.take(())
+        return self._settle()
+
+    def _take_late(self) -> None:
+        if self._schedule is not None:
+            self._schedule.take_late()
+
+    def _settle(self) -> None:
         partition, output = self._partition, self._output
         if partition is None or output is None:
             return self.take(())
@@ -175,7 +185,7 @@ class Task:
         """No more rows: wait until all that was emitted is acknowledged, and note it."""
         if self._output is not None:
             self._output.flush()
-            self.rest()
+            self._settle()
 
     def release(self) -> None:
         """Let another worker have the partition."""
@@ -184,98 +194,14 @@ class Task:
             self._store.end(self._number)
 
     def _take(self, rows: list[Row]) -> None:
-        partition, output = self._partition, self._output
-        if partition is None or output is None:
+        partition, schedule = self._partition, self._schedule
+        if partition is None or schedule is None:
             raise Unavailable("the partition has not begun")
-        updates: list[Made] = []
         end = partition.next_offset
-        for row in rows:
-            if row.offset < end:
-                continue  # stored before a restart
-            if row.offset > end:
+        new = [row for row in rows if row.offset >= end]  # the others were stored before a restart
+        for row in new:
+            if row.offset != end:
                 raise Rewound(self._number, partition.next_offset, row.offset)
-            record = self._read(row, output)
-            if record is not None and not isinstance(record, UpdateRecord):
-                self._process(updates, end, partition, output)
-                updates = []
-                apply(record, row.offset, partition, output, self._sleep)
-            elif record is not None:
-                update = self._admit(record, row, partition, output)
-                if update is not None:
-                    updates.append(update)
             end = row.offset + 1
-            if len(updates) >= self._most_updates:
-                self._process(updates, end, partition, output)
-                updates = []
-        self._process(updates, end, partition, output)
+        schedule.take(new)
         self._reached = partition.next_offset
-
-    def _process(
-        self, updates: list[Made], end: int, partition: Partition, output: Output
-    ) -> None:
-        """Process them as one batch, or as several where they cause too much for one."""
-        waiting = [(updates, end)]
-        while waiting:
-            some, until = waiting.pop()
-            if until <= partition.next_offset:
-                continue
-            try:
-                self._process_some(some, until, partition, output)
-            except BatchTooLarge:
-                waiting += reversed(_cut(some, until, len(some) // 2))
-            except TreeTooLarge as tree:
-                place = next(n for n, each in enumerate(some) if each.place.offset == tree.offset)
-                if len(some) == 1:
-                    self._process_some(some, until, partition, output, alone=True)
-                else:
-                    waiting += reversed(_cut(some, until, place, place + 1))
-
-    def _process_some(
-        self,
-        updates: list[Made],
-        end: int,
-        partition: Partition,
-        output: Output,
-        *,
-        alone: bool = False,
-    ) -> None:
-        limits = self._limits
-        process(updates, end, partition, self._sandbox, output, limits, alone=alone)
-
-    def _read(self, row: Row, output: Output) -> LogRecord | None:
-        try:
-            return read_record(row.value)
-        except UnreadableRecord as error:
-            self._bury(row, f"unreadable: {error}", output)
-            return None
-
-    def _admit(
-        self, record: UpdateRecord, row: Row, partition: Partition, output: Output
-    ) -> Made | None:
-        """The update, if this is the place to compute it and the first time it comes."""
-        if record.forwarded is not None:
-            source, offset = record.forwarded
-            if offset < partition.taken.get(source, 0):
-                return None
-            partition.taken[source] = offset + 1
-        owner = partition.service_object(record.service_object)
-        if isinstance(owner, int):
-            again = msgspec.structs.replace(record, forwarded=(self._number, row.offset))
-            output.send_to_log(owner, again)
-            output.flush()  # it must be there before our progress passes it
-            return None
-        if owner is None or record.stream not in owner.stream_ids:
-            gone = owner is None and partition.is_deleted(record.service_object)
-            self._bury(row, f"{'deleted' if gone else 'unknown'} stream {record.origin}", output)
-            return None
-        update = SensorUpdate(record.origin, record.timestamp, bytes(record.update))
-        return Made(Place(row.offset), update)
-
-    def _bury(self, row: Row, reason: str, output: Output) -> None:
-        text = (row.value or b"").decode("utf-8", "replace")
-        output.bury(DeadLetter(self._number, row.offset, reason, text))
-        output.flush()
-        log.warning(
-            "dead_letter",
-            extra={"partition": self._number, "offset": row.offset, "reason": reason},
-        )

@@ -6,20 +6,20 @@ batch is one update when it is quiet and hundreds when it is not.
 
 from __future__ import annotations
 
-import contextlib
 import gc
+import logging
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from functools import cache
-from queue import Empty, SimpleQueue
 from struct import Struct
 from typing import Any
 
 from pipeline import quickack
+from pipeline.inbox import Inbox
+from pipeline.intake import Row
+from pipeline.limits import Limits
 from pipeline.metering import Meter
-from pipeline.stages.dispatch import Limits
-from pipeline.task import Row, Task
+from pipeline.task import Task
 from sandbox import InfraError, SandboxPool, argument_names
 from servioticy import logs
 from servioticy.bootstrap import connect, emitter
@@ -30,11 +30,7 @@ from servioticy.storage.partition_store import PostgresPartitionStore
 OFFSET = Struct(">q")
 """What precedes the value of a record."""
 
-REST_SECONDS = 1.0
-MOST_WAITING = 20_000
-"""Rows taken from Spark ahead of the work; a backlog stays in the log, not in memory."""
-
-Inbox = SimpleQueue[Row | None]
+log = logging.getLogger("servioticy.pipeline")
 
 
 def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator[Any]:
@@ -44,16 +40,21 @@ def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator
     what the reading raised.
     """
     quickack.connections()  # before there are others
-    inbox: Inbox = SimpleQueue()
-    failures: list[BaseException] = []
-    reader = threading.Thread(
-        target=_read, args=(batches, inbox, failures), name="row-reader", daemon=True
-    )
+    inbox = Inbox()
+    reader = threading.Thread(target=_read, args=(batches, inbox), name="row-reader", daemon=True)
     reader.start()
-    task = _task(partition, settings)
+    try:
+        _work(_task(partition, settings), inbox, settings.max_batch_updates)
+    except Exception:
+        log.exception("task_failed", extra={"partition": partition})
+        raise
+    return iter(())
+
+
+def _work(task: Task, inbox: Inbox, most: int) -> None:
     try:
         task.take(())
-        for rows in _waiting(inbox, settings.max_batch_updates):
+        while (rows := inbox.take(most, task.patience)) is not None:
             if rows:
                 task.take(rows)
             else:
@@ -61,12 +62,9 @@ def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator
         task.end()
     finally:
         task.release()
-    if failures:
-        raise failures[0]
-    return iter(())
 
 
-def _read(batches: Iterable[Any], inbox: Inbox, failures: list[BaseException]) -> None:
+def _read(batches: Iterable[Any], inbox: Inbox) -> None:
     """Hand over the records: every second row is none (see job.rows)."""
     try:
         for batch in batches:
@@ -74,30 +72,11 @@ def _read(batches: Iterable[Any], inbox: Inbox, failures: list[BaseException]) -
             for record in batch.column(0).to_pylist():
                 if record is not None:
                     inbox.put(Row(OFFSET.unpack_from(record)[0], record[OFFSET.size :]))
-            while inbox.qsize() > MOST_WAITING:
-                time.sleep(0.01)  # the socket fills, and Spark waits in its turn
+            inbox.wait_for_room()  # the socket fills, and Spark waits in its turn
     except BaseException as error:  # noqa: BLE001  raised again by the main thread
-        failures.append(error)
-    finally:
-        inbox.put(None)
-
-
-def _waiting(inbox: Inbox, most: int) -> Iterator[list[Row]]:
-    """All that waits, up to a bound; an empty list where nothing came for a while."""
-    while True:
-        rows: list[Row] = []
-        with contextlib.suppress(Empty):
-            item = inbox.get(timeout=REST_SECONDS)
-            while item is not None:
-                rows.append(item)
-                if len(rows) >= most:
-                    break
-                item = inbox.get_nowait()
-            if item is None:
-                if rows:
-                    yield rows
-                return
-        yield rows
+        inbox.end(error)
+    else:
+        inbox.end()
 
 
 @cache
@@ -112,13 +91,25 @@ def _task(partition: int, settings: Settings) -> Task:
         _sandbox(settings),
         lambda: emitter(settings, partition),
         settings.max_batch_updates,
-        settings.head_cache_streams,
-        Limits(settings.max_hops, settings.max_computations),
+        settings.head_cache_bytes,
+        limits_of(settings),
         retried=(Unavailable, InfraError),
         meter=_meter(settings),
+        share=settings.tenant_share,
     )
     collect_rarely()
     return task
+
+
+def limits_of(settings: Settings) -> Limits:
+    """How far one update may go, by the settings."""
+    return Limits(
+        settings.max_hops,
+        settings.max_computations,
+        settings.max_tree_bytes,
+        settings.max_tree_script_ms / 1000,
+        settings.foreign_part,
+    )
 
 
 def collect_rarely() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from graphlib import TopologicalSorter
 from typing import NamedTuple
@@ -36,20 +37,40 @@ class Graph:
                 (self._wakes if own else subscribers).setdefault(ref, []).append(wake)
         for ref, wakes in subscribers.items():
             self._wakes.setdefault(ref, []).extend(wakes)
-        self._plans: dict[frozenset[StreamRef], Plan] = {}
+        self._tenants = {each.tenant for each, _stream, _composite in self._streams.values()}
+        self._refs: dict[str, set[StreamRef]] = {}
+        for ref in (*self._streams, *self._wakes):
+            self._refs.setdefault(ref.service_object, set()).add(ref)
+        self._ranks: dict[StreamRef, Rank] | None = None
+        self._reached = _Reached()
 
     def merge(self, other: Graph) -> None:
         """Take in the composites of other Service Objects, which subscribe to none of these."""
+        self._ranked().update(other._ranked())
         self._streams.update(other._streams)
         self._wakes.update(other._wakes)
-        self._plans.clear()
+        self._tenants |= other._tenants
+        for service_object, refs in other._refs.items():
+            self._refs.setdefault(service_object, set()).update(refs)
 
     def drop(self, service_objects: set[str]) -> None:
         """Forget these Service Objects, which nobody else here subscribes to."""
-        self._plans.clear()
-        for known in (self._streams, self._wakes):
-            for ref in [each for each in known if each.service_object in service_objects]:
-                del known[ref]
+        ranks = self._ranked()
+        for service_object in service_objects:
+            gone = self._refs.pop(service_object, ())
+            for known in (self._streams, self._wakes, ranks):
+                for ref in gone:
+                    known.pop(ref, None)
+            self._reached.drop(gone)
+
+    @property
+    def shared(self) -> bool:
+        """Whether composites of more than one tenant are known here."""
+        return len(self._tenants) > 1
+
+    def tenant(self, composite: StreamRef) -> int:
+        """Whose composite it is."""
+        return self._streams[composite][0].tenant
 
     def wakes(self, origin: StreamRef) -> list[Wake]:
         """Whom an update of this stream wakes, in order; the stream itself never."""
@@ -63,15 +84,42 @@ class Graph:
         """Whether the stream is computed (and known here)."""
         return ref in self._streams
 
-    def plan(self, origins: frozenset[StreamRef]) -> Plan:
-        """What updates of these streams can reach, and in which order to compute it."""
-        plan = self._plans.get(origins)
-        if plan is None:
-            if len(self._plans) >= PLANS_KEPT:
-                self._plans.clear()
-            reachable = self.reachable(origins)
-            plan = self._plans[origins] = Plan(reachable, self.levels(reachable))
-        return plan
+    def plan(self, origins: Iterable[StreamRef]) -> Plan:
+        """What updates of these streams can reach, and in which order to compute it.
+
+        A composite has one rank in its component, whoever wakes it. So what is remembered is
+        kept by stream, and plans of any set of streams are put together from it.
+        """
+        ranks = self._ranked()
+        reachable: set[StreamRef] = set()
+        for origin in origins:
+            reached = self._reached.get(origin) if origin in self._wakes else ()
+            if reached is None:
+                reached = tuple(self.reachable([origin]))
+                self._reached.keep(origin, reached)
+            reachable.update(reached)
+        levels: dict[int, Level] = {}
+        for ref in reachable:
+            number, loop = ranks[ref]
+            level = levels.get(number)
+            if level is None:
+                level = levels[number] = Level([], [])
+            if loop is None:
+                level.at_once.append(ref)
+            elif ref == loop.first:
+                level.loops.append(loop.members)
+        return Plan(reachable, [levels[number] for number in sorted(levels)])
+
+    def _ranked(self) -> dict[StreamRef, Rank]:
+        """The place of each composite in the order of computing."""
+        if self._ranks is None:
+            self._ranks = {}
+            for number, level in enumerate(self.levels(set(self._streams))):
+                self._ranks.update((ref, Rank(number)) for ref in level.at_once)
+                for members in level.loops:
+                    loop = Loop(min(members), members)
+                    self._ranks.update((ref, Rank(number, loop)) for ref in members)
+        return self._ranks
 
     def reachable(self, origins: Iterable[StreamRef]) -> set[StreamRef]:
         """Every composite that updates of these streams can wake, directly or not."""
@@ -148,7 +196,49 @@ class Plan(NamedTuple):
     levels: list[Level]
 
 
-PLANS_KEPT = 10_000
+class Loop(NamedTuple):
+    """Composites whose computations can only be taken one at a time."""
+
+    first: StreamRef
+    members: frozenset[StreamRef]
+
+
+class Rank(NamedTuple):
+    """The level of a composite in its component, and the loop that it is part of."""
+
+    level: int
+    loop: Loop | None = None
+
+
+MAX_REACHED = 2_000_000
+"""Entries of all that is remembered of who reaches whom: 16 MB of references to names."""
+
+
+class _Reached:
+    """What each stream can reach, while there is room; the least recently used goes first."""
+
+    def __init__(self, room: int = MAX_REACHED) -> None:
+        self._room = room
+        self._known: OrderedDict[StreamRef, tuple[StreamRef, ...]] = OrderedDict()
+
+    def get(self, origin: StreamRef) -> tuple[StreamRef, ...] | None:
+        reached = self._known.get(origin)
+        if reached is not None:
+            self._known.move_to_end(origin)
+        return reached
+
+    def keep(self, origin: StreamRef, reached: tuple[StreamRef, ...]) -> None:
+        self._known[origin] = reached
+        self._room -= 1 + len(reached)
+        while self._room < 0 and len(self._known) > 1:
+            _origin, gone = self._known.popitem(last=False)
+            self._room += 1 + len(gone)
+
+    def drop(self, origins: Iterable[StreamRef]) -> None:
+        for origin in origins:
+            gone = self._known.pop(origin, None)
+            if gone is not None:
+                self._room += 1 + len(gone)
 
 
 def knotted(reads: Mapping[StreamRef, set[StreamRef]]) -> list[list[StreamRef]]:

@@ -281,6 +281,16 @@ class Charge(NamedTuple):
     microseconds: int
 
 
+class PutOff(NamedTuple):
+    """A record of the log that is computed later than its place, and whose it is."""
+
+    offset: int
+    tenant: int
+    service_object: str
+    record: bytes
+    """as it stands in the log"""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """All that one transaction stores of a partition."""
@@ -301,6 +311,12 @@ class Batch:
     """(Service Object, stream, change): forget its updates, if the change is a later one"""
     release: tuple[tuple[str, ...], int] | None = None
     """(Service Objects, partition) computed there from here on"""
+    put_off: Sequence[PutOff] = ()
+    """records of this stretch that are computed later"""
+    taken_up: Sequence[int] = ()
+    """offsets of records that had been put off; what follows from them is in this batch"""
+    emitted_late: Sequence[int] = ()
+    """offsets of such records of earlier batches: all that came of them is emitted"""
 
 
 class Placed(NamedTuple):
@@ -309,6 +325,7 @@ class Placed(NamedTuple):
     service_object: ServiceObject | None
     """None while no version is in force yet."""
     id: str
+    tenant: int
     owner_partition: int
     deleted: bool = False
 
@@ -346,7 +363,19 @@ class PartitionStore(Protocol):
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int
     ) -> list[EmittedRecord]:
-        """What was stored between the two, in the order it was made."""
+        """What was stored between the two, in the order it was made.
+
+        And what was stored of records that had been put off and is not emitted for certain.
+        """
+
+    def waiting(self, partition: int) -> dict[int, int]:
+        """How many records wait that have been put off, by tenant."""
+
+    def put_off(self, partition: int, tenant: int, most: int, most_bytes: int) -> list[PutOff]:
+        """The tenant's records that were put off, oldest first; one at least if there is any."""
+
+    def taken_up(self, partition: int) -> list[int]:
+        """Offsets of records that are computed late and perhaps not all emitted."""
 
 
 class Output(Protocol):

@@ -51,9 +51,23 @@ class Settings:
     max_batch_updates: int = _setting(1000, "most updates stored in one transaction")
     max_hops: int = _setting(100, "how many composites deep one update may go")
     max_computations: int = _setting(
-        20_000, "computations that one update may cause; more get a verdict"
+        10_000, "computations of one tenant that one update may cause; more get a verdict"
     )
-    head_cache_streams: int = _setting(200_000, "last updates kept in memory per partition")
+    max_tree_bytes: int = _setting(
+        8_388_608, "bytes of one tenant's outputs from one update; what follows gets a verdict"
+    )
+    max_tree_script_ms: int = _setting(
+        500, "time of one tenant's scripts for one update, in ms; what follows gets a verdict"
+    )
+    foreign_part: float = _setting(
+        0.1, "part of these three that a tenant has in what follows from another's update"
+    )
+    tenant_share: float = _setting(
+        0.5, "part of a partition's time that one tenant may use while others are active"
+    )
+    head_cache_bytes: int = _setting(
+        268_435_456, "last updates kept in memory per partition, in bytes"
+    )
     script_budget_ms: int = _setting(100, "wall budget of one call into the sandbox, in ms")
     script_budget_ms_per_update: float = _setting(1.0, "added to the budget per update, in ms")
     sandbox_workers: int = _setting(64, "most sandbox processes alive per partition")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from pipeline.journal import Journal, Made, Place, Verdict
-from servioticy.graph import Graph
+from pipeline.limits import Limits, TreeTooLarge
+from pipeline.spending import Spending
+from pipeline.verdict_kinds import HOP_LIMIT, OVER_SHARE, SUPERSEDED
+from servioticy.graph import Graph, Wake
 from servioticy.model import SensorUpdate, StreamRef
 
 
@@ -34,37 +36,11 @@ Turn = Mapping[StreamRef, list[Step]]
 """The composites that compute next, each with its steps in order of place."""
 
 
-MOST_ARRIVALS = 50_000
-"""Computations of one batch: some 50 MB of rows in one transaction. One tree may have more."""
-
-
-class Limits(NamedTuple):
-    """How far one update may go; what lies beyond ends with a verdict."""
-
-    hops: int
-    computations: int
-
-
-class TreeTooLarge(Exception):
-    """An execution tree has more computations than allowed: it has to be taken alone."""
-
-    def __init__(self, offset: int) -> None:
-        super().__init__(offset)
-        self.offset = offset
-
-
-class BatchTooLarge(Exception):
-    """The updates of a batch cause more computations than fit: fewer have to be taken."""
-
-
 class Waiting:
     """What has arrived at each composite stream and is not evaluated yet."""
 
     def __init__(self) -> None:
         self._steps: dict[StreamRef, list[Step]] = {}
-        self.arrivals: Counter[int] = Counter()
-        """by offset of the source update: the size of its tree so far"""
-        self.arrived = 0
 
     def add(self, step: Step) -> None:
         """Let a step wait for its composite's turn."""
@@ -93,37 +69,75 @@ class Waiting:
             yield {step.composite: [step]}
 
 
+class Rules(NamedTuple):
+    """What holds for one batch."""
+
+    limits: Limits
+    alone: bool = False
+    """one tree, taken in serial order: the limits cut it where that order does"""
+    refused: Set[int] = frozenset()
+    """tenants over their share of the partition's time: others' updates do not wake theirs"""
+
+
 def dispatch(
     new: Iterable[Made],
     graph: Graph,
     waiting: Waiting,
     journal: Journal,
-    limits: Limits,
-    *,
-    alone: bool = False,
+    spending: Spending,
+    rules: Rules,
 ) -> None:
     """Let each new update wait at every composite that it wakes, in order of subscription.
 
-    Raises TreeTooLarge at the limit of computations, unless the tree is `alone` and in
-    serial order: then what lies beyond gets its verdict. Raises BatchTooLarge where several
-    trees have too many together.
+    Raises TreeTooLarge at a limit, unless the tree is taken alone: then what lies beyond
+    gets its verdict. Raises BatchTooLarge where several trees have too much together.
     """
-    for arrival in _arrivals(new, graph):
-        offset = arrival.place.offset
-        if arrival.place.depth > limits.hops:
-            _refuse(arrival, "hop-limit", f"more than {limits.hops} hops", journal)
+    most_hops = rules.limits.hops
+    for made in new:
+        (offset, depth, path), update = made
+        for index, wake in _wakes(made, graph, journal, spending, rules):
+            place = Place(offset, depth + 1, (*path, index))
+            arrival = Arrival(place, wake.composite, wake.input, update)
+            if place.depth > most_hops:
+                _refuse(arrival, HOP_LIMIT, f"more than {most_hops} hops", journal)
+                continue
+            part = offset, graph.tenant(wake.composite)
+            spending.count(part)
+            if not spending.is_counted_out(part):
+                waiting.add(arrival)
+            elif rules.alone:
+                _refuse(arrival, *spending.computation_refusal(part), journal)
+            else:
+                raise TreeTooLarge(offset)
+
+
+MAX_SHED_NOTED = 100
+"""Composites of others over their share that get a verdict; the rest end without one."""
+
+
+def _wakes(
+    made: Made, graph: Graph, journal: Journal, spending: Spending, rules: Rules
+) -> Iterable[tuple[int, Wake]]:
+    """Whom the update wakes, each with its number, but for tenants that are refused.
+
+    In the tree of a tenant's own update nothing of his is refused: he is made to wait before.
+    """
+    (offset, depth, path), update = made
+    wakes = enumerate(graph.wakes(update.origin))
+    refused = rules.refused - {spending.owner(offset)} if rules.refused else rules.refused
+    if not refused:
+        return wakes
+    kept, shed = [], 0
+    for index, wake in wakes:
+        if graph.tenant(wake.composite) not in refused:
+            kept.append((index, wake))
             continue
-        waiting.arrivals[offset] += 1
-        waiting.arrived += 1
-        if waiting.arrived > MOST_ARRIVALS and len(waiting.arrivals) > 1:
-            raise BatchTooLarge
-        if waiting.arrivals[offset] <= limits.computations:
-            waiting.add(arrival)
-        elif alone:
-            message = f"more than {limits.computations} computations from one update"
-            _refuse(arrival, "computation-limit", message, journal)
-        else:
-            raise TreeTooLarge(offset)
+        shed += 1
+        if shed <= MAX_SHED_NOTED:
+            place = Place(offset, depth + 1, (*path, index))
+            arrival = Arrival(place, wake.composite, wake.input, update)
+            _refuse(arrival, OVER_SHARE, "its tenant has used its share of time here", journal)
+    return kept
 
 
 def settle(turn: Turn, graph: Graph, journal: Journal) -> Turn:
@@ -143,19 +157,12 @@ def _last_paths(steps: list[Step], journal: Journal) -> list[Step]:
         if isinstance(each, Put) or last[each.place.offset] is each:
             kept.append(each)
         else:
-            _refuse(each, "superseded", "a later path of the same tree computes", journal)
+            _refuse(each, SUPERSEDED, "a later path of the same tree computes", journal)
     return kept
 
 
 def _refuse(arrival: Arrival, kind: str, message: str, journal: Journal) -> None:
     journal.end(Verdict(arrival.place, arrival.composite, kind, arrival.trigger, message))
-
-
-def _arrivals(new: Iterable[Made], graph: Graph) -> Iterator[Arrival]:
-    for (offset, depth, path), update in new:
-        for index, wake in enumerate(graph.wakes(update.origin)):
-            place = Place(offset, depth + 1, (*path, index))
-            yield Arrival(place, wake.composite, wake.input, update)
 
 
 def _place(step: Step) -> Place:

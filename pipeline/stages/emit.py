@@ -5,15 +5,20 @@ from __future__ import annotations
 import msgspec
 import orjson
 
+from pipeline.emission import send
 from pipeline.journal import Journal, Made, Verdict
 from pipeline.partition import Partition
+from pipeline.work import Work
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import StreamRef
 from servioticy.ports import Batch, Output, StoredLast, StoredUpdate, StoredVerdict
 
+MAX_INPUTS_BYTES = 2048
+"""Of the inputs that a stored verdict tells: a composite may have a thousand."""
 
-def emit(journal: Journal, next_offset: int, partition: Partition, output: Output) -> None:
-    """Store the batch up to this offset of the log and send it to subscribers.
+
+def emit(journal: Journal, work: Work, partition: Partition, output: Output) -> None:
+    """Store what follows from this stretch of the log and send it to subscribers.
 
     Raises Fenced where another worker has the partition: then nothing is stored.
     """
@@ -22,16 +27,22 @@ def emit(journal: Journal, next_offset: int, partition: Partition, output: Outpu
         lambda first_offset: Batch(
             partition.number,
             first_offset,
-            next_offset,
+            work.next_offset,
             output.acknowledged,
             _updates(made, partition),
             _lasts(journal, partition),
             _verdicts(journal, partition),
             partition.taken,
+            put_off=work.put_off,
+            taken_up=[each.offset for each in work.late],
         )
     )
     partition.remember(journal.lasts())
-    output.emit(next_offset, [_emitted(each, partition) for each in made])
+    send(output, work.next_offset, [_emitted(each, partition) for each in made])
+    if work.late:
+        # Their place in the log is behind: it cannot tell how far emission has come.
+        output.flush()
+        partition.emitted_late.extend(each.offset for each in work.late)
 
 
 def _updates(made: list[Made], partition: Partition) -> list[StoredUpdate]:
@@ -107,6 +118,17 @@ def _inputs(verdict: Verdict, journal: Journal, partition: Partition) -> dict[st
     if composite.own is not None:
         last = journal.last_at(verdict.composite, verdict.place)
         inputs[names[composite.own]] = last and last.timestamp
+    return _short(inputs)
+
+
+def _short(inputs: dict[str, int | None]) -> dict[str, int | None]:
+    """The first of them, as many as there is room for; how many more under `...`."""
+    room = MAX_INPUTS_BYTES
+    for number, name in enumerate(inputs):
+        room -= 24 + len(name.encode())
+        if room < 0:
+            told: dict[str, int | None] = dict(list(inputs.items())[:number])
+            return told | {"...": len(inputs) - number}
     return inputs
 
 

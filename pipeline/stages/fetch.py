@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from pipeline.journal import Journal, Place, Verdict
 from pipeline.stages.dispatch import Arrival, Put, Step, Turn
+from pipeline.verdict_kinds import MISSING, STALE
 from sandbox.program import Assignment, Call, Computation, Program
 from servioticy.graph import Graph
 from servioticy.model import Composite, LastUpdate, StreamRef, Timestamp
@@ -52,14 +53,23 @@ class Programs:
     """The programs of composite streams, made once a version."""
 
     def __init__(self) -> None:
-        self._programs: dict[tuple[StreamRef, int], Program] = {}
+        self._programs: dict[str, dict[tuple[str, int], Program]] = {}
 
     def of(self, ref: StreamRef, version: int, composite: Composite) -> Program:
         """The program of this version of a stream."""
-        key = (ref, version)
-        if key not in self._programs:
-            self._programs[key] = program(ref, version, composite)
-        return self._programs[key]
+        service_object, stream = ref
+        theirs = self._programs.get(service_object)
+        if theirs is None:
+            theirs = self._programs[service_object] = {}
+        key = (stream, version)
+        if key not in theirs:
+            theirs[key] = program(ref, version, composite)
+        return theirs[key]
+
+    def drop(self, service_objects: Iterable[str]) -> None:
+        """Those of these Service Objects are made anew when needed."""
+        for each in service_objects:
+            self._programs.pop(each, None)
 
 
 class _Fetching:
@@ -95,14 +105,14 @@ class _Fetching:
         # Whether something is missing comes first: it does not depend on the fold so far.
         stale = self._is_stale(step)
         if stale and not self._skips:
-            self._end(step, "stale", "")
+            self._end(step, STALE, "")
             return
         values = self._values(step)
         if self._skips and self._lacks(values):
             times = tuple([None if value is None else value.timestamp for value in values])
-            self._end(step, "missing", "an input has no update yet", times)
+            self._end(step, MISSING, "an input has no update yet", times)
         elif stale:
-            self._end(step, "stale", "")
+            self._end(step, STALE, "")
         else:
             self._compute(step, values)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
 from pipeline.journal import Journal, Made, Verdict
+from pipeline.spending import Spending
 from pipeline.stages.dispatch import Put
 from pipeline.stages.fetch import Asked, Fold
+from pipeline.verdict_kinds import EMITTED, STALE
 from sandbox.program import Call, Computation, Outcome, Value
 from servioticy.model import SensorUpdate, StreamRef
 
@@ -15,23 +18,46 @@ from servioticy.model import SensorUpdate, StreamRef
 class Sandbox(Protocol):
     """Runs calls of one tenant; raises only where nobody's code is to blame."""
 
-    def run(self, tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
-        """One outcome for each step of each call."""
+    def run(
+        self, tenant: str, calls: Sequence[Call], within: float | None = None
+    ) -> list[list[Outcome]]:
+        """One outcome for each step of each call. Raises TookTooLong after so many seconds."""
 
 
-def transform(folds: Sequence[Fold], sandbox: Sandbox, journal: Journal) -> list[Made]:
-    """The derived updates, noted in the journal with the verdict of every computation."""
+def transform(
+    folds: Sequence[Fold],
+    sandbox: Sandbox,
+    journal: Journal,
+    spending: Spending,
+    within: float | None = None,
+) -> list[Made]:
+    """The derived updates, noted in the journal with the verdict of every computation.
+
+    Raises TookTooLong where scripts take more than `within` seconds, or more than their
+    tenants have left. With None they take what they take, which is noted all the same.
+    """
     by_tenant: dict[int, list[Fold]] = {}
     for fold in folds:
         by_tenant.setdefault(fold.tenant, []).append(fold)
     new: list[Made] = []
     for tenant, theirs in by_tenant.items():
-        asking = [fold for fold in theirs if _computes(fold.call)]
-        answers = iter(sandbox.run(str(tenant), [fold.call for fold in asking]) if asking else [])
+        calls = [fold.call for fold in theirs if _computes(fold.call)]
+        answers = iter(_run(tenant, calls, sandbox, spending, within) if calls else [])
         for fold in theirs:
             outcomes = next(answers) if _computes(fold.call) else [None] * len(fold.asked)
             new += _note(fold, outcomes, journal)
     return new
+
+
+def _run(
+    tenant: int, calls: Sequence[Call], sandbox: Sandbox, spending: Spending, within: float | None
+) -> list[list[Outcome]]:
+    began = time.monotonic()
+    try:
+        most = None if within is None else min(within, spending.seconds_left(tenant))
+        return sandbox.run(str(tenant), calls, most)
+    finally:
+        spending.seconds[tenant] += time.monotonic() - began
 
 
 def _computes(call: Call) -> bool:
@@ -58,7 +84,7 @@ def _note(fold: Fold, outcomes: Sequence[Outcome], journal: Journal) -> list[Mad
             journal.end(_verdict(composite, asked, outcome.kind, outcome.message))
     journal.keep_later(new)
     if last_emitted is not None:
-        journal.end(_verdict(composite, last_emitted, "emitted", ""), len(new))
+        journal.end(_verdict(composite, last_emitted, EMITTED, ""), len(new))
     return new
 
 
@@ -66,5 +92,5 @@ def _verdict(composite: StreamRef, asked: Asked, kind: str, message: str) -> Ver
     step = asked.step
     trigger = step.made.update if isinstance(step, Put) else step.trigger
     # What is stale has no inputs: those found so before the sandbox never had any.
-    inputs = () if kind == "stale" else asked.inputs
+    inputs = () if kind == STALE else asked.inputs
     return Verdict(step.place, composite, kind, trigger, message, inputs)

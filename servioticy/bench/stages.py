@@ -12,7 +12,7 @@ import argparse
 import cProfile
 import io
 import pstats
-import queue
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -22,7 +22,9 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline import worker
-from pipeline.task import Row, Task
+from pipeline.inbox import Inbox
+from pipeline.intake import Row
+from pipeline.task import Task
 from sandbox import SandboxPool, argument_names
 from servioticy.bench import backlog, ground, processes
 from servioticy.bench.stopwatch import Stopwatch
@@ -39,9 +41,9 @@ LENGTH = 3
 
 STAGES = {
     "pipeline.worker:_read": "read: Arrow to rows (1-row batches)",
-    "pipeline.task:Task._take": "read: take, make the batch",
-    "pipeline.task:read_record": "read: parse the record",
-    "pipeline.task:Task._admit": "read: admit",
+    "pipeline.schedule:Schedule.take": "read: take, make the batch",
+    "pipeline.intake:read_record": "read: parse the record",
+    "pipeline.intake:Intake.admit": "read: admit",
     "pipeline.process:process": "process: order the work",
     "pipeline.process:_accept": "process: accept into the journal",
     "pipeline.partition:Partition.recall": "process: recall last updates",
@@ -177,7 +179,7 @@ def _measure(bench: Bench, rows: Sequence[Row], most: int) -> None:
     with watch.on(STAGES):
         before = bench.others()
         began, processor = time.perf_counter(), time.process_time()
-        worker._read(arrow, queue.SimpleQueue(), [])
+        worker._read(arrow, Inbox(sys.maxsize, sys.maxsize))
         for start in range(0, len(rows), most):
             bench.task.take(rows[start : start + most])
         clock, processor = time.perf_counter() - began, time.process_time() - processor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -13,7 +14,7 @@ from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import Kept, Progress, State
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import LastUpdate, ServiceObject
-from servioticy.ports import Batch, Charge, Placed
+from servioticy.ports import Batch, Charge, Placed, PutOff
 from servioticy.timing import becomes_last
 
 
@@ -64,6 +65,7 @@ class MemoryPartitionStore:
                 Placed(
                     self._service_object(each),
                     each.id,
+                    each.tenant,
                     each.owner_partition,
                     each.deleted and each.active_version is None,
                 )
@@ -108,6 +110,19 @@ class MemoryPartitionStore:
             progress.emitted_offset = max(progress.emitted_offset, batch.emitted_offset)
             self._store_updates(batch)
             self._store_effects(batch)
+            self._store_put_off(batch)
+
+    def _store_put_off(self, batch: Batch) -> None:
+        """Records that are computed later, and those that have been."""
+        state, partition = self._state, batch.partition
+        for each in batch.put_off:
+            state.put_off[partition, each.offset] = each
+        for offset in batch.taken_up:
+            if (partition, offset) in state.put_off:
+                state.taken_up.add((partition, offset))
+        for offset in batch.emitted_late:
+            state.taken_up.discard((partition, offset))
+            state.put_off.pop((partition, offset), None)
 
     def _store_updates(self, batch: Batch) -> None:
         """The same stream and timestamp again overwrites, in history and as last update."""
@@ -200,7 +215,11 @@ class MemoryPartitionStore:
             rows = [
                 row
                 for stored_from, row in self._state.updates.values()
-                if stored_from == partition and emitted_offset <= row.offset < next_offset
+                if stored_from == partition
+                and (
+                    emitted_offset <= row.offset < next_offset
+                    or (partition, row.offset) in self._state.taken_up
+                )
             ]
             return [
                 EmittedRecord(
@@ -212,3 +231,34 @@ class MemoryPartitionStore:
                 )
                 for row in sorted(rows, key=lambda each: (each.offset, each.position))
             ]
+
+    def waiting(self, partition: int) -> dict[int, int]:
+        """How many records wait that have been put off, by tenant."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return dict(Counter(each.tenant for each in self._waiting(partition)))
+
+    def put_off(self, partition: int, tenant: int, most: int, most_bytes: int) -> list[PutOff]:
+        """The tenant's records that were put off, oldest first; one at least if there is any."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            found: list[PutOff] = []
+            for each in self._waiting(partition):
+                if each.tenant == tenant and len(found) < most:
+                    most_bytes -= len(each.record)
+                    if found and most_bytes < 0:
+                        break
+                    found.append(each)
+            return found
+
+    def taken_up(self, partition: int) -> list[int]:
+        """Offsets of records that are computed late and perhaps not all emitted."""
+        self._state.ask_postgres()
+        return sorted(offset for number, offset in self._state.taken_up if number == partition)
+
+    def _waiting(self, partition: int) -> list[PutOff]:
+        return [
+            each
+            for key, each in sorted(self._state.put_off.items())
+            if key[0] == partition and key not in self._state.taken_up
+        ]

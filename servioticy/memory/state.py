@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from servioticy.errors import Unavailable
 from servioticy.messaging.records import DeadLetter, EmittedRecord
-from servioticy.ports import Change, StoredLast, StoredUpdate
+from servioticy.ports import Change, PutOff, StoredLast, StoredUpdate
 
 
 @dataclass(slots=True)
@@ -95,6 +95,11 @@ class State:
     progress: dict[int, Progress] = field(default_factory=dict)
     forwarded: dict[tuple[int, int], int] = field(default_factory=dict)
     """(to partition, from partition): next offset"""
+
+    put_off: dict[tuple[int, int], PutOff] = field(default_factory=dict)
+    """(partition, offset): record that is computed later"""
+    taken_up: set[tuple[int, int]] = field(default_factory=set)
+    """those of them that are computed, and perhaps not all emitted"""
 
     emitted: list[EmittedRecord] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)

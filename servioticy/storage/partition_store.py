@@ -13,7 +13,7 @@ from servioticy.documents.service_objects import ArgumentNames
 from servioticy.errors import Fenced, Unavailable
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import Definition, LastUpdate, ServiceObject
-from servioticy.ports import Batch, Charge, Placed
+from servioticy.ports import Batch, Charge, Placed, PutOff
 from servioticy.storage.database import Database, Row
 from servioticy.storage.queries import queries
 
@@ -68,7 +68,7 @@ class PostgresPartitionStore:
     def component(self, service_object: str) -> list[Placed]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         rows = self._database.rows(self._sql["component"], {"service_object": service_object})
-        return [Placed(self._service_object(row), row[0], row[3], row[5]) for row in rows]
+        return [Placed(self._service_object(row), row[0], row[1], row[3], row[5]) for row in rows]
 
     def _service_object(self, row: Row) -> ServiceObject | None:
         id_, tenant, sequence, _owner, version, _deleted, document, stream_ids = row
@@ -100,7 +100,8 @@ class PostgresPartitionStore:
 
     def store(self, batch: Batch) -> None:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
-        if batch.delete is None and batch.erase is None and batch.release is None:
+        late = batch.put_off or batch.taken_up or batch.emitted_late
+        if not late and batch.delete is None and batch.erase is None and batch.release is None:
             self._store(batch)
             return
         with self._database.transaction():
@@ -113,6 +114,8 @@ class PostgresPartitionStore:
                 self._delete(batch.delete)
             if batch.erase is not None:
                 self._erase(*batch.erase)
+            if late:
+                self._store_put_off(batch)
 
     def _store(self, batch: Batch) -> None:
         if not self._database.prepared("store_batch", self._sql["store"], _values(batch)):
@@ -120,6 +123,26 @@ class PostgresPartitionStore:
                 f"partition {batch.partition} is no longer at offset {batch.first_offset}: "
                 "another worker has it"
             )
+
+    def _store_put_off(self, batch: Batch) -> None:
+        """Records that are computed later, and those that have been."""
+        if batch.put_off:
+            offsets, tenants, service_objects, records = _columns(batch.put_off, 4)
+            values = {
+                "partition": batch.partition,
+                "offsets": numbers(offsets),
+                "tenants": numbers(tenants),
+                "service_objects": list(service_objects),
+                "records": [memoryview(each) for each in records],
+            }
+            self._database.rows(self._sql["put_off"], values)
+        for name, offsets in (
+            ("take_up", batch.taken_up),
+            ("forget_emitted_late", batch.emitted_late),
+        ):
+            if offsets:
+                values = {"partition": batch.partition, "offsets": numbers(offsets)}
+                self._database.rows(self._sql[name], values)
 
     def _delete(self, service_object: str) -> None:
         for name in (
@@ -166,6 +189,30 @@ class PostgresPartitionStore:
             )
             for service_object, stream, tenant, version, at, document in rows
         ]
+
+    def waiting(self, partition: int) -> dict[int, int]:
+        """How many records wait that have been put off, by tenant."""
+        return dict(self._database.rows(self._sql["waiting"], {"partition": partition}))
+
+    def put_off(self, partition: int, tenant: int, most: int, most_bytes: int) -> list[PutOff]:
+        """The tenant's records that were put off, oldest first; one at least if there is any."""
+        values = {
+            "partition": partition,
+            "tenant": tenant,
+            "most": most,
+            "most_bytes": most_bytes,
+        }
+        return [
+            PutOff(offset, tenant, service_object, bytes(record))
+            for offset, service_object, record in self._database.rows(
+                self._sql["records_put_off"], values
+            )
+        ]
+
+    def taken_up(self, partition: int) -> list[int]:
+        """Offsets of records that are computed late and perhaps not all emitted."""
+        rows = self._database.rows(self._sql["taken_up"], {"partition": partition})
+        return [row[0] for row in rows]
 
 
 def _values(batch: Batch) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from pipeline.stages.dispatch import Limits
-from pipeline.task import Row, Task
+from pipeline.intake import Row
+from pipeline.task import Task
+from pipeline.worker import limits_of
 from sandbox import SandboxPool, argument_names
 from servioticy.changes import create
 from servioticy.documents import parse_service_object
@@ -75,8 +76,8 @@ def test_one_update_wakes_ten_thousand_composites(pool: SandboxPool) -> None:
         pool,
         lambda: platform.output(0),
         settings.max_batch_updates,
-        settings.head_cache_streams,
-        Limits(settings.max_hops, settings.max_computations),
+        settings.head_cache_bytes,
+        limits_of(settings),
     )
     task.take(Row(offset, value) for offset, value in enumerate(platform.state.log[0]))
 

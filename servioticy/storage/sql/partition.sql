@@ -199,9 +199,60 @@ SELECT streams.service_object, streams.name, updates.tenant_id, updates.version,
   FROM updates
   JOIN streams ON streams.id = stream_id
  WHERE log_partition = %(partition)s
-   AND log_offset >= %(emitted_offset)s
-   AND log_offset < %(next_offset)s
+   AND (log_offset >= %(emitted_offset)s AND log_offset < %(next_offset)s
+        OR log_offset = ANY(ARRAY(SELECT p.log_offset FROM put_off AS p
+                                   WHERE p.log_partition = %(partition)s AND p.taken_up)))
  ORDER BY log_offset, log_position;
+
+-- put_off --
+-- Records that their partition computes later than at their place in the log.
+INSERT INTO put_off (log_partition, log_offset, tenant_id, service_object, record)
+SELECT %(partition)s, p.log_offset, p.tenant_id, p.service_object, p.record
+  FROM unnest(%(offsets)s::bigint[], %(tenants)s::bigint[], %(service_objects)s::text[],
+              %(records)s::bytea[])
+       AS p (log_offset, tenant_id, service_object, record);
+
+-- take_up --
+-- They are computed; they stay until all that came of them is emitted.
+UPDATE put_off
+   SET taken_up = true
+ WHERE log_partition = %(partition)s
+   AND log_offset = ANY(%(offsets)s::bigint[]);
+
+-- forget_emitted_late --
+DELETE FROM put_off
+ WHERE log_partition = %(partition)s
+   AND log_offset = ANY(%(offsets)s::bigint[])
+   AND taken_up;
+
+-- waiting --
+SELECT tenant_id, count(*)
+  FROM put_off
+ WHERE log_partition = %(partition)s
+   AND NOT taken_up
+ GROUP BY tenant_id;
+
+-- records_put_off --
+-- The oldest of a tenant, up to a number and a size; the first whatever its size.
+SELECT log_offset, service_object, record
+  FROM (SELECT log_offset, service_object, record,
+               sum(octet_length(record)) OVER (ORDER BY log_offset) - octet_length(record) AS before
+          FROM (SELECT log_offset, service_object, record
+                  FROM put_off
+                 WHERE log_partition = %(partition)s
+                   AND tenant_id = %(tenant)s
+                   AND NOT taken_up
+                 ORDER BY log_offset
+                 LIMIT %(most)s) AS oldest) AS summed
+ WHERE before < %(most_bytes)s
+ ORDER BY log_offset;
+
+-- taken_up --
+SELECT log_offset
+  FROM put_off
+ WHERE log_partition = %(partition)s
+   AND taken_up
+ ORDER BY log_offset;
 
 -- charge --
 -- To streams that are still there.

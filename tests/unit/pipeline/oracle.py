@@ -16,6 +16,16 @@ Ref = tuple[str, str]
 Update = tuple[int, int]  # timestamp, value
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How far one update may go; a tenant that only subscribes may go a part as far."""
+
+    hops: int = 10**9
+    computations: int = 10**9
+    tree_bytes: int = 10**9
+    foreign: float = 1.0
+
+
 class ScriptError(Exception):
     """The tenant's code threw."""
 
@@ -40,19 +50,24 @@ class Object:
     simple: tuple[str, ...]
     composites: tuple[Composite, ...]
     groups: dict[str, tuple[Ref, ...]] = field(default_factory=dict)
+    tenant: int = 0
 
     def members(self, name: str) -> tuple[Ref, ...]:
         return self.groups.get(name, ((self.id, name),))
 
 
+def written(update: Update) -> str:
+    """An output as the platform writes it."""
+    timestamp, value = update
+    return f'{{"channels":{{"v":{{"current-value":{value}}}}},"lastUpdate":{timestamp}}}'
+
+
 class Oracle:
     """What is stored, which update is each stream's last, and how computations ended."""
 
-    def __init__(
-        self, objects: list[Object], hops: int = 10**9, computations: int = 10**9
-    ) -> None:
+    def __init__(self, objects: list[Object], limits: Limits | None = None) -> None:
         self.objects = objects
-        self.hops, self.computations = hops, computations
+        self.limits = limits or Limits()
         self.stored: dict[tuple[Ref, int], int] = {}
         self.order: list[tuple[Ref, int, int]] = []
         self.last: dict[Ref, Update] = {}
@@ -92,16 +107,20 @@ class Oracle:
         arrived: dict[Ref, list[tuple[int, ...]]] = {}
         self._store(origin, update)
         queue: deque[tuple[Ref, Update, tuple[int, ...]]] = deque([(origin, update, ())])
-        computations = 0
+        whose = next(each.tenant for each in self.objects if each.id == origin[0])
+        computations: Counter[int] = Counter()
+        size: Counter[int] = Counter()
         while queue:
             source, update, path = queue.popleft()
             for index, (owner, composite, name) in enumerate(self._subscribers(source)):
                 ref, here = (owner.id, composite.name), (*path, index)
-                if len(here) > self.hops:
+                if len(here) > self.limits.hops:
                     self._end(ref, "hop-limit", source, update)
                     continue
-                computations += 1
-                if computations > self.computations:
+                tenant = owner.tenant
+                part = 1.0 if tenant == whose else self.limits.foreign
+                computations[tenant] += 1
+                if computations[tenant] > max(1, int(self.limits.computations * part)):
                     self._end(ref, "computation-limit", source, update)
                     continue
                 if composite.settles:
@@ -109,8 +128,12 @@ class Oracle:
                 if here in superseded:
                     self._end(ref, "superseded", source, update)
                     continue
+                if size[tenant] > max(1, int(self.limits.tree_bytes * part)):
+                    self._end(ref, "size-limit", source, update)
+                    continue
                 output = self._compute(owner, composite, name, source, update)
                 if output is not None:
+                    size[tenant] += len(written(output))
                     self._store(ref, output)
                     queue.append((ref, output, here))
         return arrived

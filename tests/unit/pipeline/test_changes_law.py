@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, Ref
 from test_serial_law import SIMPLE, Examples, document, javascript, python, value_of
 
-from pipeline.task import Row, Task
+from pipeline.intake import Row
+from pipeline.task import Task
 from sandbox import argument_names
 from servioticy import changes
 from servioticy.documents import parse_service_object
@@ -32,7 +33,7 @@ EXTRA = "n"
 """A stream that some versions of an object have and others lack; nobody else reads it."""
 
 
-class Crash(Exception):
+class Crash(BaseException):
     """The worker is gone."""
 
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle
 from test_serial_law import Examples, define, javascript, python, value_of
 
-from pipeline.task import Row, Task
+from pipeline.intake import Row
+from pipeline.task import Task
 from sandbox import argument_names
 from servioticy.memory import MemoryPlatform
 from servioticy.memory.partition_store import MemoryPartitionStore

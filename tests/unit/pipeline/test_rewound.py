@@ -7,7 +7,8 @@ import json
 import msgspec
 import pytest
 
-from pipeline.task import Rewound, Row, Task
+from pipeline.intake import Row
+from pipeline.task import Rewound, Task
 from sandbox import argument_names
 from servioticy.memory import MemoryPlatform
 from servioticy.messaging.records import UpdateRecord

@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, ScriptError
+from oracle import Limits as OracleLimits
 
-from pipeline.stages.dispatch import Limits
-from pipeline.task import NO_LIMITS, Row, Task
+from pipeline.intake import Row
+from pipeline.limits import NO_LIMITS, Limits
+from pipeline.task import Task
 from sandbox import SandboxPool, argument_names
 from servioticy.changes import create
 from servioticy.documents import parse_service_object
@@ -35,12 +37,12 @@ class Examples:
         self.pool = SandboxPool()
         self.example = 0
 
-    def run(self, tenant, calls):
+    def run(self, tenant, calls, within=None):
         named = [
             replace(call, program=replace(call.program, id=f"{self.example}:{call.program.id}"))
             for call in calls
         ]
-        return self.pool.run(tenant, named)
+        return self.pool.run(tenant, named, within)
 
 
 @pytest.fixture(scope="module")
@@ -193,8 +195,13 @@ def run_engine(platform, history, cuts, sandbox, limits=NO_LIMITS):
         task.take(rows[first:end])
 
 
+def bounds(limits: Limits) -> OracleLimits:
+    """The limits in the oracle's own words."""
+    return OracleLimits(limits.hops, limits.computations, limits.tree_bytes, limits.foreign)
+
+
 def assert_equal_to_oracle(objects, codes, history, cuts, sandbox, limits=NO_LIMITS):
-    oracle = Oracle(objects, *limits)
+    oracle = Oracle(objects, bounds(limits))
     for ref, timestamp, value in history:
         oracle.take(ref, timestamp, value)
     platform = platform_with(objects, codes)
@@ -282,7 +289,7 @@ def test_a_batch_that_causes_too_much_is_cut_anywhere(data, most, sandbox) -> No
     history = data.draw(histories(objects))
     cuts = data.draw(st.lists(st.integers(0, 60), max_size=2))
 
-    with mock.patch("pipeline.stages.dispatch.MOST_ARRIVALS", most):
+    with mock.patch("pipeline.spending.MAX_BATCH_COMPUTATIONS", most):
         assert_equal_to_oracle(objects, codes, history, cuts, sandbox, Limits(6, 20))
 
 

@@ -1,0 +1,172 @@
+"""Computing a stretch of the log whatever its updates do: cut, wait, or leave one out.
+
+Every error that can come of accepted records is in one of three classes. What heals by
+waiting (Unavailable and its like) is raised, and the stretch is tried again. What concerns
+one record or tree is a value: a verdict, or a cut into pieces that fit. Anything else is a
+bug of ours: it is logged, the batch is halved until the record that does it stands alone,
+and that record becomes a dead letter. So nothing that was accepted stops a partition.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from pipeline.intake import Intake, Row
+from pipeline.limits import (
+    BatchTooLarge,
+    BatchTooSlow,
+    Limits,
+    Overflow,
+    TreeTooLarge,
+    TreeTooSlow,
+)
+from pipeline.pace import Pace, count_by_tenant
+from pipeline.partition import Partition
+from pipeline.process import process
+from pipeline.shares import Shares
+from pipeline.spending import Spending
+from pipeline.stages.dispatch import Rules
+from pipeline.stages.transform import Sandbox
+from pipeline.work import Work
+from servioticy.ports import Output, PutOff
+
+log = logging.getLogger("servioticy.pipeline")
+
+PIECES = 4
+"""Into so many a batch is cut that took too long."""
+
+ATTEMPTS = 3
+"""Of a tree whose scripts take too long, before it is taken alone and cut by its verdicts:
+the first ones may only have met an engine that was starting."""
+
+MAX_REMEMBERED = 1000
+
+
+class Batches:
+    """Computes, stores and emits work of one partition."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        sandbox: Sandbox,
+        output: Output,
+        limits: Limits,
+        shares: Shares,
+        pace: Pace,
+        heals: tuple[type[Exception], ...],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._partition = partition
+        self._sandbox = sandbox
+        self._output = output
+        self._limits = limits
+        self._shares = shares
+        self._pace = pace
+        self._heals = heals
+        self._clock = clock
+        self._intake = Intake(partition, output)
+        self._attempts: OrderedDict[int, int] = OrderedDict()
+
+    def run(self, work: Work) -> None:
+        """Take it as one batch, or as several where it causes too much for one.
+
+        Raises what heals by waiting, Fenced among it. Of late work that took too long only a
+        first piece is done; the rest waits where it was.
+        """
+        waiting = [work]
+        while waiting:
+            some = waiting.pop()
+            if some.is_empty and some.next_offset <= self._partition.next_offset:
+                continue
+            try:
+                self._take(some)
+            except Overflow as overflow:
+                pieces = self._smaller(some, overflow)
+                waiting += pieces[:1] if some.late else reversed(pieces)
+            except self._heals:
+                raise
+            except Exception as error:  # noqa: BLE001  whatever it is, others must go on
+                waiting += reversed(self._without_culprit(some, error))
+            self._partition.trim()
+
+    def guard(self, row: Row, act: Callable[[], None], late: Sequence[PutOff] = ()) -> None:
+        """Do what a control record asks; a bug in that makes a dead letter of the record."""
+        try:
+            act()
+        except self._heals:
+            raise
+        except Exception as error:
+            number = self._partition.number
+            log.exception("record_failed", extra={"partition": number, "offset": row.offset})
+            self._intake.bury(row, f"failed: {type(error).__name__}: {error}")
+            end = self._partition.next_offset if late else row.offset + 1
+            self.run(Work((), end, (), late))
+
+    def _take(self, work: Work, *, alone: bool = False) -> None:
+        """One transaction. Raises Overflow where nothing was stored because it is too much."""
+        spending = Spending(self._limits, work.owners)
+        refused = self._shares.over() if self._partition.graph.shared else frozenset[int]()
+        rules = Rules(self._limits, alone, refused)
+        began = self._clock()
+        try:
+            process(work, self._partition, self._sandbox, self._output, rules, spending)
+        finally:
+            self._note(work, spending, self._clock() - began)
+        self._partition.note_waiting(work)
+
+    def _note(self, work: Work, spending: Spending, seconds: float) -> None:
+        """Charge tenants with the time, and learn from it how long updates take."""
+        spent = spending.shared_out(seconds)
+        self._shares.charge(spent)
+        if work.taken:
+            self._pace.learn(count_by_tenant(work.owners), spent)
+
+    def _smaller(self, work: Work, overflow: Overflow) -> list[Work]:
+        """The work in pieces of which each is less; the slow ones of a tenant are put off."""
+        count = len(work.taken)
+        if isinstance(overflow, BatchTooLarge):
+            return work.cut(count // 2)
+        if isinstance(overflow, BatchTooSlow):
+            return self._put_off(work) or work.cut(*range(0, count, max(1, count // PIECES)))
+        if not isinstance(overflow, TreeTooLarge):
+            raise overflow
+        if count > 1:
+            place = next(
+                number
+                for number, each in enumerate(work.taken)
+                if each.record.offset == overflow.offset
+            )
+            return work.cut(place, place + 1)
+        if isinstance(overflow, TreeTooSlow):
+            later = self._put_off(work)
+            if later or self._tries_again(overflow.offset):
+                return later or [work]
+        self._take(work, alone=True)
+        return []
+
+    def _put_off(self, work: Work) -> list[Work]:
+        """The work without what tenants over their share have in it; none if that is nothing."""
+        over = set(work.owners.values()) & self._shares.over()
+        return [work.without(over)] if over and not work.late else []
+
+    def _tries_again(self, offset: int) -> bool:
+        self._attempts[offset] = self._attempts.get(offset, 0) + 1
+        if len(self._attempts) > MAX_REMEMBERED:
+            self._attempts.popitem(last=False)
+        return self._attempts[offset] < ATTEMPTS
+
+    def _without_culprit(self, work: Work, error: Exception) -> list[Work]:
+        """Halves; or the work without its one record, which becomes a dead letter."""
+        number = self._partition.number
+        if len(work.taken) > 1:
+            log.exception("batch_failed", extra={"partition": number, "updates": len(work.taken)})
+            return work.cut(len(work.taken) // 2)
+        if not work.taken:
+            raise error
+        offset, _tenant, _service_object, record = work.taken[0].record
+        log.exception("record_failed", extra={"partition": number, "offset": offset})
+        self._intake.bury(Row(offset, record), f"failed: {type(error).__name__}: {error}")
+        return [work._replace(taken=())]

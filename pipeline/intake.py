@@ -1,0 +1,112 @@
+"""From the records of the log to what is computed here: read, admit, forward, dead-letter."""
+
+from __future__ import annotations
+
+import logging
+from typing import NamedTuple
+
+import msgspec
+
+from pipeline.journal import Made, Place
+from pipeline.partition import Partition
+from pipeline.work import Taken
+from servioticy.messaging.records import (
+    ControlRecord,
+    DeadLetter,
+    LogRecord,
+    UnreadableRecord,
+    UpdateRecord,
+    read_record,
+)
+from servioticy.model import SensorUpdate
+from servioticy.ports import Output, PutOff
+
+log = logging.getLogger("servioticy.pipeline")
+
+
+class Row(NamedTuple):
+    """A record of the log as Kafka gave it."""
+
+    offset: int
+    value: bytes | None
+
+
+class Intake:
+    """Looks at each record of one partition before anything is computed."""
+
+    def __init__(self, partition: Partition, output: Output) -> None:
+        self._partition = partition
+        self._output = output
+
+    def guarded(
+        self, row: Row, heals: tuple[type[Exception], ...], *, late: bool = False
+    ) -> Taken | ControlRecord | None:
+        """What the row is to this partition. A bug that it meets makes a dead letter of it."""
+        try:
+            record = self.read(row)
+            if isinstance(record, UpdateRecord):
+                return self.admit(record, row, late=late)
+            return record
+        except heals:
+            raise
+        except Exception as error:
+            log.exception("record_failed", extra={"offset": row.offset})
+            self.bury(row, f"failed: {type(error).__name__}: {error}")
+            return None
+
+    def read(self, row: Row) -> LogRecord | None:
+        """The record; what cannot be read becomes a dead letter."""
+        try:
+            return read_record(row.value)
+        except UnreadableRecord as error:
+            self.bury(row, f"unreadable: {error}")
+            return None
+
+    def admit(self, record: UpdateRecord, row: Row, *, late: bool = False) -> Taken | None:
+        """The update, if this is the place to compute it and the first time it comes.
+
+        One that comes `late`, having been put off, was looked at for repeats before.
+        """
+        partition = self._partition
+        if record.forwarded is not None and not late:
+            source, offset = record.forwarded
+            if offset < partition.taken.get(source, 0):
+                return None
+            partition.taken[source] = offset + 1
+        owner = partition.service_object(record.service_object)
+        if isinstance(owner, int):
+            # What was put off is behind others that were forwarded meanwhile, and would be
+            # taken for a repeat; coming twice it overwrites itself.
+            forwarded = None if late else (partition.number, row.offset)
+            self.forward(owner, msgspec.structs.replace(record, forwarded=forwarded))
+            return None
+        if owner is None or record.stream not in owner.stream_ids:
+            gone = owner is None and partition.is_deleted(record.service_object)
+            self.bury(row, f"{'deleted' if gone else 'unknown'} stream {record.origin}")
+            return None
+        update = SensorUpdate(record.origin, record.timestamp, bytes(record.update))
+        own = PutOff(row.offset, owner.tenant, record.service_object, row.value or b"")
+        return Taken(Made(Place(row.offset), update), own)
+
+    def forward(self, partition: int, record: LogRecord) -> None:
+        """Append it to another partition; it is there when this returns."""
+        self._output.send_to_log(partition, record)
+        self._output.flush()
+
+    def bury(self, row: Row, reason: str) -> None:
+        """Make a dead letter of the record; it is safe when this returns."""
+        text = (row.value or b"").decode("utf-8", "replace")
+        number = self._partition.number
+        self._output.bury(DeadLetter(number, row.offset, reason, text))
+        self._output.flush()
+        log.warning(
+            "dead_letter", extra={"partition": number, "offset": row.offset, "reason": reason}
+        )
+
+    def tenant_to_wait_with(self, record: ControlRecord) -> int | None:
+        """Whose earlier updates the record has to come after, if they have been put off."""
+        service_object = getattr(record, "service_object", None)
+        if service_object is None or not self._partition.waiting:
+            return None
+        tenant = self._partition.tenant_of(service_object)
+        return tenant if tenant in self._partition.waiting else None

@@ -1,0 +1,210 @@
+"""What of the log is computed now, and what later: the order of work in one partition.
+
+Records are taken in order of the log. While several tenants are active, the updates of one
+that has used more than its share of the partition's time are put off: stored as they are,
+in the transaction that moves progress past them, and taken up when the tenant has time
+again. What a tenant has waiting is taken in order of the log, and so is all that follows it,
+control records too. What comes out equals the serial order of a log in which the updates of
+that tenant had come later.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence, Set
+
+from pipeline.batches import Batches
+from pipeline.control import apply
+from pipeline.intake import Intake, Row
+from pipeline.limits import MAX_BATCH_BYTES, SLICE_SECONDS, Limits
+from pipeline.pace import Pace
+from pipeline.partition import Partition
+from pipeline.shares import Shares
+from pipeline.stages.transform import Sandbox
+from pipeline.work import Taken, Work
+from servioticy.messaging.records import ControlRecord, UpdateRecord, read_record
+from servioticy.ports import Output, PutOff
+
+QUIET_SECONDS = 1.0
+WAITING_SECONDS = 0.02
+"""Between two looks at what has been put off, where nothing of it may be taken yet."""
+
+
+class Schedule:
+    """Takes rows of one partition as long as all goes well; the task mends what does not."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        sandbox: Sandbox,
+        output: Output,
+        limits: Limits,
+        shares: Shares,
+        pace: Pace,
+        heals: tuple[type[Exception], ...],
+        most_updates: int,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._partition = partition
+        self._output = output
+        self._shares = shares
+        self._pace = pace
+        self._most_updates = most_updates
+        self._sleep = sleep
+        self._heals = heals
+        self._intake = Intake(partition, output)
+        self._batches = Batches(partition, sandbox, output, limits, shares, pace, heals)
+
+    def take(self, rows: Sequence[Row]) -> None:
+        """Work on rows that follow the stored progress."""
+        batch = _Batch(self._partition.next_offset, self._pace)
+        later = self._later()
+        for row in rows:
+            record = self._intake.guarded(row, self._heals)
+            end = row.offset + 1
+            if isinstance(record, Taken):
+                if record.record.tenant in later:
+                    batch.put_off(record.record, end)
+                else:
+                    batch.add(record, end)
+            elif record is None:
+                batch.end = end
+            else:
+                self._run(batch)
+                self._control(record, row)
+                batch, later = _Batch(end, self._pace), self._later()
+            if batch.is_full(self._most_updates):
+                self._run(batch)
+                batch, later = _Batch(end, self._pace), self._later()
+        self._run(batch)
+
+    def take_late(self) -> None:
+        """Take up a little of what has been put off, of a tenant that has time again."""
+        over = self._shares.over()
+        for tenant in self._partition.waiting:
+            if tenant not in over:
+                self._take_up(tenant)
+                return
+
+    def patience(self) -> float:
+        """Seconds to wait for rows before something else is to be done."""
+        waiting = self._partition.waiting
+        if not waiting:
+            return QUIET_SECONDS
+        return WAITING_SECONDS if self._shares.over() >= waiting.keys() else 0.0
+
+    def _later(self) -> Set[int]:
+        """The tenants whose updates are put off now."""
+        return self._shares.over() | self._partition.waiting.keys()
+
+    def _run(self, batch: _Batch) -> None:
+        work = batch.work()
+        self._shares.saw(batch.tenants)
+        self._batches.run(work)
+
+    def _control(self, record: ControlRecord, row: Row) -> None:
+        """Let a control record take effect; behind updates that wait it waits, too."""
+        tenant = self._intake.tenant_to_wait_with(record)
+        if tenant is not None:
+            later = PutOff(
+                row.offset, tenant, getattr(record, "service_object", ""), row.value or b""
+            )
+            self._batches.run(Work((), row.offset + 1, (later,)))
+            return
+        self._batches.guard(
+            row, lambda: apply(record, row.offset, self._partition, self._output, self._sleep)
+        )
+
+    def _take_up(self, tenant: int) -> None:
+        most = min(self._most_updates, max(1, int(SLICE_SECONDS / self._pace.of(tenant))))
+        found = self._partition.store.put_off(
+            self._partition.number, tenant, most, MAX_BATCH_BYTES
+        )
+        if not found:
+            del self._partition.waiting[tenant]
+            return
+        for some in _until_control(found):
+            self._take_up_some(some)
+
+    def _take_up_some(self, records: Sequence[PutOff]) -> None:
+        """Updates alone, or one control record."""
+        first = Row(records[0].offset, records[0].record)
+        record = read_record(first.value)
+        if isinstance(record, UpdateRecord):
+            taken = []
+            for each in records:
+                row = Row(each.offset, each.record)
+                found = self._intake.guarded(row, self._heals, late=True)
+                if isinstance(found, Taken):
+                    taken.append(found)
+            self._batches.run(Work(taken, self._partition.next_offset, (), records))
+            return
+        owner = self._partition.owner_of(records[0].service_object)
+        if owner is not None and owner != self._partition.number:
+            self._intake.forward(owner, record)
+            self._batches.run(Work((), self._partition.next_offset, (), records))
+            return
+        self._batches.guard(
+            first,
+            lambda: self._apply_late(record, records[0]),
+            records,
+        )
+
+    def _apply_late(self, record: ControlRecord, late: PutOff) -> None:
+        apply(record, late.offset, self._partition, self._output, self._sleep, late)
+        self._partition.note_waiting(Work((), self._partition.next_offset, (), (late,)))
+        self._partition.emitted_late.append(late.offset)
+
+
+class _Batch:
+    """Work that is being put together."""
+
+    def __init__(self, end: int, pace: Pace) -> None:
+        self.end = end
+        self._pace = pace
+        self._taken: list[Taken] = []
+        self._put_off: list[PutOff] = []
+        self._seconds = 0.0
+        self._bytes = 0
+        self.tenants: set[int] = set()
+
+    def add(self, taken: Taken, end: int) -> None:
+        """One more update to compute."""
+        self._taken.append(taken)
+        self.tenants.add(taken.record.tenant)
+        self._seconds += self._pace.of(taken.record.tenant)
+        self._bytes += len(taken.record.record)
+        self.end = end
+
+    def put_off(self, record: PutOff, end: int) -> None:
+        """One more record to compute later."""
+        self._put_off.append(record)
+        self.tenants.add(record.tenant)
+        self._bytes += len(record.record)
+        self.end = end
+
+    def is_full(self, most_updates: int) -> bool:
+        """Whether the next update should begin another batch."""
+        return (
+            len(self._taken) + len(self._put_off) >= most_updates
+            or self._seconds >= SLICE_SECONDS
+            or self._bytes >= MAX_BATCH_BYTES
+        )
+
+    def work(self) -> Work:
+        """All of it."""
+        return Work(self._taken, self.end, self._put_off)
+
+
+def _until_control(records: Iterable[PutOff]) -> list[list[PutOff]]:
+    """In runs of updates, each control record alone."""
+    runs: list[list[PutOff]] = []
+    updates = False
+    for each in records:
+        is_update = isinstance(read_record(each.record), UpdateRecord)
+        if is_update and updates:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+        updates = is_update
+    return runs

@@ -1,0 +1,11 @@
+"""How a computation can end without the sandbox having a word in it."""
+
+EMITTED = "emitted"
+STALE = "stale"
+MISSING = "missing"
+SUPERSEDED = "superseded"
+HOP_LIMIT = "hop-limit"
+COMPUTATION_LIMIT = "computation-limit"
+SIZE_LIMIT = "size-limit"
+TIME_LIMIT = "time-limit"
+OVER_SHARE = "over-share"
