@@ -58,7 +58,7 @@ steps_and_falls = st.lists(puts | runs | runs | falls, max_size=30)
 NOT_IN_POSTGRES = {"log", "lock", "changes", "emitted", "dead_letters"}
 
 
-class Fallen(Exception):
+class Fallen(BaseException):
     """Postgres has gone in the middle of what a task did."""
 
 

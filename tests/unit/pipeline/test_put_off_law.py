@@ -1,0 +1,222 @@
+"""What is put off is computed later and once, in its tenant's order, whatever happens."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import pairwise
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import Object, Oracle
+from test_serial_law import (
+    LAW,
+    Examples,
+    define,
+    graphs,
+    histories,
+    value_of,
+)
+
+from pipeline.intake import Row
+from pipeline.task import Task
+from sandbox import argument_names
+from servioticy import changes
+from servioticy.memory import MemoryPlatform
+from servioticy.messaging.records import UpdateRecord
+
+
+class Crash(BaseException):
+    """The worker dies here."""
+
+
+class Whims:
+    """Shares that say at random who is over them; at last nobody is."""
+
+    def __init__(self, answers: list[set[int]]) -> None:
+        self._answers = iter(answers)
+
+    def saw(self, _tenants: object) -> None:
+        """It does not matter."""
+
+    def charge(self, _seconds: object) -> None:
+        """It does not matter."""
+
+    def over(self) -> set[int]:
+        return next(self._answers, set())
+
+
+class Store:
+    """The twin, noting which raw updates it has stored in which order, and dying at times."""
+
+    def __init__(self, store, taken: list, deaths: dict[int, str]) -> None:
+        self._store = store
+        self._taken = taken
+        self._deaths = deaths
+        self._calls = 0
+
+    def __getattr__(self, name: str):
+        return getattr(self._store, name)
+
+    def store(self, batch) -> None:
+        self._calls += 1
+        death = self._deaths.pop(self._calls, "")
+        if death == "before":
+            raise Crash
+        self._store.store(batch)
+        self._taken += [(each.offset) for each in batch.updates if each.position == 0]
+        if death == "after":
+            raise Crash
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    examples = Examples()
+    yield examples
+    examples.pool.close()
+
+
+@st.composite
+def two_tenants(draw):
+    """Objects of two tenants who read nothing of each other."""
+    first, first_codes = draw(graphs(cycles=True))
+    second, second_codes = draw(graphs(cycles=True))
+    renamed = {each.id: f"other{each.id}" for each in second}
+    second = [
+        Object(
+            renamed[each.id],
+            each.simple,
+            each.composites,
+            {
+                name: tuple((renamed[owner], stream) for owner, stream in members)
+                for name, members in each.groups.items()
+            },
+            tenant=1,
+        )
+        for each in second
+    ]
+    codes = first_codes | {(renamed[so], name): code for (so, name), code in second_codes.items()}
+    return [*first, *second], codes
+
+
+def append(platform: MemoryPlatform, history) -> None:
+    for (owner, name), timestamp, value in history:
+        body = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
+        update = msgspec.Raw(json.dumps(body, separators=(",", ":")).encode())
+        platform.log.append(0, UpdateRecord(owner, name, timestamp, update))
+
+
+class Runs:
+    """Tasks one after the other over one log, each until it dies."""
+
+    def __init__(self, platform: MemoryPlatform, sandbox, shares: Whims, deaths) -> None:
+        self.platform, self.sandbox, self.shares, self.deaths = platform, sandbox, shares, deaths
+        self.taken: list[int] = []
+        self.task = self._new()
+
+    def _new(self) -> Task:
+        self.platform.state.claims.clear()
+        store = Store(self.platform.partition_store(argument_names), self.taken, self.deaths)
+        task = Task(0, store, self.sandbox, lambda: self.platform.output(0), 10, 10**6)
+        task._shares = self.shares
+        return task
+
+    def take(self, first: int, end: int) -> None:
+        log = self.platform.state.log[0]
+        while True:
+            try:
+                self.task.take([Row(at, log[at]) for at in range(first, end)])
+                return
+            except Crash:
+                self.task = self._new()
+
+    def finish(self) -> None:
+        """Until nothing waits."""
+        end = len(self.platform.state.log[0])
+        for _ in range(10 * end + 10):
+            self.take(end, end)
+            if not self.platform.state.put_off.keys() - self.platform.state.taken_up:
+                return
+        raise AssertionError(self.platform.state.put_off)
+
+
+@LAW
+@given(data=st.data())
+def test_what_is_put_off_is_computed_as_if_it_had_come_later(data, sandbox) -> None:
+    """The result is the serial one of a log in which late updates stand where they were taken."""
+    objects, codes = data.draw(two_tenants())
+    history = data.draw(histories(objects))
+    cuts = data.draw(st.lists(st.integers(0, 60), max_size=5))
+    over = st.sampled_from([set(), {1}, {2}, {1, 2}])
+    shares = Whims(data.draw(st.lists(over, max_size=40)))
+    death = st.sampled_from(["before", "after"])
+    deaths = data.draw(st.dictionaries(st.integers(1, 30), death, max_size=4))
+    platform = MemoryPlatform()
+    tenants = [platform.catalog.tenant_of(platform.catalog.create_tenant(n)) for n in "ab"]
+    for each in objects:
+        define(each, codes, tenants[each.tenant], platform)
+    first = len(platform.state.log[0])
+    append(platform, history)
+    sandbox.example += 1
+
+    runs = Runs(platform, sandbox, shares, deaths)
+    edges = sorted({0, first, len(platform.state.log[0]), *(first + c % 41 for c in cuts)})
+    for begin, end in pairwise(each for each in edges if each <= len(platform.state.log[0])):
+        runs.take(begin, end)
+    runs.finish()
+
+    oracle = Oracle(objects)
+    assert sorted(set(runs.taken)) == list(range(first, first + len(history)))
+    for offset in runs.taken:
+        (ref, timestamp, value) = history[offset - first]
+        oracle.take(ref, timestamp, value)
+    state = platform.state
+    names = {number: ref for ref, number in state.streams.items()}
+    stored = {
+        (names[row.stream_id], row.timestamp): value_of(row.document)
+        for _partition, row in state.updates.values()
+    }
+    emitted = Counter(
+        ((each.service_object, each.stream), each.timestamp, value_of(bytes(each.update)))
+        for each in state.emitted
+    )
+    assert len(runs.taken) == len(history)
+    assert stored == oracle.stored
+    verdicts = Counter({(names[s], v): times for (s, v), (times, _) in state.verdicts.items()})
+    assert verdicts == oracle.verdicts
+    missing = {
+        key
+        for key in Counter(oracle.order) - emitted
+        # Of several with one timestamp history has the last, and that is what comes again.
+        if oracle.stored[key[0], key[1]] == key[2]
+    }
+    assert not missing
+    for tenant in (0, 1):
+        own = [o for o in runs.taken if owner(history[o - first][0], objects) == tenant]
+        assert own == sorted(own)
+
+
+def owner(ref, objects) -> int:
+    return next(each.tenant for each in objects if each.id == ref[0])
+
+
+def test_a_change_waits_behind_what_waits(sandbox) -> None:
+    """A deletion must not come before updates that stand before it in the log."""
+    platform = MemoryPlatform()
+    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("a"))
+    define(Object("so", ("d0",), ()), {}, tenant, platform)
+    append(platform, [(("so", "d0"), 1, 1)])
+    changes.erase("so", "d0", platform.catalog, platform.log)
+    append(platform, [(("so", "d0"), 2, 2)])
+    shares = Whims([{tenant}] * 4)
+    runs = Runs(platform, sandbox, shares, {})
+
+    runs.take(0, 4)
+    assert sorted(offset for _partition, offset in platform.state.put_off) == [1, 2, 3]
+    assert not platform.state.updates
+    runs.finish()
+
+    assert [row.timestamp for _partition, row in platform.state.updates.values()] == [2]
+    assert not platform.state.put_off or platform.state.taken_up
