@@ -17,7 +17,7 @@ import orjson
 
 from sandbox.engines import Engine, Handle, NotParsed
 from sandbox.program import INPUT, RESULT, ChannelCode, Path, Program
-from sandbox.text import IDENTIFIER, argument_names, skip_blank, without_end
+from sandbox.text import IDENTIFIER, argument_names, normal_type, skip_blank, without_end
 
 _PLACES = ("(function(){return (", "\n)})"), ("(function(){return [0?", "\n:0]})")
 
@@ -121,11 +121,6 @@ class Compiler:
         start = skip_blank(code)
         end = start + len(own)
         return bool(own) and code[start:end] == own and skip_blank(code, end) == len(code)
-
-
-def normal_type(name: str) -> str:
-    """A type as the runner knows it: lower case, no spaces."""
-    return "".join(name.split()).lower()
 
 
 def _known(name: str) -> bool:

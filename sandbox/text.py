@@ -13,6 +13,18 @@ _FUNCTION = re.compile(r"function(?![A-Za-z0-9_$])")
 _BLANK = re.compile(r"[\s\ufeff]*")
 
 
+def well_formed(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair that is alone."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def normal_type(name: str) -> str:
+    """A channel's type as the runner knows it: lower case, no spaces."""
+    return "".join(name.split()).lower()
+
+
 def skip_blank(text: str, at: int = 0) -> int:
     """The first position from `at` that is neither white space nor in a comment."""
     while True:
