@@ -29,6 +29,8 @@
   const MOST_CHARACTERS = 65536;
   const MOST_ELEMENTS = 4096;
   const MOST_BYTES = 1000000; // of an output; MOST_OUTPUT_BYTES in encoding.py
+  const PIECE = 4096;
+  const ASCII = /^[\x00-\x7f]*$/;
   const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
   const POINT = /^\s*([^\s,]+)\s*,\s*([^\s,]+)\s*$/;
 
@@ -36,16 +38,26 @@
   // Half a surrogate pair has no UTF-8: whatever leaves has U+FFFD in its place.
   const told = (text) => stringify(wellFormed(text));
 
+  // How many bytes a well-formed text has in UTF-8 beyond one a character.
+  function more(text) {
+    let bytes = 0;
+    for (let i = 0; i < text.length; i++) {
+      const code = codeAt(text, i);
+      // Each half of a pair is two of its four bytes.
+      if (code > 127) bytes += code < 2048 || (code >= 0xd800 && code < 0xe000) ? 1 : 2;
+    }
+    return bytes;
+  }
+
   // Whether a well-formed text is too long in UTF-8. Counted only where it may be.
   function tooLong(text) {
     const { length } = text;
     if (length > MOST_BYTES) return true;
     if (length * 3 <= MOST_BYTES) return false;
     let bytes = length;
-    for (let i = 0; i < length && bytes <= MOST_BYTES; i++) {
-      const code = codeAt(text, i);
-      // Each half of a pair is two of its four bytes.
-      if (code > 127) bytes += code < 2048 || (code >= 0xd800 && code < 0xe000) ? 1 : 2;
+    for (let start = 0; start < length && bytes <= MOST_BYTES; start += PIECE) {
+      const piece = slice(text, start, start + PIECE);
+      if (exec(ASCII, piece) === null) bytes += more(piece);
     }
     return bytes > MOST_BYTES;
   }
