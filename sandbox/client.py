@@ -129,8 +129,8 @@ class Client:
             done = self._exchange(
                 protocol.DEFINE, self._definitions(portion), budget.plus(more), allowance
             )
-            if isinstance(done, Failure):
-                return done
+            if done:
+                return done if isinstance(done, Failure) else self._senseless("words")
         body = encode_calls(calls, self._slots)
         answer = self._exchange(protocol.RUN, body, budget, allowance)
         if isinstance(answer, Failure):
