@@ -43,14 +43,21 @@ def skip_blank(text: str, at: int = 0) -> int:
 
 def without_end(text: str) -> str | None:
     """The text before a closing `;` that only blanks and comments follow, if there is one."""
+    shorter = None
+    at = _last_end(text)
+    while at >= 0:
+        shorter = text = text[:at]
+        at = _last_end(text)
+    return shorter
+
+
+def _last_end(text: str) -> int:
     at = len(text)
     for _ in range(8):  # a comment after the `;` may hold some of its own
         at = text.rfind(";", 0, at)
-        if at < 0:
-            return None
-        if skip_blank(text, at + 1) == len(text):
-            return without_end(text[:at]) or text[:at]
-    return None
+        if at < 0 or skip_blank(text, at + 1) == len(text):
+            return at
+    return -1
 
 
 def argument_names(code: str) -> tuple[str, ...]:
