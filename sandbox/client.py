@@ -11,11 +11,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import orjson
-
 from sandbox import protocol
 from sandbox.allowance import UNLIMITED, Allowance
-from sandbox.encoding import Garbage, decode_answer, decode_ticks, encode_calls, encode_program
+from sandbox.answers import (
+    Garbage,
+    Shape,
+    clipped,
+    decode_answer,
+    decode_layers,
+    decode_problems,
+    decode_ticks,
+    shape_of,
+)
+from sandbox.encoding import encode_calls, encode_program
 from sandbox.nursery import InfraError, Nursery
 from sandbox.program import Call, Outcome
 
@@ -23,6 +31,7 @@ GRACE_SECONDS = 0.4  # beyond the budget: V8 has built-ins that never look up
 READY_SECONDS = 10.0
 CHECK_MS = 1000
 LEAST_CHECK_MS = 100
+MOST_WORDS = 1000  # bytes of what a worker says where it has no answer
 CHECKED_BYTES_PER_MS = 100
 DEFINE_MS = 5  # a program, beside the budget of the frame that brings it
 PORTION_PROGRAMS = 64
@@ -63,6 +72,7 @@ class Definition:
 
     name: str
     text: bytes
+    shape: Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,7 @@ class Client:
         self._silence.register(self._connection, select.POLLIN)
         self._reader = protocol.Reader(self._connection)
         self._slots: dict[str, int] = {}
+        self._shapes: dict[str, Shape] = {}
         self._memory = 0  # what its programs take, estimated
         self._clock = (~self.pid << 3) | 2  # the process's CPU clock, see clock_getcpuclockid(3)
         self._accounted = self._last_cpu = 0.0
@@ -118,8 +129,8 @@ class Client:
             done = self._exchange(
                 protocol.DEFINE, self._definitions(portion), budget.plus(more), allowance
             )
-            if isinstance(done, Failure):
-                return done
+            if done:
+                return done if isinstance(done, Failure) else self._senseless("words")
         body = encode_calls(calls, self._slots)
         answer = self._exchange(protocol.RUN, body, budget, allowance)
         if isinstance(answer, Failure):
@@ -127,10 +138,9 @@ class Client:
         try:
             lines, _, ticks = answer.rpartition(b"\n")
             self.ticks = decode_ticks(ticks, calls)
-            return decode_answer(lines, calls)
+            return decode_answer(lines, calls, [self._shapes[each.program.id] for each in calls])
         except Garbage as error:
-            self.kill()
-            return Failure("crash", f"the answer made no sense: {error}")
+            return self._senseless(str(error))
 
     def check(
         self, programs: Sequence[bytes], allowance: Allowance = UNLIMITED
@@ -141,11 +151,10 @@ class Client:
         answer = self._exchange(protocol.CHECK, body, budget, allowance)
         if isinstance(answer, Failure):
             return answer
-        found = [[(str(k), str(text)) for k, text in each] for each in orjson.loads(answer)]
-        if len(found) != len(programs):
-            self.kill()
-            return Failure("crash", f"{len(found)} answers")
-        return found
+        try:
+            return decode_problems(answer, len(programs))
+        except Garbage as error:
+            return self._senseless(str(error))
 
     def take_cpu(self) -> float:
         """Processor seconds used since this was last asked."""
@@ -177,14 +186,18 @@ class Client:
         kind, body = answer
         if kind != protocol.READY:
             self.kill()
-            raise InfraError(f"a worker will not serve: {body.decode('utf-8', 'replace')}")
-        self.layers: dict[str, str] = orjson.loads(body)
+            raise InfraError(f"a worker will not serve: {_words(body)}")
+        try:
+            self.layers = decode_layers(body)
+        except Garbage as error:
+            self.kill()
+            raise InfraError(f"a worker will not serve: {error}") from error
 
     def _unknown(self, calls: Sequence[Call]) -> list[list[Definition]]:
         """The programs that the worker does not know, in portions of a few milliseconds."""
         new = {each.program.id: each.program for each in calls}
         texts = [
-            Definition(name, encode_program(program))
+            Definition(name, encode_program(program), shape_of(program))
             for name, program in new.items()
             if name not in self._slots
         ]
@@ -194,6 +207,7 @@ class Client:
         """What makes the portion known; from here on its programs have slots."""
         for each in portion:
             self._slots[each.name] = len(self._slots)
+            self._shapes[each.name] = each.shape
             self._memory += PROGRAM_BYTES + PROGRAM_GROWTH * len(each.text)
         return _listed([b"[%d,%b]" % (self._slots[each.name], each.text) for each in portion])
 
@@ -223,16 +237,23 @@ class Client:
             starved = answer.kind == "timeout" and burned < granted / 2000
             return Failure(answer.kind, answer.message, starved)
         if answer[0] != ANSWERS[kind]:
-            self.kill()
-            return Failure("crash", f"the answer made no sense: frame of kind {answer[0]}")
+            return self._senseless(f"frame of kind {answer[0]}")
+        if self._reader.surplus():
+            return self._senseless("more than was asked for")
         return answer[1]
+
+    def _senseless(self, why: str) -> Failure:
+        """The worker is no longer what we have started."""
+        self.kill()
+        return Failure("crash", f"the answer made no sense: {why}")
 
     def _ask(self, message: bytes, seconds: float) -> tuple[int, bytes] | Failure:
         try:
             self._connection.settimeout(seconds)
+            ends = time.monotonic() + seconds
             if message:
                 self._connection.sendall(message)
-            kind, body = self._reader.read()
+            kind, body = self._reader.read(ends - time.monotonic())
         except TimeoutError:
             return Failure("timeout", f"no answer within {seconds:.1f} s")
         except protocol.ProtocolError as error:
@@ -244,7 +265,7 @@ class Client:
         if kind == protocol.OOM:
             return Failure("oom", "out of memory")
         if kind == protocol.BROKEN:
-            return Failure("error", "the frame cannot be run: " + body.decode("utf-8", "replace"))
+            return Failure("error", "the frame cannot be run: " + _words(body))
         return kind, body
 
     def _cpu(self) -> float:
@@ -265,6 +286,10 @@ def portions(items: Sequence[T], length: Callable[[T], int]) -> list[list[T]]:
         cut[-1].append(item)
         size += length(item)
     return cut
+
+
+def _words(body: bytes) -> str:
+    return clipped(body[:MOST_WORDS].decode("utf-8", "replace"))
 
 
 def _listed(texts: Sequence[bytes]) -> bytes:

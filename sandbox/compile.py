@@ -17,7 +17,7 @@ import orjson
 
 from sandbox.engines import Engine, Handle, NotParsed
 from sandbox.program import INPUT, RESULT, ChannelCode, Path, Program
-from sandbox.text import IDENTIFIER, argument_names, skip_blank, without_end
+from sandbox.text import IDENTIFIER, argument_names, normal_type, skip_blank, without_end
 
 _PLACES = ("(function(){return (", "\n)})"), ("(function(){return [0?", "\n:0]})")
 
@@ -51,7 +51,11 @@ class Compiler:
     def compile(self, program: Program, slot: int, deadline: float) -> Compiled:
         """Check every snippet alone, then put them together."""
         problems: list[str] = []
-        codes = [self._channel(each, program, problems, deadline) for each in program.channels]
+        inputs = {*program.arguments, "$input"}
+        codes = [
+            self._channel(each, program.dialect, inputs, problems, deadline)
+            for each in program.channels
+        ]
         pre = self._filter("pre-filter", program.pre_filter, problems, deadline)
         post = self._filter("post-filter", program.post_filter, problems, deadline)
         if not program.channels:
@@ -66,18 +70,21 @@ class Compiler:
         )
 
     def _channel(
-        self, channel: ChannelCode, program: Program, problems: list[str], deadline: float
+        self,
+        channel: ChannelCode,
+        dialect: str,
+        inputs: set[str],
+        problems: list[str],
+        deadline: float,
     ) -> str:
         where = f"channel {channel.name}"
         if not _known(normal_type(channel.type)):
             problems.append(f"{where}: line 1: unknown type {channel.type!r}")
         code = self._alone(where, channel.code, problems, deadline)
-        if code is not None and program.dialect == "function":
+        if code is not None and dialect == "function":
             try:
-                parameters = argument_names(code)
-                allowed = {*program.arguments, "$input"}
-                for name in parameters:
-                    if name not in allowed:
+                for name in argument_names(code):
+                    if name not in inputs:
                         raise ValueError(f"{name} is not an input")
                 if not self._is_one_function(code, deadline):
                     raise ValueError("must be one function and nothing else")
@@ -121,11 +128,6 @@ class Compiler:
         start = skip_blank(code)
         end = start + len(own)
         return bool(own) and code[start:end] == own and skip_blank(code, end) == len(code)
-
-
-def normal_type(name: str) -> str:
-    """A type as the runner knows it: lower case, no spaces."""
-    return "".join(name.split()).lower()
 
 
 def _known(name: str) -> bool:

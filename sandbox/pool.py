@@ -13,7 +13,7 @@ from sandbox.allowance import UNLIMITED, Allowance, TookTooLong
 from sandbox.approval import Approval, Problems, examine
 from sandbox.breaker import Breaker, Suspension
 from sandbox.client import Budget, Client, Failure
-from sandbox.fold import Last, part, refused, size
+from sandbox.fold import Last, part, refused, runs, size
 from sandbox.nursery import Nursery
 from sandbox.program import Call, Fault, Outcome, Program
 from sandbox.usage import Usage
@@ -184,6 +184,8 @@ class SandboxPool:
     ) -> list[list[Outcome]]:
         """Run the calls; if that fails, in ever smaller pieces until one is to blame."""
         alone = len(calls) == 1 and len(calls[0].steps) == 1
+        if alone and not runs(calls[0].steps[0], calls[0].previous_timestamp):
+            return [refused(calls[0], None)]  # no worker has a say in it
         if len(calls) == 1 and (len(calls[0].steps) > MOST_STEPS or size(calls[0]) > MOST_BYTES):
             if not alone:
                 return [

@@ -180,8 +180,9 @@ def test_a_frame_cut_short_by_the_allowance_blames_nobody(pool: SandboxPool) -> 
     """Fifty steps have 150 ms, here 100 ms: the culprit may be any of them, or none."""
     hangs = a_program("while(true){}")
     for _ in range(4):
+        pool.run("tenant", [a_call()])
         with pytest.raises(TookTooLong):
-            pool.run("tenant", [a_call(hangs, 50)], within=0.05)
+            pool.run("tenant", [a_call(hangs, 50)], within=0.12)
 
     assert pool.suspended() == {}
     assert pool.cpu_seconds()["tenant"] > 0
