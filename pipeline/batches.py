@@ -67,7 +67,7 @@ class Batches:
         self._pace = pace
         self._heals = heals
         self._clock = clock
-        self._intake = Intake(partition, output)
+        self._intake = Intake(partition, output, heals)
         self._attempts: OrderedDict[int, int] = OrderedDict()
 
     def run(self, work: Work) -> None:

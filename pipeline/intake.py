@@ -34,20 +34,21 @@ class Row(NamedTuple):
 class Intake:
     """Looks at each record of one partition before anything is computed."""
 
-    def __init__(self, partition: Partition, output: Output) -> None:
+    def __init__(
+        self, partition: Partition, output: Output, heals: tuple[type[Exception], ...]
+    ) -> None:
         self._partition = partition
         self._output = output
+        self._heals = heals
 
-    def guarded(
-        self, row: Row, heals: tuple[type[Exception], ...], *, late: bool = False
-    ) -> Taken | ControlRecord | None:
+    def guarded(self, row: Row, *, late: bool = False) -> Taken | ControlRecord | None:
         """What the row is to this partition. A bug that it meets makes a dead letter of it."""
         try:
             record = self.read(row)
             if isinstance(record, UpdateRecord):
                 return self.admit(record, row, late=late)
             return record
-        except heals:
+        except self._heals:
             raise
         except Exception as error:
             log.exception("record_failed", extra={"offset": row.offset})
@@ -97,11 +98,17 @@ class Intake:
         """Make a dead letter of the record; it is safe when this returns."""
         text = (row.value or b"").decode("utf-8", "replace")
         number = self._partition.number
-        self._output.bury(DeadLetter(number, row.offset, reason, text))
-        self._output.flush()
-        log.warning(
-            "dead_letter", extra={"partition": number, "offset": row.offset, "reason": reason}
-        )
+        facts = {"partition": number, "offset": row.offset, "reason": reason}
+        try:
+            self._output.bury(DeadLetter(number, row.offset, reason, text))
+            self._output.flush()
+        except self._heals:
+            raise
+        except Exception:
+            # It stands in the log, and this event names its place.
+            log.exception("dead_letter_failed", extra=facts)
+        else:
+            log.warning("dead_letter", extra=facts)
 
     def tenant_to_wait_with(self, record: ControlRecord) -> int | None:
         """Whose earlier updates the record has to come after, if they have been put off."""

@@ -51,8 +51,7 @@ class Schedule:
         self._pace = pace
         self._most_updates = most_updates
         self._sleep = sleep
-        self._heals = heals
-        self._intake = Intake(partition, output)
+        self._intake = Intake(partition, output, heals)
         self._batches = Batches(partition, sandbox, output, limits, shares, pace, heals)
 
     def take(self, rows: Sequence[Row]) -> None:
@@ -60,7 +59,7 @@ class Schedule:
         batch = _Batch(self._partition.next_offset, self._pace)
         later = self._later()
         for row in rows:
-            record = self._intake.guarded(row, self._heals)
+            record = self._intake.guarded(row)
             end = row.offset + 1
             if isinstance(record, Taken):
                 if record.record.tenant in later:
@@ -134,7 +133,7 @@ class Schedule:
             taken = []
             for each in records:
                 row = Row(each.offset, each.record)
-                found = self._intake.guarded(row, self._heals, late=True)
+                found = self._intake.guarded(row, late=True)
                 if isinstance(found, Taken):
                     taken.append(found)
             self._batches.run(Work(taken, self._partition.next_offset, (), records))

@@ -143,8 +143,7 @@ class Task:
                 log.warning(
                     "partition_waits", extra={"partition": self._number, "why": str(error)}
                 )
-                self._partition = self._output = None
-                self._claimed = False
+                self._forget()
                 self._sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
             else:
@@ -177,14 +176,21 @@ class Task:
             if self._meter:
                 self._meter.charge(partition)
         except self._retried:
-            self._partition = self._output = None
-            self._claimed = False
+            self._forget()
         return None
+
+    def _forget(self) -> None:
+        self._partition = self._output = self._schedule = None
+        self._claimed = False
 
     def end(self) -> None:
         """No more rows: wait until all that was emitted is acknowledged, and note it."""
-        if self._output is not None:
-            self._output.flush()
+        try:
+            if self._output is not None:
+                self._output.flush()
+        except self._retried:  # it is emitted again where the partition is begun next
+            self._forget()
+        else:
             self._settle()
 
     def release(self) -> None:

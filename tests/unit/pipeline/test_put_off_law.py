@@ -111,15 +111,16 @@ def append(platform: MemoryPlatform, history) -> None:
 class Runs:
     """Tasks one after the other over one log, each until it dies."""
 
-    def __init__(self, platform: MemoryPlatform, sandbox, shares: Whims, deaths) -> None:
+    def __init__(self, platform: MemoryPlatform, sandbox, shares: Whims, deaths, most=10) -> None:
         self.platform, self.sandbox, self.shares, self.deaths = platform, sandbox, shares, deaths
         self.taken: list[int] = []
+        self.most = most
         self.task = self._new()
 
     def _new(self) -> Task:
         self.platform.state.claims.clear()
         store = Store(self.platform.partition_store(argument_names), self.taken, self.deaths)
-        task = Task(0, store, self.sandbox, lambda: self.platform.output(0), 10, 10**6)
+        task = Task(0, store, self.sandbox, lambda: self.platform.output(0), self.most, 10**6)
         task._shares = self.shares
         return task
 
@@ -161,7 +162,7 @@ def test_what_is_put_off_is_computed_as_if_it_had_come_later(data, sandbox) -> N
     append(platform, history)
     sandbox.example += 1
 
-    runs = Runs(platform, sandbox, shares, deaths)
+    runs = Runs(platform, sandbox, shares, deaths, data.draw(st.integers(1, 5)))
     edges = sorted({0, first, len(platform.state.log[0]), *(first + c % 41 for c in cuts)})
     for begin, end in pairwise(each for each in edges if each <= len(platform.state.log[0])):
         runs.take(begin, end)

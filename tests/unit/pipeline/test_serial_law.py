@@ -135,14 +135,15 @@ def document(thing: Object, codes) -> dict:
         name: {"soIds": [owner for owner, _ in members], "stream": members[0][1]}
         for name, members in thing.groups.items()
     }
-    return {"version": "0.2.0", "streams": streams, "groups": groups}
+    # Public, so that objects of several tenants may read each other.
+    return {"version": "0.2.0", "streams": streams, "groups": groups, "public": "true"}
 
 
 def platform_with(objects, codes) -> MemoryPlatform:
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t"))
     for each in objects:
-        define(each, codes, tenant, platform)
+        token = platform.catalog.create_tenant(f"t{each.tenant}")
+        define(each, codes, platform.catalog.tenant_of(token), platform)
     return platform
 
 
@@ -302,3 +303,16 @@ def test_limits_cut_a_tree_where_the_serial_order_does(data, hops, computations,
     cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
 
     assert_equal_to_oracle(objects, codes, history, cuts, sandbox, Limits(hops, computations))
+
+
+@LAW
+@given(data=st.data(), bytes_=st.integers(1, 400), foreign=st.sampled_from([0.0, 0.3, 1.0]))
+def test_limits_hold_for_each_tenant_of_a_tree(data, bytes_, foreign, sandbox) -> None:
+    """What subscribers from outside compute must not count against the owner of the update."""
+    objects, codes = data.draw(graphs(cycles=True))
+    objects = [replace(each, tenant=data.draw(st.integers(0, 2))) for each in objects]
+    history = data.draw(histories(objects))
+    cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
+    limits = Limits(8, data.draw(st.integers(1, 12)), bytes_, foreign=foreign)
+
+    assert_equal_to_oracle(objects, codes, history, cuts, sandbox, limits)
