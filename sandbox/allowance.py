@@ -49,6 +49,11 @@ class Allowance:
         left = (self._within - self._used()) * 1000
         return budget_ms if left >= budget_ms else min(budget_ms, max(least_ms, int(left)))
 
+    def left(self) -> float | None:
+        """Seconds; None where there is no end of them."""
+        left = self._within - self._used()
+        return max(0.0, left) if math.isfinite(left) else None
+
     def _used(self) -> float:
         return self._clock() - self._began
 

@@ -66,7 +66,8 @@ def refused(call: Call, fault: Fault | None) -> list[Outcome]:
 
 def size(call: Call) -> int:
     """About how many bytes a call is in a frame."""
-    return sum(map(len, call.updates)) + len(call.previous or b"") + 64 * len(call.steps)
+    step = 64 + 8 * len(call.program.arguments)
+    return sum(map(len, call.updates)) + len(call.previous or b"") + step * len(call.steps)
 
 
 def _renumbered(step: Step, used: dict[int, int]) -> Step:

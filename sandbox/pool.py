@@ -7,11 +7,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 
-from sandbox.allowance import UNLIMITED, Allowance, TookTooLong
-from sandbox.approval import Approval, Problems, examine
+from sandbox.allowance import Allowance, TookTooLong
+from sandbox.approval import Approval
 from sandbox.breaker import Breaker, Suspension
+from sandbox.checking import Checking
 from sandbox.client import Budget, Client, Failure
 from sandbox.fold import Last, part, refused, runs, size
 from sandbox.nursery import Nursery
@@ -32,7 +32,7 @@ class SandboxPool:
 
     Nothing is started before the first use. Tenants' faults are values; InfraError means
     that nothing can be said about the calls and they may be tried again. One thread at a
-    time: others wait. After a fork the child starts processes of its own.
+    time runs calls: others wait. After a fork the child starts processes of its own.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class SandboxPool:
         self._nursery = Nursery(self._idle_seconds + 10, self._unprotected, self._engine)
         self._workers: OrderedDict[str, Client] = OrderedDict()
         self._approval = Approval(self._nursery, self._idle_seconds)
+        self._checking = Checking(self._nursery, self._idle_seconds, self._allow_list)
         self._usage = Usage()
         self._breaker = Breaker()
 
@@ -102,21 +103,17 @@ class SandboxPool:
         """
         return self.check_all([program])[0]
 
-    def check_all(self, programs: Sequence[Program]) -> list[list[str]]:
+    def check_all(
+        self, programs: Sequence[Program], within: float | None = None
+    ) -> list[list[str]]:
         """For each program its problems: the allow-list's, or else the engine's.
 
-        The engine looks in a process that is ended afterwards.
+        The engine looks in a process that is ended afterwards. Several threads may ask at
+        once. Raises TookTooLong where it takes more than `within` seconds of wall time,
+        waiting for others included.
         """
-        with self._entered():
-            found: list[Problems | Failure] = [[] for _ in programs]
-            if self._allow_list:
-                found = list(self._approval.problems(programs, UNLIMITED))
-            clean = [at for at, problems in enumerate(found) if problems == []]
-            with closing(_Compiling(self._nursery)) as compiling:
-                compiled = list(examine([programs[at] for at in clean], compiling.ask))
-            for at, problems in zip(clean, compiled, strict=True):
-                found[at] = problems
-            return [_told(problems) for problems in found]
+        self._entered()
+        return self._checking.problems(programs, Allowance(within))
 
     def layers(self) -> dict[str, str]:
         """What protects a worker here: layer to "", or to why it is missing.
@@ -149,6 +146,7 @@ class SandboxPool:
             for tenant in list(self._workers):
                 self._end(tenant)
             self._approval.close()
+            self._checking.close()
             self._nursery.close()
 
     def _entered(self) -> threading.Lock:
@@ -156,6 +154,7 @@ class SandboxPool:
             for worker in self._workers.values():
                 worker.abandon()
             self._approval.abandon()
+            self._checking.abandon()
             self._nursery.abandon()
             self._begin()
         return self._lock
@@ -293,33 +292,6 @@ class SandboxPool:
         worker = self._workers.pop(tenant)
         worker.kill()
         self._usage.charge(tenant, worker.take_cpu())
-
-
-class _Compiling:
-    """A worker to compile in, and another where that one ended; not started in vain."""
-
-    def __init__(self, nursery: Nursery) -> None:
-        self._nursery = nursery
-        self._worker: Client | None = None
-
-    def ask(self, texts: Sequence[bytes]) -> list[Problems] | Failure:
-        """What the engine has against each program."""
-        worker = self._worker = self._worker or Client(self._nursery)
-        found = worker.check(texts)
-        if isinstance(found, Failure):
-            self._worker = None
-        return found
-
-    def close(self) -> None:
-        """End the worker."""
-        if self._worker:
-            self._worker.kill()
-
-
-def _told(problems: Problems | Failure) -> list[str]:
-    if isinstance(problems, Failure):
-        return [f"the program cannot be checked: {problems.kind}"]
-    return [text for _, text in problems]
 
 
 def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:

@@ -225,7 +225,7 @@ def test_the_checker_is_asked_once_for_a_program(pool: SandboxPool) -> None:
 def test_a_dead_checker_is_replaced(pool: SandboxPool) -> None:
     """It is nobody's fault, and nobody notices."""
     pool.check(a_function("function(A){return 3}"))
-    checker = pool._approval._checker
+    checker = pool._checking._short.approval._checker
     assert checker
     checker.kill()
 

@@ -29,6 +29,7 @@ from sandbox import (
     protocol,
 )
 from sandbox.answers import MOST_MESSAGE, MOST_OUTPUT_BYTES
+from sandbox.checking import Checking
 
 PROGRAM = Program(
     "p",
@@ -95,6 +96,7 @@ def a_pool(nursery: Scripted, *answers: bytes) -> SandboxPool:
     pool = SandboxPool(allow_list=False)
     nursery.answers = answers
     pool._nursery = nursery  # type: ignore[assignment]
+    pool._checking = Checking(nursery, 60, allow_list=False)  # type: ignore[arg-type]
     return pool
 
 
