@@ -53,3 +53,27 @@ class Meter:
         if total > limit.most:
             where = f"{place}: " if place else ""
             raise BadDocument(f"{where}more than {limit.most} {limit.what} in one Service Object")
+
+    def share(self, size: int) -> float:
+        """What reading a document of so many bytes took, as a part of what one may take.
+
+        Between 0 and a few; the largest documents differ by as much in time.
+        """
+        counted = sum(
+            count / limit.most for limit, count in self.counts.items() if limit in _TAKE_TIME
+        )
+        return size / MAX_TEXT.most + counted
+
+
+_TAKE_TIME = frozenset(
+    {
+        MAX_CHANNELS,
+        MAX_COMPARISONS,
+        MAX_ARGUMENTS,
+        MAX_REFERENCES,
+        MAX_STEPS,
+        MAX_PATHS,
+        MAX_PATH_CHARACTERS,
+        MAX_SUBSCRIPTIONS,
+    }
+)

@@ -48,7 +48,7 @@ def parse_service_object(
     meter.count(MAX_STREAMS, len(streams))
     _check_actions(document.get("actions"))
     groups = tuple(
-        _group(name, content, meter)
+        parse_group(name, content, meter)
         for name, content in _object(document.get("groups") or {}, "groups").items()
     )
     pairs = _aliases(document.get("aliases"), meter)
@@ -100,7 +100,8 @@ def _channel(stream: str, name: str, content: Any, aliases: Aliases) -> Channel:
     return Channel(name, type_name, unit and aliases.expanded(unit, f"{place}: unit"), code)
 
 
-def _group(name: str, content: Any, meter: Meter) -> Group:
+def parse_group(name: str, content: Any, meter: Meter) -> Group:
+    """A group as the document declares it. Raises BadDocument."""
     content = _object(content, f"group {name}")
     members, stream = content.get("soIds"), content.get("stream")
     if not isinstance(stream, str) or not isinstance(members, list):
