@@ -68,6 +68,7 @@ class Meter:
 _TAKE_TIME = frozenset(
     {
         MAX_CHANNELS,
+        MAX_TEXT,
         MAX_COMPARISONS,
         MAX_ARGUMENTS,
         MAX_REFERENCES,
