@@ -20,6 +20,7 @@ BENCHMARKS = (
     "change",
     "sandbox",
     "documents",
+    "beside",
 )
 
 
