@@ -8,12 +8,15 @@ from flask import Blueprint, Response
 
 from api import authentication
 from api.answers import answer
+from api.around import MOST_RELATED, understood
 from api.services import Services
-from api.warnings import MOST_RELATED, understood
 from servioticy.access import readable
 from servioticy.graph import Graph
 from servioticy.model import StreamRef
 from servioticy.trees import Node, Tree, grow
+
+MOST_SHOWN = 20_000
+"""Composites of a tree: as many as one update may compute."""
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -25,10 +28,11 @@ def blueprint(services: Services) -> Blueprint:
         authentication.stream()
         caller = authentication.asked().caller
         below = services.catalog.related([service_object], upstream=False, most=MOST_RELATED)
-        known = readable([understood(each, services) for each in below])
+        found, complete = understood(below, services)
+        known = readable(found)
         visible = {each.id for each in known if each.tenant == caller or each.definition.public}
-        grown = grow(StreamRef(service_object, stream), Graph(known))
-        more = {"complete": False} if len(below) >= MOST_RELATED else {}
+        grown = grow(StreamRef(service_object, stream), Graph(known), MOST_SHOWN)
+        more = {} if complete and grown.complete else {"complete": False}
         return answer(_shown(grown, visible) | more)
 
     return routes

@@ -60,7 +60,7 @@ def _activated(service_object: str, version: int, services: Services) -> Respons
     if version == found.version:
         same = {"id": service_object, "updatedAt": found.updated_at, "version": version}
         return answer(same, 200, {"ETag": etag(found.version, found.revision)})
-    definition = services.definitions.of(service_object, version, document)
+    definition = services.definitions.that_computes(service_object, version, document)
     caller = authentication.asked().caller
     new = NewServiceObject(
         id=service_object,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from api.around import MOST_RELATED, understood
 from api.services import Services
 from servioticy.access import readable
 from servioticy.graph import Graph
@@ -9,8 +10,6 @@ from servioticy.model import Definition, ServiceObject, StreamRef
 from servioticy.ports import Related
 from servioticy.trees import findings
 
-MOST_RELATED = 5000
-"""Most Service Objects looked at, the nearest ones."""
 MOST_WARNINGS = 50
 NEW = 2**62
 """Order of creation of what is only being created."""
@@ -21,7 +20,7 @@ def warnings(definition: Definition, caller: int, services: Services) -> dict[st
     if not any(each.composite for each in definition.streams):
         return {}
     related = _around(definition, services)
-    others = [understood(each, services) for each in related if each.id != definition.id]
+    others, complete = understood([each for each in related if each.id != definition.id], services)
     before = next((each for each in related if each.id == definition.id), None)
     itself = ServiceObject(definition, caller, 0, before.sequence if before else NEW, {})
     everything = readable([*others, itself])
@@ -37,10 +36,13 @@ def warnings(definition: Definition, caller: int, services: Services) -> dict[st
         if each.composite is None
     ]
     found = findings(definition, Graph(everything), simple, name)
-    if len(related) >= MOST_RELATED:
-        found.append(f"only the nearest {MOST_RELATED} Service Objects were looked at")
     if len(found) > MOST_WARNINGS:
         found[MOST_WARNINGS:] = [f"and {len(found) - MOST_WARNINGS} more"]
+    if not complete:
+        found.append(
+            f"only {len(others)} of the Service Objects around it were looked at: "
+            "they are many or large"
+        )
     return {"warnings": found} if found else {}
 
 
@@ -54,9 +56,3 @@ def _around(definition: Definition, services: Services) -> list[Related]:
     for each in services.catalog.related([definition.id], upstream=False, most=MOST_RELATED):
         found[each.id] = each
     return list(found.values())
-
-
-def understood(related: Related, services: Services) -> ServiceObject:
-    """The Service Object in the words of the kernel."""
-    definition = services.definitions.of(related.id, related.version, related.document)
-    return ServiceObject(definition, related.tenant, related.version, related.sequence, {})

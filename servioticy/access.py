@@ -6,7 +6,7 @@ other tenants read nothing of it, and are not woken by it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from servioticy.model import Composite, ServiceObject
@@ -17,16 +17,18 @@ def readable(service_objects: Sequence[ServiceObject]) -> Sequence[ServiceObject
     if len({each.tenant for each in service_objects}) < 2:
         return service_objects
     private = {each.id: each.tenant for each in service_objects if not each.definition.public}
-    return [
-        _without(each, {id_ for id_, tenant in private.items() if tenant != each.tenant})
-        for each in service_objects
-    ]
+    return [_without(each, private) for each in service_objects]
 
 
-def _without(service_object: ServiceObject, hidden: Collection[str]) -> ServiceObject:
-    definition = service_object.definition
-    named = {member for group in definition.groups for member in group.service_objects}
-    if named.isdisjoint(hidden):
+def _without(service_object: ServiceObject, private: Mapping[str, int]) -> ServiceObject:
+    definition, tenant = service_object.definition, service_object.tenant
+    hidden = {
+        member
+        for group in definition.groups
+        for member in group.service_objects
+        if private.get(member, tenant) != tenant
+    }
+    if not hidden:
         return service_object
     streams = tuple(
         replace(each, composite=_reading(each.composite, hidden)) if each.composite else each

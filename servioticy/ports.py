@@ -86,7 +86,6 @@ class Related(NamedTuple):
     tenant: int
     sequence: int
     version: int
-    document: bytes
 
 
 class Subscriber(NamedTuple):
@@ -119,6 +118,9 @@ class Catalog(Protocol):
 
     def document(self, service_object: str, version: int) -> bytes | None:
         """That version of the document, as it was accepted."""
+
+    def documents(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], bytes]:
+        """The documents of these versions of Service Objects; of those that exist."""
 
     def ids(self, tenant: int) -> list[str]:
         """The tenant's Service Objects in order of creation."""
@@ -165,7 +167,7 @@ class Catalog(Protocol):
         """Which other Service Objects subscribe to these streams of it."""
 
     def related(self, ids: Iterable[str], *, upstream: bool, most: int) -> list[Related]:
-        """These and all they are computed from, or all computed from them; the nearest ones."""
+        """These and all they are computed from, or all computed from them; nearest first."""
 
     def pending(self) -> list[tuple[int, Change]]:
         """Changes that are kept but perhaps not yet in the log, oldest first.

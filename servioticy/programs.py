@@ -11,10 +11,11 @@ from servioticy.references import RESULT
 def program(ref: StreamRef, version: int, composite: Composite) -> Program:
     """The program of this version of a stream; its arguments are the composite's inputs."""
     names = [each.name for each in composite.inputs]
+    places = {name: place for place, name in enumerate(names)}
     bindings = [
         Binding(
             f"${number}",
-            RESULT_ARGUMENT if each.source == RESULT else names.index(each.source),
+            RESULT_ARGUMENT if each.source == RESULT else places[each.source],
             each.path,
         )
         for number, each in enumerate(composite.references)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from functools import lru_cache
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from jsonpath_ng import JSONPath
-from jsonpath_ng.exceptions import JSONPathError
-from jsonpath_ng.ext.parser import parse as parse_jsonpath
+from jsonpath_ng.ext.parser import ExtendedJsonPathParser
 
+from servioticy.cache import Cache
 from servioticy.errors import ServioticyError
 from servioticy.model import Reference
 
@@ -41,23 +41,57 @@ def parse(source: str, path: str) -> Reference:
 
     `{$g}` and `{$g.}` are the whole update. Raises BadReference with the reason.
     """
+    return plain(source, path) or selecting(source, path)
+
+
+def plain(source: str, path: str) -> Reference | None:
+    """The reference if its path names one place, by keys and indexes; else None.
+
+    Raises BadReference where the path is too long.
+    """
     if len(path) > MAX_PATH:
         raise BadReference(f"the path of {{${source}...}} is longer than {MAX_PATH} characters")
     path = path.strip()
     if path in ("", "."):
         return Reference(source, "$", ())
     steps = tuple(_plain_steps(path))
-    if None not in steps:
-        return Reference(source, "$" + path, tuple(step for step in steps if step is not None))
-    expression = "$" + re.sub(r"\.([A-Za-z0-9_$]*-[A-Za-z0-9_$\-]*)", r".'\1'", path)
-    return Reference(source, expression, _selected(expression, source))
+    if None in steps:
+        return None
+    return Reference(source, "$" + path, tuple(step for step in steps if step is not None))
 
 
-@lru_cache(maxsize=10_000)
+def selecting(source: str, path: str) -> Reference:
+    """The reference of a path that may find several places.
+
+    It takes a general parser. Raises BadReference with the reason.
+    """
+    expression = "$" + re.sub(r"\.([A-Za-z0-9_$]*-[A-Za-z0-9_$\-]*)", r".'\1'", path.strip())
+    selectors = known.get(expression)
+    if selectors is None:
+        selectors = _selected(expression, source)
+        known.put(expression, selectors, 100 * len(expression))
+    return Reference(source, expression, selectors)
+
+
+known: Cache[str, tuple[Selector, ...]] = Cache(8 * 1024 * 1024)
+"""Service Objects made from one template name the same paths."""
+
+
+class _Parser(threading.local):
+    """One a thread: to make one takes longer than to read a path."""
+
+    def __init__(self) -> None:
+        self.parse = ExtendedJsonPathParser().parse
+
+
+_parser = _Parser()
+
+
 def _selected(expression: str, source: str) -> tuple[Selector, ...]:
     try:
-        parsed = parse_jsonpath(expression)
-    except (JSONPathError, Exception) as error:
+        parsed = _parser.parse(expression)
+    except Exception as error:
+        # Besides its own errors the parser lets through those of what it calls: `re`, `int`.
         raise BadReference(f"{{${source}...}}: {expression} is not a JSONPath: {error}") from error
     try:
         return tuple(_selectors(parsed, leftmost=True)) or (("this",),)
@@ -147,19 +181,10 @@ def _plain_steps(path: str) -> Iterator[str | int | None]:
         position = match.end()
 
 
-def substitute(text: str, references: list[Reference]) -> str:
-    """Replace each `{$source.path}` by a variable `$n`, noting the n-th reference.
+def substitute(text: str, number: Callable[[str, str], int]) -> str:
+    """Replace each `{$source.path}` by a variable `$n`; `number` says n, given source and path.
 
     Values are bound to these variables, never pasted into the text. `\\{` and
-    `\\}` stand for plain braces. Equal references share one variable.
+    `\\}` stand for plain braces.
     """
-
-    def replaced(match: re.Match[str]) -> str:
-        if match[1]:
-            return match[1]
-        reference = parse(match[2], match[3])
-        if reference not in references:
-            references.append(reference)
-        return f"${references.index(reference)}"
-
-    return _TEMPLATE.sub(replaced, text)
+    return _TEMPLATE.sub(lambda found: found[1] or f"${number(found[2], found[3])}", text)

@@ -14,9 +14,11 @@ from servioticy.graph import Graph, knotted
 from servioticy.model import Definition, StreamRef
 
 DEEP = 20
-MOST_LOOKED_AT = 100_000
+MOST_LOOKED_AT = 50_000
 """Computations in all the trees that are grown to find what a tenant should know."""
 WIDE = 1000
+MOST_NAMED = 20
+"""Streams of a cycle that are called by their names."""
 MOST_ORIGINS = 200
 """How many streams from afar are followed to the streams of a document."""
 
@@ -45,6 +47,8 @@ class Tree:
     origin: StreamRef
     levels: tuple[tuple[Node, ...], ...]
     cycles: tuple[tuple[StreamRef, ...], ...]
+    complete: bool = True
+    """whether these are all composites that it wakes"""
 
     @property
     def nodes(self) -> Iterator[Node]:
@@ -67,8 +71,12 @@ class Tree:
         return sum(node.arrivals for node in self.nodes)
 
 
-def grow(origin: StreamRef, graph: Graph) -> Tree:
-    """The tree of an update of this stream, level by level as the engine takes it."""
+def grow(origin: StreamRef, graph: Graph, most: int | None = None) -> Tree:
+    """The tree of an update of this stream, level by level as the engine takes it.
+
+    It has at most so many composites, the nearest ones.
+    """
+    complete = True
     arrivals: dict[StreamRef, list[tuple[StreamRef, int]]] = {}
     levels: list[list[StreamRef]] = []
     frontier = [origin]
@@ -79,6 +87,9 @@ def grow(origin: StreamRef, graph: Graph) -> Tree:
                 if composite == origin:
                     continue  # it has this timestamp already
                 if composite not in arrivals:
+                    if len(arrivals) == most:
+                        complete = False
+                        continue
                     reached.append(composite)
                 arrivals.setdefault(composite, []).append((source, place))
         levels.append(reached)
@@ -94,6 +105,7 @@ def grow(origin: StreamRef, graph: Graph) -> Tree:
             if level
         ),
         loops,
+        complete,
     )
 
 
@@ -163,7 +175,7 @@ def _grown(origins: Iterable[StreamRef], graph: Graph) -> list[Tree]:
         if left < 0:
             break
         trees.append(grow(origin, graph))
-        left -= trees[-1].most_computations
+        left -= 1 + trees[-1].most_computations
     return trees
 
 
@@ -201,9 +213,14 @@ def _loops(
             if not own.isdisjoint(loop) and frozenset(loop) not in seen:
                 seen.add(frozenset(loop))
                 yield (
-                    f"streams {', '.join(sorted({name(ref) for ref in loop}))}: a cycle; it ends "
+                    f"streams {_some(sorted({name(ref) for ref in loop}))}: a cycle; it ends "
                     "where an update is not newer than what it triggers"
                 )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _deep(

@@ -11,7 +11,17 @@ import sys
 from servioticy.errors import ServioticyError
 from servioticy.settings import load
 
-BENCHMARKS = ("latency", "start", "pipeline", "stages", "topologies", "change", "sandbox")
+BENCHMARKS = (
+    "latency",
+    "start",
+    "pipeline",
+    "stages",
+    "topologies",
+    "change",
+    "sandbox",
+    "documents",
+    "beside",
+)
 
 
 def main() -> int:

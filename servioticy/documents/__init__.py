@@ -6,6 +6,7 @@ are those of the original platform (contract, sections 1.2 and 1.3) where it had
 
 from servioticy.documents.errors import BadDocument
 from servioticy.documents.service_objects import parse_service_object
+from servioticy.documents.stored import Documents
 from servioticy.documents.updates import parse_update
 
-__all__ = ["BadDocument", "parse_service_object", "parse_update"]
+__all__ = ["BadDocument", "Documents", "parse_service_object", "parse_update"]

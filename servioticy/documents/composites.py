@@ -6,15 +6,24 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from servioticy.documents.aliases import Aliases, size
 from servioticy.documents.errors import BadDocument
+from servioticy.documents.limits import (
+    MAX_ARGUMENTS,
+    MAX_PATH_CHARACTERS,
+    MAX_PATHS,
+    MAX_REFERENCES,
+    MAX_STEPS,
+    MAX_TEXT,
+    Meter,
+)
 from servioticy.documents.options import parse_options
 from servioticy.model import Channel, Composite, Dialect, Group, Input, Reference, StreamRef
-from servioticy.references import RESULT, BadReference, substitute
+from servioticy.references import RESULT, BadReference, plain, selecting, substitute
 
 MAX_CODE = 4096
-MAX_EXPANDED = 4 * MAX_CODE
-"""Code with its aliases replaced; without a limit a short list of them doubles for ever."""
-MAX_REFERENCES = 1000
+MAX_REFERENCES_OF_A_STREAM = 1000
+FILTERS = ("pre-filter", "post-filter")
 Members: TypeAlias = dict[str, tuple[StreamRef, ...]]
 TRIGGER = "$input"
 """The argument name under which a function gets the update that triggered it."""
@@ -25,9 +34,10 @@ def parse_composite(
     content: dict[str, Any],
     channels: tuple[Channel, ...],
     members: Members,
-    aliases: tuple[tuple[str, str], ...],
+    aliases: Aliases,
     dialect: Dialect,
     argument_names: Callable[[str], tuple[str, ...]],
+    meter: Meter,
 ) -> Composite | None:
     """How the stream is computed, or None for a simple stream.
 
@@ -39,16 +49,16 @@ def parse_composite(
         return None
     if any(channel.code is None for channel in channels):
         raise BadDocument(f"stream {ref.stream}: some channels have a current-value, some not")
-    filters = tuple(_filter(ref, content, name) for name in ("pre-filter", "post-filter"))
+    filters = tuple(_filter(ref, content, name) for name in FILTERS)
     texts = [channel.code for channel in channels if channel.code] + [f for f in filters if f]
-    if any(len(text.encode()) > MAX_CODE for text in texts):
+    if any(size(text) > MAX_CODE for text in texts):
         raise BadDocument(f"stream {ref.stream}: more than {MAX_CODE} bytes of code in one place")
     sources = _Sources(ref, members)
     options = parse_options(ref.stream, content)
     if dialect == "function":
-        composite = _functions(channels, filters, sources, argument_names)
+        composite = _functions(channels, filters, sources, argument_names, meter)
     else:
-        composite = _expressions(channels, filters, sources, aliases)
+        composite = _expressions(channels, filters, sources, aliases, meter)
     return replace(composite, options=options)
 
 
@@ -70,21 +80,6 @@ def members_of(service_object: str, streams: Iterable[str], groups: Iterable[Gro
             StreamRef(each, group.stream) for each in group.service_objects
         )
     return members
-
-
-def expanded(text: str, aliases: Iterable[tuple[str, str]]) -> str:
-    """The text with the aliases replaced in their order, earlier results included.
-
-    Raises BadDocument where it would become too long.
-    """
-    for alias, replacement in aliases:
-        growth = len(replacement) - len(alias)
-        if growth > 0 and alias and len(text) + text.count(alias) * growth > MAX_EXPANDED:
-            raise BadDocument(
-                f"the alias {alias[:40]!r} makes a text of more than {MAX_EXPANDED} characters"
-            )
-        text = text.replace(alias, replacement) if alias else text
-    return text
 
 
 class _Sources:
@@ -117,15 +112,19 @@ def _functions(
     filters: tuple[str | None, ...],
     sources: _Sources,
     argument_names: Callable[[str], tuple[str, ...]],
+    meter: Meter,
 ) -> Composite:
     names: list[str] = []
     for channel in channels:
+        place = f"stream {sources.ref.stream}: channel {channel.name}"
+        code = channel.code or ""
+        meter.count(MAX_TEXT, size(code), place)
         try:
-            names += argument_names(channel.code or "")
+            found = argument_names(code)
         except ValueError as error:
-            raise BadDocument(
-                f"stream {sources.ref.stream}: channel {channel.name}: {error}"
-            ) from error
+            raise BadDocument(f"{place}: {error}") from error
+        meter.count(MAX_ARGUMENTS, len(found), place)
+        names += found
     inputs = sources.inputs((n for n in names if n != TRIGGER), "a function")
     own = sources.own(inputs)
     if own is None and sources.ref.stream not in {each.name for each in inputs}:
@@ -133,6 +132,7 @@ def _functions(
         inputs += sources.inputs([sources.ref.stream], "the stream")
         own = sources.own(inputs)
     pre, post = filters
+    meter.count(MAX_TEXT, size(pre or "") + size(post or ""), f"stream {sources.ref.stream}")
     return Composite("function", inputs, channels, own, pre, post)
 
 
@@ -140,24 +140,65 @@ def _expressions(
     channels: tuple[Channel, ...],
     filters: tuple[str | None, ...],
     sources: _Sources,
-    aliases: tuple[tuple[str, str], ...],
+    aliases: Aliases,
+    meter: Meter,
 ) -> Composite:
-    references: list[Reference] = []
+    references = _References(f"stream {sources.ref.stream}", meter)
 
-    def bound(text: str) -> str:
-        bound_text = substitute(expanded(text, aliases), references)
-        if len(references) > MAX_REFERENCES:
-            raise BadDocument(
-                f"stream {sources.ref.stream}: more than {MAX_REFERENCES} references"
-            )
-        return bound_text
+    def bound(text: str, where: str) -> str:
+        place = f"stream {sources.ref.stream}: {where}"
+        return substitute(aliases.expanded(text, place), references.number)
 
-    try:
-        channels = tuple(replace(each, code=bound(each.code or "")) for each in channels)
-        pre, post = (None if text is None else bound(text) for text in filters)
-    except BadReference as error:
-        raise BadDocument(f"stream {sources.ref.stream}: {error}") from error
-    named = [each.source for each in references if each.source != RESULT]
+    channels = tuple(
+        replace(each, code=bound(each.code or "", f"channel {each.name}")) for each in channels
+    )
+    pre, post = (
+        None if text is None else bound(text, where)
+        for text, where in zip(filters, FILTERS, strict=True)
+    )
+    found = tuple(references.found)
+    named = [each.source for each in found if each.source != RESULT]
     inputs = sources.inputs(named, "an expression")
     own = sources.own(inputs)
-    return Composite("expression", inputs, channels, own, pre, post, tuple(references))
+    return Composite("expression", inputs, channels, own, pre, post, found)
+
+
+class _References:
+    """The references of one stream, each once, numbered in the order of the text."""
+
+    def __init__(self, place: str, meter: Meter) -> None:
+        self.found: dict[Reference, int] = {}
+        self._spelled: dict[tuple[str, str], int] = {}
+        self._place = place
+        self._meter = meter
+
+    def number(self, source: str, path: str) -> int:
+        """The number of what is written `{$source.path}`."""
+        spelled = (source, path)
+        number = self._spelled.get(spelled)
+        if number is None:
+            number = self._spelled[spelled] = self._numbered(self._read(source, path))
+        return number
+
+    def _numbered(self, reference: Reference) -> int:
+        number = self.found.get(reference)
+        if number is None:
+            number = self.found[reference] = len(self.found)
+            if number >= MAX_REFERENCES_OF_A_STREAM:
+                raise BadDocument(
+                    f"{self._place}: more than {MAX_REFERENCES_OF_A_STREAM} references"
+                )
+            self._meter.count(MAX_REFERENCES, 1, self._place)
+        return number
+
+    def _read(self, source: str, path: str) -> Reference:
+        try:
+            reference = plain(source, path)
+            if reference is None:
+                self._meter.count(MAX_PATHS, 1, self._place)
+                self._meter.count(MAX_PATH_CHARACTERS, len(path), self._place)
+                reference = selecting(source, path)
+        except BadReference as error:
+            raise BadDocument(f"{self._place}: {error}") from error
+        self._meter.count(MAX_STEPS, 1 + len(reference.path), self._place)
+        return reference

@@ -7,6 +7,8 @@ import re
 from typing import Any
 
 SCALARS = frozenset({"number", "string", "boolean", "geo_point"})
+ANY = "any"
+"""The type of a channel whose declared one is not understood: no document can choose it."""
 _ARRAY = re.compile(r"array\[(number|string|boolean|geo_point)\]")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][-+]?[0-9]{1,3})?")
 """As JavaScript reads it, too: Python's `float` takes `1_0` and digits of other scripts."""
@@ -25,6 +27,8 @@ def fits(value: Any, type_name: str) -> bool:
     Strict, as in the original: no numeric text for a number. A device's array fits only
     an array type.
     """
+    if type_name == ANY:
+        return True
     array = _ARRAY.fullmatch(type_name)
     if array:
         return isinstance(value, list) and all(fits(each, array[1]) for each in value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import orjson
@@ -66,6 +66,12 @@ class MemoryCatalog:
         """That version of the document, as it was accepted."""
         self._state.ask_postgres()
         return self._state.definitions.get((service_object, version))
+
+    def documents(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], bytes]:
+        """The documents of these versions of Service Objects; of those that exist."""
+        self._state.ask_postgres()
+        found = self._state.definitions
+        return {each: found[each] for each in versions if each in found}
 
     def ids(self, tenant: int) -> list[str]:
         """The tenant's Service Objects in order of creation."""
@@ -306,7 +312,7 @@ class MemoryCatalog:
             return [each for _, each in sorted(found)]
 
     def related(self, ids: Iterable[str], *, upstream: bool, most: int) -> list[Related]:
-        """These and all they are computed from, or all computed from them; the nearest ones."""
+        """These and all they are computed from, or all computed from them; nearest first."""
         self._state.ask_postgres()
         with self._state.lock:
             owners = {number: owner for (owner, _), number in self._state.streams.items()}
@@ -322,11 +328,7 @@ class MemoryCatalog:
                     if here == each_id and there not in reached:
                         reached.append(there)
             kept = [self._at(each, None) for each in reached[:most]]
-            return [
-                Related(k.id, k.tenant, k.sequence, k.version, document)
-                for k in kept
-                if k and (document := self._state.definitions[k.id, k.version])
-            ]
+            return [Related(k.id, k.tenant, k.sequence, k.version) for k in kept if k]
 
     def pending(self) -> list[tuple[int, Change]]:
         """Changes that are kept but perhaps not yet in the log, oldest first."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import orjson
 
-from servioticy.documents import parse_service_object
+from servioticy.documents import Documents
 from servioticy.documents.service_objects import ArgumentNames
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import Kept, Progress, State
@@ -17,13 +17,16 @@ from servioticy.model import LastUpdate, ServiceObject
 from servioticy.ports import Batch, Charge, Placed, PutOff
 from servioticy.timing import becomes_last
 
+PARSED = 16 * 1024 * 1024
+"""Bytes of definitions kept parsed."""
+
 
 class MemoryPartitionStore:
     """What the pipeline keeps: one transaction a batch, with its progress."""
 
     def __init__(self, state: State, argument_names: ArgumentNames) -> None:
         self._state = state
-        self._argument_names = argument_names
+        self._documents = Documents(argument_names, PARSED)
 
     def begin(self, partition: int) -> tuple[int, int]:
         """Claim a partition; (next offset, emitted offset), made at zero if new.
@@ -76,11 +79,12 @@ class MemoryPartitionStore:
     def _service_object(self, kept: Kept) -> ServiceObject | None:
         if kept.active_version is None:
             return None
-        document = orjson.loads(self._state.definitions[kept.id, kept.active_version])
-        definition = parse_service_object(document, kept.id, self._argument_names)
+        version = kept.active_version
+        document = self._state.definitions[kept.id, version]
+        definition = self._documents.understood(kept.id, version, document).definition
         names = [each.ref.stream for each in definition.streams]
         streams = {name: self._state.streams[kept.id, name] for name in names}
-        return ServiceObject(definition, kept.tenant, kept.active_version, kept.sequence, streams)
+        return ServiceObject(definition, kept.tenant, version, kept.sequence, streams)
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,6 +67,12 @@ class PostgresCatalog:
         values = {"service_object": service_object, "version": version}
         row = self._database.row(self._sql["document"], values)
         return None if row is None else row[0].encode()
+
+    def documents(self, versions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], bytes]:
+        """The documents of these versions of Service Objects; of those that exist."""
+        ids, numbers = [id_ for id_, _ in versions], [number for _, number in versions]
+        rows = self._database.rows(self._sql["documents"], {"ids": ids, "versions": numbers})
+        return {(id_, version): document.encode() for id_, version, document in rows}
 
     def ids(self, tenant: int) -> list[str]:
         """The tenant's Service Objects in order of creation."""
@@ -237,13 +243,10 @@ class PostgresCatalog:
         return [Subscriber(*row) for row in self._database.rows(self._sql["subscribers"], values)]
 
     def related(self, ids: Iterable[str], *, upstream: bool, most: int) -> list[Related]:
-        """These and all they are computed from, or all computed from them; the nearest ones."""
+        """These and all they are computed from, or all computed from them; nearest first."""
         sql = self._sql["upstream" if upstream else "downstream"]
         rows = self._database.rows(sql, {"ids": list(ids), "most": most})
-        return [
-            Related(id_, tenant, sequence, version, document.encode())
-            for id_, tenant, sequence, version, document in rows
-        ]
+        return [Related(*row) for row in rows]
 
     def pending(self) -> list[tuple[int, Change]]:
         """Changes that are kept but perhaps not yet in the log, oldest first."""

@@ -8,18 +8,18 @@ from typing import Any
 import msgspec
 import orjson
 
-from servioticy.documents import parse_service_object
+from servioticy.documents import Documents
 from servioticy.documents.service_objects import ArgumentNames
 from servioticy.errors import Fenced, Unavailable
 from servioticy.messaging.records import EmittedRecord
-from servioticy.model import Definition, LastUpdate, ServiceObject
+from servioticy.model import LastUpdate, ServiceObject
 from servioticy.ports import Batch, Charge, Placed, PutOff
 from servioticy.storage.database import Database, Row
 from servioticy.storage.queries import queries
 
 _CLAIM = 1_701_013  # class of our advisory locks: any number that nothing else uses
-PARSED = 20_000
-"""Most definitions kept parsed: a change loads its whole component anew."""
+PARSED = 128 * 1024 * 1024
+"""Bytes of definitions kept parsed: a change loads its whole component anew."""
 
 
 class PostgresPartitionStore:
@@ -27,9 +27,8 @@ class PostgresPartitionStore:
 
     def __init__(self, database: Database, argument_names: ArgumentNames) -> None:
         self._database = database
-        self._argument_names = argument_names
         self._sql = queries("partition")
-        self._parsed: dict[tuple[str, int], Definition] = {}
+        self._documents = Documents(argument_names, PARSED)
 
     def begin(self, partition: int) -> tuple[int, int]:
         """Claim a partition; (next offset, emitted offset), made at zero if new.
@@ -74,21 +73,10 @@ class PostgresPartitionStore:
         id_, tenant, sequence, _owner, version, _deleted, document, stream_ids = row
         if version is None:
             return None
-        definition = self._definition(id_, version, document)
+        definition = self._documents.understood(id_, version, document).definition
         ids = orjson.loads(stream_ids or "{}")
         declared = {name: ids[name] for *_, name in (each.ref for each in definition.streams)}
         return ServiceObject(definition, tenant, version, sequence, declared)
-
-    def _definition(self, service_object: str, version: int, document: str) -> Definition:
-        """A version never changes, so it is parsed once while there is room."""
-        key = (service_object, version)
-        if key not in self._parsed:
-            if len(self._parsed) >= PARSED:
-                self._parsed.clear()
-            self._parsed[key] = parse_service_object(
-                orjson.loads(document), service_object, self._argument_names
-            )
-        return self._parsed[key]
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one."""

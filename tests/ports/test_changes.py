@@ -202,7 +202,29 @@ def test_related_follows_groups_both_ways(storage: Storage, tenant: int) -> None
     assert found("nothing", upstream=True) == []
     (so4,) = storage.catalog.related(["so4"], upstream=True, most=1)
     assert (so4.tenant, so4.version) == (tenant, 1)
-    assert so4.document == storage.catalog.document("so4", 1)
+
+
+def test_related_are_nearest_first(storage: Storage, tenant: int) -> None:
+    """Where there are too many, those that are looked at are the nearest."""
+    storage.create(tenant, "so3", (("g", StreamRef("so1", "a")),))
+    storage.create(tenant, "so2", (("g", StreamRef("so3", "a")),))
+    storage.create(tenant, "so0", (("g", StreamRef("so2", "a")),))
+
+    down = storage.catalog.related(["so1"], upstream=False, most=9)
+    up = storage.catalog.related(["so0"], upstream=True, most=9)
+
+    assert [each.id for each in down] == ["so1", "so3", "so2", "so0"]
+    assert [each.id for each in up] == ["so0", "so2", "so3", "so1"]
+
+
+def test_documents_are_those_of_the_versions_named(storage: Storage, tenant: int) -> None:
+    storage.catalog.replace(another(tenant, "so1"), 1)
+    versions = [("so1", 1), ("so1", 2)]
+
+    assert storage.catalog.documents([*versions, ("so1", 3), ("nothing", 1)]) == {
+        each: storage.catalog.document(*each) for each in versions
+    }
+    assert storage.catalog.documents([]) == {}
 
 
 def test_what_is_deleted_does_not_exist_for_the_api(storage: Storage, tenant: int) -> None:

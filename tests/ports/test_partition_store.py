@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from port_builders import Storage, documents
+from port_builders import PARTITIONS, Storage, a_service_object, documents
 
 from servioticy.errors import Fenced, Unavailable
 from servioticy.messaging.records import EmittedRecord
@@ -214,6 +214,25 @@ def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None
     assert placed.service_object.stream_ids == {
         name: storage.stream_id(token, "so1", name) for name in "ab"
     }
+
+
+def test_a_definition_that_is_not_understood_any_more_keeps_its_streams(
+    storage: Storage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A stricter release must not stop the partition at what an earlier one accepted."""
+    tenant, _ = storage.tenant()
+    text = b'{"streams":{"a":{"channels":{"x":{"type":"numeric"}}},"b":{}}}'
+    storage.catalog.create(a_service_object(tenant, "so1", document=text), PARTITIONS)
+    storage.store.begin(0)
+    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
+    with caplog.at_level("ERROR", "servioticy"):
+        found = [storage.store.component("so1")[0].service_object for _ in range(2)]
+
+    assert found[0] is not None and found[0] == found[1]
+    assert set(found[0].stream_ids) == {"a", "b"}
+    assert all(each.composite is None for each in found[0].definition.streams)
+    told = [(each.message, each.reason) for each in caplog.records]  # type: ignore[attr-defined]
+    assert told == [("definition_not_understood", "Channel x with incorrect type: numeric")]
 
 
 def test_a_component_is_in_order_of_creation(storage: Storage) -> None:

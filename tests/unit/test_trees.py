@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from sandbox.text import argument_names
 from servioticy.documents import parse_service_object
 from servioticy.graph import Graph
@@ -85,6 +87,25 @@ def test_a_cycle_is_found_and_is_no_diamond() -> None:
     assert told(thing) == [
         "streams o/b, o/c: a cycle; it ends where an update is not newer than what it triggers"
     ]
+
+
+@pytest.mark.parametrize("count", [20, 21])
+def test_of_a_long_cycle_twenty_streams_are_named(count: int) -> None:
+    streams = {f"s{n:02}": f"s{(n + 1) % count:02}" for n in range(count)}
+    (text,) = [each for each in told(an_object("o", **streams)) if "a cycle" in each]
+
+    assert text.count("o/s") == 20
+    assert ("and 1 more" in text) is (count == 21)
+
+
+def test_a_tree_may_be_grown_up_to_a_number() -> None:
+    """The nearest ones, and it tells whether there are more."""
+    thing = an_object("o", a=None, b="a", c="a", d="b")
+    graph = Graph([thing])
+    whole, part = (grow(StreamRef("o", "a"), graph, most) for most in (3, 2))
+
+    assert (shape(whole), whole.complete) == ([["b", "c"], ["d"]], True)
+    assert (shape(part), part.complete) == ([["b", "c"]], False)
 
 
 def test_a_stream_that_reads_itself_is_no_cycle() -> None:

@@ -39,6 +39,11 @@ SELECT document::text
  WHERE service_object = %(service_object)s
    AND version = %(version)s;
 
+-- documents --
+SELECT service_object, definitions.version, document::text
+  FROM unnest(%(ids)s::text[], %(versions)s::integer[]) AS wanted (id, version)
+  JOIN definitions ON service_object = wanted.id AND definitions.version = wanted.version;
+
 -- ids_of_tenant --
 SELECT id
   FROM service_objects
@@ -140,11 +145,11 @@ WITH RECURSIVE reached (id) AS (
       JOIN subscriptions ON destination = reached.id AND callback = 'internal'
       JOIN streams ON streams.id = stream_id
 )
-SELECT service_objects.id, service_objects.tenant_id, sequence, service_objects.version,
-       document::text
-  FROM (SELECT id FROM reached LIMIT %(most)s) AS near
+SELECT service_objects.id, tenant_id, sequence, version
+  FROM (SELECT id, row_number() OVER () AS place
+          FROM (SELECT id FROM reached LIMIT %(most)s) AS nearest) AS near
   JOIN service_objects ON service_objects.id = near.id AND deleted_at IS NULL
-  JOIN definitions ON service_object = near.id AND definitions.version = service_objects.version;
+ ORDER BY place;
 
 -- downstream --
 -- These Service Objects and all whose groups read them, directly or not.
@@ -156,11 +161,11 @@ WITH RECURSIVE reached (id) AS (
       JOIN streams ON streams.service_object = reached.id
       JOIN subscriptions ON stream_id = streams.id AND callback = 'internal'
 )
-SELECT service_objects.id, service_objects.tenant_id, sequence, service_objects.version,
-       document::text
-  FROM (SELECT id FROM reached LIMIT %(most)s) AS near
+SELECT service_objects.id, tenant_id, sequence, version
+  FROM (SELECT id, row_number() OVER () AS place
+          FROM (SELECT id FROM reached LIMIT %(most)s) AS nearest) AS near
   JOIN service_objects ON service_objects.id = near.id AND deleted_at IS NULL
-  JOIN definitions ON service_object = near.id AND definitions.version = service_objects.version;
+ ORDER BY place;
 
 -- lock_changes --
 -- One change of the graph at a time, over all API processes: the order of control records.
