@@ -19,7 +19,8 @@ from pipeline.partition import Partition
 from pipeline.process import process
 from pipeline.stages.dispatch import BatchTooLarge, Limits, TreeTooLarge
 from pipeline.stages.transform import Sandbox
-from servioticy.errors import ServioticyError, Unavailable
+from servioticy.errors import Rejected, ServioticyError, Unavailable
+from servioticy.messaging.letters import clipped
 from servioticy.messaging.records import (
     DeadLetter,
     LogRecord,
@@ -261,7 +262,11 @@ class Task:
         owner = partition.service_object(record.service_object)
         if isinstance(owner, int):
             again = msgspec.structs.replace(record, forwarded=(self._number, row.offset))
-            output.send_to_log(owner, again)
+            try:
+                output.send_to_log(owner, again)
+            except Rejected as error:
+                self._bury(row, f"not forwarded: {error}", output)
+                return None
             output.flush()  # it must be there before our progress passes it
             return None
         if owner is None or record.stream not in owner.stream_ids:
@@ -272,10 +277,9 @@ class Task:
         return Made(Place(row.offset), update)
 
     def _bury(self, row: Row, reason: str, output: Output) -> None:
-        text = (row.value or b"").decode("utf-8", "replace")
-        output.bury(DeadLetter(self._number, row.offset, reason, text))
+        output.bury(DeadLetter(self._number, row.offset, clipped(reason), row.value or b""))
         output.flush()
         log.warning(
             "dead_letter",
-            extra={"partition": self._number, "offset": row.offset, "reason": reason},
+            extra={"partition": self._number, "offset": row.offset, "reason": clipped(reason)},
         )

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message, TopicPartition
 
 from servioticy.errors import Unavailable
-from servioticy.messaging.records import EmittedRecord, read_emitted
+from servioticy.messaging.letters import clipped
+from servioticy.messaging.records import EmittedRecord, UnreadableRecord, read_emitted
 from servioticy.messaging.topics import Topics
+
+log = logging.getLogger("servioticy.messaging")
+
+MOST = 1000
+MOST_BYTES = 8_388_608
+"""Handed to the listener at once: the last message may pass it."""
+
+QUEUED_KIB = 16_384
+"""What the client fetches ahead."""
+
+PAUSE_SECONDS = 1.0
+"""After an error, so that one that stays is not logged without end."""
 
 
 def _consumer(bootstrap_servers: str) -> Consumer:
@@ -19,6 +33,9 @@ def _consumer(bootstrap_servers: str) -> Consumer:
             "group.id": "servioticy-reader",  # required by the client; offsets are never committed
             "enable.auto.commit": False,
             "fetch.wait.max.ms": 500,
+            "queued.max.messages.kbytes": QUEUED_KIB,
+            # Our place is gone only where the topic is: it is another one, or we were too slow.
+            "auto.offset.reset": "earliest",
             "log_level": 2,
         }
     )
@@ -57,6 +74,8 @@ class EmittedReader:
         self._bootstrap_servers = bootstrap_servers
         self._topic = topics.emitted
         self._stopped = threading.Event()
+        self.skipped = 0
+        """Messages that could not be read, and errors of partitions, since the start."""
 
     def start(self, listener: Callable[[list[EmittedRecord]], None]) -> threading.Thread:
         """Begin at the present end of every partition; returns once that is fixed."""
@@ -85,14 +104,39 @@ class EmittedReader:
         self._stopped.set()
 
     def _read(self, consumer: Consumer, listener: Callable[[list[EmittedRecord]], None]) -> None:
-        """One message wakes us; whatever else waits already comes along."""
+        """One message wakes us; whatever else waits already comes along, up to a bound.
+
+        Nothing that comes, and nothing that the listener makes of it, ends the reading.
+        """
         while not self._stopped.is_set():
-            message = consumer.poll(0.5)
-            found = []
-            while message is not None:
-                if message.error() is None:
-                    found.append(read_emitted(message.value() or b""))
-                message = consumer.poll(0) if len(found) < 1000 else None
-            if found:
-                listener(found)
+            try:
+                found = self._records(consumer)
+                if found:
+                    listener(found)
+            except Exception:  # one bad batch must not end what everybody waits for
+                log.exception("emitted_not_delivered")
+                self._stopped.wait(PAUSE_SECONDS)
         consumer.close()
+
+    def _records(self, consumer: Consumer) -> list[EmittedRecord]:
+        found: list[EmittedRecord] = []
+        size = 0
+        message = consumer.poll(0.5)
+        while message is not None:
+            value = message.value() or b""
+            if message.error() is not None:
+                self._note("emitted_not_read", message, str(message.error()))
+                self._stopped.wait(PAUSE_SECONDS)
+                break
+            try:
+                found.append(read_emitted(value))
+            except UnreadableRecord as error:
+                self._note("emitted_unreadable", message, str(error))
+            size += len(value)
+            message = consumer.poll(0) if len(found) < MOST and size < MOST_BYTES else None
+        return found
+
+    def _note(self, event: str, message: Message, why: str) -> None:
+        self.skipped += 1
+        place = {"partition": message.partition(), "offset": message.offset()}
+        log.warning(event, extra={**place, "why": clipped(why), "count": self.skipped})
