@@ -44,6 +44,15 @@ def ensure_topics(bootstrap_servers: str, topics: Topics, partitions: int) -> No
             _raise_limits(client, sizes)
 
 
+def topic_id(bootstrap_servers: str, topic: str) -> str:
+    """The id that Kafka gave the topic: one made anew has another. Raises Unavailable."""
+    with _client(bootstrap_servers) as client:
+        (found,) = client.describe_topics([topic])
+    if found["error_code"]:
+        raise Unavailable(f"the broker does not tell of the topic {topic}: {found['error_code']}")
+    return str(found["topic_id"])
+
+
 def _raise_limits(client: KafkaAdminClient, sizes: Mapping[str, int]) -> None:
     """Never lowered: an operator may have other messages in mind."""
     asked = [

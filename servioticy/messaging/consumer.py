@@ -9,6 +9,7 @@ from collections.abc import Callable
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message, TopicPartition
 
 from servioticy.errors import Unavailable
+from servioticy.log_loss import Bounds
 from servioticy.messaging.letters import clipped
 from servioticy.messaging.records import EmittedRecord, UnreadableRecord, read_emitted
 from servioticy.messaging.topics import Topics
@@ -50,13 +51,17 @@ class LogEnds:
 
     def end_offset(self, partition: int, timeout_seconds: float = 1.0) -> int:
         """The offset that the partition's next record will get. Raises Unavailable."""
+        return self.bounds(partition, timeout_seconds).end
+
+    def bounds(self, partition: int, timeout_seconds: float = 1.0) -> Bounds:
+        """Where the partition begins and ends now. Raises Unavailable."""
         try:
-            _low, high = self._consumer.get_watermark_offsets(
+            low, high = self._consumer.get_watermark_offsets(
                 TopicPartition(self._topic, partition), timeout=timeout_seconds, cached=False
             )
         except KafkaException as error:
             raise Unavailable(f"the broker does not answer: {error}") from error
-        return int(high)
+        return Bounds(int(low), int(high))
 
     def partitions(self, timeout_seconds: float = 5.0) -> int:
         """How many partitions the log has. Raises Unavailable."""
