@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from pipeline.decided import Decided
 from pipeline.stages.fetch import Programs
 from servioticy.access import readable
 from servioticy.graph import Graph
@@ -23,6 +24,7 @@ class Partition:
         self.store = store
         self.graph = Graph(())
         self.programs = Programs()
+        self.decided = Decided()
         self.next_offset, self.emitted_offset = store.begin(number)
         self.taken = store.forwarded(number)
         """From each partition, the offset before which forwarded records were taken."""

@@ -44,7 +44,7 @@ def process(
     dispatch(updates, graph, waiting, journal, limits, alone=alone)
     for turn in _turns(waiting, levels, graph, journal):
         folds = fetch(turn, graph, journal, partition.programs)
-        new = transform(folds, sandbox, journal)
+        new = transform(folds, sandbox, journal, partition.decided)
         dispatch(new, graph, waiting, journal, limits, alone=alone)
     emit(journal, next_offset, partition, output)
 

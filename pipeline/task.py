@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from pipeline.control import apply
+from pipeline.decided import Decided
 from pipeline.journal import Made, Place
 from pipeline.metering import Meter
 from pipeline.partition import Partition
@@ -44,6 +45,10 @@ def _cut(updates: list[Made], end: int, *places: int) -> list[tuple[list[Made], 
         (updates[first:last], updates[last].place.offset if last < len(updates) else end)
         for first, last in pairwise(edges)
     ]
+
+
+def _end_of_first(updates: list[Made], end: int) -> int:
+    return updates[1].place.offset if len(updates) > 1 else end
 
 
 class Row(NamedTuple):
@@ -112,6 +117,7 @@ class Task:
         again = self._store.not_acknowledged(
             self._number, partition.emitted_offset, partition.next_offset
         )
+        partition.decided = Decided(output.emitted_from(partition.next_offset))
         output.emit(partition.next_offset, again)
         self._partition, self._output = partition, output
         log.info(
@@ -219,6 +225,12 @@ class Task:
         while waiting:
             some, until = waiting.pop()
             if until <= partition.next_offset:
+                continue
+            if some and partition.decided.covers(some[0].place.offset):
+                self._process_some(
+                    some[:1], _end_of_first(some, until), partition, output, alone=True
+                )
+                waiting.append((some[1:], until))
                 continue
             try:
                 self._process_some(some, until, partition, output)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from pipeline.decided import Decided
 from pipeline.journal import Journal, Made, Verdict
 from pipeline.stages.dispatch import Put
 from pipeline.stages.fetch import Asked, Fold
@@ -19,8 +20,13 @@ class Sandbox(Protocol):
         """One outcome for each step of each call."""
 
 
-def transform(folds: Sequence[Fold], sandbox: Sandbox, journal: Journal) -> list[Made]:
-    """The derived updates, noted in the journal with the verdict of every computation."""
+def transform(
+    folds: Sequence[Fold], sandbox: Sandbox, journal: Journal, decided: Decided
+) -> list[Made]:
+    """The derived updates, noted in the journal with the verdict of every computation.
+
+    What subscribers have got already is `decided`, whatever comes out now.
+    """
     by_tenant: dict[int, list[Fold]] = {}
     for fold in folds:
         by_tenant.setdefault(fold.tenant, []).append(fold)
@@ -30,7 +36,7 @@ def transform(folds: Sequence[Fold], sandbox: Sandbox, journal: Journal) -> list
         answers = iter(sandbox.run(str(tenant), [fold.call for fold in asking]) if asking else [])
         for fold in theirs:
             outcomes = next(answers) if _computes(fold.call) else [None] * len(fold.asked)
-            new += _note(fold, outcomes, journal)
+            new += _note(fold, decided.outcomes(fold, outcomes), journal)
     return new
 
 

@@ -35,6 +35,15 @@ class MemoryOutput:
         self._batches.append((next_offset, tuple(updates)))
         self.poll()
 
+    def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
+        """What has been emitted with a place from this offset of the log on, by anybody."""
+        self._state.ask_broker()
+        return [
+            each
+            for partition, each in self._state.emitted_to
+            if partition == self._partition and each.place and each.place[0] >= next_offset
+        ]
+
     def send_to_log(self, partition: int, record: LogRecord) -> None:
         """Forward a record to another partition. Raises Rejected where it is too large."""
         value = write(record)
@@ -55,9 +64,8 @@ class MemoryOutput:
         with self._state.lock:
             while self._batches:
                 next_offset, updates = self._batches.popleft()
-                self._state.emitted.extend(
-                    each for each in updates if self._fits(each, next_offset)
-                )
+                small = [each for each in updates if self._fits(each, next_offset)]
+                self._state.emitted_to += [(self._partition, each) for each in small]
                 self.acknowledged = next_offset
             for partition, value in self._records:
                 self._state.log[partition].append(value)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+import msgspec
+
 from servioticy.errors import Unavailable
 from servioticy.messaging.records import DeadLetter, EmittedRecord
 from servioticy.ports import Change, StoredLast, StoredUpdate
@@ -96,8 +98,14 @@ class State:
     forwarded: dict[tuple[int, int], int] = field(default_factory=dict)
     """(to partition, from partition): next offset"""
 
-    emitted: list[EmittedRecord] = field(default_factory=list)
+    emitted_to: list[tuple[int, EmittedRecord]] = field(default_factory=list)
+    """partition and update, in order"""
     dead_letters: list[DeadLetter] = field(default_factory=list)
+
+    @property
+    def emitted(self) -> list[EmittedRecord]:
+        """All that was emitted, in order, without its places: those are for the pipeline."""
+        return [msgspec.structs.replace(each, place=None) for _, each in self.emitted_to]
 
     def ask_postgres(self) -> None:
         """Raises Unavailable where Postgres is said not to answer."""

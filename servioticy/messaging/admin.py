@@ -31,7 +31,11 @@ def ensure_topics(bootstrap_servers: str, topics: Topics, partitions: int) -> No
                 name,
                 num_partitions=partitions,
                 replication_factor=-1,
-                topic_configs={LARGEST_MESSAGE: str(size)},
+                topic_configs={
+                    LARGEST_MESSAGE: str(size),
+                    # One clock for all: what was emitted is looked up by the log's time.
+                    "message.timestamp.type": "LogAppendTime",
+                },
             )
             for name, size in topics.sizes.items()
             if name not in existing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message, TopicPartition
 
@@ -22,6 +22,10 @@ MOST_BYTES = 8_388_608
 
 QUEUED_KIB = 16_384
 """What the client fetches ahead."""
+
+READ_SECONDS = 10.0
+SKEW_MS = 60_000
+"""How far the clocks of the machines that write may be apart, where the broker stamps nothing."""
 
 PAUSE_SECONDS = 1.0
 """After an error, so that one that stays is not logged without end."""
@@ -70,6 +74,68 @@ class LogEnds:
         except KafkaException as error:
             raise Unavailable(f"the broker does not answer: {error}") from error
         return len(metadata.topics[self._topic].partitions)
+
+
+def emitted_from(
+    bootstrap_servers: str, topics: Topics, partition: int, next_offset: int
+) -> list[EmittedRecord]:
+    """What has been emitted with a place in the log from this offset on; those read are few.
+
+    It was emitted after the log had that record, so the topic is read from that time on.
+    Where the log ends there, nothing was. Raises Unavailable.
+    """
+    consumer = _consumer(bootstrap_servers)
+    try:
+        since = _appended_at(consumer, TopicPartition(topics.updates, partition, next_offset))
+        if since is None:
+            return []
+        asked = TopicPartition(topics.emitted, partition, max(0, since - SKEW_MS))
+        (start,) = consumer.offsets_for_times([asked], timeout=READ_SECONDS)
+        values = _values(consumer, start) if start.offset >= 0 else []
+        return [each for each in map(_readable, values) if each and _offset(each) >= next_offset]
+    except KafkaException as error:
+        raise Unavailable(f"what was emitted cannot be read: {error}") from error
+    finally:
+        consumer.close()
+
+
+def _appended_at(consumer: Consumer, place: TopicPartition) -> int | None:
+    """When the record was appended, in milliseconds; None where there is none yet."""
+    _low, high = consumer.get_watermark_offsets(place, timeout=READ_SECONDS)
+    if place.offset >= high:
+        return None
+    consumer.assign([place])
+    message = consumer.poll(READ_SECONDS)
+    if message is None or message.error() is not None:
+        raise Unavailable(f"offset {place.offset} of {place.topic} cannot be read")
+    return int(message.timestamp()[1])
+
+
+def _values(consumer: Consumer, start: TopicPartition) -> Iterator[bytes]:
+    """The values from a place to the present end of its partition."""
+    _low, high = consumer.get_watermark_offsets(start, timeout=READ_SECONDS)
+    consumer.assign([start])
+    at = int(start.offset)
+    while at < high:
+        messages = consumer.consume(MOST, timeout=READ_SECONDS)
+        if not messages:
+            raise Unavailable(f"{start.topic} cannot be read up to its end")
+        for message in messages:
+            if message.error() is not None:
+                raise Unavailable(f"{start.topic} cannot be read: {message.error()}")
+            at = int(message.offset() or 0) + 1
+            yield message.value() or b""
+
+
+def _readable(value: bytes) -> EmittedRecord | None:
+    try:
+        return read_emitted(value)
+    except UnreadableRecord:
+        return None
+
+
+def _offset(record: EmittedRecord) -> int:
+    return record.place[0] if record.place else -1
 
 
 class EmittedReader:

@@ -12,6 +12,7 @@ from typing import Any
 from confluent_kafka import KafkaException, Message, Producer
 
 from servioticy.errors import Rejected, Unavailable
+from servioticy.messaging.consumer import emitted_from
 from servioticy.messaging.failures import is_full, meaning
 from servioticy.messaging.letters import clipped, fitting, headers
 from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord, write
@@ -100,6 +101,7 @@ class Emitter:
     """
 
     def __init__(self, bootstrap_servers: str, topics: Topics, partition: int) -> None:
+        self._bootstrap_servers = bootstrap_servers
         self._topics = topics
         self._partition = partition
         self._producer = Producer(
@@ -143,6 +145,13 @@ class Emitter:
             else:
                 each["callback"](error, None)
         return again
+
+    def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
+        """What has been emitted with a place from this offset of the log on, by anybody.
+
+        Raises Unavailable.
+        """
+        return emitted_from(self._bootstrap_servers, self._topics, self._partition, next_offset)
 
     def send_to_log(self, partition: int, record: LogRecord) -> None:
         """Forward a record to another partition of the log; `flush` tells that it is there.

@@ -86,7 +86,7 @@ ControlRecord: TypeAlias = (
 LogRecord: TypeAlias = UpdateRecord | ControlRecord
 
 
-class EmittedRecord(msgspec.Struct, frozen=True):
+class EmittedRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """A stored update, on its way to subscribers. (stream, timestamp, version) is its id."""
 
     service_object: str
@@ -95,6 +95,11 @@ class EmittedRecord(msgspec.Struct, frozen=True):
     version: int
     timestamp: int
     update: msgspec.Raw
+    place: tuple[int, ...] | None = None
+    """Where in the serial order it was made: offset in the log, depth, path (pipeline/journal.py).
+
+    None where it is emitted again: then it is on the disk, and is not computed again.
+    """
 
 
 class DeadLetter(msgspec.Struct, frozen=True):

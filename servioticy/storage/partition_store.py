@@ -160,6 +160,10 @@ class PostgresPartitionStore:
             "next_offset": next_offset,
         }
         rows = self._database.rows(self._sql["not_acknowledged"], values)
+        if rows:  # who gets it again must not have got what a fall makes us forget
+            with self._database.transaction():
+                self._database.rows(self._sql["wait_for_the_disk"])
+                self._database.rows(self._sql["touch"], values)
         return [
             EmittedRecord(
                 service_object, stream, tenant, version, at, msgspec.Raw(document.encode())
