@@ -14,6 +14,7 @@ from servioticy.ports import History, Log
 
 HEADER = "X-Servioticy-Behind"
 UNKNOWN = "unknown"
+LOG_LOST = "log-lost"
 FIRST_PAUSE_SECONDS = 0.003
 LONGEST_PAUSE_SECONDS = 0.025
 GROWTH = 1.25
@@ -40,7 +41,8 @@ class ReadAfterWrite:
         """Wait until all that is in the partition now is stored; headers for the answer.
 
         No header: the read sees everything. Otherwise the header tells how many records
-        of the log are not stored yet, or that the broker does not say where the log ends.
+        of the log are not stored yet, that the broker does not say where the log ends, or
+        that the log ends before what is stored of it: some of what was accepted is lost.
         """
         deadline = self._monotonic() + self._seconds
         try:
@@ -54,4 +56,12 @@ class ReadAfterWrite:
                 return {HEADER: str(behind)}
             self._sleep(min(pause, remaining))
             pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
-        return {}
+        return self._lost(partition) if behind < 0 else {}
+
+    def _lost(self, partition: int) -> dict[str, str]:
+        """Whether the log ends before what is stored of it, or has only grown meanwhile."""
+        stored = self._history.progress(partition)
+        try:
+            return {HEADER: LOG_LOST} if stored > self._log.end_offset(partition) else {}
+        except Unavailable:
+            return {HEADER: UNKNOWN}

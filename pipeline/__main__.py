@@ -17,13 +17,15 @@ from typing import Any
 from pipeline import job
 from sandbox import argument_names
 from servioticy import logs
-from servioticy.bootstrap import connect
+from servioticy.bootstrap import connect, present_log
 from servioticy.embedded import jars, java, stubs
 from servioticy.errors import ServioticyError, Unavailable
+from servioticy.log_loss import check
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.consumer import LogEnds
 from servioticy.messaging.topics import Topics
 from servioticy.settings import Settings, load
+from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 log = logging.getLogger("servioticy.pipeline")
@@ -55,20 +57,28 @@ def main() -> int:
 def _run(settings: Settings, stopping: list[int]) -> int:
     topics = Topics(settings.topic_prefix)
     ensure_topics(settings.bootstrap_servers, topics, settings.partitions)
-    partitions = LogEnds(settings.bootstrap_servers, topics).partitions()
-    store = PostgresPartitionStore(connect(settings), argument_names)
+    database = connect(settings)
+
+    def check_log() -> None:
+        check(PostgresLogIdentity(database), lambda: present_log(settings))
+
+    check_log()  # before Spark starts: that takes its time
+    ends = LogEnds(settings.bootstrap_servers, topics)
+    partitions = ends.partitions()
+    store = PostgresPartitionStore(database, argument_names)
     os.environ["JAVA_HOME"] = str(java.find(settings).home)
     classes = [*jars.spark_jars(settings), *_stubs(settings)]
     with _scratch() as scratch:
         spark = job.session(settings, classes, partitions, scratch)
         try:
             while not stopping:
+                check_log()
                 progress = store.all_progress()
                 offsets = {each: progress.get(each, 0) for each in range(partitions)}
                 source = job.rows(spark, settings, topics.updates, offsets)
                 query = job.start(source, settings, scratch)
                 log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
-                if _watch(spark, query, store, offsets, stopping):
+                if _watch(spark, query, store, ends, offsets, stopping):
                     return 1
                 query.stop()
             return 0
@@ -94,6 +104,7 @@ def _watch(
     spark: Any,
     query: Any,
     store: PostgresPartitionStore,
+    ends: LogEnds,
     offsets: Mapping[int, int],
     stopping: list[int],
 ) -> bool:
@@ -119,6 +130,9 @@ def _watch(
         if any(progress.get(each, 0) < offset for each, offset in stored.items()):
             log.warning("query_starts_again", extra={"why": "stored progress has gone back"})
             return False
+        if known and _ends_before(ends, progress):
+            log.error("query_starts_again", extra={"why": "the log ends before stored progress"})
+            return False
         stored.update(progress)
         held_at.update(dict.fromkeys(held, now))
         if known and not ready and len(held) == partitions:
@@ -130,6 +144,14 @@ def _watch(
             log.warning("query_starts_again", extra={"why": "nobody works on a partition"})
             return False
     return False
+
+
+def _ends_before(ends: LogEnds, progress: Mapping[int, int]) -> bool:
+    """Whether the log does not reach what is stored of it; the start of a query says more."""
+    try:
+        return any(offset > ends.end_offset(each) for each, offset in progress.items() if offset)
+    except Unavailable:
+        return False
 
 
 def _tell_ready() -> None:

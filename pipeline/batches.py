@@ -81,8 +81,12 @@ class Batches:
             some = waiting.pop()
             if some.is_empty and some.next_offset <= self._partition.next_offset:
                 continue
+            decided = self._first_decided(some)
+            if decided is not None and len(some.taken) > 1:
+                waiting += reversed(some.cut(decided, decided + 1))
+                continue
             try:
-                self._take(some)
+                self._take(some, decided=decided is not None)
             except Overflow as overflow:
                 pieces = self._smaller(some, overflow)
                 waiting += pieces[:1] if some.late else reversed(pieces)
@@ -105,11 +109,23 @@ class Batches:
             end = self._partition.next_offset if late else row.offset + 1
             self.run(Work((), end, (), late))
 
-    def _take(self, work: Work, *, alone: bool = False) -> None:
-        """One transaction. Raises Overflow where nothing was stored because it is too much."""
+    def _first_decided(self, work: Work) -> int | None:
+        """The number of the first update whose outcomes subscribers know already."""
+        decided = self._partition.decided
+        if not decided.trees:
+            return None
+        offsets = (each.record.offset for each in work.taken)
+        return next((number for number, at in enumerate(offsets) if decided.covers(at)), None)
+
+    def _take(self, work: Work, *, alone: bool = False, decided: bool = False) -> None:
+        """One transaction. Raises Overflow where nothing was stored because it is too much.
+
+        What is decided is taken alone, and nobody in it is refused: it was not then.
+        """
         spending = Spending(self._limits, work.owners)
-        refused = self._shares.over() if self._partition.graph.shared else frozenset[int]()
-        rules = Rules(self._limits, alone, refused)
+        shared = not decided and self._partition.graph.shared
+        refused = self._shares.over() if shared else frozenset[int]()
+        rules = Rules(self._limits, alone or decided, refused)
         began = self._clock()
         try:
             process(work, self._partition, self._sandbox, self._output, rules, spending)

@@ -10,6 +10,8 @@ import msgspec
 from pipeline.journal import Made, Place
 from pipeline.partition import Partition
 from pipeline.work import Taken
+from servioticy.errors import Rejected
+from servioticy.messaging.letters import clipped
 from servioticy.messaging.records import (
     ControlRecord,
     DeadLetter,
@@ -79,7 +81,10 @@ class Intake:
             # What was put off is behind others that were forwarded meanwhile, and would be
             # taken for a repeat; coming twice it overwrites itself.
             forwarded = None if late else (partition.number, row.offset)
-            self.forward(owner, msgspec.structs.replace(record, forwarded=forwarded))
+            try:
+                self.forward(owner, msgspec.structs.replace(record, forwarded=forwarded))
+            except Rejected as error:
+                self.bury(row, f"not forwarded: {error}")
             return None
         if owner is None or record.stream not in owner.stream_ids:
             gone = owner is None and partition.is_deleted(record.service_object)
@@ -96,11 +101,11 @@ class Intake:
 
     def bury(self, row: Row, reason: str) -> None:
         """Make a dead letter of the record; it is safe when this returns."""
-        text = (row.value or b"").decode("utf-8", "replace")
+        reason = clipped(reason)
         number = self._partition.number
         facts = {"partition": number, "offset": row.offset, "reason": reason}
         try:
-            self._output.bury(DeadLetter(number, row.offset, reason, text))
+            self._output.bury(DeadLetter(number, row.offset, reason, row.value or b""))
             self._output.flush()
         except self._heals:
             raise

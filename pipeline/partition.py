@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from pipeline.decided import Decided
 from pipeline.last_updates import LastUpdates
 from pipeline.stages.fetch import Programs
 from pipeline.work import Work
@@ -35,6 +36,7 @@ class Partition:
         self.store = store
         self.graph = Graph(())
         self.programs = Programs()
+        self.decided = Decided()
         self.next_offset, self.emitted_offset = store.begin(number)
         self.taken = store.forwarded(number)
         """From each partition, the offset before which forwarded records were taken."""

@@ -49,11 +49,11 @@ def process(
     dispatch(updates, graph, waiting, journal, spending, rules)
     for turn in _turns(waiting, levels, graph, journal):
         if rules.alone:
-            turn = _within_limits(turn, graph, journal, spending)
+            turn = _within_limits(turn, partition, journal, spending)
         within = None if rules.alone else _left(deadline, work)
         folds = fetch(turn, graph, journal, partition.programs)
         try:
-            new = transform(folds, sandbox, journal, spending, within)
+            new = transform(folds, sandbox, journal, partition.decided, spending, within)
         except TookTooLong as error:
             raise _overflow(work) from error
         _count(new, graph, spending, rules)
@@ -125,13 +125,14 @@ def _count(new: Sequence[Made], graph: Graph, spending: Spending, rules: Rules) 
             raise TreeTooLarge(offset)
 
 
-def _within_limits(turn: Turn, graph: Graph, journal: Journal, spending: Spending) -> Turn:
+def _within_limits(turn: Turn, partition: Partition, journal: Journal, spending: Spending) -> Turn:
     """The steps that may compute; the others end here. Of a tree taken alone."""
     kept: dict[StreamRef, list[Step]] = {}
     for ref, steps in turn.items():
         for step in steps:
-            refusal = spending.refusal((step.place.offset, graph.tenant(ref)))
-            if isinstance(step, Put) or refusal is None:
+            refusal = spending.refusal((step.place.offset, partition.graph.tenant(ref)))
+            known = partition.decided.knows(ref, step.place)
+            if isinstance(step, Put) or refusal is None or known:
                 kept.setdefault(ref, []).append(step)
             else:
                 kind, message = refusal

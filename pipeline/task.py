@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 
+from pipeline.decided import Decided
 from pipeline.emission import send
 from pipeline.intake import Row
 from pipeline.limits import NO_LIMITS, Limits
@@ -89,6 +90,7 @@ class Task:
         again = self._store.not_acknowledged(
             self._number, partition.emitted_offset, partition.next_offset
         )
+        partition.decided = Decided(output.emitted_from(partition.next_offset))
         send(output, partition.next_offset, again)
         late = self._store.taken_up(self._number)
         if late:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from servioticy.errors import SettingsError
+from servioticy.errors import SettingsError, Unavailable
+from servioticy.log_loss import Present
+from servioticy.messaging.admin import topic_id
 from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.producer import Emitter, LogWriter
 from servioticy.messaging.records import LogRecord
@@ -16,9 +19,17 @@ from servioticy.storage.history import PostgresHistory
 
 
 class KafkaLog:
-    """The Log on Kafka."""
+    """The Log on Kafka.
 
-    def __init__(self, settings: Settings) -> None:
+    It does not grow while it ends before what is stored of it (`progress`): that would hide
+    that a part of it is lost.
+    """
+
+    def __init__(
+        self, settings: Settings, progress: Callable[[int], int] = lambda _partition: 0
+    ) -> None:
+        self._progress = progress
+        self._whole: set[int] = set()
         topics = Topics(settings.topic_prefix)
         self._writer = LogWriter(
             settings.bootstrap_servers, topics, settings.accept_timeout_seconds
@@ -27,8 +38,20 @@ class KafkaLog:
         self._partitions = 0
 
     def append(self, partition: int, record: LogRecord) -> int:
-        """Append and return the offset once it is safe. Raises Unavailable."""
-        return self._writer.append(partition, record)
+        """Append and return the offset once it is safe. Raises Unavailable, Rejected."""
+        if partition not in self._whole:
+            stored = self._progress(partition)
+            if stored > (end := self.end_offset(partition)):
+                raise Unavailable(
+                    f"partition {partition} of the log ends at {end}, before {stored}, up to "
+                    "where it is stored: see `servioticy doctor`"
+                )
+            self._whole.add(partition)
+        try:
+            return self._writer.append(partition, record)
+        except Unavailable:
+            self._whole.discard(partition)  # who knows what the broker comes back with
+            raise
 
     def end_offset(self, partition: int) -> int:
         """The offset the next record will get."""
@@ -52,7 +75,8 @@ class Ports:
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
     database = connect(settings)
-    return Ports(PostgresCatalog(database), PostgresHistory(database), KafkaLog(settings))
+    history = PostgresHistory(database)
+    return Ports(PostgresCatalog(database), history, KafkaLog(settings, history.progress))
 
 
 def connect(settings: Settings, *, durable: bool = True) -> Database:
@@ -62,6 +86,15 @@ def connect(settings: Settings, *, durable: bool = True) -> Database:
             "no Postgres is named: set SERVIOTICY_DSN, or let `servioticy up` start one"
         )
     return Database(settings.dsn, durable=durable)
+
+
+def present_log(settings: Settings) -> Present:
+    """The log as the broker has it now. Raises Unavailable."""
+    topics = Topics(settings.topic_prefix)
+    ends = LogEnds(settings.bootstrap_servers, topics)
+    partitions = range(ends.partitions())
+    identity = topic_id(settings.bootstrap_servers, topics.updates)
+    return Present(topics.updates, identity, {each: ends.bounds(each, 5.0) for each in partitions})
 
 
 def emitter(settings: Settings, partition: int) -> Emitter:

@@ -56,7 +56,12 @@ def parser() -> argparse.ArgumentParser:
     text = "bring the Postgres schema up to date, make the topics"
     _command(group, "migrate", text, commands.migrate)
     _add_tenant(group)
-    _command(group, "doctor", "check what this machine has and lacks", commands.doctor)
+    doctor = _command(group, "doctor", "check what this machine has and lacks", commands.doctor)
+    doctor.add_argument(
+        "--accept-log-loss",
+        action="store_true",
+        help="only this: go on with the log as it is, where it has lost what is stored of it",
+    )
     _add_tail(group)
     bench = _command(group, "bench", "measure the running platform", commands.bench)
     bench.add_argument("name", metavar="NAME", help="which measurement; `list` names them")

@@ -52,11 +52,11 @@ def tenant_create(parsed: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def doctor(_parsed: argparse.Namespace, settings: Settings) -> int:
-    """Print what this machine has and lacks."""
+def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Print what this machine has and lacks, or accept that a part of the log is lost."""
     from servioticy import doctor
 
-    return doctor.run(settings)
+    return doctor.accept_log_loss(settings) if parsed.accept_log_loss else doctor.run(settings)
 
 
 def tail(parsed: argparse.Namespace, settings: Settings) -> int:

@@ -12,10 +12,14 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from sandbox import InfraError, SandboxPool
+from servioticy import log_loss, logs, running
+from servioticy.bootstrap import present_log
 from servioticy.embedded import jars, java, ports, stubs, unprivileged
 from servioticy.embedded.folder import read_run
-from servioticy.errors import SetupError
+from servioticy.errors import ServioticyError, SetupError
 from servioticy.settings import Settings
+from servioticy.storage.database import Database
+from servioticy.storage.log_identity import PostgresLogIdentity
 
 DISK_NEEDED_GB = 2.0
 POSTGRES_PORT = 5432
@@ -65,6 +69,46 @@ def examine(settings: Settings) -> Iterator[Check]:
         host, _, port = server.strip().partition(":")
         number = int(port) if port.isdecimal() else KAFKA_PORT
         yield _reachable("kafka", host, number, "SERVIOTICY_BOOTSTRAP_SERVERS")
+    yield from _log(running.of(settings))
+
+
+def accept_log_loss(settings: Settings) -> int:
+    """Move progress to where the present log goes on, and print what that gives up.
+
+    Raises ServioticyError where Postgres or the broker cannot be asked.
+    """
+    logs.configure(settings.log_level)
+    with running.stores(settings) as found, running.database(found) as database:
+        lost = log_loss.accept(PostgresLogIdentity(database), lambda: present_log(found))
+    for each in lost:
+        print(f"{each}; it goes on at {each.next_offset}")
+    print("kept in the table log_losses" if lost else "the log has all that is stored")
+    return 0
+
+
+def _log(settings: Settings) -> Iterator[Check]:
+    """Whether the log has what is stored of it; nothing where nothing runs."""
+    if not (settings.dsn and settings.bootstrap_servers):
+        return
+    database = Database(settings.dsn)
+    try:
+        stored = PostgresLogIdentity(database).stored()
+        present = present_log(settings)
+    except ServioticyError as error:
+        yield Check("log", False, str(error), "start the platform, then ask again")
+        return
+    finally:
+        database.close()
+    found = log_loss.losses(stored, present)
+    if found:
+        detail = log_loss.explained(stored, present, found)
+        yield Check("log", False, detail, log_loss.REMEDY)
+    else:
+        places = ", ".join(
+            f"{partition}: stored {stored.progress.get(partition, 0)} of {bounds.end}"
+            for partition, bounds in present.bounds.items()
+        )
+        yield Check("log", True, places)
 
 
 def _sandbox(settings: Settings) -> Check:

@@ -19,3 +19,7 @@ class Unavailable(ServioticyError):
 
 class Fenced(ServioticyError):
     """Another worker owns this partition now; this one must stop."""
+
+
+class Rejected(ServioticyError):
+    """This one record can never be sent, however long one waits; others can."""

@@ -33,12 +33,12 @@ class Platform:
         """Take the data folder and prepare its parts. Raises SetupError."""
         self._folder = DataFolder(settings.data_path)
         try:
-            stores, self.settings = _stores(settings)
+            parts, self.settings = stores(settings)
         except BaseException:
             self._folder.release()
             raise
         self.supervisor = Supervisor(
-            [*stores, *_programs(self.settings, self._folder.scratch)],
+            [*parts, *_programs(self.settings, self._folder.scratch)],
             self._folder,
             report,
             {
@@ -74,7 +74,7 @@ def postgres_program(postgres: EmbeddedPostgres) -> Program:
     return Program("postgres", command, {}, postgres.is_ready, stop_signal=stop)
 
 
-def _stores(settings: Settings) -> tuple[list[Program], Settings]:
+def stores(settings: Settings) -> tuple[list[Program], Settings]:
     """Those of Postgres and Kafka that the settings do not name, and where they all are."""
     programs = []
     if not settings.dsn:

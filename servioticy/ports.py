@@ -233,7 +233,10 @@ class Log(Protocol):
     """Appending to the log, and where it ends."""
 
     def append(self, partition: int, record: LogRecord) -> int:
-        """Append and return the offset once it is safe. Raises Unavailable."""
+        """Append and return the offset once it is safe. Raises Unavailable.
+
+        Raises Rejected where the record is too large to be ever in the log.
+        """
 
     def end_offset(self, partition: int) -> int:
         """The offset the next record will get."""
@@ -386,13 +389,19 @@ class Output(Protocol):
     acknowledged: int
 
     def emit(self, next_offset: int, updates: Sequence[EmittedRecord]) -> None:
-        """Send what was made from the log before this offset."""
+        """Send what was made from the log before this offset.
+
+        An update that can never be sent counts as sent: it goes to the dead letters.
+        """
+
+    def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
+        """What has been emitted with a place from this offset of the log on, by anybody."""
 
     def send_to_log(self, partition: int, record: LogRecord) -> None:
-        """Forward a record to another partition."""
+        """Forward a record to another partition. Raises Rejected where it is too large."""
 
     def bury(self, letter: DeadLetter) -> None:
-        """Send a record that can never succeed to the dead letters."""
+        """Send a record that can never succeed to the dead letters, cut if it is too large."""
 
     def poll(self) -> None:
         """Take note of acknowledgements. Raises Unavailable after a refusal."""

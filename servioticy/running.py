@@ -10,6 +10,7 @@ from servioticy.embedded.folder import DataFolder, read_run
 from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.embedded.supervisor import Supervisor
 from servioticy.platform import postgres_program
+from servioticy.platform import stores as programs_of_stores
 from servioticy.settings import Settings
 from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.database import Database
@@ -42,6 +43,26 @@ def database(settings: Settings) -> Iterator[Database]:
             yield opened
         finally:
             opened.close()
+
+
+@contextmanager
+def stores(settings: Settings) -> Iterator[Settings]:
+    """Where the platform's Postgres and broker are; started for the moment if nothing runs."""
+    found = of(settings)
+    if found.dsn and found.bootstrap_servers:
+        yield found
+        return
+    folder = DataFolder(settings.data_path)
+    try:
+        programs, found = programs_of_stores(found)
+        supervisor = Supervisor(programs, folder)
+        supervisor.start()
+        try:
+            yield found
+        finally:
+            supervisor.stop()
+    finally:
+        folder.release()
 
 
 def create_tenant(settings: Settings, name: str) -> str:

@@ -142,4 +142,5 @@ def _emitted(made: Made, partition: Partition) -> EmittedRecord:
         owner.version,
         update.timestamp,
         msgspec.Raw(update.document),
+        (made.place.offset, made.place.depth, *made.place.path),
     )

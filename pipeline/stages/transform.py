@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
+from pipeline.decided import Decided
 from pipeline.journal import Journal, Made, Verdict
 from pipeline.spending import Spending
 from pipeline.stages.dispatch import Put
@@ -28,10 +29,13 @@ def transform(
     folds: Sequence[Fold],
     sandbox: Sandbox,
     journal: Journal,
+    decided: Decided,
     spending: Spending,
     within: float | None = None,
 ) -> list[Made]:
     """The derived updates, noted in the journal with the verdict of every computation.
+
+    What subscribers have got already is `decided`, whatever comes out now.
 
     Raises TookTooLong where scripts take more than `within` seconds, or more than their
     tenants have left. With None they take what they take, which is noted all the same.
@@ -45,7 +49,7 @@ def transform(
         answers = iter(_run(tenant, calls, sandbox, spending, within) if calls else [])
         for fold in theirs:
             outcomes = next(answers) if _computes(fold.call) else [None] * len(fold.asked)
-            new += _note(fold, outcomes, journal)
+            new += _note(fold, decided.outcomes(fold, outcomes), journal)
     return new
 
 

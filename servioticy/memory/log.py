@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from servioticy.errors import Rejected
 from servioticy.memory.state import State
 from servioticy.messaging.records import LogRecord, write
+from servioticy.messaging.topics import MAX_MESSAGE_BYTES
 
 
 class MemoryLog:
@@ -13,11 +15,14 @@ class MemoryLog:
         self._state = state
 
     def append(self, partition: int, record: LogRecord) -> int:
-        """Append and return the offset once it is safe. Raises Unavailable."""
+        """Append and return the offset once it is safe. Raises Unavailable, Rejected."""
         self._state.ask_broker()
+        value = write(record)
+        if len(value) > MAX_MESSAGE_BYTES:
+            raise Rejected(f"a record of the log can never be sent: {len(value)} bytes")
         with self._state.lock:
             records = self._state.log[partition]
-            records.append(write(record))
+            records.append(value)
             return len(records) - 1
 
     def end_offset(self, partition: int) -> int:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from servioticy.errors import Unavailable
+from servioticy.errors import Rejected, Unavailable
 from servioticy.memory.state import State
+from servioticy.messaging.letters import fitting
 from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord, write
+from servioticy.messaging.topics import MAX_MESSAGE_BYTES
+
+ENVELOPE = 16_384
+"""More than all but the update can take: only what comes near the limit is measured."""
 
 
 class MemoryOutput:
@@ -30,14 +35,26 @@ class MemoryOutput:
         self._batches.append((next_offset, tuple(updates)))
         self.poll()
 
+    def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
+        """What has been emitted with a place from this offset of the log on, by anybody."""
+        self._state.ask_broker()
+        return [
+            each
+            for partition, each in self._state.emitted_to
+            if partition == self._partition and each.place and each.place[0] >= next_offset
+        ]
+
     def send_to_log(self, partition: int, record: LogRecord) -> None:
-        """Forward a record to another partition."""
-        self._records.append((partition, write(record)))
+        """Forward a record to another partition. Raises Rejected where it is too large."""
+        value = write(record)
+        if len(value) > MAX_MESSAGE_BYTES:
+            raise Rejected(f"a forwarded record can never be sent: {len(value)} bytes")
+        self._records.append((partition, value))
         self.poll()
 
     def bury(self, letter: DeadLetter) -> None:
         """Send a record that can never succeed to the dead letters."""
-        self._letters.append(letter)
+        self._letters.append(fitting(letter))
         self.poll()
 
     def poll(self) -> None:
@@ -47,13 +64,26 @@ class MemoryOutput:
         with self._state.lock:
             while self._batches:
                 next_offset, updates = self._batches.popleft()
-                self._state.emitted.extend(updates)
+                small = [each for each in updates if self._fits(each, next_offset)]
+                self._state.emitted_to += [(self._partition, each) for each in small]
                 self.acknowledged = next_offset
             for partition, value in self._records:
                 self._state.log[partition].append(value)
             self._records.clear()
             self._state.dead_letters.extend(self._letters)
             self._letters.clear()
+
+    def _fits(self, record: EmittedRecord, next_offset: int) -> bool:
+        """Whether it can be emitted; what can never be goes to the dead letters."""
+        if len(record.update) + ENVELOPE <= MAX_MESSAGE_BYTES:
+            return True
+        value = write(record)
+        size = len(value) + len(f"{record.service_object}/{record.stream}".encode())
+        if size > MAX_MESSAGE_BYTES:
+            reason = f"an emitted update can never be sent: {size} bytes"
+            letter = DeadLetter(self._partition, next_offset - 1, reason, value, kind="emitted")
+            self._letters.append(fitting(letter))
+        return size <= MAX_MESSAGE_BYTES
 
     def flush(self) -> None:
         """Wait for the acknowledgement of all that was sent. Raises Unavailable."""

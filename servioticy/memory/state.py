@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+import msgspec
+
 from servioticy.errors import Unavailable
 from servioticy.messaging.records import DeadLetter, EmittedRecord
 from servioticy.ports import Change, PutOff, StoredLast, StoredUpdate
@@ -101,8 +103,14 @@ class State:
     taken_up: set[tuple[int, int]] = field(default_factory=set)
     """those of them that are computed, and perhaps not all emitted"""
 
-    emitted: list[EmittedRecord] = field(default_factory=list)
+    emitted_to: list[tuple[int, EmittedRecord]] = field(default_factory=list)
+    """partition and update, in order"""
     dead_letters: list[DeadLetter] = field(default_factory=list)
+
+    @property
+    def emitted(self) -> list[EmittedRecord]:
+        """All that was emitted, in order, without its places: those are for the pipeline."""
+        return [msgspec.structs.replace(each, place=None) for _, each in self.emitted_to]
 
     def ask_postgres(self) -> None:
         """Raises Unavailable where Postgres is said not to answer."""

@@ -2,19 +2,84 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
 from kafka import KafkaAdminClient
-from kafka.admin import NewTopic
+from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from servioticy.errors import Unavailable
-from servioticy.messaging.topics import MAX_MESSAGE_BYTES, Topics
+from servioticy.messaging.topics import Topics
+
+log = logging.getLogger("servioticy.messaging")
+
+LARGEST_MESSAGE = "max.message.bytes"
 
 
 def ensure_topics(bootstrap_servers: str, topics: Topics, partitions: int) -> None:
     """Make the topics that do not exist yet; existing ones keep their partitions.
 
+    An existing topic that takes smaller messages than it needs is told to take larger ones.
     Raises Unavailable where the broker does not answer.
     """
+    with _client(bootstrap_servers) as client:
+        existing = set(client.list_topics())
+        wanted = [
+            NewTopic(
+                name,
+                num_partitions=partitions,
+                replication_factor=-1,
+                topic_configs={
+                    LARGEST_MESSAGE: str(size),
+                    # One clock for all: what was emitted is looked up by the log's time.
+                    "message.timestamp.type": "LogAppendTime",
+                },
+            )
+            for name, size in topics.sizes.items()
+            if name not in existing
+        ]
+        if wanted:
+            with suppress(TopicAlreadyExistsError):  # another program made them meanwhile
+                client.create_topics(wanted)
+        sizes = {name: size for name, size in topics.sizes.items() if name in existing}
+        if sizes:
+            _raise_limits(client, sizes)
+
+
+def topic_id(bootstrap_servers: str, topic: str) -> str:
+    """The id that Kafka gave the topic: one made anew has another. Raises Unavailable."""
+    with _client(bootstrap_servers) as client:
+        (found,) = client.describe_topics([topic])
+    if found["error_code"]:
+        raise Unavailable(f"the broker does not tell of the topic {topic}: {found['error_code']}")
+    return str(found["topic_id"])
+
+
+def _raise_limits(client: KafkaAdminClient, sizes: Mapping[str, int]) -> None:
+    """Never lowered: an operator may have other messages in mind."""
+    asked = [
+        ConfigResource(ConfigResourceType.TOPIC, name, {LARGEST_MESSAGE: None}) for name in sizes
+    ]
+    found = client.describe_configs(asked, config_filter="All")["topic"]
+    small = {
+        name: {LARGEST_MESSAGE: str(size)}
+        for name, size in sizes.items()
+        if int(found[name][LARGEST_MESSAGE]["value"]) < size
+    }
+    if not small:
+        return
+    changes = [ConfigResource(ConfigResourceType.TOPIC, name, new) for name, new in small.items()]
+    try:
+        client.alter_configs(changes)
+        log.info("topic_limits_raised", extra={"topics": small})
+    except KafkaError as error:  # not ours to change, perhaps: what is too large is refused
+        log.warning("topic_limits_small", extra={"topics": small, "why": str(error)})
+
+
+@contextmanager
+def _client(bootstrap_servers: str) -> Iterator[KafkaAdminClient]:
     try:
         client = KafkaAdminClient(
             bootstrap_servers=bootstrap_servers.split(","), reconnect_backoff_max_ms=1000
@@ -22,20 +87,8 @@ def ensure_topics(bootstrap_servers: str, topics: Topics, partitions: int) -> No
     except KafkaError as error:
         raise Unavailable(f"no Kafka broker answers at {bootstrap_servers}: {error}") from error
     try:
-        existing = set(client.list_topics())
-        wanted = [
-            NewTopic(
-                name,
-                num_partitions=partitions,
-                replication_factor=-1,
-                topic_configs={"max.message.bytes": str(MAX_MESSAGE_BYTES)},
-            )
-            for name in topics.all
-            if name not in existing
-        ]
-        if wanted:
-            client.create_topics(wanted)
-    except TopicAlreadyExistsError:
-        pass  # another program made them meanwhile
+        yield client
+    except KafkaError as error:
+        raise Unavailable(f"the broker at {bootstrap_servers} refuses: {error}") from error
     finally:
         client.close()

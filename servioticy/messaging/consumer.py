@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message, TopicPartition
 
 from servioticy.errors import Unavailable
-from servioticy.messaging.records import EmittedRecord, read_emitted
+from servioticy.log_loss import Bounds
+from servioticy.messaging.letters import clipped
+from servioticy.messaging.records import EmittedRecord, UnreadableRecord, read_emitted
 from servioticy.messaging.topics import Topics
+
+log = logging.getLogger("servioticy.messaging")
+
+MOST = 1000
+MOST_BYTES = 8_388_608
+"""Handed to the listener at once: the last message may pass it."""
+
+QUEUED_KIB = 16_384
+"""What the client fetches ahead."""
+
+READ_SECONDS = 10.0
+SKEW_MS = 60_000
+"""How far the clocks of the machines that write may be apart, where the broker stamps nothing."""
+
+PAUSE_SECONDS = 1.0
+"""After an error, so that one that stays is not logged without end."""
 
 
 def _consumer(bootstrap_servers: str) -> Consumer:
@@ -19,6 +38,9 @@ def _consumer(bootstrap_servers: str) -> Consumer:
             "group.id": "servioticy-reader",  # required by the client; offsets are never committed
             "enable.auto.commit": False,
             "fetch.wait.max.ms": 500,
+            "queued.max.messages.kbytes": QUEUED_KIB,
+            # Our place is gone only where the topic is: it is another one, or we were too slow.
+            "auto.offset.reset": "earliest",
             "log_level": 2,
         }
     )
@@ -33,13 +55,17 @@ class LogEnds:
 
     def end_offset(self, partition: int, timeout_seconds: float = 1.0) -> int:
         """The offset that the partition's next record will get. Raises Unavailable."""
+        return self.bounds(partition, timeout_seconds).end
+
+    def bounds(self, partition: int, timeout_seconds: float = 1.0) -> Bounds:
+        """Where the partition begins and ends now. Raises Unavailable."""
         try:
-            _low, high = self._consumer.get_watermark_offsets(
+            low, high = self._consumer.get_watermark_offsets(
                 TopicPartition(self._topic, partition), timeout=timeout_seconds, cached=False
             )
         except KafkaException as error:
             raise Unavailable(f"the broker does not answer: {error}") from error
-        return int(high)
+        return Bounds(int(low), int(high))
 
     def partitions(self, timeout_seconds: float = 5.0) -> int:
         """How many partitions the log has. Raises Unavailable."""
@@ -50,6 +76,68 @@ class LogEnds:
         return len(metadata.topics[self._topic].partitions)
 
 
+def emitted_from(
+    bootstrap_servers: str, topics: Topics, partition: int, next_offset: int
+) -> list[EmittedRecord]:
+    """What has been emitted with a place in the log from this offset on; those read are few.
+
+    It was emitted after the log had that record, so the topic is read from that time on.
+    Where the log ends there, nothing was. Raises Unavailable.
+    """
+    consumer = _consumer(bootstrap_servers)
+    try:
+        since = _appended_at(consumer, TopicPartition(topics.updates, partition, next_offset))
+        if since is None:
+            return []
+        asked = TopicPartition(topics.emitted, partition, max(0, since - SKEW_MS))
+        (start,) = consumer.offsets_for_times([asked], timeout=READ_SECONDS)
+        values = _values(consumer, start) if start.offset >= 0 else []
+        return [each for each in map(_readable, values) if each and _offset(each) >= next_offset]
+    except KafkaException as error:
+        raise Unavailable(f"what was emitted cannot be read: {error}") from error
+    finally:
+        consumer.close()
+
+
+def _appended_at(consumer: Consumer, place: TopicPartition) -> int | None:
+    """When the record was appended, in milliseconds; None where there is none yet."""
+    _low, high = consumer.get_watermark_offsets(place, timeout=READ_SECONDS)
+    if place.offset >= high:
+        return None
+    consumer.assign([place])
+    message = consumer.poll(READ_SECONDS)
+    if message is None or message.error() is not None:
+        raise Unavailable(f"offset {place.offset} of {place.topic} cannot be read")
+    return int(message.timestamp()[1])
+
+
+def _values(consumer: Consumer, start: TopicPartition) -> Iterator[bytes]:
+    """The values from a place to the present end of its partition."""
+    _low, high = consumer.get_watermark_offsets(start, timeout=READ_SECONDS)
+    consumer.assign([start])
+    at = int(start.offset)
+    while at < high:
+        messages = consumer.consume(MOST, timeout=READ_SECONDS)
+        if not messages:
+            raise Unavailable(f"{start.topic} cannot be read up to its end")
+        for message in messages:
+            if message.error() is not None:
+                raise Unavailable(f"{start.topic} cannot be read: {message.error()}")
+            at = int(message.offset() or 0) + 1
+            yield message.value() or b""
+
+
+def _readable(value: bytes) -> EmittedRecord | None:
+    try:
+        return read_emitted(value)
+    except UnreadableRecord:
+        return None
+
+
+def _offset(record: EmittedRecord) -> int:
+    return record.place[0] if record.place else -1
+
+
 class EmittedReader:
     """Hands every update emitted from now on to a listener, in a thread of its own."""
 
@@ -57,6 +145,8 @@ class EmittedReader:
         self._bootstrap_servers = bootstrap_servers
         self._topic = topics.emitted
         self._stopped = threading.Event()
+        self.skipped = 0
+        """Messages that could not be read, and errors of partitions, since the start."""
 
     def start(self, listener: Callable[[list[EmittedRecord]], None]) -> threading.Thread:
         """Begin at the present end of every partition; returns once that is fixed."""
@@ -85,14 +175,39 @@ class EmittedReader:
         self._stopped.set()
 
     def _read(self, consumer: Consumer, listener: Callable[[list[EmittedRecord]], None]) -> None:
-        """One message wakes us; whatever else waits already comes along."""
+        """One message wakes us; whatever else waits already comes along, up to a bound.
+
+        Nothing that comes, and nothing that the listener makes of it, ends the reading.
+        """
         while not self._stopped.is_set():
-            message = consumer.poll(0.5)
-            found = []
-            while message is not None:
-                if message.error() is None:
-                    found.append(read_emitted(message.value() or b""))
-                message = consumer.poll(0) if len(found) < 1000 else None
-            if found:
-                listener(found)
+            try:
+                found = self._records(consumer)
+                if found:
+                    listener(found)
+            except Exception:  # one bad batch must not end what everybody waits for
+                log.exception("emitted_not_delivered")
+                self._stopped.wait(PAUSE_SECONDS)
         consumer.close()
+
+    def _records(self, consumer: Consumer) -> list[EmittedRecord]:
+        found: list[EmittedRecord] = []
+        size = 0
+        message = consumer.poll(0.5)
+        while message is not None:
+            value = message.value() or b""
+            if message.error() is not None:
+                self._note("emitted_not_read", message, str(message.error()))
+                self._stopped.wait(PAUSE_SECONDS)
+                break
+            try:
+                found.append(read_emitted(value))
+            except UnreadableRecord as error:
+                self._note("emitted_unreadable", message, str(error))
+            size += len(value)
+            message = consumer.poll(0) if len(found) < MOST and size < MOST_BYTES else None
+        return found
+
+    def _note(self, event: str, message: Message, why: str) -> None:
+        self.skipped += 1
+        place = {"partition": message.partition(), "offset": message.offset()}
+        log.warning(event, extra={**place, "why": clipped(why), "count": self.skipped})

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaException, Message, Producer
 
-from servioticy.errors import Unavailable
+from servioticy.errors import Rejected, Unavailable
+from servioticy.messaging.consumer import emitted_from
+from servioticy.messaging.failures import is_full, meaning
+from servioticy.messaging.letters import clipped, fitting, headers
 from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord, write
-from servioticy.messaging.topics import MAX_MESSAGE_BYTES, Topics
+from servioticy.messaging.topics import FRAME_BYTES, MAX_LETTER_BYTES, MAX_MESSAGE_BYTES, Topics
+
+log = logging.getLogger("servioticy.messaging")
+
+QUEUE_KIB = 65_536
+"""Most that a client holds of what the broker has not taken: bounded by bytes, not by number."""
+
+SHORT_LETTER_BYTES = 65_536
+"""What is kept of a record that even the dead letters refuse: their topic may be smaller."""
 
 _SAFE = {
     "acks": "all",
     "enable.idempotence": True,
     "linger.ms": 0,
-    "message.max.bytes": MAX_MESSAGE_BYTES,
+    "message.max.bytes": MAX_LETTER_BYTES + FRAME_BYTES,
+    "queue.buffering.max.kbytes": QUEUE_KIB,
     "log_level": 2,
 }
 
@@ -43,26 +57,29 @@ class LogWriter:
         """Append one record and return its offset once the broker has it.
 
         Raises Unavailable where it has not said so in time: the record may or may not be
-        in the log, and the caller must not promise anything.
+        in the log, and the caller must not promise anything. Raises Rejected where the
+        record can never be in the log.
         """
+        value = write(record)
+        _check_size(value, "", "a record of the log")
         done = threading.Event()
-        result: list[int | str] = []
+        result: list[tuple[object, int]] = []
 
         def acknowledged(error: object, message: Message) -> None:
-            result.append(str(error) if error is not None else int(message.offset() or 0))
+            result.append((error, int(message.offset() or 0)))
             done.set()
 
         try:
             self._producer.produce(
-                self._topic, write(record), partition=partition, on_delivery=acknowledged
+                self._topic, value, partition=partition, on_delivery=acknowledged
             )
         except (BufferError, KafkaException) as error:
-            raise Unavailable(f"the broker does not take updates: {error}") from error
+            raise meaning(error, "a record of the log") from error
         if not done.wait(self._timeout + 1):
             raise Unavailable("the broker did not acknowledge in time")
-        offset = result[0]
-        if isinstance(offset, str):
-            raise Unavailable(f"the broker did not acknowledge: {offset}")
+        failure, offset = result[0]
+        if failure is not None:
+            raise meaning(failure, "a record of the log")
         return offset
 
     def close(self) -> None:
@@ -80,10 +97,11 @@ class Emitter:
     """Sends what was stored to subscribers, and knows how far that is acknowledged.
 
     For one thread. `acknowledged` is the log offset before which everything emitted has
-    been taken by the broker.
+    been taken by the broker, or can never be taken: that is logged and in the dead letters.
     """
 
     def __init__(self, bootstrap_servers: str, topics: Topics, partition: int) -> None:
+        self._bootstrap_servers = bootstrap_servers
         self._topics = topics
         self._partition = partition
         self._producer = Producer(
@@ -95,6 +113,7 @@ class Emitter:
         )
         self._batches: deque[_Batch] = deque()
         self._side = _Batch(0, 0)  # forwarded records and dead letters
+        self._letters: deque[DeadLetter] = deque()
         self.acknowledged = 0
 
     def emit(self, next_offset: int, updates: Sequence[EmittedRecord]) -> None:
@@ -105,29 +124,63 @@ class Emitter:
         """
         batch = _Batch(next_offset, len(updates))
         self._batches.append(batch)
-        messages = [
-            {
-                "key": f"{each.service_object}/{each.stream}",
-                "value": write(each),
-                "callback": batch.delivered,
-            }
-            for each in updates
-        ]
+        messages = [message for each in updates if (message := _message(each, batch))]
         while messages:
             self._producer.produce_batch(self._topics.emitted, messages, self._partition)
-            # Those that found the queue full are tried again; it drains meanwhile.
-            messages = [each for each in messages if each.pop("_error", None) is not None]
-            if messages:
+            messages = self._not_queued(messages)
+            if messages:  # its queue is full: let it drain, and hear what comes back
                 self._producer.poll(0.1)
+                self._check()
         self.poll()
 
+    def _not_queued(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Those that found the queue full; what was refused by the client is noted."""
+        again = []
+        for each in messages:
+            error = each.pop("_error", None)
+            if error is None:
+                continue
+            if is_full(error):
+                again.append(each)
+            else:
+                each["callback"](error, None)
+        return again
+
+    def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
+        """What has been emitted with a place from this offset of the log on, by anybody.
+
+        Raises Unavailable.
+        """
+        return emitted_from(self._bootstrap_servers, self._topics, self._partition, next_offset)
+
     def send_to_log(self, partition: int, record: LogRecord) -> None:
-        """Forward a record to another partition of the log; `flush` tells that it is there."""
-        self._produce(self._topics.updates, write(record), None, partition, self._side.delivered)
+        """Forward a record to another partition of the log; `flush` tells that it is there.
+
+        Raises Rejected where the record can never be in the log.
+        """
+        value = write(record)
+        _check_size(value, "", "a forwarded record")
+        self._produce(self._topics.updates, value, partition, self._side.delivered_aside)
 
     def bury(self, letter: DeadLetter) -> None:
-        """Send a record to the dead letters; `flush` tells that it is there."""
-        self._produce(self._topics.dead_letters, write(letter), None, 0, self._side.delivered)
+        """Send a record to the dead letters; `flush` tells that it is there.
+
+        A record larger than any other topic takes is cut, and the letter says so.
+        """
+        self._bury(fitting(letter))
+
+    def _bury(self, letter: DeadLetter) -> None:
+        def delivered(error: object, message: Message) -> None:
+            if error is None or not isinstance(meaning(error, ""), Rejected):
+                self._side.delivered_aside(error, message)
+            elif len(letter.record) > SHORT_LETTER_BYTES:
+                self._letters.append(fitting(letter, SHORT_LETTER_BYTES))
+            else:
+                log.error("dead_letter_lost", extra={**_about(letter), "why": str(error)})
+
+        self._produce(
+            self._topics.dead_letters, letter.record, 0, delivered, headers=headers(letter)
+        )
 
     def poll(self) -> None:
         """Take note of acknowledgements. Raises Unavailable after a refusal."""
@@ -136,46 +189,114 @@ class Emitter:
 
     def flush(self, timeout_seconds: float = 30.0) -> None:
         """Wait until everything sent is acknowledged, or raise Unavailable."""
-        if self._producer.flush(timeout_seconds):
-            raise Unavailable("the broker did not acknowledge what was emitted in time")
-        self._check()
+        while True:
+            if self._producer.flush(timeout_seconds):
+                raise Unavailable("the broker did not acknowledge what was emitted in time")
+            self._check()
+            if not len(self._producer):  # else what was refused goes to the dead letters
+                return
 
     def _produce(
         self,
         topic: str,
         value: bytes,
-        key: str | None,
         partition: int,
         done: Callable[[Any, Any], None],
+        **more: Any,
     ) -> None:
         while True:
             try:
-                self._producer.produce(topic, value, key, partition, on_delivery=done)
+                self._producer.produce(topic, value, partition=partition, on_delivery=done, **more)
                 return
-            except BufferError:  # its queue is full: let it drain
+            except (BufferError, KafkaException) as error:
+                if not is_full(error):
+                    done(error, None)
+                    return
                 self._producer.poll(0.1)
+                self._check_side()
+
+    def _check_side(self) -> None:
+        if self._side.refusal:
+            raise Unavailable(self._side.refusal)
 
     def _check(self) -> None:
-        if self._side.refusal:
-            raise Unavailable(f"the broker refused a record: {self._side.refusal}")
+        self._check_side()
         while self._batches and not self._batches[0].waiting:
             batch = self._batches.popleft()
             if batch.refusal:
-                raise Unavailable(f"the broker refused an emitted update: {batch.refusal}")
+                raise Unavailable(batch.refusal)
+            self._give_up(batch)
             self.acknowledged = batch.next_offset
+        while self._letters:
+            self._bury(self._letters.popleft())
+
+    def _give_up(self, batch: _Batch) -> None:
+        """What can never be emitted stops nobody: it is told, and kept where people look."""
+        for record, error in batch.rejected:
+            value = write(record)
+            stream = f"{record.service_object}/{record.stream}"
+            reason = f"update {record.timestamp} of {stream} ({len(value)} bytes): {error}"
+            letter = DeadLetter(
+                self._partition, batch.next_offset - 1, reason, value, kind="emitted"
+            )
+            self._letters.append(fitting(letter))
+            log.error("emission_rejected", extra={**_about(letter), "stream": clipped(stream)})
 
 
 class _Batch:
     """How many messages of one batch the broker still owes a word on."""
 
-    __slots__ = ("next_offset", "refusal", "waiting")
+    __slots__ = ("next_offset", "refusal", "rejected", "waiting")
 
     def __init__(self, next_offset: int, waiting: int) -> None:
         self.next_offset = next_offset
         self.waiting = waiting
         self.refusal: str | None = None
+        """Why a message has to be sent again."""
+        self.rejected: list[tuple[EmittedRecord, Rejected]] = []
+        """Those that can never be sent, and why."""
 
-    def delivered(self, error: object, _message: Message) -> None:
+    def delivered(self, record: EmittedRecord, error: object, _message: Message | None) -> None:
         self.waiting -= 1
+        if error is None:
+            return
+        failure = meaning(error, "an emitted update")
+        if isinstance(failure, Rejected):
+            self.rejected.append((record, failure))
+        else:
+            self.refusal = str(failure)
+
+    def rejects(self, record: EmittedRecord, why: Rejected) -> None:
+        self.waiting -= 1
+        self.rejected.append((record, why))
+
+    def delivered_aside(self, error: object, _message: Message | None) -> None:
         if error is not None:
-            self.refusal = str(error)
+            self.refusal = str(meaning(error, "a record"))
+
+
+def _message(record: EmittedRecord, batch: _Batch) -> dict[str, Any] | None:
+    """The record as a message, or None where it is noted that it can never be one."""
+    key, value = f"{record.service_object}/{record.stream}", write(record)
+    try:
+        _check_size(value, key, "an emitted update")
+    except Rejected as error:
+        batch.rejects(record, error)
+        return None
+    return {"key": key, "value": value, "callback": partial(batch.delivered, record)}
+
+
+def _about(letter: DeadLetter) -> dict[str, Any]:
+    return {
+        "partition": letter.partition,
+        "offset": letter.offset,
+        "why": clipped(letter.reason),
+        "bytes": len(letter.record) if letter.whole_bytes is None else letter.whole_bytes,
+    }
+
+
+def _check_size(value: bytes, key: str, about: str) -> None:
+    """Raises Rejected: the topics are made for so much and not a byte more."""
+    size = len(value) + len(key) if key.isascii() else len(value) + len(key.encode())
+    if size > MAX_MESSAGE_BYTES:
+        raise Rejected(f"{about} can never be sent: {size} bytes, at most {MAX_MESSAGE_BYTES}")

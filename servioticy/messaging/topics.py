@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MAX_MESSAGE_BYTES = 2_097_152
-"""Room for the largest body the API accepts, with its envelope."""
+"""Key and value of one message; room for the largest body the API accepts, with its envelope."""
+
+FRAME_BYTES = 1024
+"""More than what Kafka's protocol puts around a message, which the topic's limit counts, too."""
+
+MAX_LETTER_BYTES = MAX_MESSAGE_BYTES + 8192
+"""A dead letter: a message of any other topic as it was, with headers that say what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +39,12 @@ class Topics:
     def all(self) -> tuple[str, ...]:
         """Every topic."""
         return (self.updates, self.emitted, self.dead_letters)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The `max.message.bytes` that each topic needs at least."""
+        return {
+            self.updates: MAX_MESSAGE_BYTES + FRAME_BYTES,
+            self.emitted: MAX_MESSAGE_BYTES + FRAME_BYTES,
+            self.dead_letters: MAX_LETTER_BYTES + FRAME_BYTES,
+        }

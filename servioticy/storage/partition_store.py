@@ -93,9 +93,10 @@ class PostgresPartitionStore:
             self._store(batch)
             return
         with self._database.transaction():
-            if batch.release is not None:
+            if batch.release is not None or batch.taken_up:
                 # From now on updates are forwarded: they must not be in another's log while
-                # a server that fell has forgotten why.
+                # a server that fell has forgotten why. And what is computed late is not read
+                # back from what was emitted, as what follows progress is.
                 self._database.rows(self._sql["wait_for_the_disk"])
             self._store(batch)
             if batch.delete is not None:
@@ -171,6 +172,10 @@ class PostgresPartitionStore:
             "next_offset": next_offset,
         }
         rows = self._database.rows(self._sql["not_acknowledged"], values)
+        if rows:  # who gets it again must not have got what a fall makes us forget
+            with self._database.transaction():
+                self._database.rows(self._sql["wait_for_the_disk"])
+                self._database.rows(self._sql["touch"], values)
         return [
             EmittedRecord(
                 service_object, stream, tenant, version, at, msgspec.Raw(document.encode())

@@ -11,6 +11,8 @@ from confluent_kafka import Consumer, Producer
 from running_platform import RunningPlatform, until
 
 from servioticy.embedded.folder import read_run
+from servioticy.messaging.letters import read_letter
+from servioticy.messaging.records import DeadLetter
 from servioticy.model import StreamRef
 
 DEVICE = {"streams": {"data": {"channels": {"v": {"type": "number"}}}}}
@@ -126,20 +128,21 @@ def test_a_poison_record_goes_to_the_dead_letters(platform: RunningPlatform) -> 
 
     assert len(platform.updates(StreamRef(device, "data"))) == 1
     letters = _dead_letters(servers, 2 * len(poison))
-    assert all(each["reason"].startswith("unreadable") for each in letters)
+    assert all(each.reason.startswith("unreadable") for each in letters)
+    assert sorted(each.record for each in letters) == sorted(poison * 2)
 
 
-def _dead_letters(servers: str, expected: int) -> list[dict[str, Any]]:
+def _dead_letters(servers: str, expected: int) -> list[DeadLetter]:
     consumer = Consumer(
         {"bootstrap.servers": servers, "group.id": "test", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe(["dead-letters"])
-    found: list[dict[str, Any]] = []
+    found: list[DeadLetter] = []
 
     def all_there() -> bool:
         message = consumer.poll(1)
         if message is not None and message.error() is None:
-            found.append(json.loads(message.value() or b""))
+            found.append(read_letter(message.value(), message.headers()))
         return len(found) >= expected
 
     until(all_there, 30)

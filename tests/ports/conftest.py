@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 
-import msgspec
 import pytest
-from port_builders import PARTITIONS, Messaging, Storage, values
+from port_builders import PARTITIONS, Messaging, Storage, messages, values
 
 from sandbox.text import argument_names
 from servioticy.bootstrap import KafkaLog
@@ -14,8 +13,9 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
 from servioticy.messaging.admin import ensure_topics
+from servioticy.messaging.letters import read_letter
 from servioticy.messaging.producer import Emitter
-from servioticy.messaging.records import DeadLetter, read_emitted, read_record
+from servioticy.messaging.records import read_emitted, read_record
 from servioticy.messaging.topics import Topics
 from servioticy.ports import Log
 from servioticy.settings import Settings
@@ -60,7 +60,6 @@ def messaging(request: pytest.FixtureRequest) -> Messaging:
     servers = kafka.bootstrap_servers
     topics = Topics(request.getfixturevalue("topic_prefix"))
     ensure_topics(servers, topics, PARTITIONS)
-    letters = msgspec.json.Decoder(DeadLetter)
     log = KafkaLog(Settings(bootstrap_servers=servers, topic_prefix=topics.prefix))
     wait_for_leaders(log)
     return Messaging(
@@ -68,7 +67,10 @@ def messaging(request: pytest.FixtureRequest) -> Messaging:
         lambda partition: Emitter(servers, topics, partition),
         lambda partition: [read_record(v) for v in values(servers, topics.updates, partition)],
         lambda: [read_emitted(v) for n in (0, 1) for v in values(servers, topics.emitted, n)],
-        lambda: [letters.decode(v) for v in values(servers, topics.dead_letters, 0)],
+        lambda: [
+            read_letter(each.value(), each.headers())
+            for each in messages(servers, topics.dead_letters, 0)
+        ],
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from servioticy.messaging.records import (
     DeadLetter,
@@ -62,16 +62,21 @@ class Messaging:
 
 
 def values(servers: str, topic: str, partition: int) -> list[bytes]:
+    """The values of all that stands in a partition of a topic now."""
+    return [message.value() or b"" for message in messages(servers, topic, partition)]
+
+
+def messages(servers: str, topic: str, partition: int) -> list[Message]:
     """All that stands in a partition of a topic now."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "test"})
     try:
         _low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), 10)
         consumer.assign([TopicPartition(topic, partition, 0)])
-        found: list[bytes] = []
+        found: list[Message] = []
         while len(found) < high:
             message = consumer.poll(10)
             assert message is not None and message.error() is None
-            found.append(message.value() or b"")
+            found.append(message)
         return found
     finally:
         consumer.close()

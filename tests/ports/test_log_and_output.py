@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from port_builders import PARTITIONS, Messaging, an_update
 
+from servioticy.errors import Rejected
 from servioticy.messaging.records import (
     AcquireRecord,
     DeadLetter,
@@ -13,7 +15,10 @@ from servioticy.messaging.records import (
     EmittedRecord,
     ErasureRecord,
     ReleaseRecord,
+    UpdateRecord,
+    write,
 )
+from servioticy.messaging.topics import MAX_MESSAGE_BYTES
 
 
 def test_a_log_has_its_partitions(messaging: Messaging) -> None:
@@ -76,10 +81,94 @@ def test_a_record_is_forwarded_to_another_partition(messaging: Messaging) -> Non
 
 
 def test_what_can_never_succeed_goes_to_the_dead_letters(messaging: Messaging) -> None:
-    letter = DeadLetter(1, 7, "unreadable", "{")
+    """Byte for byte, whatever it is: people are to see what came."""
+    letters = [
+        DeadLetter(1, 7, "unreadable: \ud800", b"{"),
+        DeadLetter(1, 8, "unreadable", b"\xff\xfe\x00"),
+        DeadLetter(0, 9, "unreadable", b""),
+    ]
     output = messaging.output(1)
 
-    output.bury(letter)
+    for each in letters:
+        output.bury(each)
     output.flush()
 
-    assert messaging.dead_letters() == [letter]
+    found = messaging.dead_letters()
+    assert [each.record for each in found] == [each.record for each in letters]
+    assert [each.offset for each in found] == [7, 8, 9]
+
+
+def an_update_of(size: int) -> UpdateRecord:
+    """One that takes so many bytes in the log."""
+    empty = an_update()
+    text = b'{"x":"%s"}'
+    rest = len(write(msgspec.structs.replace(empty, update=msgspec.Raw(text % b""))))
+    return msgspec.structs.replace(empty, update=msgspec.Raw(text % (b"x" * (size - rest))))
+
+
+def an_emitted_one_of(size: int, timestamp: int) -> EmittedRecord:
+    """One that takes so many bytes in its topic, with its key."""
+    text = b'{"x":"%s"}'
+    empty = EmittedRecord("so1", "a", 1, 1, timestamp, msgspec.Raw(text % b""))
+    rest = len(write(empty)) + len("so1/a")
+    return msgspec.structs.replace(empty, update=msgspec.Raw(text % (b"x" * (size - rest))))
+
+
+def test_the_log_takes_records_up_to_the_limit(messaging: Messaging) -> None:
+    """A byte beyond it no waiting helps, and no other record suffers."""
+    largest = an_update_of(MAX_MESSAGE_BYTES)
+
+    messaging.log.append(0, largest)
+    with pytest.raises(Rejected):
+        messaging.log.append(0, an_update_of(MAX_MESSAGE_BYTES + 1))
+    messaging.log.append(0, an_update())
+
+    assert [bytes(each.update) for each in messaging.records(0)] == [
+        bytes(largest.update),
+        bytes(an_update().update),
+    ]
+
+
+def test_records_are_forwarded_up_to_the_limit(messaging: Messaging) -> None:
+    output = messaging.output(0)
+
+    output.send_to_log(1, an_update_of(MAX_MESSAGE_BYTES))
+    with pytest.raises(Rejected):
+        output.send_to_log(1, an_update_of(MAX_MESSAGE_BYTES + 1))
+    output.flush()
+
+    assert messaging.log.end_offset(1) == 1
+
+
+def test_an_update_too_large_to_emit_stops_nobody(messaging: Messaging) -> None:
+    """It is stored already. It counts as emitted, and stands in the dead letters."""
+    updates = [
+        an_emitted_one_of(MAX_MESSAGE_BYTES, 1),
+        an_emitted_one_of(MAX_MESSAGE_BYTES + 1, 2),
+        an_emitted_one_of(100, 3),
+    ]
+    output = messaging.output(1)
+
+    output.emit(7, updates)
+    output.emit(8, [an_emitted_one_of(100, 4)])
+    output.flush()
+
+    assert output.acknowledged == 8
+    assert [each.timestamp for each in messaging.emitted()] == [1, 3, 4]
+    (letter,) = messaging.dead_letters()
+    assert (letter.kind, letter.partition, letter.offset) == ("emitted", 1, 6)
+    assert letter.record == write(updates[1])
+
+
+def test_a_dead_letter_keeps_the_largest_record_whole(messaging: Messaging) -> None:
+    """With the longest reason; what is larger than any topic takes is cut, and says so."""
+    reason = "\x01" * 3000
+    output = messaging.output(0)
+
+    output.bury(DeadLetter(0, 1, reason, b'"' * MAX_MESSAGE_BYTES))
+    output.bury(DeadLetter(0, 2, reason, b'"' * (MAX_MESSAGE_BYTES + 1)))
+    output.flush()
+
+    whole, cut = messaging.dead_letters()
+    assert (len(whole.record), whole.whole_bytes) == (MAX_MESSAGE_BYTES, None)
+    assert (len(cut.record), cut.whole_bytes) == (MAX_MESSAGE_BYTES, MAX_MESSAGE_BYTES + 1)

@@ -12,8 +12,8 @@ import pytest
 
 from sandbox.text import argument_names
 from servioticy.documents import BadDocument, parse_service_object, parse_update
+from servioticy.messaging.letters import read_letter
 from servioticy.messaging.records import (
-    DeadLetter,
     UnreadableRecord,
     read_emitted,
     read_record,
@@ -41,7 +41,8 @@ EMITTED = {
     "timestamp": 1,
     "update": {},
 }
-LETTER = {"partition": 0, "offset": 0, "reason": "r", "record": "{"}
+UPDATE = {"kind": "update", "service_object": "so", "stream": "s", "timestamp": 1, "update": {}}
+LETTER = {"partition": "0", "offset": "0", "reason": "r", "kind": "log"}
 CHANNEL = {"type": "number"}
 
 
@@ -75,9 +76,12 @@ ACCEPTED: dict[str, list[Any]] = {
         {"kind": "release", "service_objects": [], "to_partition": 0},
         {"kind": "deletion", "service_object": "so", "later": 1},
         {"kind": "erasure", "service_object": "so", "stream": "s"},
+        {**UPDATE, "timestamp": 0},
+        {**UPDATE, "timestamp": 2**63 - 1},
+        {**DEFINITION, "version": 2**31 - 1, "change": 2**63 - 1},
     ],
     "emitted-record.json": [{**EMITTED, "later": 1}],
-    "dead-letter.json": [{**LETTER, "later": 1}],
+    "dead-letter.json": [{**LETTER, "later": "1"}, {**LETTER, "cut": "true", "bytes": "9"}],
 }
 REFUSED: dict[str, list[Any]] = {
     "service-object.json": [
@@ -131,20 +135,30 @@ REFUSED: dict[str, list[Any]] = {
         {"kind": "update", "service_object": "so", "stream": "s", "timestamp": 1},
         {"kind": "acquire", "service_objects": [], "from_partition": 0},
         {**DEFINITION, "change": "1"},
+        {**DEFINITION, "version": 2**31},
+        {**DEFINITION, "change": 2**63},
+        {**UPDATE, "timestamp": 2**63},
+        {**UPDATE, "timestamp": 10**30},
+        {**UPDATE, "timestamp": -1},
+        {**UPDATE, "update": 5},
+        {**UPDATE, "update": []},
         {"kind": "deletion"},
         {"kind": "erasure", "service_object": "so"},
         {"kind": "erasure", "service_object": "so", "stream": "s", "change": None},
     ],
     "emitted-record.json": [without(EMITTED, key) for key in EMITTED]
-    + [{**EMITTED, "tenant": ""}],
-    "dead-letter.json": [without(LETTER, key) for key in LETTER] + [{**LETTER, "reason": None}],
+    + [{**EMITTED, "tenant": ""}, {**EMITTED, "update": "x"}],
+    "dead-letter.json": [without(LETTER, key) for key in LETTER]
+    + [{**LETTER, "offset": ""}, {**LETTER, "offset": "x"}, {**LETTER, "cut": "true"}],
 }
 PARSERS: dict[str, Any] = {
     "service-object.json": lambda value: parse_service_object(value, "so", argument_names),
     "sensor-update.json": lambda value: parse_update(json.dumps(value).encode(), STREAM),
     "log-record.json": lambda value: read_record(json.dumps(value).encode()),
     "emitted-record.json": lambda value: read_emitted(json.dumps(value).encode()),
-    "dead-letter.json": lambda value: msgspec.convert(value, DeadLetter),
+    "dead-letter.json": lambda value: read_letter(
+        b"{", [(name, text.encode()) for name, text in value.items()]
+    ),
 }
 
 

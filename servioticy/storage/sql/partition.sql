@@ -267,3 +267,9 @@ SELECT c.tenant_id, c.stream_id, c.processor_us
 -- wait_for_the_disk --
 -- When this transaction commits; all that was committed before is on it then, too.
 SET LOCAL synchronous_commit TO on;
+
+-- touch --
+-- A transaction that writes nothing would not wait for the disk.
+UPDATE progress
+   SET emitted_offset = emitted_offset
+ WHERE log_partition = %(partition)s;

@@ -108,6 +108,20 @@ def test_a_read_without_a_broker_shows_what_there_is(served: Served, alice: Call
     assert (answer.status_code, answer.headers["X-Servioticy-Behind"]) == (200, "unknown")
 
 
+def test_a_read_says_that_a_part_of_the_log_is_lost(served: Served, alice: Caller) -> None:
+    """Progress ahead of the log: who reads now must not believe to see all he was promised."""
+    so = alice.create()
+    alice.put(so)
+    served.store()
+    whole = alice.ask("GET", f"/{so}/streams/a")
+    served.platform.state.log[0].pop()
+
+    answer = alice.ask("GET", f"/{so}/streams/a")
+
+    assert "X-Servioticy-Behind" not in whole.headers
+    assert (answer.status_code, answer.headers["X-Servioticy-Behind"]) == (200, "log-lost")
+
+
 def test_an_update_that_the_broker_does_not_take_is_not_accepted(
     served: Served, alice: Caller
 ) -> None:

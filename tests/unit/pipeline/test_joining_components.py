@@ -55,7 +55,7 @@ falls = st.tuples(st.just("fall"), st.integers(0, 4), st.integers(0, 1), st.inte
 steps = st.lists(puts | runs, max_size=30)
 steps_and_falls = st.lists(puts | runs | runs | falls, max_size=30)
 
-NOT_IN_POSTGRES = {"log", "lock", "changes", "emitted", "dead_letters"}
+NOT_IN_POSTGRES = {"log", "lock", "changes", "emitted_to", "dead_letters"}
 
 
 class Fallen(BaseException):

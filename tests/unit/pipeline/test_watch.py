@@ -35,6 +35,9 @@ class World:
             raise Unavailable("Postgres does not answer")
         return found
 
+    def end_offset(self, _partition: int) -> int:
+        return 10**9
+
     def watched(self, seconds: int) -> float | None:
         """When it gave up on the query, if it did in this time."""
         stopping: Any = SimpleNamespace()
@@ -46,7 +49,7 @@ class World:
 
         stopping = Stopping()
         offsets = {0: 7, 1: 9}
-        again = not program._watch(None, self, self, offsets, stopping)  # type: ignore[arg-type]
+        again = not program._watch(None, self, self, self, offsets, stopping)  # type: ignore[arg-type]
         assert again
         return self.now if self.now < seconds else None
 

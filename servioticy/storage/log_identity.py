@@ -1,0 +1,41 @@
+"""Which log progress is a place in, in Postgres."""
+
+from __future__ import annotations
+
+from servioticy.log_loss import Loss, Stored
+from servioticy.storage.database import Database
+from servioticy.storage.queries import queries
+
+
+class PostgresLogIdentity:
+    """What is kept of the log beside progress."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._sql = queries("log")
+
+    def stored(self) -> Stored:
+        """Which log it is, and how far it is stored."""
+        topic, topic_id = self._database.row(self._sql["identity"]) or (None, None)
+        return Stored(topic, topic_id, dict(self._database.rows(self._sql["progress"])))
+
+    def note(self, topic: str, topic_id: str) -> None:
+        """This is the log, unless it is known which one it is."""
+        self._database.rows(self._sql["note"], {"topic": topic, "topic_id": topic_id})
+
+    def accept(self, topic: str, topic_id: str, losses: list[Loss]) -> None:
+        """Go on with this log, and keep what was lost; all or nothing."""
+        with self._database.transaction():
+            self._database.rows(self._sql["wait_for_workers"])
+            self._database.rows(self._sql["replace"], {"topic": topic, "topic_id": topic_id})
+            for each in losses:
+                values = {
+                    "partition": each.partition,
+                    "topic_id": topic_id,
+                    "stored": each.stored,
+                    "first": each.bounds.first,
+                    "end": each.bounds.end,
+                    "next": each.next_offset,
+                }
+                for name in ("record_loss", "move_progress", "move_forwarded"):
+                    self._database.rows(self._sql[name], values)

@@ -1,0 +1,178 @@
+"""What only a real broker does: it refuses, it is set up otherwise, it hands out rubbish."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.messaging.admin import LARGEST_MESSAGE, _client, ensure_topics
+from servioticy.messaging.consumer import EmittedReader
+from servioticy.messaging.letters import read_letter
+from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter
+from servioticy.messaging.records import DeadLetter, EmittedRecord, write
+from servioticy.messaging.topics import Topics
+
+pytestmark = pytest.mark.real
+
+SECONDS = 60.0
+
+
+def eventually(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def topics(real_kafka: EmbeddedKafka, topic_prefix: str) -> Topics:
+    made = Topics(topic_prefix)
+    ensure_topics(real_kafka.bootstrap_servers, made, 1)
+    return made
+
+
+def limit(kafka: EmbeddedKafka, topic: str, size: int | None = None) -> int:
+    """The largest message of a topic; set to `size`, if given."""
+    with _client(kafka.bootstrap_servers) as client:
+        kind = ConfigResourceType.TOPIC
+        if size is not None:
+            client.alter_configs([ConfigResource(kind, topic, {LARGEST_MESSAGE: str(size)})])
+        asked = [ConfigResource(kind, topic, {LARGEST_MESSAGE: None})]
+        found = client.describe_configs(asked, config_filter="All")["topic"][topic]
+        return int(found[LARGEST_MESSAGE]["value"])
+
+
+def an_emitted_one(timestamp: int, size: int = 10) -> EmittedRecord:
+    text = b'{"x":"%s"}' % (b"x" * size)
+    return EmittedRecord("so", "s", 1, 1, timestamp, msgspec.Raw(text))
+
+
+def test_topics_of_an_older_release_get_room(real_kafka: EmbeddedKafka, topics: Topics) -> None:
+    """Their limits are raised to what is needed; what an operator has raised stays."""
+    limit(real_kafka, topics.updates, 1000)
+    limit(real_kafka, topics.dead_letters, 2_097_152)
+    limit(real_kafka, topics.emitted, 50_000_000)
+
+    ensure_topics(real_kafka.bootstrap_servers, topics, 1)
+
+    assert limit(real_kafka, topics.updates) == topics.sizes[topics.updates]
+    assert limit(real_kafka, topics.dead_letters) == topics.sizes[topics.dead_letters]
+    assert limit(real_kafka, topics.emitted) == 50_000_000
+
+
+def letters(kafka: EmbeddedKafka, topics: Topics) -> list[DeadLetter]:
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "test"})
+    try:
+        place = TopicPartition(topics.dead_letters, 0, 0)
+        _low, high = consumer.get_watermark_offsets(place, timeout=10)
+        consumer.assign([place])
+        found: list[DeadLetter] = []
+        while len(found) < high:
+            message = consumer.poll(10)
+            assert message is not None and message.error() is None
+            found.append(read_letter(message.value(), message.headers()))
+        return found
+    finally:
+        consumer.close()
+
+
+def test_what_the_broker_refuses_for_ever_stops_nobody(
+    real_kafka: EmbeddedKafka, topics: Topics, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A topic with a smaller limit than ours: the update goes to the dead letters."""
+    limit(real_kafka, topics.emitted, 5000)
+    output = Emitter(real_kafka.bootstrap_servers, topics, 0)
+
+    output.emit(1, [an_emitted_one(1)])
+    output.flush()
+    output.emit(2, [an_emitted_one(2, 6000)])
+    output.flush()
+    output.emit(3, [an_emitted_one(3)])
+    output.flush()
+
+    assert output.acknowledged == 3
+    (letter,) = letters(real_kafka, topics)
+    assert letter.record == write(an_emitted_one(2, 6000))
+    assert "emission_rejected" in caplog.text
+
+
+def test_a_letter_that_its_topic_refuses_is_cut(
+    real_kafka: EmbeddedKafka, topics: Topics, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Better the beginning of it than a partition that stands."""
+    limit(real_kafka, topics.dead_letters, SHORT_LETTER_BYTES + 10_000)
+    output = Emitter(real_kafka.bootstrap_servers, topics, 0)
+
+    output.bury(DeadLetter(0, 1, "r", b"x" * (SHORT_LETTER_BYTES + 20_000)))
+    output.flush()
+    limit(real_kafka, topics.dead_letters, 100)
+    output.bury(DeadLetter(0, 2, "r", b"x" * 200))
+    output.flush()
+
+    (letter,) = letters(real_kafka, topics)
+    assert len(letter.record) == SHORT_LETTER_BYTES
+    assert letter.whole_bytes == SHORT_LETTER_BYTES + 20_000
+    assert "dead_letter_lost" in caplog.text
+
+
+@pytest.fixture
+def reader(real_kafka: EmbeddedKafka, topics: Topics) -> Iterator[EmittedReader]:
+    made = EmittedReader(real_kafka.bootstrap_servers, topics)
+    yield made
+    made.stop()
+
+
+def test_a_reader_survives_what_it_cannot_read(
+    reader: EmittedReader, real_kafka: EmbeddedKafka, topics: Topics
+) -> None:
+    """Every watcher of every tenant depends on it: rubbish is skipped, and told."""
+    found: list[EmittedRecord] = []
+    thread = reader.start(found.extend)
+    producer = Producer({"bootstrap.servers": real_kafka.bootstrap_servers})
+    half = write(an_emitted_one(2)).replace(b"xxx", b"\\ud800")
+    rubbish = [b"\xff", b"", b"{}", half, b"[" * 100_000, b'{"update":1e999}']
+    for value in [write(an_emitted_one(1)), *rubbish, write(an_emitted_one(3))]:
+        producer.produce(topics.emitted, value, partition=0)
+    assert producer.flush(10) == 0
+
+    eventually(lambda: len(found) == 2)
+    assert [each.timestamp for each in found] == [1, 3]
+    assert reader.skipped == len(rubbish)
+    assert thread.is_alive()
+
+
+def test_a_reader_survives_its_listener(
+    reader: EmittedReader,
+    real_kafka: EmbeddedKafka,
+    topics: Topics,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What one batch does to the listener is no reason to close everybody's socket."""
+    found: list[int] = []
+    failed = threading.Event()
+
+    def listen(records: list[EmittedRecord]) -> None:
+        if not failed.is_set():
+            failed.set()
+            raise ValueError("half of a pair")
+        found.extend(each.timestamp for each in records)
+
+    thread = reader.start(listen)
+    output = Emitter(real_kafka.bootstrap_servers, topics, 0)
+    output.emit(1, [an_emitted_one(1)])
+    output.flush()
+    assert failed.wait(SECONDS)
+    output.emit(2, [an_emitted_one(2)])
+    output.flush()
+
+    eventually(lambda: found == [2])
+    assert thread.is_alive()
+    assert "emitted_not_delivered" in caplog.text
