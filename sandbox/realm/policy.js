@@ -84,11 +84,14 @@
       },
     };
     const node = Parser.parseExpressionAt(text, 0, options);
-    const rest = new acorn.Parser(options, text, node.end).parse();
-    for (const each of rest.body) {
-      if (each.type !== "EmptyStatement") throw new Problem(each, "text after its end", "syntax");
-    }
-    return node;
+    const tokens = new acorn.Parser(options, text, node.end);
+    const { semi, eof } = acorn.tokTypes;
+    do tokens.next();
+    while (tokens.type === semi);
+    if (tokens.type === eof) return node;
+    const rest = new acorn.Parser(options, text, node.end).parse(); // for what is wrong with it
+    const first = rest.body.find((each) => each.type !== "EmptyStatement");
+    throw new Problem(first, "text after its end", "syntax");
   }
   const START = { loc: { start: { line: 1, column: 0 } } };
   // A surrogate pair is four bytes in UTF-8: two for each half.

@@ -207,9 +207,14 @@
     }
   }
 
-  // A function's own text, for compile.py to see that it is all of the tenant's text.
-  function source(code) {
-    return typeof code === "function" ? sourceOf(code) : "";
+  // The functions' own texts as JSON, for compile.py to see that each is all of the tenant's.
+  function source(codes) {
+    let text = "[";
+    for (let i = 0; i < codes.length; i++) {
+      const own = typeof codes[i] === "function" ? sourceOf(codes[i]) : "";
+      text += (i === 0 ? "" : ",") + told(own);
+    }
+    return text + "]";
   }
 
   // ---- Inputs. ------------------------------------------------------------------------
