@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from api.reading import Reader, TookTooLong
 from servioticy.documents import BadDocument, Documents
+from servioticy.documents.limits import Laborious, Meter
 from servioticy.documents.service_objects import ArgumentNames
-from servioticy.documents.stored import Understood
+from servioticy.documents.stored import Understood, parsing
 from servioticy.model import Definition, Stream
 from servioticy.ports import Catalog
 
 ROOM = 64 * 1024 * 1024
 """About how many bytes of memory the parsed definitions may take."""
+
+
+AT_ONCE = 0.03
+"""Of what one document may take, the part that is read at once: some milliseconds."""
 
 
 class Definitions:
@@ -18,9 +27,45 @@ class Definitions:
     A version that is not understood any more still has the streams that it declares.
     """
 
-    def __init__(self, catalog: Catalog, argument_names: ArgumentNames, room: int = ROOM) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        argument_names: ArgumentNames,
+        room: int = ROOM,
+        readers: Callable[[], Reader] = Reader,
+    ) -> None:
         self._catalog = catalog
-        self._documents = Documents(argument_names, room)
+        self._here = parsing(argument_names)
+        # Who posts large documents keeps nobody from those that are stored.
+        self._new, self._stored = readers(), readers()
+        self._documents = Documents(self._read_stored, room)
+
+    def parsed(self, document: dict[str, Any], service_object: str) -> Definition:
+        """A document as the Service Object of that id. Raises BadDocument, or Unavailable."""
+        try:
+            return self._read(document, service_object, Meter(), self._new)
+        except TookTooLong as error:
+            raise BadDocument("The document takes too long to understand") from error
+
+    def _read_stored(
+        self, document: dict[str, Any], service_object: str, meter: Meter
+    ) -> Definition:
+        return self._read(document, service_object, meter, self._stored)
+
+    def _read(
+        self, document: dict[str, Any], service_object: str, meter: Meter, reader: Reader
+    ) -> Definition:
+        """Read it in the thread that asks if that is quickly done, else in the reader."""
+        small = Meter(AT_ONCE)
+        try:
+            definition = self._here(document, service_object, small)
+        except Laborious:
+            return reader.read(document, service_object, meter)
+        except BadDocument:
+            meter.note(small)
+            raise
+        meter.note(small)
+        return definition
 
     def stream(self, service_object: str, version: int, name: str) -> Stream | None:
         """The stream as that version declares it; a version never changes."""

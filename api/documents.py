@@ -9,7 +9,6 @@ import orjson
 
 from api.errors import NotAuthorized, NotFound, Refused
 from api.services import Services
-from servioticy.documents import parse_service_object
 from servioticy.documents.service_objects import is_public
 from servioticy.model import Definition, StreamRef
 from servioticy.ports import Current
@@ -21,7 +20,7 @@ CUSTOM = "customFields"
 
 def checked(document: dict[str, Any], service_object: str, services: Services) -> Definition:
     """The document, understood, its snippets looked at. Raises BadDocument or Refused."""
-    definition = parse_service_object(document, service_object, services.argument_names)
+    definition = services.definitions.parsed(document, service_object)
     problems = services.check(definition)
     if problems:
         raise Refused("; ".join(problems))

@@ -8,6 +8,7 @@ limit. The largest document that keeps to all of them is read in less than a sec
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 from servioticy.documents.errors import BadDocument
@@ -19,11 +20,13 @@ class Limit(NamedTuple):
     most: int
     what: str
     """it is counted in, as the answer says it"""
+    takes_time: bool = True
+    """to read; else it is counted for those who compute it"""
 
 
-MAX_STREAMS = Limit(1000, "streams")
-MAX_ALIASES = Limit(200, "aliases")
-MAX_MEMBERS = Limit(50_000, "members of groups")
+MAX_STREAMS = Limit(1000, "streams", takes_time=False)
+MAX_ALIASES = Limit(200, "aliases", takes_time=False)
+MAX_MEMBERS = Limit(50_000, "members of groups", takes_time=False)
 """As written; a body of 1 MiB has room for 22,000 ids as we make them."""
 MAX_CHANNELS = Limit(20_000, "channels")
 MAX_TEXT = Limit(1024 * 1024, "bytes of code, types and units, their aliases replaced")
@@ -41,40 +44,42 @@ MAX_SUBSCRIPTIONS = Limit(100_000, "subscriptions")
 """Edges of the graph: for each input of each stream the members it reads, at least one."""
 
 
+class Laborious(Exception):
+    """The document takes longer to read than its reader wants to spend."""
+
+
 class Meter:
     """Counts what a document holds while it is read."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_share: float = inf) -> None:
+        """`most_share`: the part of what a document may take after which it is Laborious."""
         self.counts: dict[Limit, int] = {}
+        self._most_share = most_share
+        self._share = 0.0
 
     def count(self, limit: Limit, amount: int, place: str = "") -> None:
-        """So much more of it. Raises BadDocument, naming the place, where it is too much."""
+        """So much more of it. Raises BadDocument, naming the place, where it is too much.
+
+        Raises Laborious where so much may be, but takes longer than is wanted.
+        """
         total = self.counts[limit] = self.counts.get(limit, 0) + amount
         if total > limit.most:
             where = f"{place}: " if place else ""
             raise BadDocument(f"{where}more than {limit.most} {limit.what} in one Service Object")
+        if limit.takes_time:
+            self._share += amount / limit.most
+            if self._share > self._most_share:
+                raise Laborious
 
     def share(self, size: int) -> float:
         """What reading a document of so many bytes took, as a part of what one may take.
 
         Between 0 and a few; the largest documents differ by as much in time.
         """
-        counted = sum(
-            count / limit.most for limit, count in self.counts.items() if limit in _TAKE_TIME
-        )
-        return size / MAX_TEXT.most + counted
+        return size / MAX_TEXT.most + self._share
 
-
-_TAKE_TIME = frozenset(
-    {
-        MAX_CHANNELS,
-        MAX_TEXT,
-        MAX_COMPARISONS,
-        MAX_ARGUMENTS,
-        MAX_REFERENCES,
-        MAX_STEPS,
-        MAX_PATHS,
-        MAX_PATH_CHARACTERS,
-        MAX_SUBSCRIPTIONS,
-    }
-)
+    def note(self, other: Meter) -> None:
+        """What another one has counted, whether it is too much or not."""
+        for limit, amount in other.counts.items():
+            self.counts[limit] = self.counts.get(limit, 0) + amount
+        self._share += other._share

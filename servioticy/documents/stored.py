@@ -7,6 +7,7 @@ understand any more keeps its streams, and nothing of it computes.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from sys import getsizeof
 from typing import Any, NamedTuple
 
@@ -22,12 +23,25 @@ from servioticy.documents.service_objects import (
     parse_service_object,
 )
 from servioticy.documents.values import ANY, normal_type
+from servioticy.errors import Unavailable
 from servioticy.model import Channel, Composite, Definition, Group, Stream, StreamRef
+
+Parse = Callable[[dict[str, Any], str, Meter], Definition]
+"""Understands a document as the Service Object of that id, and counts."""
 
 TOLD = 10_000
 """Definitions whose problem is not logged again while they are remembered."""
 
 log = logging.getLogger("servioticy.documents")
+
+
+def parsing(argument_names: ArgumentNames) -> Parse:
+    """To parse here and now."""
+
+    def parse(document: dict[str, Any], service_object: str, meter: Meter) -> Definition:
+        return parse_service_object(document, service_object, argument_names, meter)
+
+    return parse
 
 
 class Understood(NamedTuple):
@@ -46,9 +60,9 @@ class Understood(NamedTuple):
 class Documents:
     """Stored documents, each parsed once while there is room for it."""
 
-    def __init__(self, argument_names: ArgumentNames, room: int) -> None:
+    def __init__(self, parse: Parse, room: int) -> None:
         """`room`: about how many bytes of memory the parsed ones may take."""
-        self._argument_names = argument_names
+        self._parse = parse
         self._kept: Cache[tuple[str, int], Understood] = Cache(room)
         self._told: Cache[tuple[str, int], bool] = Cache(TOLD)
 
@@ -69,8 +83,8 @@ class Documents:
         content, meter, problem = {}, Meter(), None
         try:
             content = orjson.loads(document)
-            definition = parse_service_object(content, key[0], self._argument_names, meter)
-        except MemoryError:
+            definition = self._parse(content, key[0], meter)
+        except (MemoryError, Unavailable):
             raise
         except Exception as error:  # noqa: BLE001  it was accepted, and others wait for its reader
             problem = str(error) if isinstance(error, BadDocument) else repr(error)

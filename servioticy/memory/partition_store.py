@@ -10,6 +10,7 @@ import orjson
 
 from servioticy.documents import Documents
 from servioticy.documents.service_objects import ArgumentNames
+from servioticy.documents.stored import parsing
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import Kept, Progress, State
 from servioticy.messaging.records import EmittedRecord
@@ -26,7 +27,7 @@ class MemoryPartitionStore:
 
     def __init__(self, state: State, argument_names: ArgumentNames) -> None:
         self._state = state
-        self._documents = Documents(argument_names, PARSED)
+        self._documents = Documents(parsing(argument_names), PARSED)
 
     def begin(self, partition: int) -> tuple[int, int]:
         """Claim a partition; (next offset, emitted offset), made at zero if new.

@@ -10,6 +10,7 @@ import orjson
 
 from servioticy.documents import Documents
 from servioticy.documents.service_objects import ArgumentNames
+from servioticy.documents.stored import parsing
 from servioticy.errors import Fenced, Unavailable
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import LastUpdate, ServiceObject
@@ -28,7 +29,7 @@ class PostgresPartitionStore:
     def __init__(self, database: Database, argument_names: ArgumentNames) -> None:
         self._database = database
         self._sql = queries("partition")
-        self._documents = Documents(argument_names, PARSED)
+        self._documents = Documents(parsing(argument_names), PARSED)
 
     def begin(self, partition: int) -> tuple[int, int]:
         """Claim a partition; (next offset, emitted offset), made at zero if new.

@@ -1,0 +1,108 @@
+"""Reading documents that take long, in a process beside: threads would wait for each other.
+
+One that takes a second in a thread of the API makes the requests of all others twenty times
+as slow, as only one thread computes at a time. The process is started when it is needed.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Sequence
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import Any
+
+import orjson
+
+from servioticy.documents import BadDocument
+from servioticy.documents.limits import Meter
+from servioticy.errors import Unavailable
+from servioticy.model import Definition
+
+SECONDS = 10.0
+"""For one document; the slowest ones that are accepted take less than one on an idle machine."""
+COMMAND = (sys.executable, "-P", "-m", "api.reader")
+
+
+class TookTooLong(Unavailable):
+    """The document was not read in time."""
+
+
+class Reader:
+    """One process that reads one document after the other; threads may share it."""
+
+    def __init__(self, seconds: float = SECONDS, command: Sequence[str] = COMMAND) -> None:
+        self._seconds = seconds
+        self._command = command
+        self._turn = threading.Lock()
+        self._process: _Process | None = None
+
+    def read(self, document: dict[str, Any], service_object: str, meter: Meter) -> Definition:
+        """The document as the Service Object of that id.
+
+        Raises BadDocument; TookTooLong; Unavailable where the process ended.
+        """
+        request = service_object.encode() + b"\0" + orjson.dumps(document)
+        with self._turn:
+            text = self._asked(request)
+        found, counted = pickle.loads(text)  # noqa: S301  our own code made it, and ran none of theirs
+        meter.note(counted)
+        if isinstance(found, Definition):
+            return found
+        if isinstance(found, str):
+            raise RuntimeError(found)
+        raise BadDocument(*found)
+
+    def _asked(self, request: bytes) -> bytes:
+        process = self._process = self._process or _Process(self._command)
+        try:
+            return process.ask(request, self._seconds)
+        except BaseException:
+            self._process = None
+            process.end()
+            raise
+
+    def close(self) -> None:
+        """End the process; another one is started when it is needed."""
+        with self._turn:
+            if self._process:
+                self._process.end()
+            self._process = None
+
+
+class _Process:
+    def __init__(self, command: Sequence[str]) -> None:
+        self._connection, theirs = Pipe()
+        with theirs:
+            descriptor = theirs.fileno()
+            self._process = subprocess.Popen([*command, str(descriptor)], pass_fds=[descriptor])
+        self.end = weakref.finalize(self, _end, self._connection, self._process)
+
+    def ask(self, request: bytes, seconds: float) -> bytes:
+        expired = threading.Event()
+
+        def expire() -> None:
+            expired.set()
+            self._process.kill()
+
+        alarm = threading.Timer(seconds, expire)
+        alarm.start()
+        try:
+            self._connection.send_bytes(request)
+            return self._connection.recv_bytes()
+        except (EOFError, OSError) as error:
+            if expired.is_set():
+                raise TookTooLong(f"a document is not understood within {seconds:g} s") from error
+            raise Unavailable("the reader of documents ended") from error
+        finally:
+            alarm.cancel()
+
+
+def _end(connection: Connection, process: subprocess.Popen[bytes]) -> None:
+    connection.close()
+    process.kill()
+    process.wait()
