@@ -18,6 +18,8 @@ def emit(journal: Journal, next_offset: int, partition: Partition, output: Outpu
     Raises Fenced where another worker has the partition: then nothing is stored.
     """
     made = journal.made
+    emitted = [_emitted(each, partition) for each in made]
+    output.settle(emitted)
     partition.commit(
         lambda first_offset: Batch(
             partition.number,
@@ -31,7 +33,7 @@ def emit(journal: Journal, next_offset: int, partition: Partition, output: Outpu
         )
     )
     partition.remember(journal.lasts())
-    output.emit(next_offset, [_emitted(each, partition) for each in made])
+    output.emit(next_offset, emitted)
 
 
 def _updates(made: list[Made], partition: Partition) -> list[StoredUpdate]:

@@ -13,7 +13,7 @@ from servioticy.documents.service_objects import ArgumentNames
 from servioticy.errors import Fenced, Unavailable
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import Definition, LastUpdate, ServiceObject
-from servioticy.ports import Batch, Charge, Placed
+from servioticy.ports import Batch, Charge, Placed, StoredUpdate
 from servioticy.storage.database import Database, Row
 from servioticy.storage.queries import queries
 
@@ -100,7 +100,9 @@ class PostgresPartitionStore:
 
     def store(self, batch: Batch) -> None:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
-        if batch.delete is None and batch.erase is None and batch.release is None:
+        displaced = superseded(batch.updates)
+        ordinary = batch.delete is None and batch.erase is None and batch.release is None
+        if ordinary and not displaced:
             self._store(batch)
             return
         with self._database.transaction():
@@ -109,6 +111,8 @@ class PostgresPartitionStore:
                 # a server that fell has forgotten why.
                 self._database.rows(self._sql["wait_for_the_disk"])
             self._store(batch)
+            if displaced:
+                self._set_aside(displaced, batch)
             if batch.delete is not None:
                 self._delete(batch.delete)
             if batch.erase is not None:
@@ -120,6 +124,24 @@ class PostgresPartitionStore:
                 f"partition {batch.partition} is no longer at offset {batch.first_offset}: "
                 "another worker has it"
             )
+
+    def _set_aside(self, displaced: Sequence[StoredUpdate], batch: Batch) -> None:
+        tenants, streams, timestamps, documents, versions, offsets, positions = _columns(
+            displaced, 7
+        )
+        values = {
+            "partition": batch.partition,
+            "emitted_offset": batch.emitted_offset,
+            "tenants": numbers(tenants),
+            "streams": numbers(streams),
+            "timestamps": numbers(timestamps),
+            "documents": texts(documents),
+            "versions": numbers(versions),
+            "offsets": numbers(offsets),
+            "positions": numbers(positions),
+        }
+        self._database.rows(self._sql["forget_superseded"], values)
+        self._database.rows(self._sql["set_aside"], values)
 
     def _delete(self, service_object: str) -> None:
         for name in (
@@ -170,6 +192,14 @@ class PostgresPartitionStore:
             )
             for service_object, stream, tenant, version, at, document in rows
         ]
+
+
+def superseded(updates: Sequence[StoredUpdate]) -> list[StoredUpdate]:
+    """Those that a later one of the same stream and timestamp displaces."""
+    last = {(each.stream_id, each.timestamp): each for each in updates}
+    if len(last) == len(updates):
+        return []
+    return [each for each in updates if last[each.stream_id, each.timestamp] is not each]
 
 
 def _values(batch: Batch) -> dict[str, Any]:
