@@ -23,6 +23,8 @@ def emit(journal: Journal, work: Work, partition: Partition, output: Output) -> 
     Raises Fenced where another worker has the partition: then nothing is stored.
     """
     made = journal.made
+    emitted = [_emitted(each, partition) for each in made]
+    output.settle(emitted)
     partition.commit(
         lambda first_offset: Batch(
             partition.number,
@@ -38,7 +40,7 @@ def emit(journal: Journal, work: Work, partition: Partition, output: Output) -> 
         )
     )
     partition.remember(journal.lasts())
-    send(output, work.next_offset, [_emitted(each, partition) for each in made])
+    send(output, work.next_offset, emitted)
     if work.late:
         # Their place in the log is behind: it cannot tell how far emission has come.
         output.flush()

@@ -131,8 +131,17 @@ class MemoryPartitionStore:
 
     def _store_updates(self, batch: Batch) -> None:
         """The same stream and timestamp again overwrites, in history and as last update."""
+        self._state.superseded = [
+            (partition, each)
+            for partition, each in self._state.superseded
+            if partition != batch.partition or each.offset >= batch.emitted_offset
+        ]
         for update in batch.updates:
-            self._state.updates[update.stream_id, update.timestamp] = (batch.partition, update)
+            key = (update.stream_id, update.timestamp)
+            displaced = self._state.updates.get(key)
+            if displaced is not None and displaced[1].offset >= batch.first_offset:
+                self._state.superseded.append(displaced)
+            self._state.updates[key] = (batch.partition, update)
         for last in batch.lasts:
             before = self._state.last_updates.get(last.stream_id)
             if becomes_last(last.timestamp, before and before.timestamp):
@@ -219,8 +228,9 @@ class MemoryPartitionStore:
             names = {number: ref for ref, number in self._state.streams.items()}
             rows = [
                 row
-                for stored_from, row in self._state.updates.values()
+                for stored_from, row in (*self._state.updates.values(), *self._state.superseded)
                 if stored_from == partition
+                and row.stream_id in names
                 and (
                     emitted_offset <= row.offset < next_offset
                     or (partition, row.offset) in self._state.taken_up

@@ -88,6 +88,8 @@ class State:
 
     updates: dict[tuple[int, int], tuple[int, StoredUpdate]] = field(default_factory=dict)
     """(stream id, timestamp): partition and row"""
+    superseded: list[tuple[int, StoredUpdate]] = field(default_factory=list)
+    """partition and row that a later one of its batch displaced"""
     last_updates: dict[int, StoredLast] = field(default_factory=dict)
     verdicts: dict[tuple[int, str], tuple[int, bytes]] = field(default_factory=dict)
     processor_us: dict[int, int] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from servioticy.documents.stored import parsing
 from servioticy.errors import Fenced, Unavailable
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import LastUpdate, ServiceObject
-from servioticy.ports import Batch, Charge, Placed, PutOff
+from servioticy.ports import Batch, Charge, Placed, PutOff, StoredUpdate
 from servioticy.storage.database import Database, Row
 from servioticy.storage.queries import queries
 
@@ -89,8 +89,10 @@ class PostgresPartitionStore:
 
     def store(self, batch: Batch) -> None:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+        displaced = superseded(batch.updates)
         late = batch.put_off or batch.taken_up or batch.emitted_late
-        if not late and batch.delete is None and batch.erase is None and batch.release is None:
+        ordinary = batch.delete is None and batch.erase is None and batch.release is None
+        if ordinary and not displaced and not late:
             self._store(batch)
             return
         with self._database.transaction():
@@ -100,6 +102,8 @@ class PostgresPartitionStore:
                 # back from what was emitted, as what follows progress is.
                 self._database.rows(self._sql["wait_for_the_disk"])
             self._store(batch)
+            if displaced:
+                self._set_aside(displaced, batch)
             if batch.delete is not None:
                 self._delete(batch.delete)
             if batch.erase is not None:
@@ -133,6 +137,24 @@ class PostgresPartitionStore:
             if offsets:
                 values = {"partition": batch.partition, "offsets": numbers(offsets)}
                 self._database.rows(self._sql[name], values)
+
+    def _set_aside(self, displaced: Sequence[StoredUpdate], batch: Batch) -> None:
+        tenants, streams, timestamps, documents, versions, offsets, positions = _columns(
+            displaced, 7
+        )
+        values = {
+            "partition": batch.partition,
+            "emitted_offset": batch.emitted_offset,
+            "tenants": numbers(tenants),
+            "streams": numbers(streams),
+            "timestamps": numbers(timestamps),
+            "documents": texts(documents),
+            "versions": numbers(versions),
+            "offsets": numbers(offsets),
+            "positions": numbers(positions),
+        }
+        self._database.rows(self._sql["forget_superseded"], values)
+        self._database.rows(self._sql["set_aside"], values)
 
     def _delete(self, service_object: str) -> None:
         for name in (
@@ -207,6 +229,14 @@ class PostgresPartitionStore:
         """Offsets of records that are computed late and perhaps not all emitted."""
         rows = self._database.rows(self._sql["taken_up"], {"partition": partition})
         return [row[0] for row in rows]
+
+
+def superseded(updates: Sequence[StoredUpdate]) -> list[StoredUpdate]:
+    """Those that a later one of the same stream and timestamp displaces."""
+    last = {(each.stream_id, each.timestamp): each for each in updates}
+    if len(last) == len(updates):
+        return []
+    return [each for each in updates if last[each.stream_id, each.timestamp] is not each]
 
 
 def _values(batch: Batch) -> dict[str, Any]:

@@ -80,7 +80,7 @@ ACCEPTED: dict[str, list[Any]] = {
         {**UPDATE, "timestamp": 2**63 - 1},
         {**DEFINITION, "version": 2**31 - 1, "change": 2**63 - 1},
     ],
-    "emitted-record.json": [{**EMITTED, "later": 1}],
+    "emitted-record.json": [{**EMITTED, "later": 1}, {**EMITTED, "place": [1, 2, 0, 0]}],
     "dead-letter.json": [{**LETTER, "later": "1"}, {**LETTER, "cut": "true", "bytes": "9"}],
 }
 REFUSED: dict[str, list[Any]] = {
@@ -147,7 +147,7 @@ REFUSED: dict[str, list[Any]] = {
         {"kind": "erasure", "service_object": "so", "stream": "s", "change": None},
     ],
     "emitted-record.json": [without(EMITTED, key) for key in EMITTED]
-    + [{**EMITTED, "tenant": ""}, {**EMITTED, "update": "x"}],
+    + [{**EMITTED, "tenant": ""}, {**EMITTED, "update": "x"}, {**EMITTED, "place": 1}],
     "dead-letter.json": [without(LETTER, key) for key in LETTER]
     + [{**LETTER, "offset": ""}, {**LETTER, "offset": "x"}, {**LETTER, "cut": "true"}],
 }

@@ -193,10 +193,17 @@ DELETE FROM last_updates
  WHERE stream_id = %(stream)s;
 
 -- not_acknowledged --
--- What was stored but perhaps not emitted, in the order it was made.
-SELECT streams.service_object, streams.name, updates.tenant_id, updates.version, "timestamp",
+-- What was stored but perhaps not emitted, in the order it was made; with it what a later
+-- update of the same stream and timestamp has displaced.
+SELECT streams.service_object, streams.name, made.tenant_id, made.version, "timestamp",
        document::text
-  FROM updates
+  FROM (SELECT stream_id, tenant_id, version, "timestamp", document,
+               log_partition, log_offset, log_position
+          FROM updates
+         UNION ALL
+        SELECT stream_id, tenant_id, version, "timestamp", document,
+               log_partition, log_offset, log_position
+          FROM superseded) AS made
   JOIN streams ON streams.id = stream_id
  WHERE log_partition = %(partition)s
    AND (log_offset >= %(emitted_offset)s AND log_offset < %(next_offset)s
@@ -253,6 +260,26 @@ SELECT log_offset
  WHERE log_partition = %(partition)s
    AND taken_up
  ORDER BY log_offset;
+
+-- forget_superseded --
+-- Subscribers have them.
+DELETE FROM superseded
+ WHERE log_partition = %(partition)s
+   AND log_offset < %(emitted_offset)s
+   AND NOT EXISTS (SELECT FROM put_off
+                    WHERE put_off.log_partition = superseded.log_partition
+                      AND put_off.log_offset = superseded.log_offset);
+
+-- set_aside --
+-- In the transaction of the batch that displaces them.
+INSERT INTO superseded (log_partition, log_offset, log_position, stream_id, tenant_id,
+                        "timestamp", document, version)
+SELECT %(partition)s, s.log_offset, s.log_position, s.stream_id, s.tenant_id, s."timestamp",
+       s.document::json, s.version
+  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(timestamps)s::bigint[],
+              %(documents)s::text[], %(versions)s::integer[], %(offsets)s::bigint[],
+              %(positions)s::integer[])
+       AS s (tenant_id, stream_id, "timestamp", document, version, log_offset, log_position);
 
 -- charge --
 -- To streams that are still there.
