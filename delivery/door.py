@@ -8,6 +8,7 @@ silence never keeps out anybody who speaks.
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from websockets.protocol import Event
 
 MAX_REQUEST_BYTES = 16 * 1024
 """Of the request line and all headers together."""
+SYSTEM_BUFFER_BYTES = 128 * 1024
 BURST_BYTES = 16 * 1024
 BYTES_A_SECOND = 256
 """What a client may say once its socket is open: pings, pongs, and the end."""
@@ -82,6 +84,7 @@ class Caller(ServerConnection):
         super().__init__(*arguments, **named)
         self.address = ""
         self._request_bytes = 0
+        self._answered = False
         self._allowance = float(BURST_BYTES)
         self._heard_at = 0.0
         self._endings: list[Callable[[], None]] = []
@@ -97,6 +100,10 @@ class Caller(ServerConnection):
         """It came."""
         super().connection_made(transport)
         self.address = str((transport.get_extra_info("peername") or [""])[0])
+        # The system would let it grow to megabytes, of its own memory, for whoever does not read.
+        transport.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_SNDBUF, SYSTEM_BUFFER_BYTES
+        )
         self._door.comes(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -117,8 +124,8 @@ class Caller(ServerConnection):
         self._request_bytes += len(data)
         if self._request_bytes <= MAX_REQUEST_BYTES:
             super().data_received(data)
-        elif self.protocol.handshake_exc is None:
-            self.protocol.handshake_exc = InvalidMessage("too long")
+        elif not self._answered:
+            self._answered = True
             refusal = self.protocol.reject(431, "The request is too long.\n")
             self.protocol.send_response(refusal)
             self.send_data()
@@ -130,11 +137,10 @@ class Caller(ServerConnection):
 
     def send_data(self) -> None:
         """Write what is to be sent; what was no HTTP at all gets an answer, too."""
-        wrong = self.protocol.handshake_exc
-        if self.request is None and isinstance(wrong, InvalidMessage) and wrong.__cause__:
-            if not isinstance(wrong.__cause__, EOFError):
-                self.transport.write(_NO_REQUEST)
-            wrong.__cause__ = None
+        wrong = isinstance(self.protocol.handshake_exc, InvalidMessage)
+        if wrong and self._request_bytes and not self._answered:
+            self._answered = True
+            self.transport.write(_NO_REQUEST)
         super().send_data()
 
     def _may_say(self, size: int) -> bool:

@@ -20,7 +20,7 @@ from servioticy.errors import Unavailable
 from servioticy.model import LastUpdate, Timestamp
 
 WRITE_BUFFER_BYTES = 64 * 1024
-MAX_UNREAD_BYTES = 1024 * 1024
+MAX_UNREAD_BYTES = 8 * 1024 * 1024
 REMEMBER_SECONDS = 60.0
 STALL_SECONDS = 30.0
 CLOSE_SECONDS = 2.0
