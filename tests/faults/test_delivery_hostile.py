@@ -24,7 +24,7 @@ from delivery import server as program
 from delivery import watch
 from delivery.capacity import Capacity
 from delivery.door import MAX_REQUEST_BYTES
-from delivery.server import ASKED_AT_ONCE, PAGE_BYTES, PAGES_AT_ONCE, Delivery
+from delivery.server import ASKED_AT_ONCE, PAGES_AT_ONCE, Delivery
 from servioticy.embedded import ports
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import LastUpdate, Timestamp
@@ -221,7 +221,6 @@ def test_ugly_records_end_no_socket_and_cost_no_update() -> None:
 
 def test_catch_ups_that_nobody_reads_are_bounded_by_bytes() -> None:
     """Sixty times a history of a gigabyte, and one socket that reads its own to the end."""
-    each = watch.WRITE_BUFFER_BYTES + PAGE_BYTES + 2 * 100_000
     with Running() as running, contextlib.ExitStack() as open_sockets:
         running.history.updates, running.history.size = 10_000, 100_000
         tracemalloc.start()
@@ -233,9 +232,9 @@ def test_catch_ups_that_nobody_reads_are_bounded_by_bytes() -> None:
         peak = tracemalloc.get_traced_memory()[1]
 
         assert got == list(range(9901, 10_001))
-        assert running.history.largest_page <= PAGE_BYTES
-        # Beside what is kept for each: pages on their way, and sixty-one connections.
-        assert peak < 61 * (each + 100_000) + 3 * PAGES_AT_ONCE * PAGE_BYTES + 5_000_000
+        assert running.history.largest_page <= 262_144
+        # A page, a full buffer, two updates on their way, and the connection: 0.7 MB each.
+        assert peak < 61 * 700_000 + 5_000_000
 
 
 def test_the_budget_for_all_is_kept_by_those_who_do_not_read() -> None:
@@ -435,7 +434,7 @@ def test_a_thousand_slow_ones_closed_at_once_cost_the_others_nothing(
 ) -> None:
     """They take not even the close frame; they are cut off."""
     with (
-        Running(max_unread_bytes=32 * 1024) as running,
+        Running(max_unread_bytes=2 * watch.WRITE_BUFFER_BYTES) as running,
         running.watch(INNOCENT) as honest,
     ):
         many += [running.unread(ATTACKER) for _ in range(1_000)]
