@@ -8,8 +8,8 @@ import resource
 from dataclasses import dataclass
 
 MAX_STANDING = 1000
-MAX_ASKING = 500
-MAX_ASKING_EACH = 100
+MAX_ASKING = 1000
+MAX_ASKING_EACH = 200
 RESERVE = 128
 """Descriptors for everything else: stores, broker, logs."""
 
@@ -30,11 +30,12 @@ class Capacity:
 def capacity(sockets: int, per_tenant: int, descriptors: int) -> Capacity:
     """What is wished, cut to so many file descriptors: each connection takes one."""
     standing = min(MAX_STANDING, descriptors // 8)
-    asking = min(MAX_ASKING, descriptors // 16)
+    asking = min(MAX_ASKING, descriptors // 8)
     possible = max(1, descriptors - standing - asking - RESERVE)
     if possible < sockets:
         log.warning("fewer_sockets_than_set", extra={"set": sockets, "possible": possible})
-    return Capacity(min(sockets, possible), per_tenant, standing, asking, min(asking, 100))
+    each = min(asking, MAX_ASKING_EACH)
+    return Capacity(min(sockets, possible), per_tenant, standing, asking, each)
 
 
 def raise_descriptors() -> int:

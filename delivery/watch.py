@@ -53,6 +53,7 @@ class Watch:
         self._given_bytes = 0
         self._taken_bytes = 0
         self._stalled_since: float | None = None
+        self._forgetting: asyncio.TimerHandle | None = None
 
     @property
     def tenant(self) -> int:
@@ -98,6 +99,8 @@ class Watch:
             catching_up.cancel()
             await asyncio.wait([catching_up])
             self._handover = None
+            if self._forgetting is not None:
+                self._forgetting.cancel()  # it would keep us, and the connection, until then
             self._backlog.remove(self)
 
     def look_after(self, now: float) -> None:
@@ -165,7 +168,8 @@ class Watch:
         while held := handover.take():
             await self._send(held)
         self._live = True  # nothing was awaited since `take` found nothing more
-        asyncio.get_running_loop().call_later(REMEMBER_SECONDS, self._forget)
+        later = asyncio.get_running_loop().call_later
+        self._forgetting = later(REMEMBER_SECONDS, self._forget)
 
     async def _send(self, updates: list[LastUpdate]) -> None:
         """As fast as the socket takes them; those that wait for it count."""

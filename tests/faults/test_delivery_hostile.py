@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import queue
 import socket
 import threading
 import time
@@ -27,8 +28,9 @@ from delivery.door import MAX_REQUEST_BYTES
 from delivery.server import ASKED_AT_ONCE, PAGES_AT_ONCE, Delivery
 from servioticy.embedded import ports
 from servioticy.messaging.records import EmittedRecord
-from servioticy.model import LastUpdate, Timestamp
+from servioticy.model import LastUpdate, StreamRef, Timestamp
 from servioticy.ports import Address
+from servioticy.tail import Follower
 
 ATTACKER, INNOCENT = "token-1", "token-2"
 WAIT_SECONDS = 30.0
@@ -152,6 +154,22 @@ class Running:
             answer += client.recv(1)
         assert b" 101 " in answer, answer
         return client
+
+    def take_all_seats_of(self, tenant: int) -> None:
+        """Cut its only socket off, and sit down there before it comes again."""
+
+        def take() -> bool:
+            self.delivery._door.cut_off_everybody()
+            if len(self.delivery._seats) == 0:
+                self.delivery._seats.take(tenant)
+                return True
+            return False
+
+        self.until(take)
+
+    def give_back_seat_of(self, tenant: int) -> None:
+        """Let it come again."""
+        self._loop.call_soon_threadsafe(self.delivery._seats.give_back, tenant)
 
     @property
     def sockets(self) -> int:
@@ -296,6 +314,35 @@ def test_sockets_are_limited_for_each_tenant_and_in_all() -> None:
         assert [each.value.response.status_code for each in (own, everybody)] == [429, 503]
         assert int(own.value.response.headers["Retry-After"]) > 0
         assert json.loads(everybody.value.response.body)["status"] == 503
+
+
+def test_a_follower_whose_place_is_taken_waits_for_the_next() -> None:
+    """After a restart all sockets of a tenant come again at once."""
+    frames: queue.Queue[str] = queue.Queue()
+    stop = threading.Event()
+    with Running(Capacity(sockets_per_tenant=1)) as running:
+        url = f"ws://127.0.0.1:{running.port}"
+        follower = Follower(url, StreamRef("pump", "flow"), INNOCENT, after=0)
+
+        def follow() -> None:
+            for frame in follower.updates(stop):
+                frames.put(frame)
+
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        running.until(lambda: running.sockets == 1)
+        running.publish(a_document(1, 1_900_000))
+        assert json.loads(frames.get(timeout=10))["lastUpdate"] == 1
+        asked = len(running.catalog.asked)
+        running.take_all_seats_of(2)
+        running.until(lambda: len(running.catalog.asked) > asked)  # it was told 429
+        running.give_back_seat_of(2)
+        running.until(lambda: running.sockets == 1)
+        running.publish(a_document(2))
+
+        assert json.loads(frames.get(timeout=10))["lastUpdate"] == 2
+        stop.set()
+        thread.join(WAIT_SECONDS)
 
 
 def test_seats_of_requests_that_end_without_a_socket_are_given_back() -> None:
