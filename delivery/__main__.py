@@ -7,6 +7,7 @@ import logging
 import signal
 import sys
 
+from delivery.capacity import capacity, raise_descriptors
 from delivery.server import Delivery
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
@@ -27,13 +28,18 @@ async def run(chosen: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     database = bootstrap.connect(chosen)
-    delivery = Delivery(PostgresCatalog(database), PostgresHistory(database))
-    server = await delivery.listen(chosen.host, chosen.live_port)
+    sockets = capacity(chosen.live_sockets, chosen.live_sockets_per_tenant, raise_descriptors())
+    delivery = Delivery(
+        PostgresCatalog(database),
+        PostgresHistory(database),
+        sockets,
+        max_backlog_bytes=chosen.live_backlog_bytes,
+    )
+    await delivery.listen(chosen.host, chosen.live_port)
     try:
         await _read(chosen, delivery, stop)
     finally:
-        server.close(reason="the server stops")
-        await server.wait_closed()
+        await delivery.close()
 
 
 async def _read(chosen: Settings, delivery: Delivery, stop: asyncio.Event) -> None:

@@ -12,10 +12,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from servioticy.model import LastUpdate, Timestamp
+from servioticy.model import LastUpdate
 
 MAX_HELD_BYTES = 4 * 1024 * 1024
 MAX_REMEMBERED = 20_000
+UPDATE_BYTES = 200
+"""What an update takes beside its document: the objects around it, and the place in a list."""
+IDENTITY_BYTES = 200
+"""What it takes to remember one update."""
 
 
 class Overflow(Exception):
@@ -31,17 +35,22 @@ class Handover:
 
     def __init__(self, max_held_bytes: int = MAX_HELD_BYTES) -> None:
         self._held: list[LastUpdate] = []
-        self._held_bytes = 0
         self._max_held_bytes = max_held_bytes
-        self._sent: OrderedDict[tuple[Timestamp, int], None] = OrderedDict()
+        self._sent: OrderedDict[int, None] = OrderedDict()
+        self.held_bytes = 0
+
+    @property
+    def remembered_bytes(self) -> int:
+        """What the memory of what the history gave takes."""
+        return len(self._sent) * IDENTITY_BYTES
 
     def hold(self, update: LastUpdate) -> None:
         """Keep a live update until the history is through. Raises Overflow."""
         if self.is_repeat(update):
             return
-        self._held_bytes += len(update.document)
-        if self._held_bytes > self._max_held_bytes:
+        if self.held_bytes + size(update) > self._max_held_bytes:
             raise Overflow
+        self.held_bytes += size(update)
         self._held.append(update)
 
     def read(self, stored: Iterable[LastUpdate]) -> None:
@@ -53,7 +62,7 @@ class Handover:
 
     def take(self) -> list[LastUpdate]:
         """What was held back and is not sent yet, by timestamp; empty: live from now on."""
-        held, self._held, self._held_bytes = self._held, [], 0
+        held, self._held, self.held_bytes = self._held, [], 0
         fresh = [update for update in held if not self.is_repeat(update)]
         return sorted(fresh, key=lambda update: update.timestamp)
 
@@ -61,6 +70,15 @@ class Handover:
         """Whether the history gave this very update already."""
         return _identity(update) in self._sent
 
+    def forget(self) -> None:
+        """Give the memory back. What is stored and not yet emitted may come twice."""
+        self._sent.clear()
 
-def _identity(update: LastUpdate) -> tuple[Timestamp, int]:
-    return update.timestamp, hash(update.document)
+
+def size(update: LastUpdate) -> int:
+    """The bytes that an update takes in memory."""
+    return len(update.document) + UPDATE_BYTES
+
+
+def _identity(update: LastUpdate) -> int:
+    return hash((update.timestamp, update.document))

@@ -21,6 +21,15 @@ _LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
+class Wish:
+    """What a request asks for, and by which right."""
+
+    stream: StreamRef
+    token: str
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Admission:
     """The caller may watch this stream, from after a timestamp on if one is named."""
 
@@ -31,6 +40,8 @@ class Admission:
     """of the document by which the stream was found to be readable"""
     foreign: bool
     """whether it is another tenant's"""
+    tenant: int
+    """who watches"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,8 @@ class Refusal:
 
     status: int
     message: str
+    retry_seconds: int | None = None
+    """after which another try may succeed; None: nothing is said about that"""
 
     def body(self) -> bytes:
         """The contract's error body."""
@@ -54,27 +67,36 @@ class Addresses(Protocol):
         """Look up what a request names, or None for an unknown token."""
 
 
-def admit(target: str, authorization: str, catalog: Addresses) -> Admission | Refusal:
-    """Decide on a request for `target` (path and query). Raises Unavailable."""
-    parts = urlsplit(target)
-    query = parse_qs(parts.query, keep_blank_values=True)
+def read(target: str, authorization: str) -> Wish | Refusal:
+    """Read a request for `target` (path and query, as sent) without asking anybody."""
+    try:
+        parts = urlsplit(target)
+        query = parse_qs(parts.query, keep_blank_values=True)
+    except ValueError:
+        return Refusal(400, "This is not an address")
     found = _PATH.fullmatch(parts.path)
     if found is None:
         return Refusal(404, "Streams are at /{service object}/streams/{stream}/live")
     token = _token(authorization, query.get("access_token", [""])[-1])
     if not token:
         return Refusal(403, "Missing Authorization Header")
-    stream = StreamRef(unquote(found[1]), unquote(found[2]))
-    # The store knows no such character, and says so with an error instead of "not found".
-    address = catalog.address(*(part.replace("\0", "\ufffd") for part in (token, *stream)))
+    stream = StreamRef(_known(unquote(found[1])), _known(unquote(found[2])))
+    return Wish(stream, _known(token), query.get("after", [None])[-1])
+
+
+def admit(wish: Wish, catalog: Addresses) -> Admission | Refusal:
+    """Decide on a request. Blocks; raises Unavailable."""
+    address = catalog.address(wish.token, *wish.stream)
     refusal = _refusal(address)
     if address is None or address.stream_id is None or refusal is not None:
         return refusal or Refusal(403, "Access was denied!")
-    after = _timestamp(query.get("after", [None])[-1])
+    after = _timestamp(wish.after)
     if isinstance(after, Refusal):
         return after
     foreign = address.owner != address.caller
-    return Admission(stream, address.stream_id, after, address.version, foreign)
+    return Admission(
+        wish.stream, address.stream_id, after, address.version, foreign, address.caller
+    )
 
 
 def _refusal(address: Address | None) -> Refusal | None:
@@ -101,3 +123,8 @@ def _token(header: str, parameter: str) -> str:
     """`Authorization: TOKEN`, `Authorization: Bearer TOKEN` or, for browsers, the parameter."""
     scheme, _, rest = header.strip().partition(" ")
     return (rest.strip() if scheme.lower() == "bearer" else header.strip()) or parameter
+
+
+def _known(text: str) -> str:
+    """The text without what the store does not know: it would fail instead of finding nothing."""
+    return text.encode(errors="replace").decode().replace("\0", "\ufffd")

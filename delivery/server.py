@@ -8,36 +8,41 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from functools import partial
 from http import HTTPStatus
-from typing import ParamSpec, TypeVar
-from urllib.parse import urlsplit
+from typing import cast
 from weakref import WeakKeyDictionary
 
-from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
+from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
-from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
-from delivery.handshake import Addresses, Admission, Refusal, admit
-from delivery.watch import MAX_UNREAD_BYTES, Watch
+from delivery.askers import Askers
+from delivery.backlog import Backlog
+from delivery.capacity import Capacity
+from delivery.door import Caller, Door, callers_at
+from delivery.fanout import FanOut
+from delivery.handshake import Addresses, Admission, Refusal, Wish, admit, read
+from delivery.shares import Full, Shares
+from delivery.turns import Turns
+from delivery.watch import CLOSE_SECONDS, MAX_UNREAD_BYTES, WRITE_BUFFER_BYTES, Watch
 from delivery.watchers import Watchers
 from servioticy.errors import Unavailable
 from servioticy.messaging.records import EmittedRecord
-from servioticy.model import LastUpdate, StreamRef, Timestamp
+from servioticy.model import LastUpdate, Timestamp
 from servioticy.ports import History
 
 MAX_CLIENT_MESSAGE = 4096
-STORE_THREADS = 8
-BATCHES_WAITING = 100
+ASKED_AT_ONCE = 4
+PAGES_AT_ONCE = 4
+PAGE = 500
+PAGE_BYTES = 256 * 1024
+BACKLOG_BYTES = 256 * 1024 * 1024
+HANDSHAKE_SECONDS = 10.0
 PING_SECONDS = 20.0
-CLOSE_SECONDS = 2.0
-
-P = ParamSpec("P")
-R = TypeVar("R")
+LOOK_SECONDS = 1.0
+WAITING_TO_BE_ACCEPTED = 512
+RETRY_SECONDS = 5
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -50,106 +55,137 @@ class Delivery:
     """Clients and what they watch; `publish` may be called from any thread but the loop's."""
 
     def __init__(
-        self, catalog: Addresses, history: History, max_unread_bytes: int = MAX_UNREAD_BYTES
+        self,
+        catalog: Addresses,
+        history: History,
+        capacity: Capacity | None = None,
+        *,
+        max_backlog_bytes: int = BACKLOG_BYTES,
+        max_unread_bytes: int = MAX_UNREAD_BYTES,
     ) -> None:
+        capacity = capacity or Capacity()
         self.is_ready = False
         self._catalog = catalog
         self._history = history
         self._max_unread_bytes = max_unread_bytes
+        self._door = Door(capacity.standing)
+        self._seats = Shares(capacity.sockets, capacity.sockets_per_tenant)
+        self._askers = Askers()
+        self._asked = Turns("asked", ASKED_AT_ONCE, capacity.asking, capacity.asking_each)
+        self._pages = Turns("pages", PAGES_AT_ONCE)
+        self._backlog = Backlog(max_backlog_bytes)
         self._watchers: Watchers[Watch] = Watchers()
+        self._fanout = FanOut(self._watchers.of)
         # Weak: a client may go between its admission and its socket.
         self._admissions: WeakKeyDictionary[ServerConnection, Admission] = WeakKeyDictionary()
-        self._threads = ThreadPoolExecutor(STORE_THREADS, "stores")
-        self._room = threading.BoundedSemaphore(BATCHES_WAITING)
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._server: Server | None = None
+        self._looking: asyncio.Task[None] | None = None
 
-    async def listen(self, host: str, port: int) -> Server:
+    async def listen(self, host: str, port: int) -> None:
         """Take connections from now on."""
-        self._loop = asyncio.get_running_loop()
-        return await serve(
+        self._fanout.start()
+        self._looking = asyncio.create_task(self._look_after_watchers())
+        self._server = await serve(
             self._serve,
             host,
             port,
             process_request=self._answer,
+            create_connection=callers_at(self._door),
             # A frame is small and goes to many: compressing it for each costs more than it saves.
             compression=None,
             max_size=MAX_CLIENT_MESSAGE,
             max_queue=4,
+            write_limit=WRITE_BUFFER_BYTES,
+            open_timeout=HANDSHAKE_SECONDS,
             ping_interval=PING_SECONDS,
             ping_timeout=PING_SECONDS,
             close_timeout=CLOSE_SECONDS,
             server_header="api.servIoTicy",
             logger=_protocol_log,
+            backlog=WAITING_TO_BE_ACCEPTED,
         )
 
     def publish(self, records: list[EmittedRecord]) -> None:
-        """Send a batch to whoever watches; waits while too many are on their way.
+        """Send a batch to whoever watches; waits while too much is on its way."""
+        self._fanout.publish(records)
 
-        The reader then leaves the rest in the topic, which has room for it; we have not.
-        """
-        if self._loop is None or self._loop.is_closed():
+    async def close(self) -> None:
+        """Close every socket with 1001; who does not take even that is cut off."""
+        if self._server is None or self._looking is None:
             return
-        self._room.acquire()
-        try:
-            self._loop.call_soon_threadsafe(self._send, records)
-        except RuntimeError:  # the loop ended in this moment, and with it every client
-            self._room.release()
-
-    def _send(self, records: list[EmittedRecord]) -> None:
-        self._room.release()
-        for record in records:
-            watches = self._watchers.of(StreamRef(record.service_object, record.stream))
-            if watches:
-                update = LastUpdate(record.timestamp, bytes(record.update))
-                wanting = [
-                    each.connection for each in watches if each.wants(update, record.version)
-                ]
-                broadcast(wanting, update.document, text=True)
+        self._fanout.stop()
+        self._looking.cancel()
+        self._server.close(reason="the server stops")
+        asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._door.cut_off_everybody)
+        await self._server.wait_closed()
 
     async def _serve(self, connection: ServerConnection) -> None:
         admission = self._admissions.pop(connection)
-        watch = Watch(connection, admission, self._max_unread_bytes)
-        with self._watched(watch):
-            log.info("watch_opened", extra={"stream": str(admission.stream)})
-            try:
-                await watch.catch_up(self._read_page)
-                await watch.until_closed()
-            except ConnectionClosed:
-                pass
-        code = connection.close_code
-        log.info("watch_closed", extra={"stream": str(admission.stream), "code": code})
-
-    @contextmanager
-    def _watched(self, watch: Watch) -> Iterator[None]:
-        self._watchers.add(watch.admission.stream, watch)
+        stream = str(admission.stream)
+        log.info("watch_opened", extra={"stream": stream})
+        watch = Watch(connection, admission, self._backlog, self._max_unread_bytes)
+        self._watchers.add(admission.stream, watch)
         try:
-            yield
+            await watch.run(self._read_page)
         finally:
-            self._watchers.remove(watch.admission.stream, watch)
+            self._watchers.remove(admission.stream, watch)
+        log.info("watch_closed", extra={"stream": stream, "code": connection.close_code})
 
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer before the upgrade; None opens the socket."""
-        if urlsplit(request.path).path == "/health":
-            return _response(200 if self.is_ready else 503, b'{"ready":%s}' % self._readiness())
-        authorization = next(iter(request.headers.get_all("Authorization")), "")
+        caller = cast(Caller, connection)
+        if request.path.partition("?")[0] == "/health":
+            response = _response(
+                200 if self.is_ready else 503, b'{"ready":%s}' % self._readiness()
+            )
+        else:
+            answer = await self._decide(caller, request)
+            if isinstance(answer, Admission):
+                self._admissions[connection] = answer
+                return None
+            response = _refused(answer)
+        self._door.stands(caller)
+        return response
+
+    async def _decide(self, caller: Caller, request: Request) -> Admission | Refusal:
+        wish = read(request.path, next(iter(request.headers.get_all("Authorization")), ""))
+        if isinstance(wish, Refusal):
+            return wish
         try:
-            answer = await self._off_loop(admit, request.path, authorization, self._catalog)
+            return await self._seated(caller, wish)
+        except Full as full:
+            return Refusal(429 if full.own else 503, "Too many at once; try again", RETRY_SECONDS)
         except Unavailable:
-            answer = Refusal(503, "The store does not answer; try again")
-        if isinstance(answer, Refusal):
-            return _response(answer.status, answer.body())
-        self._admissions[connection] = answer
-        return None
+            return Refusal(503, "The store does not answer; try again", RETRY_SECONDS)
 
-    async def _read_page(self, stream: int, after: Timestamp, limit: int) -> list[LastUpdate]:
-        return await self._off_loop(self._history.updates_after, stream, after, limit)
+    async def _seated(self, caller: Caller, wish: Wish) -> Admission | Refusal:
+        """Ask the catalog; who may come in has a seat from now on. Raises Full, Unavailable."""
+        who = self._askers.of(wish.token, caller.address)
+        answer = await self._asked.ask(who, partial(admit, wish, self._catalog))
+        if isinstance(answer, Admission):
+            self._askers.note(wish.token, answer.tenant)
+            self._seats.take(answer.tenant)
+            caller.when_lost(partial(self._seats.give_back, answer.tenant))
+        return answer
 
-    async def _off_loop(self, ask: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, lambda: ask(*arguments, **named))
+    async def _read_page(self, admission: Admission, after: Timestamp) -> list[LastUpdate]:
+        ask = partial(self._history.updates_after, admission.stream_id, after, PAGE, PAGE_BYTES)
+        return await self._pages.ask(admission.tenant, ask)
+
+    async def _look_after_watchers(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self._backlog.look_after(asyncio.get_running_loop().time())
 
     def _readiness(self) -> bytes:
         return b"true" if self.is_ready else b"false"
+
+
+def _refused(refusal: Refusal) -> Response:
+    response = _response(refusal.status, refusal.body())
+    if refusal.retry_seconds is not None:
+        response.headers["Retry-After"] = str(refusal.retry_seconds)
+    return response
 
 
 def _response(status: int, body: bytes) -> Response:

@@ -213,8 +213,14 @@ class History(Protocol):
     def updates(self, stream_id: int) -> list[Labelled]:
         """Every update of a stream, oldest first."""
 
-    def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
-        """The next updates with a larger timestamp, oldest first."""
+    def updates_after(
+        self, stream_id: int, after: Timestamp, limit: int, max_bytes: int
+    ) -> list[LastUpdate]:
+        """The next updates with a larger timestamp, oldest first.
+
+        At most `limit` of them (one or more), and no more than make `max_bytes` of documents
+        together; but always one, if there is one.
+        """
 
     def last_update(self, stream_id: int) -> Labelled | None:
         """The stream's last update, or None."""

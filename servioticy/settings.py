@@ -35,6 +35,11 @@ class Settings:
     live_port: int = _setting(8081, "port of the WebSocket delivery")
     api_workers: int = _setting(1, "processes of the REST API")
     api_threads: int = _setting(32, "requests one API process works on at once")
+    live_sockets: int = _setting(10_000, "WebSockets one delivery process holds open")
+    live_sockets_per_tenant: int = _setting(1_000, "of those, how many one tenant may have")
+    live_backlog_bytes: int = _setting(
+        268_435_456, "bytes one delivery process keeps for sockets that have not taken them yet"
+    )
     partitions: int = _setting(1, "partitions of the topics, fixed when they are created")
     topic_prefix: str = _setting("", "put before every topic's name, to share a broker")
     max_body_bytes: int = _setting(1_048_576, "largest request body accepted, in bytes")

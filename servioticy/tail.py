@@ -7,12 +7,14 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http import HTTPStatus
 from urllib.parse import quote
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from servioticy.errors import ServioticyError, Unavailable
+from servioticy.messaging.topics import MAX_MESSAGE_BYTES
 from servioticy.model import StreamRef, Timestamp
 
 FIRST_PAUSE_SECONDS = 0.2
@@ -58,7 +60,13 @@ class Follower:
         address = f"{self.url}/{parts[0]}/streams/{parts[1]}/live{after}"
         headers = {"Authorization": self.token}
         # A proxy for the internet has no business between us and this platform.
-        return connect(address, additional_headers=headers, compression=None, proxy=None)
+        return connect(
+            address,
+            additional_headers=headers,
+            compression=None,
+            proxy=None,
+            max_size=MAX_MESSAGE_BYTES,
+        )
 
     def _frames(self, connection: ClientConnection, stop: threading.Event) -> Iterator[str]:
         while not stop.is_set():
@@ -72,7 +80,7 @@ class Follower:
 
     def _explain(self, error: Exception, met: bool) -> None:
         """Raise what trying again cannot help against."""
-        if isinstance(error, InvalidStatus) and error.response.status_code < 500:
+        if isinstance(error, InvalidStatus) and _is_final(error.response.status_code, met):
             hint = " (a token: servioticy tenant create NAME)"
             message = _message(bytes(error.response.body or b""))
             raise Refused(message + hint * (error.response.status_code == 403)) from error
@@ -80,6 +88,11 @@ class Follower:
             raise Unavailable(
                 f"nothing answers at {self.url}: is the platform running (`servioticy up`)?"
             ) from error
+
+
+def _is_final(status: int, met: bool) -> bool:
+    # 429: our share is used up, as when all our sockets come again at once.
+    return status < 500 and not (met and status == HTTPStatus.TOO_MANY_REQUESTS)
 
 
 def timestamp_of(frame: str) -> Timestamp:
@@ -91,7 +104,10 @@ def line(frame: str) -> str:
     """An update for people: its time, if its timestamp looks like one, and its channels."""
     update = json.loads(frame)
     values = {name: each.get("current-value") for name, each in update["channels"].items()}
-    return f"{written(update['lastUpdate'])}  {json.dumps(values, ensure_ascii=False)}"
+    shown = json.dumps(values, ensure_ascii=False)
+    # Half a surrogate pair is no text that a terminal takes.
+    shown = shown.encode(errors="backslashreplace").decode()
+    return f"{written(update['lastUpdate'])}  {shown}"
 
 
 def written(at: Timestamp) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from servioticy.memory.state import State
 from servioticy.model import LastUpdate, Timestamp
 from servioticy.ports import Labelled, StoredUpdate
@@ -17,11 +19,15 @@ class MemoryHistory:
         """Every update of a stream, oldest first."""
         return [Labelled(row.document, row.version) for row in self._of_stream(stream_id)]
 
-    def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
-        """The next updates with a larger timestamp, oldest first."""
+    def updates_after(
+        self, stream_id: int, after: Timestamp, limit: int, max_bytes: int
+    ) -> list[LastUpdate]:
+        """The next updates with a larger timestamp, oldest first, as many as fit, at least one."""
         rows = self._of_stream(stream_id)
         newer = [LastUpdate(row.timestamp, row.document) for row in rows if row.timestamp > after]
-        return newer[:limit]
+        sizes = accumulate(len(update.document) for update in newer[:limit])
+        fitting = sum(1 for size in sizes if size <= max_bytes)
+        return newer[: max(1, fitting)]
 
     def last_update(self, stream_id: int) -> Labelled | None:
         """The stream's last update, or None."""

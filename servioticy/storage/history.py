@@ -20,9 +20,11 @@ class PostgresHistory:
         rows = self._database.rows(self._sql["updates_of_stream"], {"stream": stream_id})
         return [Labelled(document.encode(), version) for document, version in rows]
 
-    def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
-        """The next updates with a larger timestamp, oldest first."""
-        values = {"stream": stream_id, "after": after, "limit": limit}
+    def updates_after(
+        self, stream_id: int, after: Timestamp, limit: int, max_bytes: int
+    ) -> list[LastUpdate]:
+        """The next updates with a larger timestamp, oldest first, as many as fit, at least one."""
+        values = {"stream": stream_id, "after": after, "limit": limit, "max_bytes": max_bytes}
         rows = self._database.rows(self._sql["updates_after"], values)
         return [LastUpdate(timestamp, document.encode()) for timestamp, document in rows]
 

@@ -152,10 +152,27 @@ def test_a_reader_may_go_on_after_a_timestamp(storage: Storage, stream: int) -> 
     for offset, at in enumerate((3, 1, 2, 4)):
         storage.store.store(a_batch(stream, offset, at=at, value=at))
 
-    assert storage.history.updates_after(stream, 1, 2) == [
+    assert storage.history.updates_after(stream, 1, 2, 10_000) == [
         LastUpdate(2, document(2)),
         LastUpdate(3, document(3)),
     ]
+    assert storage.history.updates_after(stream, 4, 2, 10_000) == []
+
+
+def test_a_page_of_updates_ends_before_it_passes_its_bytes(storage: Storage, stream: int) -> None:
+    """A reader's page is as long as it may be, and never empty while there is more."""
+    for at in range(3):
+        storage.store.store(a_batch(stream, at, at=at, value=at))
+    size = len(document(0))
+
+    def times(max_bytes: int) -> list[int]:
+        page = storage.history.updates_after(stream, -1, 500, max_bytes)
+        return [update.timestamp for update in page]
+
+    assert times(3 * size) == [0, 1, 2]
+    assert times(3 * size - 1) == [0, 1]
+    assert times(size) == [0]
+    assert times(1) == [0]
 
 
 def test_documents_come_back_untouched(storage: Storage, stream: int) -> None:

@@ -88,6 +88,13 @@ def test_tail_without_a_token_says_where_to_put_one(capsys) -> None:
     assert "SERVIOTICY_TOKEN" in capsys.readouterr().err
 
 
+def test_tail_shows_what_no_terminal_can() -> None:
+    """A string may hold half a surrogate pair; the next update is worth following."""
+    frame = r'{"channels":{"v":{"current-value":"\ud800é"}},"lastUpdate":7}'
+
+    assert tail.line(frame).encode() == '7  {"v": "\\ud800é"}'.encode()
+
+
 def test_tail_prints_a_line_an_update(monkeypatch, capsys) -> None:
     frame = '{"channels":{"c":{"current-value":1.5}},"lastUpdate":1423072260}'
     followed: list[tail.Follower] = []

@@ -6,12 +6,32 @@ SELECT document::text, version
  ORDER BY "timestamp";
 
 -- updates_after --
-SELECT "timestamp", document::text
-  FROM updates
- WHERE stream_id = %(stream)s
-   AND "timestamp" > %(after)s
- ORDER BY "timestamp"
- LIMIT %(limit)s;
+-- One row after the other, so that no more documents are opened than fit, and one. The first
+-- comes whatever its size: a reader has to get on.
+WITH RECURSIVE page AS (
+    (SELECT "timestamp", document::text AS document,
+            octet_length(document::text)::bigint AS bytes, 1 AS number
+       FROM updates
+      WHERE stream_id = %(stream)s
+        AND "timestamp" > %(after)s
+      ORDER BY "timestamp"
+      LIMIT 1)
+    UNION ALL
+    SELECT following."timestamp", following.document, page.bytes + following.size,
+           page.number + 1
+      FROM page
+     CROSS JOIN LATERAL (
+           SELECT "timestamp", document::text AS document, octet_length(document::text) AS size
+             FROM updates
+            WHERE stream_id = %(stream)s
+              AND "timestamp" > page."timestamp"
+            ORDER BY "timestamp"
+            LIMIT 1) AS following
+     WHERE page.number < %(limit)s
+       AND page.bytes + following.size <= %(max_bytes)s)
+SELECT "timestamp", document
+  FROM page
+ ORDER BY "timestamp";
 
 -- last_update --
 SELECT document::text, version

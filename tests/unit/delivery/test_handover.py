@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,6 +61,45 @@ def test_too_much_held_back_is_an_overflow() -> None:
     with pytest.raises(Overflow):
         for at in range(100):
             merge.hold(an_update(at))
+
+
+def test_exactly_the_limit_may_be_held_and_not_a_byte_more() -> None:
+    """What stands around a document counts, too: many small ones are as heavy as a large one."""
+    at_the_border = Handover(max_held_bytes=3 * handover.size(an_update(1)))
+    for at in (1, 2, 3):
+        at_the_border.hold(an_update(at))
+    with pytest.raises(Overflow):
+        Handover(max_held_bytes=handover.size(an_update(1)) - 1).hold(an_update(1))
+
+    assert at_the_border.held_bytes == 3 * handover.size(an_update(1))
+    at_the_border.take()
+    assert at_the_border.held_bytes == 0
+
+
+def test_what_is_counted_is_not_less_than_what_it_takes() -> None:
+    """Of the smallest updates, where the objects around them are most of it."""
+    merge = Handover(max_held_bytes=10**9)
+    tracemalloc.start()
+    try:
+        merge.read(an_update(at) for at in range(10**12, 10**12 + 10_000))
+        remembered = tracemalloc.get_traced_memory()[0]
+        for at in range(2 * 10**12, 2 * 10**12 + 10_000):
+            merge.hold(an_update(at))
+        held = tracemalloc.get_traced_memory()[0] - remembered
+    finally:
+        tracemalloc.stop()
+
+    assert remembered <= merge.remembered_bytes
+    assert held <= merge.held_bytes
+
+
+def test_what_is_forgotten_may_come_twice_and_takes_nothing() -> None:
+    merge = Handover()
+    merge.read([an_update(5)])
+    merge.forget()
+
+    assert merge.remembered_bytes == 0
+    assert not merge.is_repeat(an_update(5))
 
 
 def test_only_the_newest_read_are_remembered(monkeypatch) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from delivery.handshake import Admission, Refusal, admit
+from delivery.handshake import Admission, Refusal, Wish, admit, read
 from servioticy.model import StreamRef
 from servioticy.ports import Address
 
@@ -30,7 +32,8 @@ class Catalog:
 
 
 def ask(target: str, authorization: str = "good") -> Admission | Refusal:
-    return admit(target, authorization, Catalog())
+    wish = read(target, authorization)
+    return admit(wish, Catalog()) if isinstance(wish, Wish) else wish
 
 
 def status(answer: Admission | Refusal) -> int:
@@ -40,7 +43,7 @@ def status(answer: Admission | Refusal) -> int:
 @pytest.mark.parametrize("header", ["good", "Bearer good", "bearer  good", " good "])
 def test_a_token_comes_raw_or_as_bearer(header: str) -> None:
     stream = StreamRef("mine", "data")
-    assert ask("/mine/streams/data/live", header) == Admission(stream, 42, None, 1, foreign=False)
+    assert ask("/mine/streams/data/live", header) == Admission(stream, 42, None, 1, False, OURS)
 
 
 def test_who_watches_what_is_another_tenants_is_known() -> None:
@@ -102,3 +105,33 @@ def test_a_timestamp_and_a_trailing_slash_are_understood() -> None:
 @pytest.mark.parametrize("target", ["/%00/streams/data/live", "/mine/streams/%00/live"])
 def test_characters_no_store_knows_are_just_not_found(target: str) -> None:
     assert status(ask(target)) == 404
+
+
+PIECES = [*"/[]?#%:@&;=", "//", "/[x", "%00", "%ff", "%ed%a0%80", "http://", "1" * 30]
+PIECES += ["mine", "/streams/", "data", "/live", "after=", "access_token=", "good"]
+PIECES += ["\ud800", "\0", "\u202e", "\n"]
+
+
+@given(
+    st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map("".join)),
+    st.one_of(st.text(), st.sampled_from(["good", "Bearer good", "Bearer", "\xff", "\ud800"])),
+)
+@example("//[/x", "good")
+@example("http://[::1/mine/streams/data/live", "good")
+@example("/mine/streams/data/live?after=" + "9" * 5000, "good")
+@example("/mine/streams/data/live?after=\u0661", "good")
+@example("/mine/streams/%ed%a0%80/live", "good")
+@example("/mine/streams/data/live?access_token=%ff", "")
+def test_no_request_is_more_than_refused(target: str, authorization: str) -> None:
+    """Whatever stands in it, the answer is the client's mistake, and text a store can take."""
+    wish = read(target, authorization)
+    if isinstance(wish, Wish):
+        for text in (wish.token, *wish.stream):
+            assert "\0" not in text
+            text.encode()
+
+    assert status(ask(target, authorization)) in (101, 400, 401, 403, 404)
+
+
+def test_what_is_no_address_is_told_so() -> None:
+    assert status(ask("//[/x")) == 400
