@@ -1,0 +1,71 @@
+"""One thread that waits for the pipeline in place of all reads of the process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+from api.read_after_write import (
+    FIRST_PAUSE_SECONDS,
+    GROWTH,
+    HEADER,
+    LONGEST_PAUSE_SECONDS,
+    UNKNOWN,
+    Progress,
+    Reading,
+)
+
+log = logging.getLogger("api")
+
+
+class Waiter:
+    """Tells reads, in the event loop, when what they wait for is stored."""
+
+    def __init__(
+        self, progress: Progress, seconds: float, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._progress = progress
+        self._seconds = seconds
+        self._loop = loop
+        self._new: queue.SimpleQueue[Reading] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name="waiter", daemon=True).start()
+
+    def wait(self, partition: int, done: Callable[[dict[str, str]], None]) -> None:
+        """Tell `done` the headers for the answer, once all of the partition is stored."""
+
+        def tell(headers: dict[str, str]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: we are stopping
+                self._loop.call_soon_threadsafe(done, headers)
+
+        self._new.put(Reading(partition, time.monotonic() + self._seconds, tell))
+
+    def _work(self) -> None:
+        readings: list[Reading] = []
+        while True:
+            if not readings:
+                readings, pause = [self._new.get()], FIRST_PAUSE_SECONDS
+            while not self._new.empty():
+                readings.append(self._new.get())
+            readings = self._look(readings)
+            if not readings:
+                continue
+            time.sleep(FIRST_PAUSE_SECONDS)
+            try:
+                readings.append(self._new.get(timeout=pause - FIRST_PAUSE_SECONDS))
+                pause = FIRST_PAUSE_SECONDS
+            except queue.Empty:
+                pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
+
+    def _look(self, readings: list[Reading]) -> list[Reading]:
+        try:
+            return self._progress.look(readings, time.monotonic())
+        except Exception:
+            log.exception("waiting_failed")
+            for each in readings:
+                each.done({HEADER: UNKNOWN})
+            return []
