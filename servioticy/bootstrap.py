@@ -52,7 +52,8 @@ class Ports:
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
     database = connect(settings)
-    return Ports(PostgresCatalog(database), PostgresHistory(database), KafkaLog(settings))
+    catalog = PostgresCatalog(database, settings.change_wait_seconds)
+    return Ports(catalog, PostgresHistory(database), KafkaLog(settings))
 
 
 def connect(settings: Settings, *, durable: bool = True) -> Database:

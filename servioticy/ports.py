@@ -124,7 +124,10 @@ class Catalog(Protocol):
         """The tenant's Service Objects in order of creation."""
 
     def changing(self) -> AbstractContextManager[None]:
-        """Hold the only right to change the stream graph."""
+        """Hold the only right to change the stream graph.
+
+        Raises Unavailable where others have held it for too long.
+        """
 
     def sources(self, ids: Iterable[str]) -> dict[str, Source]:
         """Those of the Service Objects that exist."""
@@ -205,11 +208,27 @@ class Labelled(NamedTuple):
     version: int
 
 
+class Stored(NamedTuple):
+    """An update of a page of the history, and the version that made it."""
+
+    timestamp: Timestamp
+    document: bytes
+    version: int
+
+
 class History(Protocol):
     """What the pipeline has stored, for readers."""
 
-    def updates(self, stream_id: int) -> list[Labelled]:
-        """Every update of a stream, oldest first."""
+    def newest(self, stream_id: int) -> Timestamp | None:
+        """The largest timestamp of a stream's updates, or None."""
+
+    def page(
+        self, stream_id: int, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
+    ) -> list[Stored]:
+        """The first updates with a timestamp within the span, oldest first.
+
+        They end with the one that reaches `most_rows` or `most_bytes`.
+        """
 
     def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
         """The next updates with a larger timestamp, oldest first."""

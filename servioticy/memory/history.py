@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from servioticy.memory.state import State
 from servioticy.model import LastUpdate, Timestamp
-from servioticy.ports import Labelled, StoredUpdate
+from servioticy.ports import Labelled, Stored, StoredUpdate
 
 
 class MemoryHistory:
@@ -13,9 +13,26 @@ class MemoryHistory:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def updates(self, stream_id: int) -> list[Labelled]:
-        """Every update of a stream, oldest first."""
-        return [Labelled(row.document, row.version) for row in self._of_stream(stream_id)]
+    def newest(self, stream_id: int) -> Timestamp | None:
+        """The largest timestamp of a stream's updates, or None."""
+        return max((row.timestamp for row in self._of_stream(stream_id)), default=None)
+
+    def page(
+        self, stream_id: int, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
+    ) -> list[Stored]:
+        """The first updates with a timestamp within the span, oldest first.
+
+        They end with the one that reaches `most_rows` or `most_bytes`.
+        """
+        found: list[Stored] = []
+        size = 0
+        for row in self._of_stream(stream_id):
+            if size >= most_bytes or len(found) >= most_rows:
+                break
+            if span[0] <= row.timestamp <= span[1]:
+                found.append(Stored(row.timestamp, row.document, row.version))
+                size += len(row.document)
+        return found
 
     def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
         """The next updates with a larger timestamp, oldest first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from servioticy.model import LastUpdate, Timestamp
-from servioticy.ports import Labelled
+from servioticy.ports import Labelled, Stored
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -15,10 +15,27 @@ class PostgresHistory:
         self._database = database
         self._sql = queries("history")
 
-    def updates(self, stream_id: int) -> list[Labelled]:
-        """Every update of a stream, oldest first."""
-        rows = self._database.rows(self._sql["updates_of_stream"], {"stream": stream_id})
-        return [Labelled(document.encode(), version) for document, version in rows]
+    def newest(self, stream_id: int) -> Timestamp | None:
+        """The largest timestamp of a stream's updates, or None."""
+        row = self._database.row(self._sql["newest"], {"stream": stream_id})
+        return row[0] if row else None
+
+    def page(
+        self, stream_id: int, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
+    ) -> list[Stored]:
+        """The first updates with a timestamp within the span, oldest first.
+
+        They end with the one that reaches `most_rows` or `most_bytes`.
+        """
+        values = {
+            "stream": stream_id,
+            "from": span[0],
+            "to": span[1],
+            "rows": most_rows,
+            "bytes": most_bytes,
+        }
+        rows = self._database.rows(self._sql["page"], values)
+        return [Stored(timestamp, document.encode(), v) for timestamp, document, v in rows]
 
     def updates_after(self, stream_id: int, after: Timestamp, limit: int) -> list[LastUpdate]:
         """The next updates with a larger timestamp, oldest first."""

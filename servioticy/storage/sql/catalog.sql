@@ -162,6 +162,10 @@ SELECT service_objects.id, service_objects.tenant_id, sequence, service_objects.
   JOIN service_objects ON service_objects.id = near.id AND deleted_at IS NULL
   JOIN definitions ON service_object = near.id AND definitions.version = service_objects.version;
 
+-- limit_waiting --
+-- Until the end of the transaction.
+SELECT set_config('lock_timeout', %(wait)s, true);
+
 -- lock_changes --
 -- One change of the graph at a time, over all API processes: the order of control records.
 SELECT pg_advisory_lock(%(key)s);
