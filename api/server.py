@@ -79,12 +79,17 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     edge = Edge(application, progress, settings, loop)
-    listener.setblocking(False)
-    loop.add_reader(listener, _accept, listener, edge, loop)
+    attend(listener, edge, loop)
     await stop.wait()
     loop.remove_reader(listener)
     listener.close()
     await edge.stop(SECONDS_TO_FINISH)
+
+
+def attend(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
+    """Let in whoever connects, from now on."""
+    listener.setblocking(False)
+    loop.add_reader(listener, _accept, listener, edge, loop)
 
 
 def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
@@ -97,9 +102,7 @@ def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop
         except OSError as error:  # no open file is left: some will close
             log.warning("cannot_accept", extra={"reason": str(error)})
             loop.remove_reader(listener)
-            loop.call_later(
-                PAUSE_SECONDS, loop.add_reader, listener, _accept, listener, edge, loop
-            )
+            loop.call_later(PAUSE_SECONDS, attend, listener, edge, loop)
             return
         client.setblocking(False)
         task = loop.create_task(

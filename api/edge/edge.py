@@ -126,6 +126,9 @@ class Edge:
             await asyncio.sleep(0.02)
         for each in list(self._connections):
             each.abort()
+        for threads in self._threads:
+            threads.stop()
+        self._waiter.stop()
 
     def _sweep(self) -> None:
         self._loop.call_later(SWEEP_SECONDS, self._sweep)

@@ -22,7 +22,8 @@ class Threads:
     """
 
     def __init__(self, name: str, count: int, loop: asyncio.AbstractEventLoop) -> None:
-        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._count = count
         self._results: deque[tuple[Job, Any]] = deque()
         self._loop = loop
         self.finished: Callable[[Job], None] = lambda _: None
@@ -36,6 +37,11 @@ class Threads:
         """Let the next free thread do it."""
         self._jobs.put(job)
 
+    def stop(self) -> None:
+        """Let the threads end after what they have begun."""
+        for _ in range(self._count):
+            self._jobs.put(None)
+
     def collect(self) -> None:
         """Tell what jobs have come to since. For the event loop's thread."""
         while self._results:
@@ -44,8 +50,7 @@ class Threads:
             job.done(result)
 
     def _work(self) -> None:
-        while True:
-            job = self._jobs.get()
+        while (job := self._jobs.get()) is not None:
             try:
                 result = job.work()
             except BaseException as error:  # noqa: BLE001  a thread that ended would be missed

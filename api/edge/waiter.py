@@ -32,7 +32,7 @@ class Waiter:
         self._progress = progress
         self._seconds = seconds
         self._loop = loop
-        self._new: queue.SimpleQueue[Reading] = queue.SimpleQueue()
+        self._new: queue.SimpleQueue[Reading | None] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="waiter", daemon=True).start()
 
     def wait(self, partition: int, done: Callable[[dict[str, str]], None]) -> None:
@@ -44,22 +44,35 @@ class Waiter:
 
         self._new.put(Reading(partition, time.monotonic() + self._seconds, tell))
 
+    def stop(self) -> None:
+        """Let the thread end."""
+        self._new.put(None)
+
     def _work(self) -> None:
         readings: list[Reading] = []
+        pause = FIRST_PAUSE_SECONDS
         while True:
-            if not readings:
-                readings, pause = [self._new.get()], FIRST_PAUSE_SECONDS
-            while not self._new.empty():
-                readings.append(self._new.get())
-            readings = self._look(readings)
-            if not readings:
-                continue
-            time.sleep(FIRST_PAUSE_SECONDS)
             try:
-                readings.append(self._new.get(timeout=pause - FIRST_PAUSE_SECONDS))
+                new = self._new.get(timeout=pause if readings else None)
+                if new is None:
+                    return
+                readings.append(new)
                 pause = FIRST_PAUSE_SECONDS
             except queue.Empty:
                 pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
+            while (more := self._waiting_too()) is not None:
+                readings.append(more)
+            readings = self._look(readings)
+            if readings:
+                time.sleep(FIRST_PAUSE_SECONDS)  # however many come, we ask no more often
+
+    def _waiting_too(self) -> Reading | None:
+        if self._new.empty():
+            return None
+        found = self._new.get()
+        if found is None:  # for the next round: we are stopping
+            self._new.put(None)
+        return found
 
     def _look(self, readings: list[Reading]) -> list[Reading]:
         try:
