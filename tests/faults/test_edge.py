@@ -127,9 +127,9 @@ def test_reads_behind_a_busy_partition_harm_nobody(
     platform: RunningPlatform, device: str, victim: Callable[[int], None]
 ) -> None:
     """They wait as long as they may, all of them, and hold no thread meanwhile."""
-    pipeline = platform.pids()["pipeline"]
+    pipeline = os.getpgid(platform.pids()["pipeline"])
     path = f"/{device}/streams/data"
-    os.kill(pipeline, signal.SIGSTOP)
+    os.killpg(pipeline, signal.SIGSTOP)
     try:
         update = {"channels": {"v": {"current-value": 1}}, "lastUpdate": 1}
         assert platform.request("PUT", path, update)[0] == 202
@@ -140,7 +140,7 @@ def test_reads_behind_a_busy_partition_harm_nobody(
             for timestamp in range(100, 120):
                 victim(timestamp)
     finally:
-        os.kill(pipeline, signal.SIGCONT)
+        os.killpg(pipeline, signal.SIGCONT)
 
 
 def test_creations_by_one_tenant_harm_nobody(
