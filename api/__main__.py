@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
-from api.server import run
+from api import server, workers
 from servioticy import logs, settings
 from servioticy.errors import ServioticyError
+from servioticy.settings import Settings
 
 
 def main() -> int:
@@ -14,11 +16,21 @@ def main() -> int:
     try:
         chosen = settings.load()
         logs.configure(chosen.log_level)
-        run(chosen)
+        _serve(chosen)
     except ServioticyError as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
     return 0
+
+
+def _serve(chosen: Settings) -> None:
+    listener = workers.inherited()
+    if listener is None and chosen.api_workers > 1:
+        workers.Workers(server.listen(chosen), chosen.api_workers).run()
+        return
+    from api.wsgi import build  # not needed, and slow to import, where others do the work
+
+    server.run(chosen, listener or server.listen(chosen), partial(build, chosen))
 
 
 if __name__ == "__main__":

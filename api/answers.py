@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from flask import Response
 
+from api.read_after_write import HEADER
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
 JSON = "application/json"
+COMMON_HEADERS = {
+    "Server": "api.servIoTicy",
+    "X-Content-Type-Options": "nosniff",
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "GET, POST, OPTIONS, DELETE, PUT, HEAD",
+    "Access-Control-Allow-Headers": (
+        "X-Requested-With, Content-Type, Accept, Origin, Authorization, If-Match"
+    ),
+    "Access-Control-Expose-Headers": f"Location, Retry-After, ETag, {HEADER}",
+}
+"""What every answer carries, unless it says otherwise itself."""
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -34,3 +50,18 @@ def nothing(headers: Mapping[str, str] | None = None) -> Response:
     response = Response(status=204, headers=headers)
     del response.headers["Content-Type"]
     return response
+
+
+def with_common_headers(app: WSGIApplication) -> WSGIApplication:
+    """The application, with these headers on every answer it makes."""
+    common = list(COMMON_HEADERS.items())
+    rest = [(name, value) for name, value in common if name != "Server"]
+
+    def wrapped(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
+            names_itself = any(name == "Server" for name, _ in headers)
+            return start_response(status, [*headers, *(rest if names_itself else common)], *error)
+
+        return app(environ, start)
+
+    return wrapped

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from flask import Flask, Response
+from flask import Flask
 
 from api import (
     health,
@@ -18,25 +18,17 @@ from api import (
     updates,
     versions,
 )
+from api.answers import with_common_headers
 from api.authentication import READS, guarded
+from api.backlog import Backlog
 from api.definitions import Definitions
 from api.errors import handle_errors
-from api.read_after_write import HEADER, ReadAfterWrite
+from api.read_after_write import ReadAfterWrite
 from api.services import Check, Ports, Services
 from sandbox import argument_names as read_argument_names
 from servioticy.documents.service_objects import ArgumentNames
 from servioticy.model import Definition
 from servioticy.settings import Settings
-
-SERVER = "api.servIoTicy"
-CROSS_ORIGIN = {
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Allow-Methods": "GET, POST, OPTIONS, DELETE, PUT, HEAD",
-    "Access-Control-Allow-Headers": (
-        "X-Requested-With, Content-Type, Accept, Origin, Authorization, If-Match"
-    ),
-    "Access-Control-Expose-Headers": f"Location, Retry-After, ETag, {HEADER}",
-}
 
 
 def no_problems(_definition: Definition) -> list[str]:
@@ -62,6 +54,7 @@ def create_app(
         check=check,
         definitions=Definitions(ports.catalog, argument_names),
         reads=ReadAfterWrite(ports.history, ports.log, settings.read_wait_seconds),
+        backlog=Backlog(ports.history, settings.max_put_off),
     )
     app = Flask("api", static_folder=None)
     # One more than is allowed: a body without a Content-Length is cut there in silence.
@@ -70,7 +63,6 @@ def create_app(
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     handle_errors(app)
-    app.after_request(_with_headers)
     for resource, others in (
         (service_objects, READS),
         (replacing, frozenset[str]()),
@@ -85,10 +77,5 @@ def create_app(
     ):
         app.register_blueprint(guarded(resource.blueprint(services), ports.catalog, others))
     app.register_blueprint(health.blueprint(services))
+    app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign, assignment]
     return app
-
-
-def _with_headers(response: Response) -> Response:
-    response.headers.setdefault("Server", SERVER)
-    response.headers.update(CROSS_ORIGIN)
-    return response

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from flask import Blueprint, g, request
 
 from api.errors import Denied, NotAuthorized, NotFound
+from api.read_after_write import CALLER
 from servioticy.ports import Address, Catalog
 
 READS = frozenset({"GET", "HEAD"})
@@ -40,11 +41,13 @@ def guarded(blueprint: Blueprint, catalog: Catalog, others: Set[str] = READS) ->
             caller = catalog.tenant_of(token)
             if caller is None:
                 raise Denied("Access was denied!")
+            request.environ[CALLER] = caller
             g.asked = Asked(token, caller)
             return
         address = catalog.address(token, names["service_object"], names.get("stream"))
         if address is None:
             raise Denied("Access was denied!")
+        request.environ[CALLER] = address.caller
         if address.service_object is None:
             raise NotFound("The Service Object was not found.")
         if address.caller != address.owner and not (address.public and request.method in others):

@@ -8,6 +8,7 @@ from flask import Flask, Response
 from werkzeug.exceptions import HTTPException
 
 from api.answers import answer
+from api.read_after_write import NotYet
 from servioticy.documents import BadDocument
 from servioticy.errors import ServioticyError, Unavailable
 
@@ -24,9 +25,12 @@ MESSAGES = {
     403: "Access was denied!",
     404: "Not found. Check the documentation",
     405: "Method not allowed. Check the documentation",
+    408: "The request did not arrive in time",
     413: "The request is too large",
     415: "Unsupported Media Type",
+    429: "Too many of your requests are waiting; try again later",
     500: "Internal Server Error",
+    503: "Too many requests are waiting; try again later",
 }
 
 
@@ -73,6 +77,12 @@ class Outdated(Refused):
         self.etag = etag
 
 
+class TooMany(Refused):
+    """The caller is to send less, or later."""
+
+    status = 429
+
+
 class TooLarge(Refused):
     """The body, or what would be stored of it, is larger than the platform takes."""
 
@@ -87,11 +97,16 @@ def handle_errors(app: Flask) -> None:
     app.register_error_handler(Exception, _answer)
 
 
+def content(status: int, message: str = "") -> dict[str, object]:
+    """The body of every error; without a message, the one of its status."""
+    said = message or MESSAGES.get(status, "Bad request")
+    return {"status": status, "message": said[:LONGEST_MESSAGE], "info": INFO}
+
+
 def _answer(error: Exception) -> Response:
     status, message = _status_and_message(error)
-    body = {"status": status, "message": message[:LONGEST_MESSAGE], "info": INFO}
-    response = answer(body, status, {"Server": SERVER})
-    if status == 503:
+    response = answer(content(status, message), status, {"Server": SERVER})
+    if status in (429, 503):
         response.headers["Retry-After"] = "1"
     if isinstance(error, Outdated):
         response.headers["ETag"] = error.etag
@@ -106,6 +121,8 @@ def _status_and_message(error: Exception) -> tuple[int, str]:
     """The table. What is not in it is ours to mend, and no business of the caller's."""
     if isinstance(error, Refused | BadDocument):
         return error.status, str(error)
+    if isinstance(error, NotYet):
+        return 503, str(error)
     if isinstance(error, Unavailable):
         log.warning("unavailable", extra={"reason": str(error)})
         # What does not answer, without the addresses and reasons that follow.

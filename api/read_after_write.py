@@ -2,15 +2,21 @@
 
 As raw and derived updates are stored in one transaction, such a read sees what was
 computed from the caller's last write, too (design, section 3).
+
+A wait holds no thread. Behind the edge a route says what it waits for and is called again
+when that is stored; one waiter asks for all reads of the process.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
-from servioticy.errors import Unavailable
-from servioticy.ports import History, Log
+from flask import has_request_context, request
+
+from servioticy.errors import ServioticyError, Unavailable
+from servioticy.ports import Address, History, Log
 
 HEADER = "X-Servioticy-Behind"
 UNKNOWN = "unknown"
@@ -18,6 +24,86 @@ LOG_LOST = "log-lost"
 FIRST_PAUSE_SECONDS = 0.003
 LONGEST_PAUSE_SECONDS = 0.025
 GROWTH = 1.25
+
+WAITS_FOR = "servioticy.waits_for"
+"""In the environment of a request: where a route names what it waits for."""
+WAITED = "servioticy.waited"
+"""In the environment of a request that has waited: headers for the answer."""
+CALLER = "servioticy.caller"
+"""In the environment of a request: the tenant who asks, as soon as that is known."""
+
+
+class Awaited(NamedTuple):
+    """What a read waits for: all that is in the partition now, of this tenant's streams too
+    where that is put off."""
+
+    partition: int
+    tenant: int
+
+
+class NotYet(ServioticyError):
+    """What the read has to show is not stored yet."""
+
+
+class Reading:
+    """One read that waits; told the headers for its answer."""
+
+    __slots__ = ("deadline", "done", "end", "partition", "tenant")
+
+    def __init__(
+        self, awaited: Awaited, deadline: float, done: Callable[[dict[str, str]], None]
+    ) -> None:
+        self.partition, self.tenant = awaited
+        self.deadline = deadline
+        self.done = done
+        self.end: int | None = None
+        """where the log ended after the read had come; None: not asked yet"""
+
+
+class Progress:
+    """Asks once for all readings of a partition: where its log ends, what is stored."""
+
+    def __init__(self, history: History, log: Log) -> None:
+        self._history = history
+        self._log = log
+
+    def look(self, readings: list[Reading], now: float) -> list[Reading]:
+        """Tell those that need not or must not wait any more; the others are returned."""
+        left: list[Reading] = []
+        for partition in dict.fromkeys(each.partition for each in readings):
+            left += self._look(
+                partition, [each for each in readings if each.partition == partition], now
+            )
+        return left
+
+    def _look(self, partition: int, readings: list[Reading], now: float) -> list[Reading]:
+        try:
+            new = [each for each in readings if each.end is None]
+            if new:
+                end = self._log.end_offset(partition)
+                for each in new:
+                    each.end = end
+            tenants = {each.tenant for each in readings}
+            stored, waiting = self._history.stored(partition, tenants)
+            # Ahead of the log as it was asked for: it has grown since, or has been lost.
+            ahead = any(stored > (each.end or 0) for each in readings)
+            lost = ahead and stored > self._log.end_offset(partition)
+        except Unavailable:
+            for each in readings:
+                each.done({HEADER: UNKNOWN})
+            return []
+        left = []
+        for each in readings:
+            behind = (each.end or 0) - min(stored, waiting.get(each.tenant, stored))
+            if lost:
+                each.done({HEADER: LOG_LOST})
+            elif behind <= 0:
+                each.done({})
+            elif each.deadline <= now:
+                each.done({HEADER: str(behind)})
+            else:
+                left.append(each)
+        return left
 
 
 class ReadAfterWrite:
@@ -31,37 +117,35 @@ class ReadAfterWrite:
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._history = history
-        self._log = log
+        self._progress = Progress(history, log)
         self._seconds = seconds
         self._monotonic = monotonic
         self._sleep = sleep
 
-    def wait(self, partition: int) -> dict[str, str]:
-        """Wait until all that is in the partition now is stored; headers for the answer.
+    def wait(self, address: Address) -> dict[str, str]:
+        """Wait until all that is in its partition now is stored; headers for the answer.
 
         No header: the read sees everything. Otherwise the header tells how many records
         of the log are not stored yet, that the broker does not say where the log ends, or
         that the log ends before what is stored of it: some of what was accepted is lost.
+        Behind the edge it raises NotYet instead of waiting.
         """
-        deadline = self._monotonic() + self._seconds
-        try:
-            end = self._log.end_offset(partition)
-        except Unavailable:
-            return {HEADER: UNKNOWN}
-        pause = FIRST_PAUSE_SECONDS
-        while (behind := end - self._history.progress(partition)) > 0:
-            remaining = deadline - self._monotonic()
-            if remaining <= 0:
-                return {HEADER: str(behind)}
-            self._sleep(min(pause, remaining))
-            pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
-        return self._lost(partition) if behind < 0 else {}
+        awaited = Awaited(address.partition, address.owner or 0)
+        if has_request_context():
+            waited: dict[str, str] | None = request.environ.get(WAITED)
+            if waited is not None:
+                return waited
+            if WAITS_FOR in request.environ:
+                request.environ[WAITS_FOR].append(awaited)
+                raise NotYet
+        return self._here(awaited)
 
-    def _lost(self, partition: int) -> dict[str, str]:
-        """Whether the log ends before what is stored of it, or has only grown meanwhile."""
-        stored = self._history.progress(partition)
-        try:
-            return {HEADER: LOG_LOST} if stored > self._log.end_offset(partition) else {}
-        except Unavailable:
-            return {HEADER: UNKNOWN}
+    def _here(self, awaited: Awaited) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        deadline = self._monotonic() + self._seconds
+        readings = [Reading(awaited, deadline, headers.update)]
+        pause = FIRST_PAUSE_SECONDS
+        while readings := self._progress.look(readings, self._monotonic()):
+            self._sleep(max(0.0, min(pause, deadline - self._monotonic())))
+            pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
+        return headers

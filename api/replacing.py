@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ from api.documents import (
     members,
     sources,
 )
-from api.errors import Conflict, NotFound, Outdated
+from api.errors import Conflict, NotFound, Outdated, Refused
 from api.services import Services
 from api.warnings import warnings
 from servioticy import changes
@@ -31,6 +32,8 @@ from servioticy.documents.service_objects import is_public
 from servioticy.model import Definition
 from servioticy.ports import Current, NewServiceObject
 
+_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
+_TAGS = re.compile(rf"{_TAG.pattern}(?:[ \t]*,[ \t]*{_TAG.pattern})*")
 ATTEMPTS = 20
 NOT_COMPARED = ("id", "userId", "createdAt", "updatedAt", "data", CUSTOM)
 
@@ -55,7 +58,7 @@ def blueprint(services: Services) -> Blueprint:
     @routes.delete("/<service_object>")
     def delete(service_object: str) -> Response:
         def deleted(found: Current) -> Response:
-            revision = found.revision if request.if_match else None
+            revision = found.revision if _if_match() else None
             changes.delete(
                 service_object, revision, services.now(), services.catalog, services.log
             )
@@ -93,14 +96,30 @@ def _on_the_newest(
 
 
 def expect(found: Current) -> None:
-    """Raises Outdated where `If-Match` does not name what is there now."""
+    """Raises Outdated where `If-Match` does not name what is there now, Refused for nonsense."""
     now = etag(found.version, found.revision)
-    if request.if_match and not request.if_match.contains(now.strip('"')):
+    wanted = _if_match()
+    if wanted and "*" not in wanted and now not in wanted:
         raise Outdated(
             f"The Service Object has changed: {now} is there now, and If-Match names "
             f"{request.headers['If-Match']:.100}",
             now,
         )
+
+
+def _if_match() -> list[str]:
+    """The tags of `If-Match`, quotes and all; empty where there is none.
+
+    One that we cannot read is refused: it asked for care, so no change is made blindly.
+    """
+    value = request.headers.get("If-Match")
+    if value is None:
+        return []
+    if value.strip() == "*":
+        return ["*"]
+    if _TAGS.fullmatch(value.strip()) is None:
+        raise Refused(f'If-Match has to be "*" or tags in quotes, not {value:.100}')
+    return _TAG.findall(value)
 
 
 def _only_customises(body: dict[str, Any], service_object: str, found: Current) -> bool:

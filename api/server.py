@@ -1,35 +1,112 @@
-"""Serves the REST API: granian's processes and threads around the application."""
+"""Serves the REST API: one event loop a process, and more processes where that is asked."""
 
 from __future__ import annotations
 
-import os
+import asyncio
+import logging
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from granian import Granian
-from granian.constants import Interfaces
+from api.edge.calls import Application
+from api.edge.connection import Connection
+from api.edge.edge import Edge
+from api.read_after_write import Progress
+from servioticy.errors import SetupError
+from servioticy.settings import Settings
 
-from servioticy.settings import Settings, to_environment
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
 
-SECONDS_TO_FINISH = 3
-"""What is under way at SIGTERM may take so long; then its process is killed."""
-IDLE_THREAD_SECONDS = 600
-"""The longest granian allows: a thread takes its connection to Postgres with it."""
+log = logging.getLogger("api")
+
+MOST_AT_ONCE = 64
+PAUSE_SECONDS = 0.1
+SECONDS_TO_FINISH = 3.0
+"""What is under way at SIGTERM may take so long."""
+BACKLOG = 4_096
+FILES_OF_OUR_OWN = 512
+"""Open files that are no clients' connections: Postgres, Kafka, the sandbox."""
+
+_arriving: set[asyncio.Task[Any]] = set()
+"""The loop itself keeps no hold on its tasks."""
 
 
-def run(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT. Worker processes get the settings as environment."""
-    os.environ.update(to_environment(settings))
-    Granian(
-        "api.wsgi:build",
-        factory=True,
-        interface=Interfaces.WSGI,
-        address=settings.host,
-        port=settings.api_port,
-        workers=settings.api_workers,
-        blocking_threads=settings.api_threads,
-        blocking_threads_idle_timeout=IDLE_THREAD_SECONDS,
-        workers_kill_timeout=SECONDS_TO_FINISH,
-        respawn_failed_workers=True,
-        respawn_interval=1.0,
-        websockets=False,
-        log_access=False,
-    ).serve()
+def run(
+    settings: Settings,
+    listener: socket.socket,
+    build: Callable[[], tuple[WSGIApplication, Progress]],
+) -> None:
+    """Serve what comes to the listening socket until SIGTERM or SIGINT."""
+    settings = replace(
+        settings, api_connections=min(settings.api_connections, raise_files() - FILES_OF_OUR_OWN)
+    )
+    app, progress = build()
+    asyncio.run(
+        _serve(settings, listener, Application(app, *listener.getsockname()[:2]), progress)
+    )
+
+
+def listen(settings: Settings) -> socket.socket:
+    """The socket clients connect to. Raises SetupError."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server(
+            (settings.host, settings.api_port), family=family, backlog=BACKLOG
+        )
+    except OSError as error:
+        raise SetupError(
+            f"cannot listen on {settings.host} port {settings.api_port}: {error}"
+        ) from error
+
+
+def raise_files() -> int:
+    """Let this process open as many files as the machine allows; how many that is."""
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard if hard != resource.RLIM_INFINITY else 1 << 20
+
+
+async def _serve(
+    settings: Settings, listener: socket.socket, application: Application, progress: Progress
+) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    edge = Edge(application, progress, settings, loop)
+    attend(listener, edge, loop)
+    await stop.wait()
+    loop.remove_reader(listener)
+    listener.close()
+    await edge.stop(SECONDS_TO_FINISH)
+
+
+def attend(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
+    """Let in whoever connects, from now on."""
+    listener.setblocking(False)
+    loop.add_reader(listener, _accept, listener, edge, loop)
+
+
+def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
+    """Let in who waits, but not so many at once that the others notice."""
+    for _ in range(MOST_AT_ONCE):
+        try:
+            client, _address = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        except OSError as error:  # no open file is left: some will close
+            log.warning("cannot_accept", extra={"reason": str(error)})
+            loop.remove_reader(listener)
+            loop.call_later(PAUSE_SECONDS, attend, listener, edge, loop)
+            return
+        client.setblocking(False)
+        task = loop.create_task(
+            loop.connect_accepted_socket(partial(Connection, edge, client), client)
+        )
+        _arriving.add(task)
+        task.add_done_callback(_arriving.discard)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from api import authentication
 from api.answers import answer
@@ -40,7 +40,7 @@ def blueprint(services: Services) -> Blueprint:
         )
         findings = warnings(definition, caller, services)
         changes.create(new, services.catalog, services.log)
-        place = {"Location": f"{request.host_url}{id_}", "ETag": etag(1, 1)}
+        place = {"Location": f"{services.base}/{id_}", "ETag": etag(1, 1)}
         return answer({"id": id_, "createdAt": now} | findings, 201, place)
 
     @routes.get("/")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from api.backlog import Backlog
 from api.definitions import Definitions
 from api.read_after_write import ReadAfterWrite
 from servioticy.documents.service_objects import ArgumentNames
@@ -13,6 +14,7 @@ from servioticy.model import Definition
 from servioticy.ports import Catalog, History, Log
 from servioticy.settings import Settings
 
+EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  compared, not listened on
 Check = Callable[[Definition], list[str]]
 """Looks at the snippets of a new definition; what is wrong with them, each a sentence."""
 
@@ -46,6 +48,22 @@ class Services:
     check: Check
     definitions: Definitions
     reads: ReadAfterWrite
+    backlog: Backlog
+
+    @property
+    def base(self) -> str:
+        """What addresses in answers begin with, without a slash at the end.
+
+        Never what a request calls us (`Host`). Where we listen on all addresses and have
+        not been told our name it is empty: the address then is a path.
+        """
+        if self.settings.public_url:
+            return self.settings.public_url.rstrip("/")
+        host = self.settings.host
+        if host in EVERYWHERE:
+            return ""
+        named = f"[{host}]" if ":" in host else host
+        return f"http://{named}:{self.settings.api_port}"
 
     def now(self) -> int:
         """Our clock, in milliseconds."""

@@ -19,7 +19,7 @@ def blueprint(services: Services) -> Blueprint:
     @routes.get("/<service_object>/streams/<stream>/status")
     def status(**_names: str) -> Response:
         address, stream_id = authentication.stream()
-        headers = services.reads.wait(address.partition)
+        headers = services.reads.wait(address)
         verdicts = [
             {"verdict": verdict, "count": count, "last": orjson.loads(last)}
             for verdict, count, last in services.history.verdicts(stream_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 from flask import Blueprint, Response, request
@@ -48,7 +49,7 @@ def blueprint(services: Services) -> Blueprint:
         )
         if not kept:
             raise Refused("Duplicated pubsub subscription")
-        place = f"{request.base_url.rstrip('/')}/{id_}"
+        place = f"{services.base}{quote(request.path.rstrip('/'))}/{id_}"
         return answer({"id": id_, "createdAt": now}, 201, {"Location": place})
 
     @routes.get("/<service_object>/streams/<stream>/subscriptions")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import msgspec
 from flask import Blueprint, Response, request
 
-from api import authentication
+from api import authentication, histories
 from api.answers import data, stored
 from api.bodies import body
-from api.errors import NotFound, Refused, TooLarge
+from api.errors import NotFound, Refused, TooLarge, TooMany
 from api.services import Services
 from servioticy.documents import parse_update
 from servioticy.messaging.records import UpdateRecord
 from servioticy.messaging.topics import MAX_MESSAGE_BYTES
 from servioticy.model import SensorUpdate, Stream
-from servioticy.ports import Labelled
+from servioticy.ports import Labelled, Stored
 from servioticy.timing import too_far_ahead
 
 ENVELOPE = 16_384
@@ -43,29 +43,41 @@ def blueprint(services: Services) -> Blueprint:
         record = UpdateRecord(
             service_object, stream, update.timestamp, msgspec.Raw(update.document)
         )
+        if services.backlog.is_full(address):
+            raise TooMany(
+                "Your updates come faster than they are computed: too many of them wait already"
+            )
         services.log.append(address.partition, record)
         return stored(update.document, 202)
 
     @routes.get("/<service_object>/streams/<stream>")
     def read(**_names: str) -> Response:
         address, stream_id = authentication.stream()
-        headers = services.reads.wait(address.partition)
-        return data(map(_shown, services.history.updates(stream_id)), headers)
+        headers = services.reads.wait(address)
+        show = _with_version if _wants_versions() else _document
+        return histories.whole(services.history, stream_id, show, headers)
 
     @routes.get("/<service_object>/streams/<stream>/lastUpdate")
     def last(**_names: str) -> Response:
         address, stream_id = authentication.stream()
-        headers = services.reads.wait(address.partition)
+        headers = services.reads.wait(address)
         update = services.history.last_update(stream_id)
-        return data(() if update is None else (_shown(update),), headers)
+        show = _with_version if _wants_versions() else _document
+        return data(() if update is None else (show(update),), headers)
 
     return routes
 
 
-def _shown(update: Labelled) -> bytes:
-    """The update as stored; with `?versions=true` it tells which version made it, too."""
-    if request.args.get("versions") != "true":
-        return update.document
+def _wants_versions() -> bool:
+    return request.args.get("versions") == "true"
+
+
+def _document(update: Labelled | Stored) -> bytes:
+    return update.document
+
+
+def _with_version(update: Labelled | Stored) -> bytes:
+    """The update as stored, and which version made it."""
     return b'%b,"version":%d}' % (update.document[:-1], update.version)
 
 

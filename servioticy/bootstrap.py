@@ -75,8 +75,9 @@ class Ports:
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
     database = connect(settings)
+    catalog = PostgresCatalog(database, settings.change_wait_seconds)
     history = PostgresHistory(database)
-    return Ports(PostgresCatalog(database), history, KafkaLog(settings, history.progress))
+    return Ports(catalog, history, KafkaLog(settings, history.progress))
 
 
 def connect(settings: Settings, *, durable: bool = True) -> Database:

@@ -126,7 +126,10 @@ class Catalog(Protocol):
         """The tenant's Service Objects in order of creation."""
 
     def changing(self) -> AbstractContextManager[None]:
-        """Hold the only right to change the stream graph."""
+        """Hold the only right to change the stream graph.
+
+        Raises Unavailable where others have held it for too long.
+        """
 
     def sources(self, ids: Iterable[str]) -> dict[str, Source]:
         """Those of the Service Objects that exist."""
@@ -207,11 +210,27 @@ class Labelled(NamedTuple):
     version: int
 
 
+class Stored(NamedTuple):
+    """An update of a page of the history, and the version that made it."""
+
+    timestamp: Timestamp
+    document: bytes
+    version: int
+
+
 class History(Protocol):
     """What the pipeline has stored, for readers."""
 
-    def updates(self, stream_id: int) -> list[Labelled]:
-        """Every update of a stream, oldest first."""
+    def newest(self, stream_id: int) -> Timestamp | None:
+        """The largest timestamp of a stream's updates, or None."""
+
+    def page(
+        self, stream_id: int, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
+    ) -> list[Stored]:
+        """The first updates with a timestamp within the span, oldest first.
+
+        They end with the one that reaches `most_rows` or `most_bytes`.
+        """
 
     def updates_after(
         self, stream_id: int, after: Timestamp, limit: int, max_bytes: int
@@ -226,7 +245,14 @@ class History(Protocol):
         """The stream's last update, or None."""
 
     def progress(self, partition: int) -> int:
-        """The log offset before which everything is stored."""
+        """The log offset before which everything is stored, or put off."""
+
+    def stored(self, partition: int, tenants: Iterable[int]) -> tuple[int, dict[int, int]]:
+        """Progress, and for those of the tenants that have any the first record put off."""
+
+    def backlog(self, partition: int, tenant: int, most: int) -> int:
+        """How many records of a tenant wait that have been put off; not counted further than
+        `most`."""
 
     def verdicts(self, stream_id: int) -> list[tuple[str, int, bytes]]:
         """How computations of a composite stream ended: (verdict, count, last one)."""

@@ -34,11 +34,38 @@ class Settings:
     api_port: int = _setting(8080, "port of the REST API")
     live_port: int = _setting(8081, "port of the WebSocket delivery")
     api_workers: int = _setting(1, "processes of the REST API")
-    api_threads: int = _setting(32, "requests one API process works on at once")
     live_sockets: int = _setting(10_000, "WebSockets one delivery process holds open")
     live_sockets_per_tenant: int = _setting(1_000, "of those, how many one tenant may have")
     live_backlog_bytes: int = _setting(
         268_435_456, "bytes one delivery process keeps for sockets that have not taken them yet"
+    )
+    api_threads: int = _setting(32, "updates one API process accepts at once")
+    api_read_threads: int = _setting(16, "reads one API process works on at once")
+    api_change_threads: int = _setting(
+        8, "creations, changes and deletions one API process works on at once"
+    )
+    api_share: float = _setting(0.5, "part of each kind of these threads one tenant may hold")
+    api_queue: int = _setting(2_000, "requests that wait for a thread of one kind; more get 503")
+    api_queue_of_one: int = _setting(200, "of these, requests of one tenant; more get 429")
+    api_queue_seconds: float = _setting(30.0, "how long a request waits for a thread, then 503")
+    api_connections: int = _setting(
+        15_000, "connections to one API process; then the longest silent one is closed"
+    )
+    api_idle_seconds: float = _setting(
+        60.0, "how long a connection may be without a whole request head before it is closed"
+    )
+    api_body_seconds: float = _setting(30.0, "how long a request's body may take, then 408")
+    api_send_seconds: float = _setting(
+        30.0, "how long a client may take nothing of its answer before it is cut off"
+    )
+    api_held_bytes: int = _setting(
+        268_435_456, "bytes of bodies and unsent answers one API process holds, a tenant a quarter"
+    )
+    public_url: str = _setting(
+        "", "URL clients reach the API by, for Location (empty: http, host and api_port)"
+    )
+    change_wait_seconds: float = _setting(
+        10.0, "how long a change waits for the one before it, then 503"
     )
     partitions: int = _setting(1, "partitions of the topics, fixed when they are created")
     topic_prefix: str = _setting("", "put before every topic's name, to share a broker")
@@ -69,6 +96,9 @@ class Settings:
     )
     tenant_share: float = _setting(
         0.5, "part of a partition's time that one tenant may use while others are active"
+    )
+    max_put_off: int = _setting(
+        100_000, "updates of a tenant over its share that wait in a partition; more get 429"
     )
     head_cache_bytes: int = _setting(
         268_435_456, "last updates kept in memory per partition, in bytes"

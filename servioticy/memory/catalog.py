@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import orjson
 
+from servioticy.errors import Unavailable
 from servioticy.memory.state import Kept, KeptSubscription, State
 from servioticy.ports import (
     Address,
@@ -87,8 +88,12 @@ class MemoryCatalog:
     def changing(self) -> Iterator[None]:
         """Hold the only right to change the stream graph."""
         self._state.ask_postgres()
-        with self._state.changes:
+        if not self._state.changes.acquire(timeout=self._state.change_wait_seconds):
+            raise Unavailable("others are changing what this changes; try again later")
+        try:
             yield
+        finally:
+            self._state.changes.release()
 
     def sources(self, ids: Iterable[str]) -> dict[str, Source]:
         """Those of the Service Objects that exist."""

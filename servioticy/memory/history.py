@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import accumulate
 
 from servioticy.memory.state import State
 from servioticy.model import LastUpdate, Timestamp
-from servioticy.ports import Labelled, StoredUpdate
+from servioticy.ports import Labelled, Stored, StoredUpdate
 
 
 class MemoryHistory:
@@ -15,9 +16,26 @@ class MemoryHistory:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def updates(self, stream_id: int) -> list[Labelled]:
-        """Every update of a stream, oldest first."""
-        return [Labelled(row.document, row.version) for row in self._of_stream(stream_id)]
+    def newest(self, stream_id: int) -> Timestamp | None:
+        """The largest timestamp of a stream's updates, or None."""
+        return max((row.timestamp for row in self._of_stream(stream_id)), default=None)
+
+    def page(
+        self, stream_id: int, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
+    ) -> list[Stored]:
+        """The first updates with a timestamp within the span, oldest first.
+
+        They end with the one that reaches `most_rows` or `most_bytes`.
+        """
+        found: list[Stored] = []
+        size = 0
+        for row in self._of_stream(stream_id):
+            if size >= most_bytes or len(found) >= most_rows:
+                break
+            if span[0] <= row.timestamp <= span[1]:
+                found.append(Stored(row.timestamp, row.document, row.version))
+                size += len(row.document)
+        return found
 
     def updates_after(
         self, stream_id: int, after: Timestamp, limit: int, max_bytes: int
@@ -40,6 +58,27 @@ class MemoryHistory:
         self._state.ask_postgres()
         progress = self._state.progress.get(partition)
         return 0 if progress is None else progress.next_offset
+
+    def stored(self, partition: int, tenants: Iterable[int]) -> tuple[int, dict[int, int]]:
+        """Progress, and for those of the tenants that have any the first record put off."""
+        progress = self.progress(partition)
+        first = {}
+        for tenant in tenants:
+            offsets = self._waiting(partition, tenant)
+            if offsets:
+                first[tenant] = min(offsets)
+        return progress, first
+
+    def backlog(self, partition: int, tenant: int, most: int) -> int:
+        """How many records of a tenant wait; not counted further than `most`."""
+        return min(most, len(self._waiting(partition, tenant)))
+
+    def _waiting(self, partition: int, tenant: int) -> list[int]:
+        return [
+            each.offset
+            for key, each in list(self._state.put_off.items())
+            if key[0] == partition and each.tenant == tenant and key not in self._state.taken_up
+        ]
 
     def verdicts(self, stream_id: int) -> list[tuple[str, int, bytes]]:
         """How computations of a composite stream ended: (verdict, count, last one)."""

@@ -66,6 +66,7 @@ class State:
     lock: threading.RLock = field(default_factory=threading.RLock)
     changes: threading.RLock = field(default_factory=threading.RLock)
     """the right to change the stream graph"""
+    change_wait_seconds: float = 10.0
     postgres_answers: bool = True
     broker_answers: bool = True
 

@@ -31,8 +31,9 @@ _change = msgspec.json.Decoder(Change)
 class PostgresCatalog:
     """Tenants and their Service Objects."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, change_wait_seconds: float = 10.0) -> None:
         self._database = database
+        self._change_wait_ms = max(1, int(change_wait_seconds * 1000))
         self._sql = queries("catalog")
 
     def create_tenant(self, name: str) -> str:
@@ -85,9 +86,12 @@ class PostgresCatalog:
         """Hold the only right to change the stream graph.
 
         An advisory lock of this thread's connection: it goes with the connection, so a
-        killed program cannot keep it.
+        killed program cannot keep it. Raises Unavailable where others hold it too long.
         """
-        self._database.rows(self._sql["lock_changes"], {"key": _CHANGES})
+        values = {"key": _CHANGES, "wait": f"{self._change_wait_ms}ms"}
+        with self._database.transaction():
+            self._database.rows(self._sql["limit_waiting"], values)
+            self._database.rows(self._sql["lock_changes"], values)
         try:
             yield
         finally:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 import psycopg2
+import psycopg2.errors
 import psycopg2.extensions
 
 from servioticy.errors import Unavailable
@@ -133,6 +134,8 @@ class Database:
     def _answering(self) -> Iterator[None]:
         try:
             yield
+        except psycopg2.errors.LockNotAvailable as error:
+            raise Unavailable("others are changing what this changes; try again later") from error
         except LOST as error:
             raise Unavailable(f"Postgres does not answer: {str(error).strip()}") from error
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from servioticy.model import LastUpdate, Timestamp
-from servioticy.ports import Labelled
+from servioticy.ports import Labelled, Stored
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -15,10 +17,27 @@ class PostgresHistory:
         self._database = database
         self._sql = queries("history")
 
-    def updates(self, stream_id: int) -> list[Labelled]:
-        """Every update of a stream, oldest first."""
-        rows = self._database.rows(self._sql["updates_of_stream"], {"stream": stream_id})
-        return [Labelled(document.encode(), version) for document, version in rows]
+    def newest(self, stream_id: int) -> Timestamp | None:
+        """The largest timestamp of a stream's updates, or None."""
+        row = self._database.row(self._sql["newest"], {"stream": stream_id})
+        return row[0] if row else None
+
+    def page(
+        self, stream_id: int, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
+    ) -> list[Stored]:
+        """The first updates with a timestamp within the span, oldest first.
+
+        They end with the one that reaches `most_rows` or `most_bytes`.
+        """
+        values = {
+            "stream": stream_id,
+            "from": span[0],
+            "to": span[1],
+            "rows": most_rows,
+            "bytes": most_bytes,
+        }
+        rows = self._database.rows(self._sql["page"], values)
+        return [Stored(timestamp, document.encode(), v) for timestamp, document, v in rows]
 
     def updates_after(
         self, stream_id: int, after: Timestamp, limit: int, max_bytes: int
@@ -36,6 +55,19 @@ class PostgresHistory:
     def progress(self, partition: int) -> int:
         """The log offset before which everything is stored."""
         row = self._database.row(self._sql["progress_of"], {"partition": partition})
+        return row[0] if row else 0
+
+    def stored(self, partition: int, tenants: Iterable[int]) -> tuple[int, dict[int, int]]:
+        """Progress, and for those of the tenants that have any the first record put off."""
+        values = {"partition": partition, "tenants": list(tenants)}
+        rows = self._database.rows(self._sql["stored_of"], values)
+        first = {tenant: offset for _progress, tenant, offset in rows if offset is not None}
+        return (rows[0][0] if rows else 0), first
+
+    def backlog(self, partition: int, tenant: int, most: int) -> int:
+        """How many records of a tenant wait; not counted further than `most`."""
+        values = {"partition": partition, "tenant": tenant, "most": most}
+        row = self._database.row(self._sql["backlog"], values)
         return row[0] if row else 0
 
     def verdicts(self, stream_id: int) -> list[tuple[str, int, bytes]]:

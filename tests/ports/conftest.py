@@ -24,6 +24,7 @@ from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.partition_store import PostgresPartitionStore
 
+CHANGE_WAIT_SECONDS = 1.0
 KINDS = ["memory", pytest.param("real", marks=pytest.mark.real)]
 
 
@@ -31,6 +32,7 @@ KINDS = ["memory", pytest.param("real", marks=pytest.mark.real)]
 def storage(request: pytest.FixtureRequest) -> Storage:
     if request.param == "memory":
         platform = MemoryPlatform(PARTITIONS)
+        platform.state.change_wait_seconds = CHANGE_WAIT_SECONDS
         store = platform.partition_store(argument_names)
         other_store = platform.partition_store(argument_names)
         return Storage(platform.catalog, platform.history, store, other_store)
@@ -38,7 +40,7 @@ def storage(request: pytest.FixtureRequest) -> Storage:
     request.addfinalizer(database.close)
     request.addfinalizer(other.close)
     return Storage(
-        PostgresCatalog(database),
+        PostgresCatalog(database, CHANGE_WAIT_SECONDS),
         PostgresHistory(database),
         PostgresPartitionStore(database, argument_names),
         PostgresPartitionStore(other, argument_names),

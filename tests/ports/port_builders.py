@@ -16,7 +16,15 @@ from servioticy.messaging.records import (
     UpdateRecord,
 )
 from servioticy.model import StreamRef
-from servioticy.ports import Catalog, History, Log, NewServiceObject, Output, PartitionStore
+from servioticy.ports import (
+    Catalog,
+    History,
+    Log,
+    NewServiceObject,
+    Output,
+    PartitionStore,
+    Stored,
+)
 
 PARTITIONS = 2
 
@@ -99,4 +107,9 @@ def an_update(value: int = 1) -> UpdateRecord:
 
 def documents(storage: Storage, stream: int) -> list[bytes]:
     """The stored updates of a stream, whichever version made them."""
-    return [each.document for each in storage.history.updates(stream)]
+    return [each.document for each in everything(storage, stream)]
+
+
+def everything(storage: Storage, stream: int) -> list[Stored]:
+    """The stored updates of a stream, oldest first."""
+    return storage.history.page(stream, (-(2**63), 2**63 - 1), 1000, 1_000_000)

@@ -7,6 +7,7 @@ import threading
 import pytest
 from port_builders import PARTITIONS, Storage, a_service_object
 
+from servioticy.errors import Unavailable
 from servioticy.model import StreamRef
 from servioticy.ports import Address, Change, Source
 
@@ -217,3 +218,24 @@ def routed(storage: Storage, token: str, id_: str) -> int:
     address = storage.catalog.address(token, id_, None)
     assert address is not None
     return address.partition
+
+
+def test_a_change_does_not_wait_for_ever_for_another(storage: Storage) -> None:
+    """Who changes the graph holds a thread of the API; a stuck one must not hold them all."""
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with storage.catalog.changing():
+            held.set()
+            done.wait(30)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait(30)
+    with pytest.raises(Unavailable, match="others are changing"), storage.catalog.changing():
+        pass
+    done.set()
+    other.join()
+
+    with storage.catalog.changing():
+        pass

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from port_builders import PARTITIONS, Storage, a_service_object, documents
+from port_builders import PARTITIONS, Storage, a_service_object, documents, everything
 
 from servioticy.errors import Fenced, Unavailable
 from servioticy.messaging.records import EmittedRecord
@@ -77,7 +77,7 @@ def test_every_update_tells_the_version_that_made_it(storage: Storage, stream: i
     lasts = [each._replace(version=3) for each in batch.lasts]
     storage.store.store(replace(batch, updates=updates, lasts=lasts))
 
-    assert storage.history.updates(stream) == [(document(1), 3)]
+    assert [each[1:] for each in everything(storage, stream)] == [(document(1), 3)]
     assert storage.history.last_update(stream) == (document(1), 3)
 
 
@@ -313,3 +313,35 @@ def test_what_is_erased_is_not_emitted_again(storage: Storage, stream: int) -> N
     storage.store.store(Batch(0, 2, 3, 2, erase=("so1", "a", 1)))
 
     assert storage.store.not_acknowledged(0, 2, 3) == []
+
+
+@pytest.mark.parametrize(
+    ("most_rows", "most_bytes", "values"),
+    [
+        (3, 1_000, [1, 2, 3]),
+        (2, 1_000, [1, 2]),
+        (9, 2 * len(document(1)), [1, 2]),
+        (9, 2 * len(document(1)) + 1, [1, 2, 3]),
+        (9, 1, [1]),
+    ],
+)
+def test_a_page_of_the_history_ends_with_what_reaches_its_bounds(
+    storage: Storage, stream: int, most_rows: int, most_bytes: int, values: list[int]
+) -> None:
+    """Bounded in rows and in bytes, and never empty where there is something to read."""
+    for value in (1, 2, 3, 4):
+        storage.store.store(a_batch(stream, value - 1, value, value))
+
+    page = storage.history.page(stream, (1, 3), most_rows, most_bytes)
+
+    assert [(each.timestamp, each.document) for each in page] == [(v, document(v)) for v in values]
+    assert storage.history.newest(stream) == 4
+
+
+def test_pages_follow_each_other_without_a_gap(storage: Storage, stream: int) -> None:
+    for value in (1, 2, 3):
+        storage.store.store(a_batch(stream, value - 1, value, value))
+
+    assert [e.timestamp for e in storage.history.page(stream, (2, 3), 9, 999)] == [2, 3]
+    assert storage.history.page(stream, (4, 9), 9, 999) == []
+    assert storage.history.newest(stream + 1) is None

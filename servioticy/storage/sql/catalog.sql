@@ -167,6 +167,10 @@ SELECT service_objects.id, tenant_id, sequence, version
   JOIN service_objects ON service_objects.id = near.id AND deleted_at IS NULL
  ORDER BY place;
 
+-- limit_waiting --
+-- Until the end of the transaction.
+SELECT set_config('lock_timeout', %(wait)s, true);
+
 -- lock_changes --
 -- One change of the graph at a time, over all API processes: the order of control records.
 SELECT pg_advisory_lock(%(key)s);

@@ -1,8 +1,36 @@
--- updates_of_stream --
--- Everything stored of a stream, oldest first: clients read the last element as the newest.
-SELECT document::text, version
+-- newest --
+SELECT max("timestamp")
   FROM updates
- WHERE stream_id = %(stream)s
+ WHERE stream_id = %(stream)s;
+
+-- page --
+-- The next updates of a stream, oldest first, as many as fit: row after row, so that one
+-- that does not fit any more is not even read, however large it is.
+WITH RECURSIVE page AS (
+    (SELECT "timestamp", document::text AS document, version,
+            octet_length(document::text)::bigint AS bytes, 1 AS rows
+       FROM updates
+      WHERE stream_id = %(stream)s
+        AND "timestamp" BETWEEN %(from)s AND %(to)s
+      ORDER BY "timestamp"
+      LIMIT 1)
+     UNION ALL
+    SELECT next."timestamp", next.document, next.version,
+           page.bytes + octet_length(next.document), page.rows + 1
+      FROM page
+     CROSS JOIN LATERAL (
+           SELECT "timestamp", document::text AS document, version
+             FROM updates
+            WHERE stream_id = %(stream)s
+              AND "timestamp" > page."timestamp"
+              AND "timestamp" <= %(to)s
+            ORDER BY "timestamp"
+            LIMIT 1) AS next
+     WHERE page.bytes < %(bytes)s
+       AND page.rows < %(rows)s
+)
+SELECT "timestamp", document, version
+  FROM page
  ORDER BY "timestamp";
 
 -- updates_after --
@@ -42,6 +70,26 @@ SELECT document::text, version
 SELECT next_offset
   FROM progress
  WHERE log_partition = %(partition)s;
+
+-- stored_of --
+-- How far a partition is stored, and where the first record of each tenant is that was put off.
+SELECT coalesce((SELECT next_offset FROM progress WHERE log_partition = %(partition)s), 0),
+       tenant,
+       (SELECT min(log_offset)
+          FROM put_off
+         WHERE log_partition = %(partition)s
+           AND tenant_id = tenant
+           AND NOT taken_up) AS first_put_off
+  FROM unnest(%(tenants)s::bigint[]) AS tenant;
+
+-- backlog --
+SELECT count(*)
+  FROM (SELECT
+          FROM put_off
+         WHERE log_partition = %(partition)s
+           AND tenant_id = %(tenant)s
+           AND NOT taken_up
+         LIMIT %(most)s) AS waiting;
 
 -- verdicts_of_stream --
 SELECT verdict, count, last::text

@@ -496,3 +496,31 @@ def test_subscriptions_are_read_and_dropped_by_those_they_concern(
     assert answer.get_json()["message"] == "The Subscription was not found."
     assert alice.ask("DELETE", f"/{so}").status_code == 204
     assert alice.ask("GET", f"/subscriptions/{ids[0]}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "value", ["", "1-1", '"1-1', '"1-1" "1-1"', '"1-1",', "W/1-1", "*,*", '"a\tb"']
+)
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])
+def test_an_if_match_that_cannot_be_read_is_refused(
+    value: str, method: str, alice: Caller
+) -> None:
+    """Who sends it wants care; a change made blindly is what they wanted to prevent."""
+    so = alice.create()
+    path = f"/{so}/versions/1/activate" if method == "POST" else f"/{so}"
+
+    answer = alice.ask(method, path, data=b'{"streams":{}}', headers={"If-Match": value})
+
+    assert answer.status_code == 400
+    assert "If-Match" in answer.get_json()["message"]
+    assert alice.ask("GET", f"/{so}").headers["ETag"] == '"1-1"'
+
+
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [('"1-1"', 204), ('"0-0" , "1-1"', 204), ("*", 204), ('"0-0"', 412), ('W/"1-1"', 412)],
+)
+def test_if_match_names_states_or_any(value: str, status: int, alice: Caller) -> None:
+    so = alice.create()
+
+    assert alice.ask("DELETE", f"/{so}", headers={"If-Match": value}).status_code == status

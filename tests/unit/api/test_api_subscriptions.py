@@ -24,7 +24,7 @@ def test_a_subscription_answers_one_line_with_the_id_first(alice: Caller) -> Non
     id_ = answer.text.split('"')[3]
     assert answer.text.startswith(f'{{"id":"{id_}","createdAt":')
     assert re.fullmatch("[0-9a-f]{32}", id_)
-    place = f"http://localhost/{so}/streams/a/subscriptions/{id_}"
+    place = f"http://127.0.0.1:8080/{so}/streams/a/subscriptions/{id_}"
     assert answer.headers["Location"] == place
 
 

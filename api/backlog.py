@@ -1,0 +1,45 @@
+"""Whether a tenant's updates pile up faster than its share of the pipeline's time takes them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from servioticy.ports import Address, History
+
+SECONDS = 1.0
+"""So old may be what is known: a question an update would cost too much."""
+
+MAX_KNOWN = 10_000
+
+
+class Backlog:
+    """Asks the history now and then; what waits already is bounded by refusing more."""
+
+    def __init__(
+        self, history: History, most: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._history = history
+        self._most = most
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[int, int], tuple[float, bool]] = OrderedDict()
+
+    def is_full(self, address: Address) -> bool:
+        """Whether no more updates of this tenant are taken now."""
+        key = (address.partition, address.owner or 0)
+        now = self._clock()
+        with self._lock:
+            at, full = self._known.get(key, (now - 2 * SECONDS, False))
+            if now - at <= SECONDS:
+                return full
+            self._known[key] = (now, full)  # others go by what is known while we ask
+            self._known.move_to_end(key)
+            if len(self._known) > MAX_KNOWN:
+                self._known.popitem(last=False)
+        full = self._history.backlog(*key, self._most) >= self._most
+        with self._lock:
+            self._known[key] = (now, full)
+        return full

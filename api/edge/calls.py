@@ -1,0 +1,121 @@
+"""One call of the WSGI application: a whole request in, a whole answer or its pages out."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from api.edge.heads import Head
+from api.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+_UNTAGGED = ("CONTENT_TYPE", "CONTENT_LENGTH")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """All that the application gets to know."""
+
+    head: Head
+    body: bytes
+    remote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What to send. `pages` is set where the body is made while it is sent."""
+
+    status: str
+    headers: list[tuple[str, str]]
+    body: bytes = b""
+    pages: Iterator[bytes] | None = None
+    caller: int | None = None
+    """the tenant who asked, as authentication found out"""
+
+
+@dataclass(frozen=True, slots=True)
+class NotStoredYet:
+    """The read has to wait, and is then to be called again."""
+
+    awaited: Awaited
+    caller: int | None
+
+
+class Application:
+    """The application, and what its environment always is."""
+
+    def __init__(self, app: WSGIApplication, host: str, port: int) -> None:
+        self._app = app
+        self._always: dict[str, Any] = {
+            "SCRIPT_NAME": "",
+            "SERVER_NAME": host,
+            "SERVER_PORT": str(port),
+            "wsgi.version": (1, 0),
+            "wsgi.url_scheme": "http",
+            "wsgi.errors": sys.stderr,
+            "wsgi.multithread": True,
+            "wsgi.multiprocess": False,
+            "wsgi.run_once": False,
+            "wsgi.input_terminated": True,
+        }
+
+    def call(
+        self, request: Request, waited: dict[str, str] | None = None
+    ) -> Answer | NotStoredYet:
+        """Let the application work on it; `waited`: the headers that say how the wait ended."""
+        environ = self._environ(request)
+        waits_for: list[Awaited] = []
+        environ[WAITS_FOR] = waits_for
+        if waited is not None:
+            environ[WAITED] = waited
+        began: list[tuple[str, list[tuple[str, str]]]] = []
+
+        def start_response(
+            status: str, headers: list[tuple[str, str]], _error: Any = None
+        ) -> Callable[[bytes], object]:
+            began[:] = [(status, headers)]
+            return lambda _: None
+
+        parts = self._app(environ, start_response)
+        caller = environ.get(CALLER)
+        status, headers = began[0]
+        if waits_for or request.head.method == "HEAD" or _is_whole(status, headers):
+            try:
+                body = b"".join(parts)
+            finally:
+                close = getattr(parts, "close", None)
+                if close is not None:
+                    close()
+            if waits_for:
+                return NotStoredYet(waits_for[0], caller)
+            return Answer(status, headers, body, None, caller)
+        return Answer(status, headers, b"", iter(parts), caller)
+
+    def _environ(self, request: Request) -> dict[str, Any]:
+        head = request.head
+        environ = self._always | head.headers
+        # Who the client says we are is of no interest to us.
+        environ.pop("HTTP_HOST", None)
+        for name in _UNTAGGED:
+            value = environ.pop(f"HTTP_{name}", None)
+            if value is not None:
+                environ[name] = value
+        if head.chunked:
+            del environ["HTTP_TRANSFER_ENCODING"]
+            environ["CONTENT_LENGTH"] = str(len(request.body))
+        environ["REQUEST_METHOD"] = head.method
+        environ["PATH_INFO"] = head.path
+        environ["QUERY_STRING"] = head.query
+        environ["REMOTE_ADDR"] = request.remote
+        environ["SERVER_PROTOCOL"] = "HTTP/1.0" if head.http_1_0 else "HTTP/1.1"
+        environ["wsgi.input"] = io.BytesIO(request.body)
+        return environ
+
+
+def _is_whole(status: str, headers: list[tuple[str, str]]) -> bool:
+    return status.startswith("204") or any(name.lower() == "content-length" for name, _ in headers)

@@ -1,0 +1,239 @@
+"""The edge of one process: whose turn it is, how long anything may take, how much is held."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
+from email.utils import formatdate
+from functools import partial
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+
+from api.answers import COMMON_HEADERS, JSON
+from api.edge.calls import Answer, Application, Request
+from api.edge.connection import Connection
+from api.edge.deadlines import Deadlines
+from api.edge.heads import Head
+from api.edge.pools import Budget, Busy, Job, Pool
+from api.edge.threads import Threads
+from api.edge.waiter import Waiter
+from api.errors import content
+from api.read_after_write import Awaited, Progress
+from servioticy.settings import Settings
+
+log = logging.getLogger("api")
+
+READS = frozenset({"GET", "HEAD", "OPTIONS"})
+SHARE_OF_BYTES = 0.25
+"""What one caller may hold of the bytes."""
+MOST_KNOWN = 10_000
+"""Tokens remembered as known, by their SHA-256."""
+CLOSING_SECONDS = 2.0
+SWEEP_SECONDS = 0.25
+
+
+class Edge:
+    """What the connections of a process share. Everything here happens in the event loop."""
+
+    def __init__(
+        self,
+        application: Application,
+        progress: Progress,
+        settings: Settings,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._application = application
+        self._loop = loop
+        self._waiter = Waiter(progress, settings.read_wait_seconds, loop)
+        self._queue_seconds = settings.api_queue_seconds
+        self._most_connections = settings.api_connections
+        self._threads: list[Threads] = []
+        self._pools = {
+            "writes": self._pool("writes", settings.api_threads, settings),
+            "reads": self._pool("reads", settings.api_read_threads, settings),
+            "changes": self._pool("changes", settings.api_change_threads, settings),
+        }
+        self._date = (0, "")
+        self._known: OrderedDict[bytes, int] = OrderedDict()
+        self._connections: set[Connection] = set()
+        self.largest_body = settings.max_body_bytes
+        self.budget = Budget(settings.api_held_bytes, SHARE_OF_BYTES)
+        self.idle = self._deadlines(settings.api_idle_seconds)
+        self.bodies = self._deadlines(settings.api_body_seconds)
+        self.sending = self._deadlines(settings.api_send_seconds)
+        self.closing = self._deadlines(CLOSING_SECONDS)
+        self.stopping = False
+        loop.call_later(SWEEP_SECONDS, self._sweep)
+
+    def _deadlines(self, seconds: float) -> Deadlines[Connection]:
+        return Deadlines(seconds, self._loop.time)
+
+    def _pool(self, name: str, count: int, settings: Settings) -> Pool:
+        threads = Threads(name, count, self._loop)
+        pool = Pool(
+            threads.start,
+            count,
+            settings.api_share,
+            settings.api_queue,
+            settings.api_queue_of_one,
+        )
+        threads.finished = pool.finished
+        threads.is_awaited = pool.is_awaited
+        self._threads.append(threads)
+        return pool
+
+    def collect(self) -> None:
+        """Take note of what the threads have done since."""
+        for each in self._threads:
+            each.collect()
+
+    # Connections -------------------------------------------------------------------
+
+    def connected(self, connection: Connection) -> None:
+        """Let it in; where there are too many, whoever has been silent longest makes room."""
+        if len(self._connections) >= self._most_connections:
+            silent = self.idle.oldest()
+            if silent is None:
+                connection.abort()
+                return
+            self.disconnected(silent)
+            silent.abort()
+        self._connections.add(connection)
+        self.idle.begin(connection)
+
+    def disconnected(self, connection: Connection) -> None:
+        """It is gone."""
+        self._connections.discard(connection)
+        self.leave(connection)
+
+    def leave(self, connection: Connection) -> None:
+        """It is in none of the states that have a deadline."""
+        for each in (self.idle, self.bodies, self.sending, self.closing):
+            each.end(connection)
+
+    async def stop(self, seconds: float) -> None:
+        """Let what is under way be answered, but no longer than that, and close all."""
+        self.stopping = True
+        until = self._loop.time() + seconds
+        while self._loop.time() < until and any(c.is_under_way() for c in self._connections):
+            self.collect()
+            await asyncio.sleep(0.02)
+        for each in list(self._connections):
+            each.abort()
+        for threads in self._threads:
+            threads.stop()
+        self._waiter.stop()
+
+    def _sweep(self) -> None:
+        self._loop.call_later(SWEEP_SECONDS, self._sweep)
+        self.collect()
+        for connection in (*self.idle.late(), *self.closing.late()):
+            connection.abort()
+        for connection in self.bodies.late():
+            connection.body_is_late()
+        for connection in self.sending.late():
+            connection.sending_is_late()
+        before = self._loop.time() - self._queue_seconds
+        for pool in self._pools.values():
+            for job in pool.expired(before):
+                job.done(Busy(503))
+
+    # Requests ----------------------------------------------------------------------
+
+    def who(self, head: Head, remote: str) -> Hashable:
+        """Whose share a request takes: its tenant's, or its address's until that is known.
+
+        A token nobody has heard of gives no share of its own: they cost nothing to make up.
+        """
+        if head.path == "/private/health":
+            return ("health", remote)
+        tenant = self._known.get(_digest(head))
+        return ("address", remote) if tenant is None else tenant
+
+    def submit(self, connection: Connection, who: Hashable, request: Request) -> None:
+        """Have it worked on in its turn. Raises Busy."""
+        self._submit(connection, who, request, None)
+
+    def wait(
+        self, connection: Connection, who: Hashable, request: Request, awaited: Awaited
+    ) -> None:
+        """Have it worked on again, once what it waits for is stored."""
+
+        def stored(headers: dict[str, str]) -> None:
+            if not connection.gone:
+                connection.begins_again()
+                self._submit(connection, who, request, headers)
+
+        self._waiter.wait(awaited, stored)
+
+    def make_page(self, connection: Connection, who: Hashable, pages: Iterator[bytes]) -> None:
+        """Have the next page of an answer made."""
+        work = partial(next, pages, None)
+        job = Job(who, work, connection.page_made, connection.is_there, self._loop.time())
+        self._pools["reads"].submit(job, begun=True)
+        self._loop.call_soon(self.collect)
+
+    def _submit(
+        self,
+        connection: Connection,
+        who: Hashable,
+        request: Request,
+        waited: dict[str, str] | None,
+    ) -> None:
+        def work() -> Any:
+            return connection.reply(request.head, self._application.call(request, waited))
+
+        def done(result: Any) -> None:
+            caller = getattr(result, "caller", None)
+            if caller is not None:
+                self._remember(request.head, caller)
+            connection.answered(request, result)
+
+        job = Job(who, work, done, connection.is_there, self._loop.time())
+        pool = self._pools[kind(request.head.method, request.head.path)]
+        pool.submit(job, begun=waited is not None)
+        if pool.is_awaited():
+            self._loop.call_soon(self.collect)
+
+    def _remember(self, head: Head, tenant: int) -> None:
+        digest = _digest(head)
+        self._known[digest] = tenant
+        self._known.move_to_end(digest)
+        if len(self._known) > MOST_KNOWN:
+            self._known.popitem(last=False)
+
+    def date(self) -> str:
+        """The header Date, made once a second."""
+        now = int(time.time())
+        if self._date[0] != now:
+            self._date = (now, formatdate(now, usegmt=True))
+        return self._date[1]
+
+    def refusal(self, status: int, message: str = "") -> Answer:
+        """The answer to a request that nobody works on."""
+        body = orjson.dumps(content(status, message))
+        headers = [*COMMON_HEADERS.items(), ("Content-Type", JSON)]
+        headers.append(("Content-Length", str(len(body))))
+        if status in (429, 503):
+            headers.append(("Retry-After", "1"))
+        return Answer(f"{status} {HTTPStatus(status).phrase}", headers, body)
+
+
+def kind(method: str, path: str) -> str:
+    """Which pool a request belongs to. Whatever waits for the right to change is a change."""
+    if method in READS:
+        return "reads"
+    names = path.strip("/").split("/")
+    is_stream = len(names) == 3 and names[1] == "streams"
+    return "writes" if method == "PUT" and is_stream else "changes"
+
+
+def _digest(head: Head) -> bytes:
+    token = head.headers.get("HTTP_AUTHORIZATION", "")
+    return hashlib.sha256(token.encode("latin-1")).digest()

@@ -1,0 +1,85 @@
+"""One thread that waits for the pipeline in place of all reads of the process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+from api.read_after_write import (
+    FIRST_PAUSE_SECONDS,
+    GROWTH,
+    HEADER,
+    LONGEST_PAUSE_SECONDS,
+    UNKNOWN,
+    Awaited,
+    Progress,
+    Reading,
+)
+
+log = logging.getLogger("api")
+
+
+class Waiter:
+    """Tells reads, in the event loop, when what they wait for is stored."""
+
+    def __init__(
+        self, progress: Progress, seconds: float, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._progress = progress
+        self._seconds = seconds
+        self._loop = loop
+        self._new: queue.SimpleQueue[Reading | None] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name="waiter", daemon=True).start()
+
+    def wait(self, awaited: Awaited, done: Callable[[dict[str, str]], None]) -> None:
+        """Tell `done` the headers for the answer, once what is awaited is stored."""
+
+        def tell(headers: dict[str, str]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: we are stopping
+                self._loop.call_soon_threadsafe(done, headers)
+
+        self._new.put(Reading(awaited, time.monotonic() + self._seconds, tell))
+
+    def stop(self) -> None:
+        """Let the thread end."""
+        self._new.put(None)
+
+    def _work(self) -> None:
+        readings: list[Reading] = []
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                new = self._new.get(timeout=pause if readings else None)
+                if new is None:
+                    return
+                readings.append(new)
+                pause = FIRST_PAUSE_SECONDS
+            except queue.Empty:
+                pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
+            while (more := self._waiting_too()) is not None:
+                readings.append(more)
+            readings = self._look(readings)
+            if readings:
+                time.sleep(FIRST_PAUSE_SECONDS)  # however many come, we ask no more often
+
+    def _waiting_too(self) -> Reading | None:
+        if self._new.empty():
+            return None
+        found = self._new.get()
+        if found is None:  # for the next round: we are stopping
+            self._new.put(None)
+        return found
+
+    def _look(self, readings: list[Reading]) -> list[Reading]:
+        try:
+            return self._progress.look(readings, time.monotonic())
+        except Exception:
+            log.exception("waiting_failed")
+            for each in readings:
+                each.done({HEADER: UNKNOWN})
+            return []

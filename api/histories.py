@@ -1,0 +1,57 @@
+"""All updates of a stream as one answer that is made while it is sent, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from flask import Response
+
+from api.answers import JSON, nothing, stored
+from servioticy.model import Timestamp
+from servioticy.ports import History, Stored
+
+PAGE_ROWS = 1_000
+PAGE_BYTES = 262_144
+"""A page ends with the update that reaches it."""
+FIRST = -(2**63)
+
+Show = Callable[[Stored], bytes]
+
+
+def whole(history: History, stream_id: int, show: Show, headers: Mapping[str, str]) -> Response:
+    """`{"data":[..]}` of every update stored now, oldest first, or 204.
+
+    What fits on a page has a Content-Length. More is sent as it is read; where a page
+    cannot be read any more the answer breaks off, and never looks complete.
+    """
+    newest = history.newest(stream_id)
+    if newest is None:
+        return nothing(headers)
+    rows = _page(history, stream_id, FIRST, newest)
+    if not rows:
+        return nothing(headers)
+    if rows[-1].timestamp >= newest:
+        return stored(b'{"data":[%b]}' % b",".join(map(show, rows)), 200, headers)
+    pages = _pages(history, stream_id, show, rows, newest)
+    return Response(pages, 200, headers, content_type=JSON)
+
+
+def _pages(
+    history: History, stream_id: int, show: Show, rows: list[Stored], newest: Timestamp
+) -> Iterator[bytes]:
+    """The whole answer in pages. What is stored later, with larger timestamps, is not in it."""
+    before = b'{"data":['
+    while rows:
+        last = rows[-1].timestamp
+        content = before + b",".join(map(show, rows))
+        rows = []  # nobody holds a page while it is sent
+        yield content
+        before = b","
+        if last >= newest:
+            break
+        rows = _page(history, stream_id, last + 1, newest)
+    yield b"]}"
+
+
+def _page(history: History, stream_id: int, first: Timestamp, last: Timestamp) -> list[Stored]:
+    return history.page(stream_id, (first, last), PAGE_ROWS, PAGE_BYTES)

@@ -1,0 +1,135 @@
+"""Nobody has more than a share, and turns go around."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.edge.deadlines import Deadlines
+from api.edge.pools import Budget, Busy, Job, Pool
+
+
+class Bench:
+    """A pool whose jobs end when the test says so."""
+
+    def __init__(self, threads: int = 4, longest: int = 100, longest_of_one: int = 10) -> None:
+        self.running: list[Job] = []
+        self.told: list[object] = []
+        self.pool = Pool(self.running.append, threads, 0.5, longest, longest_of_one)
+
+    def submit(
+        self, who: str, since: float = 0.0, wanted: bool = True, begun: bool = False
+    ) -> Job:
+        job = Job(who, lambda: None, self.told.append, lambda: wanted, since)
+        self.pool.submit(job, begun=begun)
+        return job
+
+    def end(self, who: str) -> None:
+        job = next(each for each in self.running if each.who == who)
+        self.running.remove(job)
+        self.pool.finished(job)
+
+    def callers(self) -> list[object]:
+        return [each.who for each in self.running]
+
+
+def test_a_caller_holds_no_more_than_a_share_of_the_threads() -> None:
+    bench = Bench(threads=4)
+    for _ in range(5):
+        bench.submit("a")
+    bench.submit("b")
+
+    assert bench.callers() == ["a", "a", "b"]
+    bench.end("a")
+    assert bench.callers() == ["a", "b", "a"]
+
+
+def test_callers_take_turns() -> None:
+    """However many one of them has waiting."""
+    bench = Bench(threads=2)
+    for who in ("a", "x", "b", "b", "b", "c", "d"):
+        bench.submit(who)
+
+    order = []
+    for _ in range(4):
+        bench.end(str(bench.callers()[0]))
+        order.append(bench.callers()[-1])
+
+    assert order == ["b", "c", "d", "b"]
+
+
+def test_a_queue_is_bounded_for_one_and_for_all() -> None:
+    bench = Bench(threads=2, longest=3, longest_of_one=2)
+    for who in ("a", "b", "a", "a"):
+        bench.submit(who)
+    with pytest.raises(Busy) as own:
+        bench.submit("a")
+    bench.submit("b")
+    with pytest.raises(Busy) as everybody:
+        bench.submit("c")
+
+    assert (own.value.status, everybody.value.status) == (429, 503)
+
+
+def test_what_has_begun_is_not_turned_away() -> None:
+    """A read that has waited, the next page of an answer half sent."""
+    bench = Bench(threads=2, longest=1, longest_of_one=1)
+    bench.submit("a")
+    bench.submit("a")
+
+    bench.submit("a", begun=True)
+
+    bench.end("a")
+    bench.end("a")
+    assert bench.callers() == ["a"]
+
+
+def test_work_that_nobody_wants_any_more_is_not_done() -> None:
+    bench = Bench(threads=2)
+    bench.submit("a")
+    bench.submit("a", wanted=False)
+    wanted = bench.submit("a")
+
+    bench.end("a")
+
+    assert bench.running == [wanted]
+    assert bench.told == [None]
+
+
+def test_who_has_waited_too_long_is_taken_out() -> None:
+    bench = Bench(threads=2)
+    bench.submit("a")
+    old, young = bench.submit("a", since=1.0), bench.submit("a", since=2.0)
+
+    assert bench.pool.expired(2.0) == [old]
+    bench.end("a")
+    assert bench.running == [young]
+
+
+def test_bytes_are_held_up_to_a_share_and_up_to_all() -> None:
+    budget = Budget(10, 0.5)
+    budget.take("a", 5)
+    with pytest.raises(Busy) as own:
+        budget.take("a", 1)
+    budget.take("b", 5)
+    with pytest.raises(Busy) as everybody:
+        budget.take("c", 1)
+    budget.give("a", 5)
+    budget.take("c", 5)
+
+    assert (own.value.status, everybody.value.status) == (429, 503)
+
+
+def test_who_began_first_is_late_first() -> None:
+    now = [0.0]
+    deadlines: Deadlines[str] = Deadlines(10.0, lambda: now[0])
+    for now[0], one in ((0.0, "a"), (1.0, "b"), (2.0, "c")):
+        deadlines.begin(one)
+    deadlines.begin("a")
+    deadlines.end("c")
+
+    now[0] = 10.999
+    assert (deadlines.oldest(), deadlines.late()) == ("b", [])
+    now[0] = 11.0
+    assert deadlines.late() == ["b"]
+    now[0] = 99.0
+    assert deadlines.late() == ["a"]
