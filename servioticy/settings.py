@@ -113,6 +113,11 @@ class Settings:
     sandbox_engine: str = _setting("v8", "v8, or quickjs: slower, for a day without a safe V8")
     pipeline_heap: str = _setting("768m", "Java heap of the pipeline's Spark driver")
     broker_heap: str = _setting("256m", "Java heap of the embedded broker")
+    broker_flush: str = _setting(
+        "os",
+        "embedded broker; os: what is acknowledged survives kill -9 of everything, a power cut "
+        "may take the last seconds; always: it is on the disk before it is acknowledged",
+    )
     jars: str = _setting("", "folder of the downloaded jars (default: ~/.cache/servioticy/jars)")
     maven: str = _setting(
         "https://repo1.maven.org/maven2", "Maven repository the jars are downloaded from"

@@ -12,7 +12,7 @@ import uuid
 from pathlib import Path
 
 from servioticy.embedded import jars, java, ports
-from servioticy.errors import SetupError
+from servioticy.errors import SettingsError, SetupError
 from servioticy.settings import Settings
 
 SECONDS_TO_FORMAT = 120
@@ -46,6 +46,12 @@ broker.session.timeout.ms=3000
 log.cleaner.dedupe.buffer.size=8388608
 """
 
+FLUSH = {
+    "os": "",
+    # Before the acknowledgement, and for every topic: what is emitted counts, too.
+    "always": "log.flush.interval.messages=1\n",
+}
+
 LOGGING = """\
 status=warn
 appender.console.type=Console
@@ -75,7 +81,7 @@ class EmbeddedKafka:
     def prepare(self) -> None:
         """Choose ports, write the configuration, format the logs if they are new.
 
-        Must be called before each start; raises SetupError if it cannot be done.
+        Must be called before each start; raises ServioticyError if it cannot be done.
         """
         self._data.mkdir(parents=True, exist_ok=True, mode=0o700)
         shutil.rmtree(self._scratch, ignore_errors=True)
@@ -84,6 +90,7 @@ class EmbeddedKafka:
         controller = ports.kept(self._data / "controller-port")
         logs = self._data / "logs"
         configuration = PROPERTIES.format(port=self._port, controller=controller, logs=logs)
+        configuration += self._flush()
         self._properties.write_text(configuration, encoding="utf-8")
         self._logging.write_text(LOGGING, encoding="utf-8")
         formatted = self._data / "formatted"
@@ -115,6 +122,14 @@ class EmbeddedKafka:
             return bool(struct.unpack_from("!i", body, METADATA_BROKERS_AT)[0] > 0)
         except (OSError, struct.error):
             return False
+
+    def _flush(self) -> str:
+        chosen = self._settings.broker_flush
+        if chosen not in FLUSH:
+            raise SettingsError(
+                f"setting broker_flush = {chosen!r}: it is one of {', '.join(FLUSH)}"
+            )
+        return FLUSH[chosen]
 
     def _format(self) -> str:
         identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()

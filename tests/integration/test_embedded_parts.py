@@ -19,7 +19,7 @@ from typing import Any
 import psycopg2
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from servioticy.embedded import jars, java, setup, stubs
 from servioticy.embedded.folder import DataFolder, read_run
@@ -28,7 +28,7 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres, _postgres_processes
 from servioticy.embedded.process import Child, Guard
 from servioticy.embedded.programs import Program
-from servioticy.errors import SetupError
+from servioticy.errors import SettingsError, SetupError
 from servioticy.settings import load
 
 pytestmark = pytest.mark.real
@@ -162,6 +162,28 @@ def test_kafka_keeps_an_acknowledged_record_through_kill_9(kafka, start) -> None
 
     assert kafka.bootstrap_servers == before
     assert first_record(kafka) == b"an update"
+
+
+@pytest.mark.parametrize(("chosen", "messages"), [("os", 2**63 - 1), ("always", 1)])
+def test_kafka_flushes_before_it_acknowledges_if_asked(tmp_path, start, chosen, messages) -> None:
+    """For who wants an accepted update to survive a power cut, too."""
+    kafka = EmbeddedKafka(tmp_path / "kafka", load(overrides={"broker_flush": chosen}))
+    kafka.prepare()
+    start(kafka)
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    admin.create_topics([NewTopic("kept", 1, 1)])["kept"].result(SECONDS)
+    asked = ConfigResource(ConfigResource.Type.TOPIC, "kept")
+    (found,) = admin.describe_configs([asked]).values()
+
+    assert int(found.result(SECONDS)["flush.messages"].value) == messages
+    produce(kafka, b"an update")
+
+
+def test_kafka_does_not_guess_when_to_flush(tmp_path) -> None:
+    kafka = EmbeddedKafka(tmp_path / "kafka", load(overrides={"broker_flush": "sometimes"}))
+
+    with pytest.raises(SettingsError, match="one of os, always"):
+        kafka.prepare()
 
 
 PLATFORM = """

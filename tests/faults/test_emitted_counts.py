@@ -1,0 +1,122 @@
+"""Postgres is killed after a commit that did not wait for the disk, and after its emission.
+
+The scripts end otherwise each time: what subscribers got has to be what history has.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from lone_pipeline import Emitted, Ground, Replay
+
+from pipeline.task import Row, Task
+from sandbox import argument_names
+from sandbox.program import Call, Computation, Fault, Outcome, Value
+from servioticy.bootstrap import connect, emitter
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.embedded.postgres import EmbeddedPostgres
+from servioticy.embedded.process import Child
+from servioticy.settings import Settings, load
+from servioticy.storage.partition_store import PostgresPartitionStore
+
+pytestmark = [pytest.mark.faults, pytest.mark.real, pytest.mark.timeout(240)]
+
+UPDATES = 60
+
+
+class Fickle:
+    """A sandbox that gives another value, or a timeout, whenever it is asked."""
+
+    def run(self, _tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
+        return [list(self._fold(call)) for call in calls]
+
+    def _fold(self, call: Call) -> Iterator[Outcome]:
+        last = call.previous_timestamp
+        for step in call.steps:
+            assert isinstance(step, Computation)
+            if last is not None and step.timestamp <= last:
+                yield Fault("stale", "")
+            elif random.random() < 0.3:
+                yield Fault("timeout", "")
+            else:
+                last = step.floor if last is None else max(last, step.floor)
+                body = {"channels": {"v": {"current-value": random.random()}}, "lastUpdate": last}
+                yield Value(last, orjson.dumps(body))
+
+
+def a_task(settings: Settings) -> Task:
+    store = PostgresPartitionStore(connect(settings, durable=False), argument_names)
+    return Task(0, store, Fickle(), lambda: emitter(settings, 0), 20, 1000)
+
+
+def rows(ground: Ground, first: int, end: int) -> list[Row]:
+    consumer = Consumer(
+        {"bootstrap.servers": ground.settings.bootstrap_servers, "group.id": "tests"}
+    )
+    consumer.assign([TopicPartition(ground.topics.updates, 0, first)])
+    found: list[Row] = []
+    while len(found) < end - first:
+        message = consumer.poll(10)
+        assert message is not None and message.error() is None
+        found.append(Row(message.offset(), message.value()))
+    consumer.close()
+    return found
+
+
+def test_what_subscribers_got_is_what_history_has(
+    run_part: Callable[[str, Any], Child], real_kafka: EmbeddedKafka, tmp_path: Path
+) -> None:
+    """In just that window: committed, emitted, acknowledged, and forgotten."""
+    postgres = EmbeddedPostgres(tmp_path / "postgres")
+    server = run_part("fickle", postgres)
+    settings = load(
+        overrides={
+            "dsn": postgres.dsn,
+            "bootstrap_servers": real_kafka.bootstrap_servers,
+            "topic_prefix": "fickle-",
+        }
+    )
+    ground = Ground(settings)
+    ground.database.rows("ALTER SYSTEM SET wal_writer_delay = '10s'")
+    ground.database.rows("SELECT pg_reload_conf()")
+    emitted = Emitted(ground)
+    replay = Replay(ground)
+    replay.send(UPDATES)
+    end = ground.log.end_offset(0)
+    task = a_task(settings)
+    task.take(rows(ground, 0, end))
+    task.end()
+    stored = ground.progress()[0]
+    got = {_key(each): bytes(each.update) for each in emitted.read()}
+    assert stored == end
+
+    server.kill_group()
+    run_part("fickle", postgres)
+    forgotten_from = ground.progress()[0]
+    assert forgotten_from < end, "it forgot nothing: this proves nothing"
+    task = a_task(settings)
+    task.take(rows(ground, 0, end))
+    task.end()
+
+    history = {
+        (service_object, stream, timestamp): text.encode()
+        for service_object, stream, timestamp, text in ground.database.rows(
+            'SELECT service_object, name, "timestamp", document::text'
+            "  FROM updates JOIN streams ON streams.id = stream_id"
+        )
+    }
+    assert history == got
+    assert {_key(each): bytes(each.update) for each in emitted.read()} == got
+    assert len(got) > UPDATES
+    emitted.close()
+    ground.close()
+
+
+def _key(record: Any) -> tuple[str, str, int]:
+    return record.service_object, record.stream, record.timestamp
