@@ -24,7 +24,7 @@ from websockets.sync.client import ClientConnection, connect
 from delivery import server as program
 from delivery import watch
 from delivery.capacity import Capacity
-from delivery.door import MAX_REQUEST_BYTES
+from delivery.door import BURST_BYTES, MAX_REQUEST_BYTES
 from delivery.server import ASKED_AT_ONCE, PAGES_AT_ONCE, Delivery
 from servioticy.embedded import ports
 from servioticy.messaging.records import EmittedRecord
@@ -540,6 +540,21 @@ def test_who_leaves_the_queue_of_histories_leaves_nothing_there() -> None:
         running.until(lambda: running.sockets == 0)
         running.until(lambda: len(running.delivery._pages._places) == 0)
         may_go.set()
+
+
+def test_exactly_so_much_may_be_said_at_once() -> None:
+    """Four masked messages of 4 KiB with their heads; then one that is more."""
+    message = b"\x81\xfe" + (4088).to_bytes(2) + bytes(4) + bytes(4088)
+    with Running() as running:
+        client = running.unread(ATTACKER)
+        client.sendall(message * (BURST_BYTES // len(message)))
+        running.publish(a_document(1))
+        assert a_document(1) in client.recv(1000)
+        assert running.sockets == 1
+
+        client.sendall(message)
+        running.until(lambda: running.sockets == 0)
+        client.close()
 
 
 def test_who_talks_without_end_is_not_listened_to() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from delivery.backlog import Backlog
 from delivery.handshake import Admission
-from delivery.watch import STALL_SECONDS, Watch
+from delivery.watch import MAX_UNREAD_BYTES, STALL_SECONDS, Watch
 from servioticy.model import LastUpdate, StreamRef
 
 
@@ -91,6 +91,21 @@ def test_one_that_is_given_nothing_may_be_silent_for_ever(
         watching.look_after(step * STALL_SECONDS)
 
     assert not connection.cut
+
+
+def test_exactly_so_much_may_wait_and_not_a_byte_more(
+    watching: Watch, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reasons: list[str] = []
+    monkeypatch.setattr(watching, "close", reasons.append)
+    offer(watching, MAX_UNREAD_BYTES)
+    offer(watching, 1)
+    assert not reasons
+
+    offer(watching, 1)
+
+    assert len(reasons) == 1
+    assert connection.unread == MAX_UNREAD_BYTES + 1
 
 
 def test_what_waits_for_it_is_weighed(watching: Watch, connection: Connection) -> None:
