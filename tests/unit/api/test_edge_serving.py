@@ -17,7 +17,7 @@ import pytest
 
 from api.edge.calls import Application
 from api.edge.edge import Edge
-from api.read_after_write import CALLER, WAITED, WAITS_FOR, Progress
+from api.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
 from api.server import attend
 from servioticy.memory import MemoryPlatform
 from servioticy.settings import Settings
@@ -58,7 +58,7 @@ class Told:
         if name == "block":
             self.gate.wait(SECONDS)
         if name == "waits" and WAITED not in environ:
-            environ[WAITS_FOR].append(0)
+            environ[WAITS_FOR].append(Awaited(0, 0))
         if name in ("pages", "broken"):
             start_response("200 OK", [("Content-Type", "text/plain")])
             return self._made(3 if name == "broken" else 1_000, name == "broken")
