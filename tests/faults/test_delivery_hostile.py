@@ -477,9 +477,11 @@ def test_a_flood_of_requests_waits_for_itself_alone(many: list[socket.socket]) -
 
 
 def test_a_thousand_slow_ones_closed_at_once_cost_the_others_nothing(
-    many: list[socket.socket],
+    many: list[socket.socket], monkeypatch
 ) -> None:
-    """They take not even the close frame; they are cut off."""
+    """They take not even the close frame; they are cut off before anything else ends them."""
+    monkeypatch.setattr(watch, "STALL_SECONDS", 10 * WAIT_SECONDS)
+    monkeypatch.setattr(program, "PING_SECONDS", 10 * WAIT_SECONDS)
     with (
         Running(max_unread_bytes=2 * watch.WRITE_BUFFER_BYTES) as running,
         running.watch(INNOCENT) as honest,
