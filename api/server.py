@@ -43,7 +43,8 @@ def run(
 ) -> None:
     """Serve what comes to the listening socket until SIGTERM or SIGINT."""
     settings = replace(
-        settings, api_connections=min(settings.api_connections, raise_files() - FILES_OF_OUR_OWN)
+        settings,
+        api_connections=max(1, min(settings.api_connections, raise_files() - FILES_OF_OUR_OWN)),
     )
     app, progress = build()
     asyncio.run(

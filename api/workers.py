@@ -72,5 +72,6 @@ def inherited() -> socket.socket | None:
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    while os.read(0, 1):  # unbuffered: nothing to flush, or to wait for, at our own end
+        pass
     os._exit(1)

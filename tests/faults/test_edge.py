@@ -134,7 +134,8 @@ def test_reads_behind_a_busy_partition_harm_nobody(
         update = {"channels": {"v": {"current-value": 1}}, "lastUpdate": 1}
         assert platform.request("PUT", path, update)[0] == 202
         status, headers, _ = platform.request("GET", path)
-        assert (status, headers["x-servioticy-behind"]) == (204, "1")
+        assert status == 204
+        assert int(headers["x-servioticy-behind"]) > 0
         with meanwhile(lambda: _read(platform, path), MANY) as reads:
             until(lambda: sum(reads) >= MANY, SECONDS_TO_RECOVER)
             for timestamp in range(100, 120):
