@@ -38,9 +38,12 @@ log = logging.getLogger("servioticy.pipeline")
 PIECES = 4
 """Into so many a batch is cut that took too long."""
 
-ATTEMPTS = 3
-"""Of a tree whose scripts take too long, before it is taken alone and cut by its verdicts:
-the first ones may only have met an engine that was starting."""
+ATTEMPTS = 2
+"""Of a tree whose scripts take too long, before it is taken alone and cut by its verdicts: the
+machine may have been busy."""
+
+PREPARING_ATTEMPTS = 40
+"""Of one whose programs are met for the first time; each gets further than the one before."""
 
 MAX_REMEMBERED = 1000
 
@@ -158,7 +161,7 @@ class Batches:
             return work.cut(place, place + 1)
         if isinstance(overflow, TreeTooSlow):
             later = self._put_off(work)
-            if later or self._tries_again(overflow.offset):
+            if later or self._tries_again(overflow):
                 return later or [work]
         self._take(work, alone=True)
         return []
@@ -168,11 +171,12 @@ class Batches:
         over = set(work.owners.values()) & self._shares.over()
         return [work.without(over)] if over and not work.late else []
 
-    def _tries_again(self, offset: int) -> bool:
-        self._attempts[offset] = self._attempts.get(offset, 0) + 1
+    def _tries_again(self, tree: TreeTooSlow) -> bool:
+        attempts = self._attempts.get(tree.offset, 0) + 1
+        self._attempts[tree.offset] = attempts
         if len(self._attempts) > MAX_REMEMBERED:
             self._attempts.popitem(last=False)
-        return self._attempts[offset] < ATTEMPTS
+        return attempts < (PREPARING_ATTEMPTS if tree.prepared else ATTEMPTS)
 
     def _without_culprit(self, work: Work, error: Exception) -> list[Work]:
         """Halves; or the work without its one record, which becomes a dead letter."""

@@ -59,7 +59,15 @@ class TreeTooLarge(Overflow):
 
 
 class TreeTooSlow(TreeTooLarge):
-    """Its scripts take longer than a tree may."""
+    """Its scripts take longer than a tree may.
+
+    `prepared`: some of the time went into programs met for the first time, and is not
+    needed again.
+    """
+
+    def __init__(self, offset: int, *, prepared: bool) -> None:
+        super().__init__(offset)
+        self.prepared = prepared
 
 
 class BatchTooSlow(Overflow):

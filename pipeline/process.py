@@ -55,7 +55,7 @@ def process(
         try:
             new = transform(folds, sandbox, journal, partition.decided, spending, within)
         except TookTooLong as error:
-            raise _overflow(work) from error
+            raise _overflow(work, error) from error
         _count(new, graph, spending, rules)
         dispatch(new, graph, waiting, journal, spending, rules)
     emit(journal, work, partition, output)
@@ -109,11 +109,11 @@ def _left(deadline: float, work: Work) -> float:
     return left
 
 
-def _overflow(work: Work) -> BatchTooSlow | TreeTooSlow:
+def _overflow(work: Work, error: TookTooLong) -> BatchTooSlow | TreeTooSlow:
     """What it means that scripts took too long."""
     if len(work.taken) > 1:
         return BatchTooSlow()
-    return TreeTooSlow(work.taken[0].record.offset)
+    return TreeTooSlow(work.taken[0].record.offset, prepared=error.prepared)
 
 
 def _count(new: Sequence[Made], graph: Graph, spending: Spending, rules: Rules) -> None:

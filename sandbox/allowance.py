@@ -10,9 +10,9 @@ from collections.abc import Callable
 class TookTooLong(Exception):
     """The work took more time than its caller allows; it is said of no program."""
 
-    def __init__(self, seconds: float, within: float) -> None:
+    def __init__(self, seconds: float, within: float, prepared: bool = False) -> None:
         super().__init__(f"{seconds:.2f} s of at most {within:.2f} s")
-        self._seconds, self._within = seconds, within
+        self._seconds, self._within, self._prepared = seconds, within, prepared
 
     @property
     def seconds(self) -> float:
@@ -24,6 +24,11 @@ class TookTooLong(Exception):
         """Wall seconds that were allowed."""
         return self._within
 
+    @property
+    def prepared(self) -> bool:
+        """Whether some of the time went into what a repetition need not do again."""
+        return self._prepared
+
 
 class Allowance:
     """Counts the wall time of one run from its beginning; None allows any."""
@@ -34,6 +39,11 @@ class Allowance:
         self._within = math.inf if within is None else within
         self._clock = clock
         self._began = clock()
+        self._prepared = False
+
+    def note_preparation(self) -> None:
+        """Something was done that lasts: a program is known from now on."""
+        self._prepared = True
 
     def check(self) -> None:
         """Between two frames. Raises TookTooLong if more is used than is allowed."""
@@ -42,7 +52,7 @@ class Allowance:
 
     def spent(self) -> TookTooLong:
         """What to raise where a frame was cut short by the allowance."""
-        return TookTooLong(self._used(), self._within)
+        return TookTooLong(self._used(), self._within, self._prepared)
 
     def granted(self, budget_ms: int, least_ms: int) -> int:
         """The budget, or what is left where that is less; but never less than the least."""

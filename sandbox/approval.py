@@ -71,6 +71,7 @@ class Approval:
         for name, problems in zip(new, found, strict=True):  # as they come, should it be cut
             if not isinstance(problems, Failure):
                 self._known.use(name, Fault(*problems[0]) if problems else None)
+                allowance.note_preparation()
             elif not problems.starved:
                 self._failed.use(name, self._clock() + RETRY_SECONDS)
 

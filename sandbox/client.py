@@ -131,6 +131,7 @@ class Client:
             )
             if done:
                 return done if isinstance(done, Failure) else self._senseless("words")
+            allowance.note_preparation()
         body = encode_calls(calls, self._slots)
         answer = self._exchange(protocol.RUN, body, budget, allowance)
         if isinstance(answer, Failure):

@@ -44,7 +44,7 @@ class Settings:
     api_change_threads: int = _setting(
         8, "creations, changes and deletions one API process works on at once"
     )
-    api_share: float = _setting(0.5, "part of each kind of these threads one tenant may hold")
+    api_share: float = _setting(0.75, "part of each kind of these threads one tenant may hold")
     api_queue: int = _setting(2_000, "requests that wait for a thread of one kind; more get 503")
     api_queue_of_one: int = _setting(200, "of these, requests of one tenant; more get 429")
     api_queue_seconds: float = _setting(30.0, "how long a request waits for a thread, then 503")
