@@ -6,6 +6,7 @@ Start at `pool.py`. The parts, from the caller inwards: `pool` settles who is to
 and what is not: README.md.
 """
 
+from sandbox.allowance import TookTooLong
 from sandbox.breaker import Suspension
 from sandbox.nursery import InfraError
 from sandbox.pool import SandboxPool
@@ -42,6 +43,7 @@ __all__ = [
     "SandboxPool",
     "Step",
     "Suspension",
+    "TookTooLong",
     "Value",
     "argument_names",
 ]

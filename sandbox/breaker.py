@@ -7,9 +7,11 @@ A script that merely throws costs nobody anything and is never suspended.
 from __future__ import annotations
 
 import time
-from collections import OrderedDict, defaultdict, deque
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from sandbox.remembered import Remembered
 
 KILLS = 3
 WINDOW_SECONDS = 600.0
@@ -18,7 +20,13 @@ TENANT_KILLS = 12
 """From so many in the window on, a tenant's programs are suspended at their first."""
 
 MOST_REMEMBERED = 10_000
+MOST_TENANTS = 10_000
+MOST_KILLS = 1000
 MOST_PROVEN = 100_000
+
+
+def _kills() -> deque[float]:
+    return deque(maxlen=MOST_KILLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,7 @@ class Suspension:
 class _Record:
     tenant: str
     kind: str = ""
-    kills: deque[float] = field(default_factory=deque)
+    kills: deque[float] = field(default_factory=_kills)
     level: int = 0  # how often suspended in a row
     until: float = 0.0
 
@@ -45,19 +53,19 @@ class Breaker:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._records: OrderedDict[str, _Record] = OrderedDict()
-        self._proven: OrderedDict[str, None] = OrderedDict()
-        self._tenants: defaultdict[str, deque[float]] = defaultdict(deque)
+        self._records: Remembered[str, _Record] = Remembered(MOST_REMEMBERED)
+        self._proven: Remembered[str, None] = Remembered(MOST_PROVEN)
+        self._tenants: Remembered[str, deque[float]] = Remembered(MOST_TENANTS)
 
     def killed(self, tenant: str, program: str, kind: str) -> None:
         """A process was ended because of this program."""
         now = self._clock()
-        record = self._records.setdefault(program, _Record(tenant))
-        self._records.move_to_end(program)
+        record = self._records.use(program, self._records.get(program) or _Record(tenant))
         record.kind = kind
         _note(record.kills, now)
-        _note(self._tenants[tenant], now)
-        most = 1 if record.level or len(self._tenants[tenant]) > TENANT_KILLS else KILLS
+        kills = self._tenants.use(tenant, self._tenants.get(tenant) or _kills())
+        _note(kills, now)
+        most = 1 if record.level or len(kills) > TENANT_KILLS else KILLS
         if len(record.kills) >= most:
             record.until = now + SUSPENSIONS[min(record.level, len(SUSPENSIONS) - 1)]
             record.level += 1
@@ -65,10 +73,7 @@ class Breaker:
 
     def survived(self, program: str) -> None:
         """The program gave its outcomes; if it was half-open it is trusted again."""
-        if program not in self._proven:
-            self._proven[program] = None
-            if len(self._proven) > MOST_PROVEN:
-                self._proven.popitem(last=False)
+        self._proven.use(program, None)
         record = self._records.get(program)
         if record and record.level and self._clock() >= record.until:
             del self._records[program]
@@ -101,11 +106,9 @@ class Breaker:
         }
 
     def _forget(self, now: float) -> None:
-        if len(self._records) > MOST_REMEMBERED:
-            self._records.popitem(last=False)
-        gone = [each for each, kills in self._tenants.items() if now - kills[-1] > WINDOW_SECONDS]
-        for tenant in gone:
-            del self._tenants[tenant]
+        """The tenants that ended nothing in the window; the first is the longest quiet."""
+        while self._tenants and now - next(iter(self._tenants.values()))[-1] > WINDOW_SECONDS:
+            self._tenants.popitem(last=False)
 
 
 def _note(kills: deque[float], now: float) -> None:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import orjson
 
 from sandbox.engines import Engine, Handle, NotParsed
-from sandbox.program import INPUT, RESULT, ChannelCode, Path, Program
-from sandbox.text import IDENTIFIER, argument_names, skip_blank, without_end
+from sandbox.program import INPUT, RESULT, Path, Program
+from sandbox.text import IDENTIFIER, argument_names, normal_type, skip_blank, without_end
 
 _PLACES = ("(function(){return (", "\n)})"), ("(function(){return [0?", "\n:0]})")
 
@@ -47,11 +47,13 @@ class Compiler:
     def __init__(self, engine: Engine, source_of: Handle) -> None:
         self._engine = engine
         self._source_of = source_of
+        self._looked_at: dict[str, tuple[str | None, str]] = {}
 
     def compile(self, program: Program, slot: int, deadline: float) -> Compiled:
         """Check every snippet alone, then put them together."""
         problems: list[str] = []
-        codes = [self._channel(each, program, problems, deadline) for each in program.channels]
+        self._looked_at.clear()
+        codes = self._channels(program, problems, deadline)
         pre = self._filter("pre-filter", program.pre_filter, problems, deadline)
         post = self._filter("post-filter", program.post_filter, problems, deadline)
         if not program.channels:
@@ -65,25 +67,28 @@ class Compiler:
             problems=problems,
         )
 
-    def _channel(
-        self, channel: ChannelCode, program: Program, problems: list[str], deadline: float
-    ) -> str:
-        where = f"channel {channel.name}"
-        if not _known(normal_type(channel.type)):
-            problems.append(f"{where}: line 1: unknown type {channel.type!r}")
-        code = self._alone(where, channel.code, problems, deadline)
-        if code is not None and program.dialect == "function":
-            try:
-                parameters = argument_names(code)
-                allowed = {*program.arguments, "$input"}
-                for name in parameters:
-                    if name not in allowed:
-                        raise ValueError(f"{name} is not an input")
-                if not self._is_one_function(code, deadline):
-                    raise ValueError("must be one function and nothing else")
-            except ValueError as error:
-                problems.append(f"{where}: line 1: {error}")
-        return code or ""
+    def _channels(self, program: Program, problems: list[str], deadline: float) -> list[str]:
+        codes: list[str] = []
+        functions: dict[str, list[str]] = {}  # the channels of each
+        inputs = {*program.arguments, "$input"}
+        for channel in program.channels:
+            where = f"channel {channel.name}"
+            if not _known(normal_type(channel.type)):
+                problems.append(f"{where}: line 1: unknown type {channel.type!r}")
+            code = self._alone(where, channel.code, problems, deadline)
+            codes.append(code or "")
+            if code is not None and program.dialect == "function":
+                problem = _arguments_problem(code, inputs)
+                if problem:
+                    problems.append(f"{where}: line 1: {problem}")
+                else:
+                    functions.setdefault(code, []).append(where)
+        problems += [
+            f"{where}: line 1: must be one function and nothing else"
+            for code in self._not_one_function(list(functions), deadline)
+            for where in functions[code]
+        ]
+        return codes
 
     def _filter(
         self, where: str, code: str | None, problems: list[str], deadline: float
@@ -94,6 +99,14 @@ class Compiler:
 
     def _alone(self, where: str, text: str, problems: list[str], deadline: float) -> str | None:
         """The snippet, without a closing `;`, if it compiles alone."""
+        if text not in self._looked_at:  # many channels may have the same
+            self._looked_at[text] = self._look(text, deadline)
+        code, problem = self._looked_at[text]
+        if code is None:
+            problems.append(f"{where}: {problem}")
+        return code
+
+    def _look(self, text: str, deadline: float) -> tuple[str | None, str]:
         problem = ""
         for candidate in (text, without_end(text)):
             if candidate is None:
@@ -105,27 +118,38 @@ class Compiler:
             except NotParsed as error:
                 problem = problem or _explained(str(error), text)
             else:
-                return candidate
-        problems.append(f"{where}: {problem}")
-        return None
+                return candidate, ""
+        return None, problem
 
-    def _is_one_function(self, code: str, deadline: float) -> bool:
-        """Whether the function's own text is all there is but comments.
+    def _not_one_function(self, codes: list[str], deadline: float) -> list[str]:
+        """Those that are not a function whose own text is all there is but comments.
 
         `function(){...}()` is not: it runs here, and what it returns may have a memory.
         """
-        made = self._engine.evaluate(_bytes(f"({code}\n)"), _left(deadline))
+        if not codes:
+            return []
+        source = ",".join(f"({code}\n)" for code in codes)
+        made = self._engine.evaluate(_bytes(f"[{source}]"), _left(deadline))
         answer = self._engine.call(self._source_of, b"", _left(deadline), made)
-        own = self._engine.text_of(answer).decode("utf-8", "replace")
+        texts = orjson.loads(self._engine.text_of(answer))
         self._engine.release(made)
-        start = skip_blank(code)
-        end = start + len(own)
-        return bool(own) and code[start:end] == own and skip_blank(code, end) == len(code)
+        return [code for code, own in zip(codes, texts, strict=True) if not _is_all(own, code)]
 
 
-def normal_type(name: str) -> str:
-    """A type as the runner knows it: lower case, no spaces."""
-    return "".join(name.split()).lower()
+def _is_all(own: str, code: str) -> bool:
+    start = skip_blank(code)
+    end = start + len(own)
+    return bool(own) and code[start:end] == own and skip_blank(code, end) == len(code)
+
+
+def _arguments_problem(code: str, inputs: set[str]) -> str:
+    try:
+        for name in argument_names(code):
+            if name not in inputs:
+                return f"{name} is not an input"
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _known(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Calls to bytes and bytes to outcomes. Updates are passed through, never read."""
+"""Programs and calls to bytes. Updates are passed through, never read."""
 
 from __future__ import annotations
 
@@ -9,32 +9,20 @@ from typing import Any
 
 import orjson
 
-from sandbox.program import (
-    FAULT_KINDS,
-    Binding,
-    Call,
-    ChannelCode,
-    Computation,
-    Fault,
-    Outcome,
-    Path,
-    Program,
-    Value,
-)
+from sandbox.program import Binding, Call, ChannelCode, Computation, Path, Program, Step
+from sandbox.text import well_formed
 
-LARGEST = 2**63 - 1
-
-
-class Garbage(Exception):
-    """A worker's answer does not fit the question."""
+LARGEST_SAFE = 2**53 - 1
+"""The last integer up to which JavaScript's numbers leave none out. Later timestamps, such as
+nanoseconds, go to the runner as places in a sorted list."""
 
 
 def encode_program(program: Program) -> bytes:
     """A program as JSON; program_of() knows the object."""
     try:
         return orjson.dumps(program)
-    except TypeError:  # half a surrogate pair, which only the escaping encoder can write
-        return json.dumps(asdict(program)).encode()
+    except TypeError:  # half a surrogate pair, for which there is no UTF-8
+        return well_formed(json.dumps(asdict(program), ensure_ascii=False)).encode()
 
 
 def program_of(raw: dict[str, Any]) -> Program:
@@ -62,88 +50,44 @@ def encode_calls(calls: Sequence[Call], slots: Mapping[str, int]) -> bytes:
     return b"[" + b",".join([_encode(call, slots[call.program.id]) for call in calls]) + b"]"
 
 
-def decode_ticks(line: bytes, calls: Sequence[Call]) -> list[int]:
-    """The milliseconds of each call. Raises Garbage."""
-    try:
-        ticks = [max(0, int(each)) for each in line.split(b",")]
-    except ValueError as error:
-        raise Garbage("no milliseconds") from error
-    if len(ticks) != len(calls):
-        raise Garbage(f"{len(ticks)} times")
-    return ticks
-
-
-def decode_answer(answer: bytes, calls: Sequence[Call]) -> list[list[Outcome]]:
-    """One outcome per step of each call. Raises Garbage."""
-    lines = answer.split(b"\n")
-    if len(lines) != sum(len(call.steps) for call in calls):
-        raise Garbage(f"{len(lines)} lines")
-    outcomes = [_outcome(line) for line in lines]
-    if len(calls) == 1:
-        return [outcomes]
-    cut: list[list[Outcome]] = []
-    at = 0
-    for call in calls:
-        cut.append(outcomes[at : at + len(call.steps)])
-        at += len(call.steps)
-    return cut
-
-
 def _encode(call: Call, slot: int) -> bytes:
-    steps = orjson.dumps(
+    """[slot, previous, its timestamp, updates, steps], and for large timestamps their texts."""
+    last = call.previous_timestamp
+    times = b""
+    steps = call.steps
+    if max(last or 0, *map(_latest, steps), 0) > LARGEST_SAFE:
+        ordered = sorted({last or 0, *(time for step in steps for time in _times(step))})
+        places = {time: at for at, time in enumerate(ordered)}
+        steps = tuple(_placed(step, places) for step in steps)
+        last = None if last is None else places[last]
+        times = b"," + orjson.dumps([str(each) for each in ordered])
+    listed = orjson.dumps(
         [
             (step.trigger, step.timestamp, step.floor, *step.inputs)
             if isinstance(step, Computation)
             else (step.update, step.timestamp)
-            for step in call.steps
+            for step in steps
         ]
     )
-    stamp = b"null" if call.previous_timestamp is None else b"%d" % call.previous_timestamp
-    return b"[%d,%b,%b,[%b],%b]" % (
+    return b"[%d,%b,%b,[%b],%b%b]" % (
         slot,
         call.previous or b"null",
-        stamp,
+        b"null" if last is None else b"%d" % last,
         b",".join(call.updates),
-        steps,
+        listed,
+        times,
     )
 
 
-def _outcome(line: bytes) -> Outcome:
-    first = line[:1]
-    head, _, rest = line[1:].partition(b" ")
-    if first == b"V":
-        return _value(head, rest)
-    if first == b"F":
-        return _fault(head, rest)
-    if line == b"N":
-        return None
-    raise Garbage("unknown line")
+def _latest(step: Step) -> int:
+    return step.floor if isinstance(step, Computation) else step.timestamp
 
 
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
+def _times(step: Step) -> tuple[int, ...]:
+    return (step.timestamp, step.floor) if isinstance(step, Computation) else (step.timestamp,)
 
 
-def _value(head: bytes, document: bytes) -> Value:
-    """What a worker says may come from a hole in its engine: nothing is stored unseen."""
-    if not head.removeprefix(b"-").isdigit() or abs(int(head)) > LARGEST:
-        raise Garbage("no timestamp")
-    try:
-        orjson.loads(document)
-    except orjson.JSONDecodeError:
-        try:  # half a surrogate pair is JSON, too
-            json.loads(document.decode(), parse_constant=_refuse)
-        except (ValueError, RecursionError) as error:
-            raise Garbage("not JSON") from error
-    return Value(int(head), document)
-
-
-def _fault(kind: bytes, message: bytes) -> Fault:
-    name = kind.decode("ascii", "replace")
-    if name not in FAULT_KINDS:
-        raise Garbage("unknown kind of fault")
-    try:
-        text = orjson.loads(message)
-    except orjson.JSONDecodeError:
-        text = message.decode("utf-8", "replace")
-    return Fault(name, str(text))
+def _placed(step: Step, places: Mapping[int, int]) -> Step:
+    if isinstance(step, Computation):
+        return step._replace(timestamp=places[step.timestamp], floor=places[step.floor])
+    return step._replace(timestamp=places[step.timestamp])

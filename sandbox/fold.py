@@ -43,7 +43,12 @@ def part(call: Call, start: int, stop: int, last: Last) -> Call:
     )
 
 
-def refused(call: Call, fault: Fault) -> list[Outcome]:
+def runs(step: Step, last: int | None) -> bool:
+    """Whether code runs for a step, the last output being of `last`."""
+    return not isinstance(step, Assignment) and (last is None or step.timestamp > last)
+
+
+def refused(call: Call, fault: Fault | None) -> list[Outcome]:
     """The outcomes of a call whose program does not run, as the runner would order them."""
     outcomes: list[Outcome] = []
     last = Last(call.previous, call.previous_timestamp)
@@ -61,7 +66,8 @@ def refused(call: Call, fault: Fault) -> list[Outcome]:
 
 def size(call: Call) -> int:
     """About how many bytes a call is in a frame."""
-    return sum(map(len, call.updates)) + len(call.previous or b"") + 64 * len(call.steps)
+    step = 64 + 8 * len(call.program.arguments)
+    return sum(map(len, call.updates)) + len(call.previous or b"") + step * len(call.steps)
 
 
 def _renumbered(step: Step, used: dict[int, int]) -> Step:

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 
 from sandbox.zygote import PID, REQUEST
 
@@ -34,6 +35,7 @@ class Nursery:
         self._unprotected = unprotected
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        self._lock = threading.Lock()
 
     @property
     def pid(self) -> int | None:
@@ -42,18 +44,23 @@ class Nursery:
 
     def spawn(self, checks: bool = False) -> tuple[socket.socket, int]:
         """A new worker's connection and pid. Raises InfraError."""
-        try:
-            return self._ask(checks)
-        except (OSError, InfraError):
-            self.close()  # the zygote is gone or useless; its workers go with it
-        try:
-            return self._ask(checks)
-        except OSError as error:
-            self.close()
-            raise InfraError(f"no zygote: {error}") from error
+        with self._lock:
+            try:
+                return self._ask(checks)
+            except (OSError, InfraError):
+                self._end()  # the zygote is gone or useless; its workers go with it
+            try:
+                return self._ask(checks)
+            except OSError as error:
+                self._end()
+                raise InfraError(f"no zygote: {error}") from error
 
     def close(self) -> None:
         """End the zygote, and with it every worker."""
+        with self._lock:
+            self._end()
+
+    def _end(self) -> None:
         if self._control:
             self._control.close()
         if self._process:

@@ -7,12 +7,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 
-from sandbox.approval import Approval, Problems, examine
+from sandbox.allowance import Allowance, TookTooLong
+from sandbox.approval import Approval
 from sandbox.breaker import Breaker, Suspension
-from sandbox.client import Client, Failure
-from sandbox.fold import Last, part, refused, size
+from sandbox.checking import Checking
+from sandbox.client import Budget, Client, Failure
+from sandbox.fold import Last, part, refused, runs, size
 from sandbox.nursery import Nursery
 from sandbox.program import Call, Fault, Outcome, Program
 from sandbox.usage import Usage
@@ -31,7 +32,7 @@ class SandboxPool:
 
     Nothing is started before the first use. Tenants' faults are values; InfraError means
     that nothing can be said about the calls and they may be tried again. One thread at a
-    time: others wait. After a fork the child starts processes of its own.
+    time runs calls: others wait. After a fork the child starts processes of its own.
     """
 
     def __init__(
@@ -60,24 +61,38 @@ class SandboxPool:
         self._nursery = Nursery(self._idle_seconds + 10, self._unprotected, self._engine)
         self._workers: OrderedDict[str, Client] = OrderedDict()
         self._approval = Approval(self._nursery, self._idle_seconds)
+        self._checking = Checking(self._nursery, self._idle_seconds, self._allow_list)
         self._usage = Usage()
         self._breaker = Breaker()
 
-    def run(self, tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
-        """One outcome per step of each call; None for an Assignment. Raises InfraError."""
+    def run(
+        self, tenant: str, calls: Sequence[Call], within: float | None = None
+    ) -> list[list[Outcome]]:
+        """One outcome per step of each call; None for an Assignment. Raises InfraError.
+
+        Raises TookTooLong where all of it has taken more than `within` seconds of wall time.
+        That is looked at between frames, and the last of them is given what is left, but
+        no less than the base budget: so it is at most one frame too long. Whatever was
+        found until then is dropped, except whom it was charged to and who ended a process.
+        """
         with self._entered():
+            allowance = Allowance(within)
             if self._allow_list:
-                self._approval.learn(call.program for call in calls)
+                self._learn(tenant, [call.program for call in calls], allowance)
             outcomes: dict[int, list[Outcome]] = {}
             running: list[Call] = []
             for at, call in enumerate(calls):
-                fault = self._refusal(tenant, call.program)
+                fault = self._refusal(tenant, call.program, allowance)
                 if fault:
                     outcomes[at] = refused(call, fault)
                 else:
                     running.append(call)
             settled = iter(
-                [each for group in _groups(running) for each in self._settle(tenant, group)]
+                [
+                    each
+                    for group in _groups(running)
+                    for each in self._settle(tenant, group, allowance)
+                ]
             )
             return [outcomes[at] if at in outcomes else next(settled) for at in range(len(calls))]
 
@@ -88,21 +103,17 @@ class SandboxPool:
         """
         return self.check_all([program])[0]
 
-    def check_all(self, programs: Sequence[Program]) -> list[list[str]]:
+    def check_all(
+        self, programs: Sequence[Program], within: float | None = None
+    ) -> list[list[str]]:
         """For each program its problems: the allow-list's, or else the engine's.
 
-        The engine looks in a process that is ended afterwards.
+        The engine looks in a process that is ended afterwards. Several threads may ask at
+        once. Raises TookTooLong where it takes more than `within` seconds of wall time,
+        waiting for others included.
         """
-        with self._entered():
-            found: list[Problems | Failure] = [[] for _ in programs]
-            if self._allow_list:
-                found = self._approval.problems(programs)
-            clean = [at for at, problems in enumerate(found) if problems == []]
-            with closing(_Compiling(self._nursery)) as compiling:
-                compiled = examine([programs[at] for at in clean], compiling.ask)
-            for at, problems in zip(clean, compiled, strict=True):
-                found[at] = problems
-            return [_told(problems) for problems in found]
+        self._entered()
+        return self._checking.problems(programs, Allowance(within))
 
     def layers(self) -> dict[str, str]:
         """What protects a worker here: layer to "", or to why it is missing.
@@ -135,6 +146,7 @@ class SandboxPool:
             for tenant in list(self._workers):
                 self._end(tenant)
             self._approval.close()
+            self._checking.close()
             self._nursery.close()
 
     def _entered(self) -> threading.Lock:
@@ -142,15 +154,22 @@ class SandboxPool:
             for worker in self._workers.values():
                 worker.abandon()
             self._approval.abandon()
+            self._checking.abandon()
             self._nursery.abandon()
             self._begin()
         return self._lock
 
-    def _refusal(self, tenant: str, program: Program) -> Fault | None:
+    def _learn(self, tenant: str, programs: Sequence[Program], allowance: Allowance) -> None:
+        try:
+            self._approval.learn(programs, allowance)
+        finally:
+            self._usage.charge(tenant, self._approval.take_cpu())
+
+    def _refusal(self, tenant: str, program: Program, allowance: Allowance) -> Fault | None:
         """Why the program does not run at all, if so."""
         if self._allow_list:
+            self._learn(tenant, [program], allowance)
             fault = self._approval.fault(program)
-            self._usage.charge(tenant, self._approval.take_cpu())
             if fault:
                 return fault
         found = self._breaker.suspension(tenant, program.id)
@@ -159,26 +178,32 @@ class SandboxPool:
         times = f"{found.kills} x {found.kind}"
         return Fault("suspended", f"for {found.seconds:.0f} s, after {times}")
 
-    def _settle(self, tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
+    def _settle(
+        self, tenant: str, calls: Sequence[Call], allowance: Allowance
+    ) -> list[list[Outcome]]:
         """Run the calls; if that fails, in ever smaller pieces until one is to blame."""
         alone = len(calls) == 1 and len(calls[0].steps) == 1
+        if alone and not runs(calls[0].steps[0], calls[0].previous_timestamp):
+            return [refused(calls[0], None)]  # no worker has a say in it
         if len(calls) == 1 and (len(calls[0].steps) > MOST_STEPS or size(calls[0]) > MOST_BYTES):
             if not alone:
-                return [self._in_parts(tenant, calls[0], max(1, len(calls[0].steps) // 2))]
+                return [
+                    self._in_parts(tenant, calls[0], max(1, len(calls[0].steps) // 2), allowance)
+                ]
             return [[Fault("error", f"more than {MOST_BYTES} bytes of inputs")]]
         if alone:
-            fault = self._refusal(tenant, calls[0].program)  # since this run began
+            fault = self._refusal(tenant, calls[0].program, allowance)  # since this run began
             if fault:
                 return [refused(calls[0], fault)]
-        answer = self._patiently(tenant, calls)
+        answer = self._patiently(tenant, calls, allowance)
         if isinstance(answer, Failure) and alone and answer.kind == "crash":
-            answer = self._patiently(tenant, calls)  # once may be an accident
+            answer = self._patiently(tenant, calls, allowance)  # once may be an accident
         if not isinstance(answer, Failure):
             return answer
         if len(calls) > 1:
-            return [self._settle(tenant, [call])[0] for call in calls]
+            return [self._settle(tenant, [call], allowance)[0] for call in calls]
         if not alone:
-            return [self._in_parts(tenant, calls[0], 1)]
+            return [self._in_parts(tenant, calls[0], 1, allowance)]
         if answer.kind in KILL_CLASS and not answer.starved:
             return [[self._blamed(tenant, calls[0].program.id, answer)]]
         return [[Fault(answer.kind, answer.message)]]
@@ -190,36 +215,52 @@ class SandboxPool:
         sequel = f"; suspended for {found.seconds:.0f} s" if found else ""
         return Fault(answer.kind, answer.message + sequel)
 
-    def _in_parts(self, tenant: str, call: Call, steps: int) -> list[Outcome]:
+    def _in_parts(
+        self, tenant: str, call: Call, steps: int, allowance: Allowance
+    ) -> list[Outcome]:
         """The call's outcomes, some steps at a time, the last output threaded through."""
         outcomes: list[Outcome] = []
         last = Last(call.previous, call.previous_timestamp)
         for start in range(0, len(call.steps), steps):
-            some = self._settle(tenant, [part(call, start, start + steps, last)])[0]
+            some = self._settle(tenant, [part(call, start, start + steps, last)], allowance)[0]
             for step, outcome in zip(call.steps[start : start + steps], some, strict=True):
                 last = last.after(step, outcome, call.updates)
             outcomes += some
         return outcomes
 
-    def _patiently(self, tenant: str, calls: Sequence[Call]) -> list[list[Outcome]] | Failure:
-        budget = self._budget_ms + self._budget_ms_per_update * sum(len(c.steps) for c in calls)
-        budget = max(self._budget_ms, min(budget, MOST_BUDGET_MS))
+    def _patiently(
+        self, tenant: str, calls: Sequence[Call], allowance: Allowance
+    ) -> list[list[Outcome]] | Failure:
+        whole = self._budget_ms + self._budget_ms_per_update * sum(len(c.steps) for c in calls)
+        whole = max(self._budget_ms, min(whole, MOST_BUDGET_MS))
+        least = max(1, int(self._budget_ms))
         for factor in PATIENCE:
-            worker = self._worker(tenant)
-            try:
-                answer = worker.run(calls, budget * factor)
-            except BaseException:  # an answer may be under way that is nobody's
-                self._end(tenant)
-                raise
-            self._usage.charge(tenant, worker.take_cpu(), calls, worker.ticks)
+            budget = Budget(max(1, int(whole * factor)), least)
+            answer = self._once(tenant, calls, budget, allowance)
             if not isinstance(answer, Failure):
                 for call in calls:
                     self._breaker.survived(call.program.id)
                 break
-            del self._workers[tenant]
             if not answer.starved:
                 break
         return answer
+
+    def _once(
+        self, tenant: str, calls: Sequence[Call], budget: Budget, allowance: Allowance
+    ) -> list[list[Outcome]] | Failure:
+        """Ask the tenant's worker; whatever comes of it is charged."""
+        worker = self._worker(tenant)
+        try:
+            return worker.run(calls, budget, allowance)
+        except TookTooLong:
+            raise  # between two frames, or the worker is dead
+        except BaseException:  # an answer may be under way that is nobody's
+            worker.kill()
+            raise
+        finally:
+            self._usage.charge(tenant, worker.take_cpu(), calls, worker.ticks)
+            if worker.ended:
+                del self._workers[tenant]
 
     def _worker(self, tenant: str) -> Client:
         """The tenant's living worker, which no other tenant has had or will have."""
@@ -251,33 +292,6 @@ class SandboxPool:
         worker = self._workers.pop(tenant)
         worker.kill()
         self._usage.charge(tenant, worker.take_cpu())
-
-
-class _Compiling:
-    """A worker to compile in, and another where that one ended; not started in vain."""
-
-    def __init__(self, nursery: Nursery) -> None:
-        self._nursery = nursery
-        self._worker: Client | None = None
-
-    def ask(self, texts: Sequence[bytes]) -> list[Problems] | Failure:
-        """What the engine has against each program."""
-        worker = self._worker = self._worker or Client(self._nursery)
-        found = worker.check(texts)
-        if isinstance(found, Failure):
-            self._worker = None
-        return found
-
-    def close(self) -> None:
-        """End the worker."""
-        if self._worker:
-            self._worker.kill()
-
-
-def _told(problems: Problems | Failure) -> list[str]:
-    if isinstance(problems, Failure):
-        return [f"the program cannot be checked: {problems.kind}"]
-    return [text for _, text in problems]
 
 
 def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:

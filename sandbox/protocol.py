@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 
 MOST_BYTES = 8 * 1024 * 1024
 """The longest frame. What the pool sends is far shorter; answers may be longer."""
@@ -63,9 +64,15 @@ class Reader:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._buffer = bytearray()
+        self._deadline: float | None = None
 
-    def read(self) -> tuple[int, bytes]:
-        """The next frame's kind and body. Raises Closed, ProtocolError or TimeoutError."""
+    def read(self, seconds: float | None = None) -> tuple[int, bytes]:
+        """The next frame's kind and body. Raises Closed, ProtocolError or TimeoutError.
+
+        `seconds` are for all of it, however slowly it comes; None leaves each wait to the
+        socket's own time limit.
+        """
+        self._deadline = None if seconds is None else time.monotonic() + seconds
         self._fill(_HEAD.size)
         length, kind = _HEAD.unpack_from(self._buffer)
         if length > MOST_BYTES:
@@ -76,8 +83,17 @@ class Reader:
         del self._buffer[:end]
         return kind, body
 
+    def surplus(self) -> bool:
+        """Whether more has come than what was read."""
+        return bool(self._buffer)
+
     def _fill(self, size: int) -> None:
         while len(self._buffer) < size:
+            if self._deadline is not None:
+                left = self._deadline - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError
+                self._connection.settimeout(left)
             try:
                 more = self._connection.recv(max(_CHUNK, size - len(self._buffer)))
             except ConnectionError as error:

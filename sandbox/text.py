@@ -13,6 +13,18 @@ _FUNCTION = re.compile(r"function(?![A-Za-z0-9_$])")
 _BLANK = re.compile(r"[\s\ufeff]*")
 
 
+def well_formed(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair that is alone."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def normal_type(name: str) -> str:
+    """A channel's type as the runner knows it: lower case, no spaces."""
+    return "".join(name.split()).lower()
+
+
 def skip_blank(text: str, at: int = 0) -> int:
     """The first position from `at` that is neither white space nor in a comment."""
     while True:
@@ -31,14 +43,21 @@ def skip_blank(text: str, at: int = 0) -> int:
 
 def without_end(text: str) -> str | None:
     """The text before a closing `;` that only blanks and comments follow, if there is one."""
+    shorter = None
+    at = _last_end(text)
+    while at >= 0:
+        shorter = text = text[:at]
+        at = _last_end(text)
+    return shorter
+
+
+def _last_end(text: str) -> int:
     at = len(text)
     for _ in range(8):  # a comment after the `;` may hold some of its own
         at = text.rfind(";", 0, at)
-        if at < 0:
-            return None
-        if skip_blank(text, at + 1) == len(text):
-            return without_end(text[:at]) or text[:at]
-    return None
+        if at < 0 or skip_blank(text, at + 1) == len(text):
+            return at
+    return -1
 
 
 def argument_names(code: str) -> tuple[str, ...]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
 
 from sandbox.program import Call
+from sandbox.remembered import Remembered
 
 MOST_PROGRAMS = 10_000
+MOST_TENANTS = 10_000
 STEP_WEIGHT = 0.002
 """What a step counts beside the milliseconds seen by the runner: most steps see none."""
 
 
 class Usage:
-    """Adds up; the programs longest unused are forgotten, tenants never."""
+    """Adds up; the programs and tenants longest unused are forgotten."""
 
     def __init__(self) -> None:
-        self.tenants: defaultdict[str, float] = defaultdict(float)
-        self.programs: OrderedDict[str, float] = OrderedDict()
+        self.tenants: Remembered[str, float] = Remembered(MOST_TENANTS)
+        self.programs: Remembered[str, float] = Remembered(MOST_PROGRAMS)
 
     def charge(
         self, tenant: str, seconds: float, calls: Sequence[Call] = (), ticks: Sequence[int] = ()
@@ -27,13 +28,10 @@ class Usage:
         `ticks` are the milliseconds that each took, as the runner saw the clock change;
         a lone call is charged exactly.
         """
-        self.tenants[tenant] += seconds
+        self.tenants.use(tenant, self.tenants.get(tenant, 0.0) + seconds)
         steps = [STEP_WEIGHT * len(call.steps) for call in calls]
         weights = [a + b for a, b in zip(steps, ticks, strict=True)] if ticks else steps
         whole = sum(weights)
         for call, weight in zip(calls, weights, strict=True):
             name = call.program.id
-            self.programs[name] = self.programs.get(name, 0.0) + seconds * weight / whole
-            self.programs.move_to_end(name)
-        while len(self.programs) > MOST_PROGRAMS:
-            self.programs.popitem(last=False)
+            self.programs.use(name, self.programs.get(name, 0.0) + seconds * weight / whole)

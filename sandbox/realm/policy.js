@@ -6,6 +6,7 @@
   const MOST_NODES = 1000;
   const MOST_DEPTH = 60;
   const DEEP = `more than ${MOST_DEPTH} levels of nesting`;
+  const MANY = `more than ${MOST_NODES} parts of a program`;
   const words = (text) => new Set(text.trim().split(/\s+/));
 
   const GLOBALS = words(`
@@ -51,6 +52,29 @@
   };
 
   // ---- From text to one expression. ------------------------------------------------------
+  // Ends at what is refused in any case, where acorn's work would grow faster than the text.
+  class Parser extends acorn.Parser {
+    made = 0;
+    nested = 0;
+
+    finishNode(node, type) {
+      if (++this.made > 2 * MOST_NODES) throw new Problem(node, MANY); // few are made in vain
+      return super.finishNode(node, type);
+    }
+    parseStatement(context, topLevel, exported) {
+      if (++this.nested > MOST_DEPTH) throw new Problem({ loc: { start: this.startLoc } }, DEEP);
+      const node = super.parseStatement(context, topLevel, exported);
+      this.nested--;
+      return node;
+    }
+    parseLabeledStatement(node) {
+      refuse(node, NAMED.LabeledStatement);
+    }
+    readRegexp() {
+      refuse({ loc: { start: this.startLoc } }, "a regular expression");
+    }
+  }
+
   function parse(text) {
     if (bytes(text) > MOST_BYTES) throw new Problem(START, `more than ${MOST_BYTES} bytes of text`);
     const options = {
@@ -59,13 +83,15 @@
         if (text[start] !== "/") throw new Problem({ loc: { start: from } }, "an HTML comment is not allowed");
       },
     };
-    const node = acorn.parseExpressionAt(text, 0, options);
-    const blanks = text.slice(0, node.end).replace(/[^\n]/g, " ");
-    const rest = acorn.parse(blanks + text.slice(node.end), options);
-    for (const each of rest.body) {
-      if (each.type !== "EmptyStatement") throw new Problem(each, "text after its end", "syntax");
-    }
-    return node;
+    const node = Parser.parseExpressionAt(text, 0, options);
+    const tokens = new acorn.Parser(options, text, node.end);
+    const { semi, eof } = acorn.tokTypes;
+    do tokens.next();
+    while (tokens.type === semi);
+    if (tokens.type === eof) return node;
+    const rest = new acorn.Parser(options, text, node.end).parse(); // for what is wrong with it
+    const first = rest.body.find((each) => each.type !== "EmptyStatement");
+    throw new Problem(first, "text after its end", "syntax");
   }
   const START = { loc: { start: { line: 1, column: 0 } } };
   // A surrogate pair is four bytes in UTF-8: two for each half.
@@ -75,21 +101,25 @@
   const isFunction = (node) =>
     node.type === "FunctionExpression" || node.type === "ArrowFunctionExpression" || node.type === "FunctionDeclaration";
 
-  // ---- One walk over everything: calls visit(node, parent, depth). -------------------------
-  function walk(root, visit) {
+  // All nodes from the top down, each with its parent and depth; one more than may be.
+  function partsOf(root) {
+    const parts = [];
     const waiting = [[root, null, 1]];
-    while (waiting.length > 0) {
-      const [node, parent, depth] = waiting.pop();
-      visit(node, parent, depth);
+    while (waiting.length > 0 && parts.length <= MOST_NODES) {
+      const part = waiting.pop();
+      parts.push(part);
+      const [node, , depth] = part;
       const children = [];
-      for (const key of Object.keys(node)) {
+      for (const key in node) {
         const child = node[key];
+        if (typeof child !== "object" || child === null) continue;
         if (Array.isArray(child)) {
           for (const each of child) if (each && each.type) children.push(each);
-        } else if (child && typeof child.type === "string" && child.loc) children.push(child);
+        } else if (child.loc && typeof child.type === "string") children.push(child);
       }
       for (let i = children.length - 1; i >= 0; i--) waiting.push([children[i], node, depth + 1]);
     }
+    return parts;
   }
 
   // The names a pattern binds.
@@ -104,9 +134,8 @@
   }
 
   // All names that any scope of the snippet declares, or assigns without a declaration.
-  function namesOf(root) {
-    const names = new Set();
-    walk(root, (node) => {
+  function namesOf(parts, names) {
+    for (const [node] of parts) {
       if (isFunction(node)) {
         if (node.id) names.add(node.id.name);
         for (const each of node.params) bound(each, names);
@@ -116,8 +145,7 @@
       else if (node.type === "ForInStatement" || node.type === "ForOfStatement") {
         if (node.left.type !== "VariableDeclaration") bound(node.left, names);
       }
-    });
-    return names;
+    }
   }
 
   const isName = (node, parent) =>
@@ -141,12 +169,14 @@
   }
 
   // ---- The rules. --------------------------------------------------------------------------
-  function inspect(top, dialect, known, inputs) {
+  // `unknown` is given the names that must be some other snippet's, with their places.
+  function inspect(parts, dialect, inputs, names, unknown) {
     const expressions = dialect === "expression";
+    const top = parts[0][0];
     let count = 0;
-    walk(top, (node, parent, depth) => {
+    for (const [node, parent, depth] of parts) {
       const { type } = node;
-      if (++count > MOST_NODES) throw new Problem(node, `more than ${MOST_NODES} parts of a program`);
+      if (++count > MOST_NODES) throw new Problem(node, MANY);
       if (depth > MOST_DEPTH) throw new Problem(node, DEEP);
       if (!BOTH.has(type) && (expressions || !STATEMENTS.has(type))) refuse(node, NAMED[type] || type);
       if (isFunction(node)) {
@@ -182,11 +212,12 @@
       if (type === "Identifier") {
         if (DENIED.test(node.name)) refuse(node, "the name " + node.name);
         const probed = parent && parent.type === "UnaryExpression" && parent.operator === "typeof";
-        if (isName(node, parent) && !probed && !known.has(node.name) && !GLOBALS.has(node.name)) {
-          throw new Problem(node, node.name + " is neither an input nor a variable nor a known name");
+        const { name } = node;
+        if (isName(node, parent) && !probed && !names.has(name) && !inputs.has(name)) {
+          if (!GLOBALS.has(name) && !unknown.has(name)) unknown.set(name, node.loc.start);
         }
       }
-    });
+    }
   }
 
   function checkFunction(node, inputs) {
@@ -211,31 +242,53 @@
     throw error;
   }
 
+  // What a snippet has and lacks, without the others; `problem` as explain() has it, or null.
+  function look(text, whole, dialect, inputs) {
+    const names = new Set();
+    const unknown = new Map();
+    let problem = null;
+    try {
+      const node = parse(text);
+      if (whole) checkFunction(node, inputs);
+      const parts = partsOf(node);
+      namesOf(parts, names);
+      inspect(parts, dialect, inputs, names, unknown);
+    } catch (error) {
+      problem = explain(error);
+    }
+    return { names, unknown, problem };
+  }
+
+  // A name that no snippet knows comes before what ended the look.
+  function judge({ unknown, problem }, known) {
+    for (const [name, loc] of unknown) {
+      if (!known.has(name)) {
+        return ["policy", loc, name + " is neither an input nor a variable nor a known name"];
+      }
+    }
+    return problem;
+  }
+
   // `this`: {dialect, inputs, snippets: [[where, text, whether a function]]} as JSON; the
   // answer: [[kind, where, line, column, reason]] as JSON, at most one a snippet.
   return function check() {
     const { dialect, inputs, snippets } = JSON.parse(this);
-    const known = new Set(inputs);
     const given = new Set(inputs);
-    const problems = [];
-    const parsed = [];
-    const attempt = (where, work) => {
-      try {
-        work();
-      } catch (error) {
-        const [kind, loc, reason] = explain(error);
-        problems.push([kind, where, loc.line, loc.column + 1, reason]);
-      }
-    };
-    for (const [where, text, whole] of snippets) {
-      attempt(where, () => {
-        const node = parse(text);
-        if (whole) checkFunction(node, given);
-        for (const name of namesOf(node)) known.add(name);
-        parsed.push([where, node]);
-      });
+    const known = new Set();
+    const looks = { true: new Map(), false: new Map() }; // the same text is looked at once
+    for (const [, text, whole] of snippets) {
+      if (looks[whole].has(text)) continue;
+      const found = look(text, whole, dialect, given);
+      looks[whole].set(text, found);
+      for (const name of found.names) known.add(name);
     }
-    for (const [where, node] of parsed) attempt(where, () => inspect(node, dialect, known, given));
+    const problems = [];
+    for (const [where, text, whole] of snippets) {
+      const problem = judge(looks[whole].get(text), known);
+      if (problem === null) continue;
+      const [kind, loc, reason] = problem;
+      problems.push([kind, where, loc.line, loc.column + 1, reason]);
+    }
     return JSON.stringify(problems);
   };
 })

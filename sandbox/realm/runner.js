@@ -19,6 +19,8 @@
   const sourceOf = uncurry(Function.prototype.toString);
   const slice = uncurry(String.prototype.slice);
   const trim = uncurry(String.prototype.trim);
+  const codeAt = uncurry(String.prototype.charCodeAt);
+  const wellFormed = uncurry(String.prototype.toWellFormed);
   const exec = uncurry(RegExp.prototype.exec);
   const global = globalThis;
 
@@ -26,10 +28,44 @@
   const RESULT = -2;
   const MOST_CHARACTERS = 65536;
   const MOST_ELEMENTS = 4096;
+  const MOST_BYTES = 1000000; // of an output; MOST_OUTPUT_BYTES in encoding.py
+  const PIECE = 4096;
+  const ASCII = /^[\x00-\x7f]*$/;
   const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
   const POINT = /^\s*([^\s,]+)\s*,\s*([^\s,]+)\s*$/;
 
+  // ---- Text. --------------------------------------------------------------------------
+  // Half a surrogate pair has no UTF-8: whatever leaves has U+FFFD in its place.
+  const told = (text) => stringify(wellFormed(text));
+
+  // How many bytes a well-formed text has in UTF-8 beyond one a character.
+  function more(text) {
+    let bytes = 0;
+    for (let i = 0; i < text.length; i++) {
+      const code = codeAt(text, i);
+      // Each half of a pair is two of its four bytes.
+      if (code > 127) bytes += code < 2048 || (code >= 0xd800 && code < 0xe000) ? 1 : 2;
+    }
+    return bytes;
+  }
+
+  // Whether a well-formed text is too long in UTF-8. Counted only where it may be.
+  function tooLong(text) {
+    const { length } = text;
+    if (length > MOST_BYTES) return true;
+    if (length * 3 <= MOST_BYTES) return false;
+    let bytes = length;
+    for (let start = 0; start < length && bytes <= MOST_BYTES; start += PIECE) {
+      const piece = slice(text, start, start + PIECE);
+      if (exec(ASCII, piece) === null) bytes += more(piece);
+    }
+    return bytes > MOST_BYTES;
+  }
+
   // ---- Binding a value to its channel's declared type: JSON text, or undefined. -------
+  // What is longer than any output may be is not written to its end.
+  const TOO_LONG = "";
+
   const number = (value) => {
     const type = typeof value;
     if (type === "string" && exec(NUMBER, (value = trim(value))) !== null) {
@@ -41,7 +77,7 @@
   const string = (value) => {
     const type = typeof value;
     if (type === "string") {
-      return value.length <= MOST_CHARACTERS ? stringify(value) : undefined;
+      return value.length <= MOST_CHARACTERS ? told(value) : undefined;
     }
     if (type === "number") return isFinite(value) ? stringify(toText(value)) : undefined;
     return type === "boolean" ? stringify(toText(value)) : undefined;
@@ -81,8 +117,9 @@
     let text = "[";
     for (let i = 0; i < length; i++) {
       const bound = element(value[i]);
-      if (bound === undefined) return undefined;
+      if (bound === undefined || bound === TOO_LONG) return bound;
       text += i === 0 ? bound : "," + bound;
+      if (text.length > MOST_BYTES) return TOO_LONG;
     }
     return text + "]";
   };
@@ -100,7 +137,7 @@
 
   function describe(value) {
     const type = typeof value;
-    if (type === "string") return clip(stringify(clip(value, 100)), 110);
+    if (type === "string") return clip(told(clip(value, 100)), 110);
     if (type === "function" || type === "symbol") return "a " + type;
     if (type === "bigint") return "a bigint";
     if (type !== "object" || value === null) return toText(value);
@@ -133,7 +170,7 @@
     }
   }
 
-  const fault = (kind, message) => "F" + kind + " " + stringify(message);
+  const fault = (kind, message) => "F" + kind + " " + told(message);
 
   // ---- Programs. ----------------------------------------------------------------------
   const programs = { __proto__: null };
@@ -170,9 +207,14 @@
     }
   }
 
-  // A function's own text, for compile.py to see that it is all of the tenant's text.
-  function source(code) {
-    return typeof code === "function" ? sourceOf(code) : "";
+  // The functions' own texts as JSON, for compile.py to see that each is all of the tenant's.
+  function source(codes) {
+    let text = "[";
+    for (let i = 0; i < codes.length; i++) {
+      const own = typeof codes[i] === "function" ? sourceOf(codes[i]) : "";
+      text += (i === 0 ? "" : ",") + told(own);
+    }
+    return text + "]";
   }
 
   // ---- Inputs. ------------------------------------------------------------------------
@@ -194,6 +236,8 @@
 
   // ---- One step. ----------------------------------------------------------------------
   const bare = emptySlots(0);
+
+  const LONG = fault("error", "the output has more than " + MOST_BYTES + " bytes");
 
   // The document as text, or undefined with `verdict` set.
   let verdict = "";
@@ -217,6 +261,10 @@
         return undefined;
       }
       text += channel.before + bound + channel.after;
+      if (bound === TOO_LONG || text.length > MOST_BYTES) {
+        verdict = LONG;
+        return undefined;
+      }
     }
     return text;
   }
@@ -250,8 +298,12 @@
   }
 
   // ---- The fold over one call: [slot, previous, its timestamp, updates, steps]. -------
+  // Where a timestamp is larger than numbers are exact, all are places in a sixth element,
+  // their texts in order.
   function fold(call) {
     const program = programs[call[0]];
+    const times = call.length > 5 ? call[5] : null;
+    const timeText = (time) => (times === null ? time : times[time]);
     let previous = call[1];
     let unparsed = null; // the text of `previous` while nobody has asked for the object
     let last = call[2];
@@ -275,7 +327,7 @@
       const trigger = step[0];
       const timestamp = step[1];
       if (last !== null && timestamp <= last) {
-        answer += fault("stale", "trigger " + timestamp + " is not newer than output " + last);
+        answer += fault("stale", "trigger " + timeText(timestamp) + " is not newer than output " + timeText(last));
         continue;
       }
       if (program.problem !== null) {
@@ -297,14 +349,15 @@
             inputs[j] = index < 0 ? null : program.whole ? frozen(updates[index]) : updates[index];
           }
         }
-        const text = compute(program, trigger, timestamp);
+        const text = compute(program, trigger, toNumber(timeText(timestamp)));
         if (text !== undefined) {
           const out = last === null || last < step[2] ? step[2] : last;
-          document = text + '},"lastUpdate":' + out + "}";
-          if (passes(program, trigger, document)) {
+          document = text + '},"lastUpdate":' + timeText(out) + "}";
+          if (tooLong(document)) verdict = LONG;
+          else if (passes(program, trigger, document)) {
             unparsed = document;
             last = out;
-            verdict = "V" + out + " " + document;
+            verdict = "V" + timeText(out) + " " + document;
           } else verdict = fault("filtered", "post-filter");
         }
       } catch (error) {

@@ -13,8 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import Binding, Call, ChannelCode, Computation, Fault, Program, SandboxPool, Value
-from sandbox.client import Failure
+from sandbox import (
+    Binding,
+    Call,
+    ChannelCode,
+    Computation,
+    Fault,
+    Program,
+    SandboxPool,
+    TookTooLong,
+    Value,
+)
+from sandbox.client import Budget, Failure
 
 pytestmark = pytest.mark.real
 GOOD = Program(
@@ -144,6 +154,55 @@ def test_a_program_that_always_hangs_does_not_hold_everyone(pool: SandboxPool) -
     assert kinds == ["timeout"] * 3 + ["suspended"] * 197
     assert outcomes[1] == GOOD_OUTCOMES
     assert time.monotonic() - started < 10
+
+
+def busy_for(turns: int, name: str = "") -> Program:
+    code = f"function(A){{var t=0;for(var i=0;i<{turns};i++)t+=i;return 1}}"
+    return Program(code + name, "function", ("A",), (ChannelCode("t", code, "number"),))
+
+
+def test_many_slow_calls_together_take_too_long(pool: SandboxPool) -> None:
+    """Each within its budget, a thousand of them a minute: the caller's allowance ends it."""
+    slow = [a_call(busy_for(200_000, f"//{n}"), 1) for n in range(3000)]
+    pool.run("tenant", [a_call()])
+    started = time.monotonic()
+
+    with pytest.raises(TookTooLong) as caught:
+        pool.run("tenant", slow, within=0.3)
+
+    assert 0.3 < caught.value.seconds <= time.monotonic() - started
+    assert time.monotonic() - started < 10
+    assert pool.suspended() == {}
+    assert pool.run("tenant", [a_call()], within=10) == [GOOD_OUTCOMES]
+
+
+def test_a_frame_cut_short_by_the_allowance_blames_nobody(pool: SandboxPool) -> None:
+    """Fifty steps have 150 ms, here 100 ms: the culprit may be any of them, or none."""
+    hangs = a_program("while(true){}")
+    for _ in range(4):
+        pool.run("tenant", [a_call()])
+        with pytest.raises(TookTooLong):
+            pool.run("tenant", [a_call(hangs, 50)], within=0.12)
+
+    assert pool.suspended() == {}
+    assert pool.cpu_seconds()["tenant"] > 0
+    assert pool.program_cpu_seconds()[hangs.id] > 0
+
+
+def test_splitting_after_a_failure_counts(pool: SandboxPool) -> None:
+    """A first frame that failed within the allowance is not followed by two hundred others."""
+    with pytest.raises(TookTooLong):
+        pool.run("tenant", [a_call(a_program("while(true){}"), 200), a_call()], within=0.4)
+
+
+def test_an_allowance_that_suffices_changes_nothing(pool: SandboxPool) -> None:
+    """The culprit is found and blamed as ever."""
+    calls = [a_call(), a_call(a_program("while(true){}"))]
+
+    outcomes = pool.run("tenant", calls, within=60)
+
+    assert outcomes[0] == GOOD_OUTCOMES
+    assert [type(each) for each in outcomes[1]] == [Value, Fault, Value]
 
 
 def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
@@ -361,7 +420,7 @@ def test_an_answer_that_is_garbage_is_a_crash(pool: SandboxPool) -> None:
     ours = client._reader
     ours._buffer += b"\xff\xff\xff\xff" + b"x" * 10
 
-    answer = client.run([a_call()], 100)
+    answer = client.run([a_call()], Budget(100, 100))
 
     assert isinstance(answer, Failure)
     assert answer.kind == "crash"

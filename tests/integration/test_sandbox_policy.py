@@ -80,7 +80,7 @@ def an_expression(code: str) -> Program:
         ("#!x\nfunction(A){return 1}", "line 1, column 2: Unexpected character '!'"),
         ("function(A){%DebugPrint(1)}", "line 1, column 13: Unexpected token"),
         ("function(A){return '" + "é" * 2040 + "'}", "more than 4096 bytes of text"),
-        ("function(A){return 1" + "+1" * 1000 + "}", "more than 60 levels of nesting"),
+        ("function(A){return 1" + "+1" * 900 + "}", "more than 60 levels of nesting"),
         ("function(A){return [" + "1," * 1000 + "]}", "more than 1000 parts of a program"),
         ("function(A){return " + "[" * 70 + "]" * 70 + "}", "more than 60 levels of nesting"),
         ("(" * 2000, "more than 60 levels of nesting"),
@@ -225,7 +225,7 @@ def test_the_checker_is_asked_once_for_a_program(pool: SandboxPool) -> None:
 def test_a_dead_checker_is_replaced(pool: SandboxPool) -> None:
     """It is nobody's fault, and nobody notices."""
     pool.check(a_function("function(A){return 3}"))
-    checker = pool._approval._checker
+    checker = pool._checking._short.approval._checker
     assert checker
     checker.kill()
 

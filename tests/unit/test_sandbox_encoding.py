@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 import struct
+import threading
 
+import orjson
 import pytest
 
 from sandbox import Assignment, Call, ChannelCode, Computation, Fault, Program, Value, protocol
-from sandbox.encoding import Garbage, decode_answer
+from sandbox.encoding import LARGEST_SAFE, encode_calls, encode_program
 from sandbox.fold import Last, part
 
 PROGRAM = Program("p", "expression", ("a", "b"), (ChannelCode("t", "1", "number"),))
@@ -16,29 +18,6 @@ PROGRAM = Program("p", "expression", ("a", "b"), (ChannelCode("t", "1", "number"
 
 def a_call(*steps: Computation | Assignment) -> Call:
     return Call(PROGRAM, None, None, (b"0", b"1", b"2"), steps)
-
-
-GARBAGE = [
-    *(b"", b"V1 {}\nN", b"Vx {}", b"Fnonsense 1", b"?", b"\xff"),
-    *(b"V5 {x", b"V5 ", b"V1_0 {}", b"V+1 {}", b"V9223372036854775808 {}"),
-    *(b'V5 {"v":NaN}', b'V5 "\xff"', b"V5 " + b"[" * 100_000),
-]
-
-
-@pytest.mark.parametrize("answer", GARBAGE)
-def test_an_answer_that_does_not_fit_is_garbage(answer: bytes) -> None:
-    """A worker may have been taken over by the script; its words are not believed."""
-    with pytest.raises(Garbage):
-        decode_answer(answer, [a_call(Computation(0, 1, 1, (0, -1)))])
-
-
-def test_half_a_surrogate_pair_is_a_value() -> None:
-    """JavaScript has such texts, and writes them as JSON."""
-    document = b'{"v":"\\ud800"}'
-
-    (outcomes,) = decode_answer(b"V5 " + document, [a_call(Computation(0, 1, 1, (0, -1)))])
-
-    assert outcomes == [Value(5, document)]
 
 
 def test_an_announced_length_beyond_the_limit_is_refused_unread() -> None:
@@ -49,6 +28,27 @@ def test_an_announced_length_beyond_the_limit_is_refused_unread() -> None:
 
         with pytest.raises(protocol.ProtocolError):
             protocol.Reader(ours).read()
+
+
+def test_a_frame_that_comes_byte_by_byte_has_no_more_time() -> None:
+    """A wait for each byte would hold a frame of 0.1 s for the length of a frame."""
+    ours, theirs = socket.socketpair()
+    enough = threading.Event()
+
+    def drip() -> None:
+        theirs.sendall(struct.pack("!IB", 1000, protocol.VALUES))
+        while not enough.wait(0.02):
+            theirs.sendall(b"x")
+
+    dripping = threading.Thread(target=drip)
+    with ours, theirs:
+        dripping.start()
+        try:
+            with pytest.raises(TimeoutError):
+                protocol.Reader(ours).read(0.2)
+        finally:
+            enough.set()
+            dripping.join()
 
 
 def test_a_part_carries_only_the_updates_it_uses() -> None:
@@ -71,3 +71,26 @@ def test_the_last_output_moves_with_values_and_newer_assignments_only() -> None:
     assert last.after(computation, Value(6, b"new"), ()) == Last(b"new", 6)
     assert last.after(Assignment(0, 4), None, (b"put",)) == last
     assert last.after(Assignment(0, 5), None, (b"put",)) == Last(b"put", 5)
+
+
+def test_timestamps_beyond_javascripts_numbers_are_sent_as_places() -> None:
+    """Nanoseconds are; two of them could be one number to the runner."""
+    edge = LARGEST_SAFE
+    exact = Call(PROGRAM, b"7", edge - 1, (b"0",), (Computation(0, edge, edge, (0, -1)),))
+    beyond = Call(PROGRAM, b"7", edge, (b"0",), (Computation(0, edge, edge + 1, (0, -1)),))
+
+    sent = [orjson.loads(encode_calls([each], {"p": 3}))[0] for each in (exact, beyond)]
+
+    assert sent[0] == [3, 7, edge - 1, [0], [[0, edge, edge, 0, -1]]]
+    assert sent[1] == [3, 7, 0, [0], [[0, 0, 1, 0, -1]], [str(edge), str(edge + 1)]]
+
+
+def test_half_a_surrogate_pair_in_a_program_is_replaced() -> None:
+    """There is no UTF-8 for it, and everything beyond is UTF-8."""
+    channels = (ChannelCode("t\ud800", "'\udc00x'", "string", "\ud83d\ude00"),)
+
+    sent = orjson.loads(encode_program(Program("p", "function", (), channels)))
+
+    assert sent["channels"][0]["name"] == "t\ufffd"
+    assert sent["channels"][0]["code"] == "'\ufffdx'"
+    assert sent["channels"][0]["unit"] == "\U0001f600"

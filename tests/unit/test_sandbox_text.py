@@ -43,3 +43,9 @@ def test_what_is_not_a_function_is_refused(code: str) -> None:
 def test_a_closing_semicolon_is_found_behind_comments(code: str, rest: str | None) -> None:
     """Documents end functions with `;`, which an expression cannot have."""
     assert without_end(code) == rest
+
+
+@pytest.mark.parametrize("end", [";" * 4000, ";/*;*/" * 600, "; " * 2000])
+def test_any_number_of_closing_semicolons_is_taken_away(end: str) -> None:
+    """A text of nothing else ended the process that read it."""
+    assert without_end("f" + end) == "f"

@@ -1,0 +1,61 @@
+"""How long a piece of work may take in all, whatever the number of its frames."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+
+class TookTooLong(Exception):
+    """The work took more time than its caller allows; it is said of no program."""
+
+    def __init__(self, seconds: float, within: float) -> None:
+        super().__init__(f"{seconds:.2f} s of at most {within:.2f} s")
+        self._seconds, self._within = seconds, within
+
+    @property
+    def seconds(self) -> float:
+        """Wall seconds that were used."""
+        return self._seconds
+
+    @property
+    def within(self) -> float:
+        """Wall seconds that were allowed."""
+        return self._within
+
+
+class Allowance:
+    """Counts the wall time of one run from its beginning; None allows any."""
+
+    def __init__(
+        self, within: float | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._within = math.inf if within is None else within
+        self._clock = clock
+        self._began = clock()
+
+    def check(self) -> None:
+        """Between two frames. Raises TookTooLong if more is used than is allowed."""
+        if self._used() > self._within:
+            raise self.spent()
+
+    def spent(self) -> TookTooLong:
+        """What to raise where a frame was cut short by the allowance."""
+        return TookTooLong(self._used(), self._within)
+
+    def granted(self, budget_ms: int, least_ms: int) -> int:
+        """The budget, or what is left where that is less; but never less than the least."""
+        left = (self._within - self._used()) * 1000
+        return budget_ms if left >= budget_ms else min(budget_ms, max(least_ms, int(left)))
+
+    def left(self) -> float | None:
+        """Seconds; None where there is no end of them."""
+        left = self._within - self._used()
+        return max(0.0, left) if math.isfinite(left) else None
+
+    def _used(self) -> float:
+        return self._clock() - self._began
+
+
+UNLIMITED = Allowance()

@@ -1,0 +1,148 @@
+"""Whole documents of code: what is as large as the API takes, and who waits for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from sandbox import (
+    Call,
+    ChannelCode,
+    Computation,
+    Outcome,
+    Program,
+    SandboxPool,
+    TookTooLong,
+    Value,
+)
+from sandbox.allowance import Allowance
+
+pytestmark = pytest.mark.real
+SMALL = "function(A){return 1}"
+FULL = "function(A){" + "function a(){}" * 280 + " return 1}"
+COSTLY = {
+    "nested blocks": "function(A){"
+    + "".join(f"{{var a{n};" for n in range(350))
+    + "}" * 350
+    + "}",
+    "labels": "function(A){" + "".join(f"a{n}:" for n in range(700)) + "1}",
+    "patterns": "function(A){" + "({a=1}=1);" * 380 + "}",
+    "variables": "function(A){var " + ",".join(f"a{n}" for n in range(700)) + "}",
+    "semicolons": "function(A){return 1" + ";" * 4000 + "}",
+    "closing semicolons": SMALL + ";" * 4000,
+    "regular expressions": "function(A){return /" + "{1" * 1900 + "/}",
+    "arrows": "function(A){return " + "a=>" * 1300 + "1}",
+    "parentheses": "function(A){return " + "(a=" * 1300 + "1" + ")" * 1300 + "}",
+    "comments": "function(A){return 1 1}" + ";/*;*/" * 670,
+}
+
+
+@pytest.fixture
+def pool() -> Iterator[SandboxPool]:
+    pool = SandboxPool()
+    yield pool
+    pool.close()
+
+
+def a_document(streams: int, channels: int, code: str) -> list[Program]:
+    """No two codes are the same."""
+    return [
+        Program(
+            f"{stream} {channels} {code}",
+            "function",
+            ("A",),
+            tuple(
+                ChannelCode(f"c{n}", f"{code}//{stream} {n}", "number") for n in range(channels)
+            ),
+        )
+        for stream in range(streams)
+    ]
+
+
+def a_call(program: Program) -> Call:
+    return Call(program, None, None, (b"{}",), (Computation(0, 1, 1, (0,)),))
+
+
+@pytest.mark.parametrize("code", COSTLY.values(), ids=COSTLY)
+def test_no_text_costs_more_than_its_length(pool: SandboxPool, code: str) -> None:
+    """64 times 4 KiB in one frame: no answer in its time is `cannot be checked`."""
+    found = pool.check_all(a_document(64, 1, code[:4080]))
+
+    assert not [each for problems in found for each in problems if "cannot be checked" in each]
+
+
+@pytest.mark.parametrize(("streams", "channels"), [(250, 1), (1, 250)])
+def test_a_megabyte_of_code_is_checked(pool: SandboxPool, streams: int, channels: int) -> None:
+    """Whether it is of many streams or of one: it is not the memory for all of it at once."""
+    assert pool.check_all(a_document(streams, channels, FULL)) == [[]] * streams
+
+
+def test_the_same_code_in_many_channels_is_looked_at_once(pool: SandboxPool) -> None:
+    """An alias makes 4 MB of some kilobytes."""
+    channels = tuple(ChannelCode(f"c{n}", FULL, "number") for n in range(1000))
+
+    assert pool.check_all([Program("p", "function", ("A",), channels)], within=60) == [[]]
+
+
+def test_nobody_waits_for_a_long_document(pool: SandboxPool) -> None:
+    """A short one is checked while the long one is under way."""
+    pool.check_all(a_document(1, 1, SMALL))
+    found: list[list[list[str]]] = []
+    document = a_document(500, 1, FULL)
+    long = threading.Thread(target=lambda: found.append(pool.check_all(document)))
+    turns = pool._checking._long._turns
+    long.start()
+    while not turns._taken and long.is_alive():
+        time.sleep(0.001)
+
+    assert pool.check_all(a_document(1, 1, SMALL)) == [[]]
+    assert long.is_alive()
+    long.join()
+    assert found == [[[]] * 500]
+
+
+def test_a_document_has_its_time_and_not_more(pool: SandboxPool) -> None:
+    """The next one finds everything as it was."""
+    document = a_document(250, 1, FULL)
+    pool.check_all(a_document(1, 1, SMALL))
+
+    with pytest.raises(TookTooLong):
+        pool.check_all(document, within=0.2)
+    assert pool.check_all(document, within=120) == [[]] * 250
+
+
+def test_waiting_for_others_counts(pool: SandboxPool) -> None:
+    """A request is answered in its time, whoever is before it."""
+    with (
+        pool._checking._short._turns.turn(Allowance()),
+        pytest.raises(TookTooLong),
+    ):
+        pool.check_all(a_document(1, 1, SMALL), within=0.1)
+
+
+def test_the_first_look_at_programs_counts_for_a_run_and_is_not_lost(pool: SandboxPool) -> None:
+    """A partition is not held by it; what was learned until then is known the next time."""
+    calls = [a_call(each) for each in a_document(250, 1, FULL)]
+    cut = 0
+    outcomes: list[list[Outcome]] = []
+    while not outcomes:
+        try:
+            outcomes = pool.run("tenant", calls, within=0.5)
+        except TookTooLong:
+            cut += 1
+            assert cut < 50, "it makes no way"
+
+    assert cut > 0
+    assert all(isinstance(each, Value) for (each,) in outcomes)
+    assert pool.suspended() == {}
+
+
+def test_a_function_that_ends_in_thousands_of_semicolons_runs(pool: SandboxPool) -> None:
+    """The allow-list takes them, and the worker must not end of them."""
+    code = SMALL + ";" * 4000
+    program = Program("p", "function", ("A",), (ChannelCode("t", code, "number"),))
+
+    assert [type(each) for each in pool.run("tenant", [a_call(program)])[0]] == [Value]
