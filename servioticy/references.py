@@ -27,6 +27,8 @@ _STEP = re.compile(
 )
 MAX_PATH = 1024
 MAX_NESTED = 20
+LARGEST = 2**53 - 1
+"""JavaScript counts no further."""
 COMPARISONS = {"==", "=", "!=", "<", "<=", ">", ">="}
 Selector = tuple[Any, ...]
 """A step of a path that may find several places, as the sandbox knows it (PathStep there)."""
@@ -57,6 +59,8 @@ def plain(source: str, path: str) -> Reference | None:
     steps = tuple(_plain_steps(path))
     if None in steps:
         return None
+    if any(isinstance(step, int) and step > LARGEST for step in steps):
+        raise BadReference(f"{{${source}...}}: a number in it is larger than {LARGEST}")
     return Reference(source, "$" + path, tuple(step for step in steps if step is not None))
 
 
@@ -121,9 +125,9 @@ def _selectors(path: Any, nested: int = 0, *, leftmost: bool = False) -> Iterato
     elif kind == "Fields":
         yield ("names", *path.fields)
     elif kind == "Index":
-        yield ("items", *path.indices)
+        yield ("items", *map(_countable, path.indices))
     elif kind == "Slice":
-        yield ("slice", path.start, path.end, path.step)
+        yield ("slice", *map(_countable, (path.start, path.end, path.step)))
     elif kind == "Wildcard":
         yield ("children",)
     elif kind == "Filter":
@@ -157,7 +161,14 @@ def _test(expression: Any, nested: int) -> Selector:
         raise _computes(expression.op)
     if isinstance(expression.value, JSONPath):
         return ("both", expression.op, target, tuple(_selectors(expression.value, nested)))
-    return ("value", expression.op, target, expression.value)
+    return ("value", expression.op, target, _countable(expression.value))
+
+
+def _countable(value: Any) -> Any:
+    """The value, unless it is a number that JavaScript cannot count with."""
+    if isinstance(value, int | float) and not abs(value) <= LARGEST:
+        raise _Refused(f"a number in it is larger than {LARGEST}")
+    return value
 
 
 def _plain_steps(path: str) -> Iterator[str | int | None]:

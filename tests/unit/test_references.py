@@ -102,6 +102,15 @@ def test_a_long_path_is_no_nested_one(path: str) -> None:
     assert not parse("s", path).plain
 
 
+@pytest.mark.parametrize("path", ["[%d]", "[0,%d]", "[-%d:]", "[?(@.a > %d)]", "[::%d]"])
+def test_numbers_in_a_path_are_those_of_javascript(path: str) -> None:
+    """A longer one ends the process that is to follow it."""
+    assert parse("s", path % (2**53 - 1)).path
+    for larger in (2**53, 10**900):
+        with pytest.raises(BadReference, match="larger than 9007199254740991"):
+            parse("s", path % larger)
+
+
 def spelled(text: str) -> list[tuple[str, str]]:
     """Sources and paths as they stand in the text."""
     found: list[tuple[str, str]] = []
