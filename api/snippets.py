@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from sandbox import InfraError, SandboxPool
+from collections.abc import Sequence
+from typing import Protocol
+
+from sandbox import InfraError, Program, TookTooLong
+from servioticy.documents import BadDocument
 from servioticy.errors import Unavailable
 from servioticy.model import Definition
 from servioticy.programs import program
+
+SECONDS = 10.0
+"""For the code of one document, waiting for others' included."""
+
+
+class Checker(Protocol):
+    """What is needed of the sandbox."""
+
+    def check_all(
+        self, programs: Sequence[Program], within: float | None = None
+    ) -> list[list[str]]:
+        """For each program what is wrong with it. Raises TookTooLong."""
 
 
 class Snippets:
     """Checks snippets with the engine that will run them."""
 
-    def __init__(self, pool: SandboxPool) -> None:
+    def __init__(self, pool: Checker, seconds: float = SECONDS) -> None:
         self._pool = pool
+        self._seconds = seconds
 
     def problems(self, definition: Definition) -> list[str]:
         """What is wrong, each with its stream, channel and line; empty: nothing.
 
-        Raises Unavailable where the sandbox cannot say.
+        Raises BadDocument where it takes too long to say, Unavailable where the sandbox
+        cannot.
         """
         programs = {
             stream.ref.stream: program(stream.ref, 0, stream.composite)
@@ -25,7 +43,9 @@ class Snippets:
             if stream.composite is not None
         }
         try:
-            problems = self._pool.check_all(list(programs.values()))
+            problems = self._pool.check_all(list(programs.values()), within=self._seconds)
+        except TookTooLong as error:
+            raise BadDocument("The code of the document takes too long to check") from error
         except InfraError as error:
             raise Unavailable(f"the sandbox cannot look at the code: {error}") from error
         return [

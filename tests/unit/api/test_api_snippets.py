@@ -1,0 +1,58 @@
+"""The check of a document's code has an end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from api.snippets import SECONDS, Snippets
+from sandbox import InfraError, Program, TookTooLong, argument_names
+from servioticy.documents import BadDocument, parse_service_object
+from servioticy.errors import Unavailable
+
+CODE = {"channels": {"x": {"type": "number", "current-value": "function(a){return a}"}}}
+DOCUMENT = {
+    "version": "0.2.0",
+    "streams": {"a": {"channels": {"x": {"type": "number"}}}, "b": CODE, "c": CODE},
+}
+
+
+class Checker:
+    """Answers, or raises what it is given."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.asked: list[tuple[int, float | None]] = []
+        self._error = error
+
+    def check_all(
+        self, programs: Sequence[Program], within: float | None = None
+    ) -> list[list[str]]:
+        self.asked.append((len(programs), within))
+        if self._error:
+            raise self._error
+        return [["wrong"], []]
+
+
+def problems(checker: Checker, seconds: float = SECONDS) -> list[str]:
+    definition = parse_service_object(DOCUMENT, "so", argument_names)
+    return Snippets(checker, seconds).problems(definition)
+
+
+def test_all_programs_are_checked_within_a_time() -> None:
+    checker = Checker()
+
+    assert problems(checker, 3.0) == ["stream b: wrong"]
+    assert checker.asked == [(2, 3.0)]
+
+
+def test_code_that_takes_too_long_is_refused() -> None:
+    with pytest.raises(BadDocument, match="takes too long to check") as refused:
+        problems(Checker(TookTooLong(3.1, 3.0)))
+
+    assert refused.value.status == 400
+
+
+def test_a_sandbox_that_cannot_say_is_unavailable() -> None:
+    with pytest.raises(Unavailable, match="the sandbox cannot look at the code"):
+        problems(Checker(InfraError("no zygote")))
