@@ -38,11 +38,11 @@ log = logging.getLogger("servioticy.pipeline")
 PIECES = 4
 """Into so many a batch is cut that took too long."""
 
-ATTEMPTS = 2
+ATTEMPTS = 3
 """Of a tree whose scripts take too long, before it is taken alone and cut by its verdicts: the
 machine may have been busy."""
 
-PREPARING_ATTEMPTS = 40
+PREPARING_ATTEMPTS = 100
 """Of one whose programs are met for the first time; each gets further than the one before."""
 
 MAX_REMEMBERED = 1000
@@ -71,7 +71,7 @@ class Batches:
         self._heals = heals
         self._clock = clock
         self._intake = Intake(partition, output, heals)
-        self._attempts: OrderedDict[int, int] = OrderedDict()
+        self._attempts: OrderedDict[int, tuple[int, int]] = OrderedDict()
 
     def run(self, work: Work) -> None:
         """Take it as one batch, or as several where it causes too much for one.
@@ -172,11 +172,12 @@ class Batches:
         return [work.without(over)] if over and not work.late else []
 
     def _tries_again(self, tree: TreeTooSlow) -> bool:
-        attempts = self._attempts.get(tree.offset, 0) + 1
-        self._attempts[tree.offset] = attempts
+        preparing, other = self._attempts.get(tree.offset, (0, 0))
+        preparing, other = (preparing + 1, other) if tree.prepared else (preparing, other + 1)
+        self._attempts[tree.offset] = preparing, other
         if len(self._attempts) > MAX_REMEMBERED:
             self._attempts.popitem(last=False)
-        return attempts < (PREPARING_ATTEMPTS if tree.prepared else ATTEMPTS)
+        return preparing < PREPARING_ATTEMPTS and other < ATTEMPTS
 
     def _without_culprit(self, work: Work, error: Exception) -> list[Work]:
         """Halves; or the work without its one record, which becomes a dead letter."""
