@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from servioticy.model import LastUpdate, StreamRef
 
 ENTRY_BYTES = 300
-"""What an entry takes beside its document, measured: names, numbers and the map itself."""
+"""About what an entry takes beside its document: names, numbers and the map itself."""
 USE_BYTES = 200
 
 

@@ -25,7 +25,7 @@ MAX_DEFINITION_BYTES = 512 * 1024 * 1024
 STREAM_BYTES = 1500
 CHANNEL_BYTES = 500
 INPUT_BYTES = 250
-"""What they take of memory in the definition, the graph and the programs, measured."""
+"""About what they take of memory in the definition, the graph and the programs."""
 
 
 class Partition:

@@ -49,7 +49,7 @@ class Schedule:
         self._output = output
         self._shares = shares
         self._pace = pace
-        self._most_updates = most_updates
+        self.most_updates = most_updates
         self._sleep = sleep
         self._intake = Intake(partition, output, heals)
         self._batches = Batches(partition, sandbox, output, limits, shares, pace, heals)
@@ -72,7 +72,7 @@ class Schedule:
                 self._run(batch)
                 self._control(record, row)
                 batch, later = _Batch(end, self._pace), self._later()
-            if batch.is_full(self._most_updates):
+            if batch.is_full(self.most_updates):
                 self._run(batch)
                 batch, later = _Batch(end, self._pace), self._later()
         self._run(batch)
@@ -115,7 +115,7 @@ class Schedule:
         )
 
     def _take_up(self, tenant: int) -> None:
-        most = min(self._most_updates, max(1, int(SLICE_SECONDS / self._pace.of(tenant))))
+        most = min(self.most_updates, max(1, int(SLICE_SECONDS / self._pace.of(tenant))))
         found = self._partition.store.put_off(
             self._partition.number, tenant, most, MAX_BATCH_BYTES
         )

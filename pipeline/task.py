@@ -23,6 +23,9 @@ from servioticy.ports import Batch, Output, PartitionStore
 log = logging.getLogger("servioticy.pipeline")
 
 LONGEST_PAUSE = 2.0
+FAILURES_TO_HALVE = 3
+"""After so many in a row batches are half as large as before."""
+
 REST_SECONDS = 1.0
 """With nothing to do for so long, it is noted how far all is acknowledged."""
 
@@ -71,6 +74,7 @@ class Task:
         self._schedule: Schedule | None = None
         self._claimed = False
         self._reached = 0
+        self._failures = 0
 
     def begin(self) -> None:
         """Read progress, and emit again what may not have reached subscribers.
@@ -105,7 +109,8 @@ class Task:
             self._shares,
             self._pace,
             (*self._retried, Fenced, Rewound),
-            self._most_updates,
+            # It may be the size of a batch that a store cannot stand, whatever it says.
+            max(1, self._most_updates >> self._failures // FAILURES_TO_HALVE),
             self._sleep,
         )
         log.info(
@@ -133,6 +138,7 @@ class Task:
                     self.begin()
                     self._claimed = True
                 self._take(rows)
+                self._note_success()
                 self._take_late()
                 if self._meter and self._partition and self._meter.due:
                     self._meter.charge(self._partition)
@@ -145,6 +151,7 @@ class Task:
                 log.warning(
                     "partition_waits", extra={"partition": self._number, "why": str(error)}
                 )
+                self._failures += self._claimed  # the partition could be begun, but not this
                 self._forget()
                 self._sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
@@ -161,6 +168,11 @@ class Task:
         if self._partition is not None and self._partition.waiting:
             return self.take(())
         return self._settle()
+
+    def _note_success(self) -> None:
+        self._failures = 0
+        if self._schedule is not None:
+            self._schedule.most_updates = self._most_updates
 
     def _take_late(self) -> None:
         if self._schedule is not None:

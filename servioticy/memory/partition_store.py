@@ -125,9 +125,10 @@ class MemoryPartitionStore:
         for offset in batch.taken_up:
             if (partition, offset) in state.put_off:
                 state.taken_up.add((partition, offset))
-        for offset in batch.emitted_late:
-            state.taken_up.discard((partition, offset))
-            state.put_off.pop((partition, offset), None)
+        for key in [(partition, offset) for offset in batch.emitted_late]:
+            if key in state.taken_up:
+                state.taken_up.discard(key)
+                del state.put_off[key]
 
     def _store_updates(self, batch: Batch) -> None:
         """The same stream and timestamp again overwrites, in history and as last update."""
@@ -260,10 +261,10 @@ class MemoryPartitionStore:
             found: list[PutOff] = []
             for each in self._waiting(partition):
                 if each.tenant == tenant and len(found) < most:
-                    most_bytes -= len(each.record)
-                    if found and most_bytes < 0:
-                        break
                     found.append(each)
+                    most_bytes -= len(each.record)
+                    if most_bytes <= 0:
+                        break
             return found
 
     def taken_up(self, partition: int) -> list[int]:

@@ -13,12 +13,15 @@ import psycopg2
 import psycopg2.errors
 import psycopg2.extensions
 
-from servioticy.errors import Unavailable
+from servioticy.errors import Rejected, Unavailable
 
 Row: TypeAlias = Any
 """A tuple of columns, as the statement names them."""
 
 _VALUE = re.compile(r"%\((\w+)\)s")
+
+TOO_MUCH = "54"
+"""Class of errors that no waiting heals: a program limit is exceeded."""
 
 LOST = (psycopg2.OperationalError, psycopg2.InterfaceError)
 """What psycopg2 raises when the server is gone, starting, or shutting down."""
@@ -137,6 +140,8 @@ class Database:
         except psycopg2.errors.LockNotAvailable as error:
             raise Unavailable("others are changing what this changes; try again later") from error
         except LOST as error:
+            if (error.pgcode or "").startswith(TOO_MUCH):
+                raise Rejected(f"Postgres cannot take this: {str(error).strip()}") from error
             raise Unavailable(f"Postgres does not answer: {str(error).strip()}") from error
 
 

@@ -1,0 +1,80 @@
+"""What a partition remembers is bounded in bytes; the least recently used goes first."""
+
+from __future__ import annotations
+
+import pytest
+from oracle import Object
+from test_serial_law import define
+
+from pipeline import partition as partitions
+from pipeline.last_updates import ENTRY_BYTES, LastUpdates
+from pipeline.partition import Partition
+from sandbox import argument_names
+from servioticy.memory import MemoryPlatform
+from servioticy.model import LastUpdate, StreamRef
+
+A, B, C = (StreamRef("so", name) for name in "abc")
+
+
+def last(size: int) -> LastUpdate:
+    return LastUpdate(1, b"x" * size)
+
+
+def test_the_least_recently_used_last_update_goes_first() -> None:
+    known = LastUpdates(2 * (ENTRY_BYTES + 10))
+    for ref in (A, B, C):
+        known.keep(ref, last(10))
+    known.use([A])
+    known.trim()
+
+    assert list(known.known) == [C, A]
+
+
+@pytest.mark.parametrize(("size", "kept"), [(10, True), (11, False)])
+def test_the_room_is_counted_in_bytes(size: int, kept: bool) -> None:
+    known = LastUpdates(ENTRY_BYTES + 10)
+    known.keep(A, last(size))
+    known.trim()
+
+    assert (A in known.known) == kept
+
+
+def test_what_is_kept_anew_or_forgotten_is_not_counted_twice() -> None:
+    known = LastUpdates(10**6)
+    known.keep(A, last(1000))
+    known.keep(A, None)
+    known.keep(B, last(5))
+    known.forget([B, C])
+
+    assert known.bytes == ENTRY_BYTES
+    assert known.use([A, B]) == [B]
+
+
+@pytest.fixture
+def partition() -> Partition:
+    platform = MemoryPlatform()
+    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t"))
+    for name in ("a", "b", "c"):
+        define(Object(name, ("d0",), ()), {}, tenant, platform)
+    for kept in platform.state.service_objects.values():
+        kept.active_version = 1
+    return Partition(0, platform.partition_store(argument_names), 10**6)
+
+
+def test_definitions_that_there_is_no_room_for_are_loaded_again(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The component used longest ago goes; what it computes does not change."""
+    for name in ("a", "b", "c"):
+        partition.service_object(name)
+        partition.trim()
+    partition.service_object("a")
+    monkeypatch.setattr(partitions, "MAX_DEFINITION_BYTES", 2 * partitions.STREAM_BYTES)
+    partition.trim()
+
+    assert partition.find_row(StreamRef("b", "d0")) is None
+    assert partition.find_row(StreamRef("a", "d0")) is not None
+    found = partition.service_object("b")
+    assert found is not None
+    assert not isinstance(found, int)
+    assert partition.find_row(StreamRef("b", "d0")) is not None

@@ -1,0 +1,84 @@
+"""Who is over a share of a partition's time, and what batches are cut by."""
+
+from __future__ import annotations
+
+from pipeline.pace import UNKNOWN_SECONDS, Pace
+from pipeline.shares import ACTIVE_SECONDS, BURST_SECONDS, MAX_ACCOUNTS, Shares
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def shares_of(clock: Clock) -> Shares:
+    return Shares(0.5, clock)
+
+
+def test_time_that_nobody_else_wants_is_free() -> None:
+    clock = Clock()
+    shares = shares_of(clock)
+    shares.saw([1])
+    shares.charge({1: 60.0})
+
+    assert shares.over() == set()
+
+
+def test_a_tenant_over_its_share_is_so_until_its_time_has_come() -> None:
+    """Half a second a second: one second too much takes two."""
+    clock = Clock()
+    shares = shares_of(clock)
+    shares.saw([1, 2])
+    shares.charge({1: BURST_SECONDS + 1.0, 2: 0.01})
+
+    assert shares.over() == {1}
+    clock.now += 1.99
+    assert shares.over() == {1}
+    clock.now += 0.02
+    assert shares.over() == set()
+
+
+def test_a_burst_is_within_the_share() -> None:
+    shares = shares_of(Clock())
+    shares.saw([1, 2])
+    shares.charge({1: BURST_SECONDS})
+
+    assert shares.over() == set()
+
+
+def test_who_has_gone_does_not_hold_the_others() -> None:
+    clock = Clock()
+    shares = shares_of(clock)
+    shares.saw([1, 2])
+    clock.now += ACTIVE_SECONDS + 0.1
+    shares.saw([1])
+    shares.charge({1: 60.0})
+
+    assert not shares.contested
+    assert shares.over() == set()
+    shares.saw([2])
+    assert shares.over() == {1}
+
+
+def test_accounts_are_bounded() -> None:
+    shares = shares_of(Clock())
+    tenants = range(MAX_ACCOUNTS + 5)
+    shares.saw(tenants)
+    shares.charge(dict.fromkeys(tenants, 9.0))
+
+    assert len(shares.over()) == MAX_ACCOUNTS
+
+
+def test_what_is_slower_than_believed_is_believed_at_once() -> None:
+    pace = Pace()
+    assert pace.of(1) == UNKNOWN_SECONDS
+
+    pace.learn({1: 10}, {1: 0.01})
+    assert pace.of(1) == 0.001
+    pace.learn({1: 10}, {1: 1.0})
+    assert pace.of(1) == 0.1
+    pace.learn({1: 10}, {1: 0.0})
+    assert 0.05 < pace.of(1) < 0.1
