@@ -47,10 +47,6 @@ def _cut(updates: list[Made], end: int, *places: int) -> list[tuple[list[Made], 
     ]
 
 
-def _end_of_first(updates: list[Made], end: int) -> int:
-    return updates[1].place.offset if len(updates) > 1 else end
-
-
 class Row(NamedTuple):
     """A record of the log as Kafka gave it."""
 
@@ -211,7 +207,9 @@ class Task:
                 if update is not None:
                     updates.append(update)
             end = row.offset + 1
-            if len(updates) >= self._most_updates:
+            # What subscribers know already is taken tree by tree, each with its own progress:
+            # what was forwarded is noted as taken with it, and not before.
+            if len(updates) >= self._most_updates or partition.decided.covers(row.offset):
                 self._process(updates, end, partition, output)
                 updates = []
         self._process(updates, end, partition, output)
@@ -225,12 +223,6 @@ class Task:
         while waiting:
             some, until = waiting.pop()
             if until <= partition.next_offset:
-                continue
-            if some and partition.decided.covers(some[0].place.offset):
-                self._process_some(
-                    some[:1], _end_of_first(some, until), partition, output, alone=True
-                )
-                waiting.append((some[1:], until))
                 continue
             try:
                 self._process_some(some, until, partition, output)
@@ -253,6 +245,7 @@ class Task:
         alone: bool = False,
     ) -> None:
         limits = self._limits
+        alone = alone or (bool(updates) and partition.decided.covers(updates[0].place.offset))
         process(updates, end, partition, self._sandbox, output, limits, alone=alone)
 
     def _read(self, row: Row, output: Output) -> LogRecord | None:
