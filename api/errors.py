@@ -10,7 +10,7 @@ from werkzeug.exceptions import HTTPException
 from api.answers import answer
 from api.read_after_write import NotYet
 from servioticy.documents import BadDocument
-from servioticy.errors import ServioticyError, Unavailable
+from servioticy.errors import Rejected, ServioticyError, Unavailable
 
 log = logging.getLogger("api")
 
@@ -127,6 +127,8 @@ def _status_and_message(error: Exception) -> tuple[int, str]:
         log.warning("unavailable", extra={"reason": str(error)})
         # What does not answer, without the addresses and reasons that follow.
         return 503, str(error).partition(":")[0]
+    if isinstance(error, Rejected):
+        return 413, MESSAGES[413]
     if isinstance(error, HTTPException) and error.code is not None and error.code < 500:
         return error.code, MESSAGES.get(error.code, error.name)
     log.error("request_failed", exc_info=error)

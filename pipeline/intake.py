@@ -9,7 +9,7 @@ import msgspec
 
 from pipeline.journal import Made, Place
 from pipeline.partition import Partition
-from pipeline.work import Taken
+from pipeline.work import Forwarded, Taken
 from servioticy.errors import Rejected
 from servioticy.messaging.letters import clipped
 from servioticy.messaging.records import (
@@ -42,6 +42,9 @@ class Intake:
         self._partition = partition
         self._output = output
         self._heals = heals
+        self.forwarded: list[Forwarded] = []
+        """Taken since this was last emptied. Noted with the work that they are part of: cut
+        into pieces, each piece may only note its own, or a crash after it would lose others."""
 
     def guarded(self, row: Row, *, late: bool = False) -> Taken | ControlRecord | None:
         """What the row is to this partition. A bug that it meets makes a dead letter of it."""
@@ -76,6 +79,7 @@ class Intake:
             if offset < partition.taken.get(source, 0):
                 return None
             partition.taken[source] = offset + 1
+            self.forwarded.append(Forwarded(row.offset, source, offset + 1))
         owner = partition.service_object(record.service_object)
         if isinstance(owner, int):
             # What was put off is behind others that were forwarded meanwhile, and would be

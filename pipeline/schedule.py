@@ -97,7 +97,8 @@ class Schedule:
         return self._shares.over() | self._partition.waiting.keys()
 
     def _run(self, batch: _Batch) -> None:
-        work = batch.work()
+        forwarded, self._intake.forwarded = self._intake.forwarded, []
+        work = batch.work()._replace(forwarded=forwarded)
         self._shares.saw(batch.tenants)
         self._batches.run(work)
 

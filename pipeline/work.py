@@ -17,6 +17,17 @@ class Taken(NamedTuple):
     record: PutOff
 
 
+class Forwarded(NamedTuple):
+    """That a record which another partition forwarded has been taken: once is enough."""
+
+    offset: int
+    """of the record here"""
+    source: int
+    """the partition it came from"""
+    next_offset: int
+    """what it forwarded before this offset of its own has been taken"""
+
+
 class Work(NamedTuple):
     """A stretch of the log; or records that had been put off, which move no progress."""
 
@@ -28,6 +39,8 @@ class Work(NamedTuple):
     """records of this stretch that are computed later"""
     late: Sequence[PutOff] = ()
     """what had been put off, if that is what this work is"""
+    forwarded: Sequence[Forwarded] = ()
+    """of this stretch, whatever became of them"""
 
     @property
     def is_empty(self) -> bool:
@@ -57,7 +70,8 @@ class Work(NamedTuple):
             until = self.next_offset if whole else self.taken[last].record.offset
             begun = pieces[-1].next_offset if pieces else 0
             later = [each for each in self.put_off if begun <= each.offset < until]
-            pieces.append(Work(some, until, later))
+            forwarded = [each for each in self.forwarded if begun <= each.offset < until]
+            pieces.append(Work(some, until, later, (), forwarded))
         return pieces
 
     def _late_piece(self, first: int, last: int) -> Work:
@@ -75,4 +89,4 @@ class Work(NamedTuple):
         kept = [each for each in self.taken if each.record.tenant not in gone]
         later = [each.record for each in self.taken if each.record.tenant in gone]
         put_off = sorted((*self.put_off, *later), key=lambda each: each.offset)
-        return Work(kept, self.next_offset, put_off)
+        return Work(kept, self.next_offset, put_off, (), self.forwarded)

@@ -34,7 +34,7 @@ def emit(journal: Journal, work: Work, partition: Partition, output: Output) -> 
             _updates(made, partition),
             _lasts(journal, partition),
             _verdicts(journal, partition),
-            partition.taken,
+            {each.source: each.next_offset for each in work.forwarded},
             put_off=work.put_off,
             taken_up=[each.offset for each in work.late],
         )

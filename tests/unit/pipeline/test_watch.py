@@ -19,6 +19,7 @@ class World:
         self.claims: dict[int, list[int] | None] = {}
         self.running = 2
         self.progress = {0: {0: 7, 1: 9}}
+        self.ends: dict[int, dict[int, int]] | None = {0: {0: 99, 1: 99}}
         monkeypatch.setattr(program.time, "monotonic", lambda: self.now)
         monkeypatch.setattr(program.job, "tasks", lambda _spark: self.running)
 
@@ -29,14 +30,16 @@ class World:
     def all_progress(self) -> dict[int, int]:
         return self.progress[max(at for at in self.progress if at <= self.now)]
 
+    def end_offset(self, partition: int) -> int:
+        if self.ends is None:
+            raise Unavailable("the broker does not answer")
+        return self.ends[max(at for at in self.ends if at <= self.now)][partition]
+
     def held(self) -> list[int]:
         found = self.claims[max(at for at in self.claims if at <= self.now)]
         if found is None:
             raise Unavailable("Postgres does not answer")
         return found
-
-    def end_offset(self, _partition: int) -> int:
-        return 10**9
 
     def watched(self, seconds: int) -> float | None:
         """When it gave up on the query, if it did in this time."""
@@ -104,5 +107,24 @@ def test_progress_that_goes_back_is_noticed(
     world = World(monkeypatch)
     world.claims = {0: [0, 1]}
     world.progress = progress
+
+    assert world.watched(100) == noticed
+
+
+@pytest.mark.parametrize(
+    ("ends", "noticed"),
+    [
+        ({0: {0: 7, 1: 9}}, None),
+        ({0: {0: 7, 1: 9}, 20: {0: 7, 1: 8}}, 20),  # one record of partition 1 is gone
+        (None, None),
+    ],
+)
+def test_a_log_that_ends_before_what_is_stored_is_noticed(
+    monkeypatch: pytest.MonkeyPatch, ends: dict[int, dict[int, int]] | None, noticed: int | None
+) -> None:
+    """The broker came back without its last moments; the next start says what is lost."""
+    world = World(monkeypatch)
+    world.claims = {0: [0, 1]}
+    world.ends = ends
 
     assert world.watched(100) == noticed
