@@ -62,11 +62,13 @@ def platform(settings: Settings, logs: Path | None) -> Iterator[Settings]:
 
 def memory(settings: Settings) -> dict[str, float]:
     """Megabytes by program now, shared pages counted in parts."""
-    found: Counter[str] = Counter()
+    found: dict[str, float] = {}
     for name, pid in (read_run(settings.data_path) or {}).get("pids", {}).items():
         for each in processes.tree(pid):
-            found[_part(name, each)] += processes.memory_megabytes(each)  # type: ignore[assignment]
-    return dict(found)
+            part, megabytes = _part(name, each), processes.memory_megabytes(each)
+            if megabytes:  # else it has ended meanwhile
+                found[part] = found.get(part, 0.0) + megabytes
+    return found
 
 
 def complaints(settings: Settings) -> Counter[str]:

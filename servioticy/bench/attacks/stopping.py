@@ -8,9 +8,9 @@ from typing import Any
 
 from servioticy.bench.attacks.attack import Attack, composite, document
 from servioticy.bench.attacks.attacker import Attacker
+from servioticy.messaging.topics import MAX_MESSAGE_BYTES
 
 LONGEST_STRING = 65_536
-LARGEST_MESSAGE = 2 * 1024 * 1024
 LARGEST_BODY = 1024 * 1024
 PERIOD_SECONDS = 5.0
 TIMES = 4
@@ -36,7 +36,7 @@ def _large_output(attacker: Attacker) -> str:
 
 def _many_large_outputs(attacker: Attacker) -> str:
     # One string less than fits: the document around them has to have room, too.
-    return attacker.create(with_outputs(200, LARGEST_MESSAGE // LONGEST_STRING - 1))
+    return attacker.create(with_outputs(200, MAX_MESSAGE_BYTES // LONGEST_STRING - 1))
 
 
 def _now_and_then(attacker: Attacker, service_object: str) -> None:

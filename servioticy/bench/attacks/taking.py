@@ -124,12 +124,12 @@ def amplified(channels: int, code: str, victim: str = "") -> dict[str, Any]:
 
 def _amplified(attacker: Attacker, _nothing: None) -> None:
     refused = orjson.dumps(amplified(100, "'XX'"))
-    accepted = amplified(50, "'X'")
+    accepted = amplified(20, "'X'")
 
     def post(number: int) -> None:
         if number == 0:
             for _ in range(3):
-                attacker.create(amplified(50, "'X'", attacker.place.victim))
+                attacker.create(amplified(20, "'X'", attacker.place.victim))
         elif number % 8 == 1:
             service_object = attacker.create(accepted)
             if service_object:
