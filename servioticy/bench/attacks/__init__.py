@@ -18,7 +18,7 @@ from servioticy.settings import Settings
 
 HEADER = (
     "attack | innocent before, p50 p99 max ms | during | lost | turned away | "
-    "as before after | memory at most, MB | what the attacker got"
+    "slowest change | as before after | memory at most, MB | what the attacker got"
 )
 
 
@@ -55,6 +55,7 @@ def line(name: str, measured: Measured) -> str:
         _waits(suffered.during),
         f"{suffered.lost} of {measured.updates}",
         str(suffered.turned_away),
+        f"{measured.longest_change:.1f} s",
         "never" if after is None else f"{after:.1f} s",
         _counts({part: round(peak) for part, peak in measured.peaks.items()}),
         _counts(measured.got),

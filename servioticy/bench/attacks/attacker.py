@@ -30,6 +30,9 @@ class Place:
     victim: str = ""
     """The innocent tenant's Service Object, which is public."""
 
+    changed: str = ""
+    """Another one of it, public as well, that it changes every second."""
+
     @property
     def host(self) -> str:
         """Where its ports are."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import threading
 import time
+from typing import Any
 
 import orjson
 from websockets.exceptions import WebSocketException
@@ -23,10 +25,14 @@ UPDATES_A_CONNECTION = 10
 ANSWER_SECONDS = 15.0
 HANDSHAKE_SECONDS = 2.0
 PAUSE_SECONDS = 0.2
+PERIOD_OF_CHANGES = 1.0
 
 
 class Innocent:
     """Sends an update every 100 ms and notes when its derived value arrives.
+
+    Beside that it opens another socket and changes a second, public Service Object every
+    second; what is refused there, or takes too long, is counted in `turned_away`.
 
     The clock of an update starts when it is due, so one that waits for its predecessor's
     answer has waited. `sent` grows while it works; the n-th update has the timestamp n + 1.
@@ -37,6 +43,9 @@ class Innocent:
         self._place = place
         client = ground.Client(place.settings, place.token)
         self.service_object = client.create({**chain(2), "public": "true"})
+        self.changed_object = client.create({**chain(1), "public": "true"})
+        self.changes: list[float] = []
+        """How many seconds each change of the second object took."""
         self.sent: list[Sent] = []
         self.turned_away = 0
         self.reopened = -1
@@ -44,7 +53,7 @@ class Innocent:
         self._ends = threading.Event()
         self._threads = [
             threading.Thread(target=work, daemon=True)
-            for work in (self._send, self._listen, self._come_back)
+            for work in (self._send, self._listen, self._come_back, self._change)
         ]
         self._watches = threading.Event()
 
@@ -62,6 +71,11 @@ class Innocent:
         """Updates that have not come out."""
         return sum(each.arrived is None for each in list(self.sent))
 
+    def oldest(self) -> float:
+        """Seconds since the oldest update was due that has not come out; 0 if there is none."""
+        missing = (each.due for each in list(self.sent) if each.arrived is None)
+        return max(0.0, time.perf_counter() - next(missing, time.perf_counter()))
+
     def _send(self) -> None:
         self._watches.wait(10)
         began, connection = time.perf_counter(), self._connection()
@@ -77,10 +91,28 @@ class Innocent:
 
     def _put(self, connection: http.client.HTTPConnection, timestamp: int) -> str:
         update = {"channels": {"v": {"current-value": 1}}, "lastUpdate": timestamp}
-        path = f"/{self.service_object}/streams/s0"
+        return self._asked(connection, f"/{self.service_object}/streams/s0", update)
+
+    def _change(self) -> None:
+        """Put another document in force every second: changes have to go on, too."""
+        for number in itertools.count():
+            if self._ends.wait(PERIOD_OF_CHANGES):
+                return
+            began, connection = time.perf_counter(), self._connection()
+            document = {**chain(1), "public": "true"}
+            document["streams"]["s1"]["channels"]["v"]["current-value"] = f"s0=>{number}"
+            answer = self._asked(connection, f"/{self.changed_object}", document)
+            connection.close()
+            self.changes.append(time.perf_counter() - began)
+            self.turned_away += answer != "200"
+
+    def _asked(
+        self, connection: http.client.HTTPConnection, path: str, body: dict[str, Any]
+    ) -> str:
+        """PUT it; the status, or the name of what went wrong."""
         headers = {"Authorization": self._place.token}
         try:
-            connection.request("PUT", path, orjson.dumps(update), headers)
+            connection.request("PUT", path, orjson.dumps(body), headers)
             answer = connection.getresponse()
             answer.read()
         except (OSError, http.client.HTTPException) as error:

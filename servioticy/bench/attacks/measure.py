@@ -36,6 +36,9 @@ class Measured:
     updates: int
     answers: Counter[str]
     reopened: int
+    """How often the innocent's socket was lost."""
+    longest_change: float
+    """Seconds that the innocent's slowest change of a document took."""
 
 
 @dataclass(slots=True)
@@ -60,7 +63,10 @@ class _Watch:
         for name, megabytes in running.memory(self.settings).items():
             self.peaks[name] = max(megabytes, self.peaks.get(name, 0.0))
         missing, sent = self.innocent.missing(), len(self.innocent.sent)
-        sys.stderr.write(f"  {what}: {sent} updates, {missing} on their way\n")
+        oldest = self.innocent.oldest()
+        sys.stderr.write(
+            f"  {what}: {sent} updates, {missing} on their way, the oldest {oldest:.1f} s\n"
+        )
         sys.stderr.flush()
 
 
@@ -76,7 +82,7 @@ def measure(settings: Settings, attack: Attack, seconds: float, logs: Path | Non
         watch.until(lambda: False, BEFORE_SECONDS, "before")
         before = _waits(innocent, first, time.perf_counter())
         begin = time.perf_counter()
-        place = Place(found, theirs, innocent.service_object)
+        place = Place(found, theirs, innocent.service_object, innocent.changed_object)
         with begun(attack.id, place, seconds) as apart:
             watch.until(apart.is_over, float("inf"), f"{attack.id}")
         end, limit = time.perf_counter(), usual(before)
@@ -104,6 +110,7 @@ def measure(settings: Settings, attack: Attack, seconds: float, logs: Path | Non
             len(innocent.sent),
             Counter(each.answer for each in innocent.sent),
             innocent.reopened,
+            max(innocent.changes, default=0.0),
         )
 
 

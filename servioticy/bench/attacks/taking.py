@@ -9,7 +9,7 @@ import socket
 import string
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -97,14 +97,14 @@ def _ten_a_second(attacker: Attacker, service_object: str) -> None:
 # B4
 
 
-def amplified(channels: int, code: str, victim: str = "") -> dict[str, Any]:
+def amplified(channels: int, code: str, victims: Sequence[str] = ()) -> dict[str, Any]:
     """A document of few bytes that names 900 references in each channel, by an alias `X`.
 
-    `code` names the alias; with a victim the references are to its public stream `s0`.
+    `code` names the alias; with victims the references are to their public streams `s0`.
     """
     letters = string.ascii_letters + string.digits
     pairs = itertools.product(letters, repeat=2)
-    source = "g" if victim else "s"
+    source = "g" if victims else "s"
     references = "".join(f"{{${source}.{a}{b}}}" for a, b in itertools.islice(pairs, 900))
     found: dict[str, Any] = {
         "aliases": [{"X": references}],
@@ -117,19 +117,20 @@ def amplified(channels: int, code: str, victim: str = "") -> dict[str, Any]:
             },
         },
     }
-    if victim:
-        found["groups"] = {"g": {"soIds": [victim], "stream": "s0"}}
+    if victims:
+        found["groups"] = {"g": {"soIds": list(victims), "stream": "s0"}}
     return found
 
 
 def _amplified(attacker: Attacker, _nothing: None) -> None:
     refused = orjson.dumps(amplified(100, "'XX'"))
     accepted = amplified(20, "'X'")
+    subscribing = amplified(20, "'X'", (attacker.place.victim, attacker.place.changed))
 
     def post(number: int) -> None:
         if number == 0:
             for _ in range(3):
-                attacker.create(amplified(20, "'X'", attacker.place.victim))
+                attacker.create(subscribing)
         elif number % 8 == 1:
             service_object = attacker.create(accepted)
             if service_object:

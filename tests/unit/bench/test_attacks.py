@@ -94,7 +94,14 @@ def test_programs_of_two_documents_differ() -> None:
 
 def measured(suffered: Suffered) -> Measured:
     return Measured(
-        suffered, {"worker": 99.6}, Counter({"PUT 202": 3}), Counter(), 7, Counter(), 0
+        suffered,
+        peaks={"worker": 99.6},
+        got=Counter({"PUT 202": 3}),
+        complaints=Counter(),
+        updates=7,
+        answers=Counter(),
+        reopened=0,
+        longest_change=0.5,
     )
 
 
@@ -114,6 +121,6 @@ def test_the_command_fails_where_something_was_taken(
     assert attacks.run(Settings(), ["--only", "A1", "C2", "--seconds", "3"]) == code
     assert taken == [("A1", 3.0), ("C2", 3.0)]
     out = capsys.readouterr().out
-    row = f"A1 | 10 20 30 | 10 20 30 | {lost} of 7 | 0 | 1.0 s | worker 100 | PUT 202 3"
+    row = f"A1 | 10 20 30 | 10 20 30 | {lost} of 7 | 0 | 0.5 s | 1.0 s | worker 100 | PUT 202 3"
     assert row in out.splitlines()
     assert ("not held: A1 C2" in out) == bool(code)
