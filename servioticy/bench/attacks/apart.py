@@ -30,8 +30,6 @@ class Apart:
         theirs.close()
         self._seconds = seconds
         self._until = time.monotonic() + SETUP_SECONDS + GRACE_SECONDS
-        self.began: float | None = None
-        """When it was ready and the attack proper began, by `time.perf_counter`."""
         self.got: Counter[str] = Counter()
 
     def is_over(self) -> bool:
@@ -54,10 +52,10 @@ class Apart:
         self._ours.close()
 
     def _heard(self, message: Counter[str] | None) -> None:
+        """What it got, in the end; None when it is ready and the attack proper begins."""
         if message is not None:
             self.got += message
             return
-        self.began = time.perf_counter()
         self._until = time.monotonic() + self._seconds + GRACE_SECONDS
 
 
