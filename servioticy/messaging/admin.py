@@ -11,6 +11,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from servioticy.errors import Unavailable
+from servioticy.messaging.consumer import wait_until_led
 from servioticy.messaging.topics import Topics
 
 log = logging.getLogger("servioticy.messaging")
@@ -21,8 +22,8 @@ LARGEST_MESSAGE = "max.message.bytes"
 def ensure_topics(bootstrap_servers: str, topics: Topics, partitions: int) -> None:
     """Make the topics that do not exist yet; existing ones keep their partitions.
 
-    An existing topic that takes smaller messages than it needs is told to take larger ones.
-    Raises Unavailable where the broker does not answer.
+    New ones can be used when this returns. An existing topic that takes smaller messages than
+    it needs is told to take larger ones. Raises Unavailable where the broker does not answer.
     """
     with _client(bootstrap_servers) as client:
         existing = set(client.list_topics())
@@ -43,6 +44,7 @@ def ensure_topics(bootstrap_servers: str, topics: Topics, partitions: int) -> No
         if wanted:
             with suppress(TopicAlreadyExistsError):  # another program made them meanwhile
                 client.create_topics(wanted)
+            wait_until_led(bootstrap_servers, [each.name for each in wanted], partitions)
         sizes = {name: size for name, size in topics.sizes.items() if name in existing}
         if sizes:
             _raise_limits(client, sizes)

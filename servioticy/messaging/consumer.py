@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message, TopicPartition
 
@@ -24,6 +25,7 @@ QUEUED_KIB = 16_384
 """What the client fetches ahead."""
 
 READ_SECONDS = 10.0
+LED_SECONDS = 0.02
 SKEW_MS = 60_000
 """How far the clocks of the machines that write may be apart, where the broker stamps nothing."""
 
@@ -44,6 +46,31 @@ def _consumer(bootstrap_servers: str) -> Consumer:
             "log_level": 2,
         }
     )
+
+
+def wait_until_led(bootstrap_servers: str, topics: Iterable[str], partitions: int) -> None:
+    """Wait until topics that were just made can be read and written. Raises Unavailable.
+
+    The broker says that they are there a moment before it knows who leads them.
+    """
+    consumer = _consumer(bootstrap_servers)
+    deadline = time.monotonic() + READ_SECONDS
+    try:
+        for place in [TopicPartition(name, n) for name in topics for n in range(partitions)]:
+            while not _is_led(consumer, place):
+                if time.monotonic() > deadline:
+                    raise Unavailable(f"nobody leads partition {place.partition} of {place.topic}")
+                time.sleep(LED_SECONDS)
+    finally:
+        consumer.close()
+
+
+def _is_led(consumer: Consumer, place: TopicPartition) -> bool:
+    try:
+        consumer.get_watermark_offsets(place, timeout=1.0)
+    except KafkaException:
+        return False
+    return True
 
 
 class LogEnds:
