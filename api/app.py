@@ -23,6 +23,7 @@ from api.authentication import READS, guarded
 from api.backlog import Backlog
 from api.definitions import Definitions
 from api.errors import handle_errors
+from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
 from api.services import Check, Ports, Services
 from sandbox import argument_names as read_argument_names
@@ -55,6 +56,7 @@ def create_app(
         definitions=Definitions(ports.catalog, argument_names),
         reads=ReadAfterWrite(ports.history, ports.log, settings.read_wait_seconds),
         backlog=Backlog(ports.history, settings.max_put_off),
+        inflow=Inflow(settings.tenant_bytes_per_second),
     )
     app = Flask("api", static_folder=None)
     # One more than is allowed: a body without a Content-Length is cut there in silence.

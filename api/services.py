@@ -8,6 +8,7 @@ from typing import Protocol
 
 from api.backlog import Backlog
 from api.definitions import Definitions
+from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
 from servioticy.documents.service_objects import ArgumentNames
 from servioticy.model import Definition
@@ -49,6 +50,7 @@ class Services:
     definitions: Definitions
     reads: ReadAfterWrite
     backlog: Backlog
+    inflow: Inflow
 
     @property
     def base(self) -> str:

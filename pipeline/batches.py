@@ -47,6 +47,9 @@ PREPARING_ATTEMPTS = 100
 
 MAX_REMEMBERED = 1000
 
+SLOW_SECONDS = 1.0
+"""A batch that takes longer is worth an event: others have waited for it."""
+
 
 class Batches:
     """Computes, stores and emits work of one partition."""
@@ -139,7 +142,11 @@ class Batches:
     def _note(self, work: Work, spending: Spending, seconds: float) -> None:
         """Charge tenants with the time, and learn from it how long updates take."""
         spent = spending.shared_out(seconds)
+        self._shares.saw(spent)
         self._shares.charge(spent)
+        if seconds > SLOW_SECONDS:
+            facts = {"seconds": round(seconds, 3), "updates": len(work.taken)}
+            log.warning("batch_slow", extra=facts | {"by_tenant": spent})
         if work.taken:
             self._pace.learn(count_by_tenant(work.owners), spent)
 
@@ -161,7 +168,8 @@ class Batches:
             return work.cut(place, place + 1)
         if isinstance(overflow, TreeTooSlow):
             later = self._put_off(work)
-            if later or self._tries_again(overflow):
+            # Nobody's tree waits for the programs of those who subscribe to it.
+            if later or (not overflow.foreign and self._tries_again(overflow)):
                 return later or [work]
         self._take(work, alone=True)
         return []

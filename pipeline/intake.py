@@ -119,10 +119,7 @@ class Intake:
         else:
             log.warning("dead_letter", extra=facts)
 
-    def tenant_to_wait_with(self, record: ControlRecord) -> int | None:
-        """Whose earlier updates the record has to come after, if they have been put off."""
+    def tenant_changing(self, record: ControlRecord) -> int | None:
+        """Whose change of one Service Object the record is; None for moves, which are nobody's."""
         service_object = getattr(record, "service_object", None)
-        if service_object is None or not self._partition.waiting:
-            return None
-        tenant = self._partition.tenant_of(service_object)
-        return tenant if tenant in self._partition.waiting else None
+        return None if service_object is None else self._partition.tenant_of(service_object)

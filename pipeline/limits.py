@@ -62,12 +62,13 @@ class TreeTooSlow(TreeTooLarge):
     """Its scripts take longer than a tree may.
 
     `prepared`: some of the time went into programs met for the first time, and is not
-    needed again.
+    needed again. `foreign`: they are of a tenant whose update it is not.
     """
 
-    def __init__(self, offset: int, *, prepared: bool) -> None:
+    def __init__(self, offset: int, *, prepared: bool, foreign: bool) -> None:
         super().__init__(offset)
         self.prepared = prepared
+        self.foreign = foreign
 
 
 class BatchTooSlow(Overflow):

@@ -6,7 +6,8 @@ of every transaction proves it.
 
 from __future__ import annotations
 
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
@@ -46,6 +47,8 @@ class Partition:
         """Records that had been put off: what came of them is emitted and acknowledged."""
         self._objects: dict[str, ServiceObject] = {}
         self._components: dict[str, frozenset[str]] = {}
+        self.spent: defaultdict[int, float] = defaultdict(float)
+        """Seconds, by tenant, that loading took and nobody has been charged for."""
         self._weights: dict[str, int] = {}
         self._weight = 0
         self._used: dict[str, int] = {}
@@ -65,6 +68,7 @@ class Partition:
 
     def _load(self, service_object: str) -> ServiceObject | int | None:
         """Load a whole component: what is computed together is known together."""
+        began = time.monotonic()
         placed = {each.id: each for each in self.store.component(service_object)}
         asked = placed.get(service_object)
         if asked is None:
@@ -85,6 +89,7 @@ class Partition:
             self._weights[each.id] = weight(each.definition)
             self._weight += self._weights[each.id]
         self.graph.merge(Graph(readable(here)))
+        self.spent[asked.tenant] += time.monotonic() - began
         return asked.service_object
 
     def find_row(self, ref: StreamRef) -> tuple[ServiceObject, int] | None:
@@ -128,13 +133,13 @@ class Partition:
 
     def tenant_of(self, service_object: str) -> int | None:
         """Whose it is, wherever it is computed; None where it does not exist."""
-        placed = self.store.component(service_object)
-        return next((each.tenant for each in placed if each.id == service_object), None)
+        found = self.store.placed(service_object)
+        return found and found[0]
 
     def owner_of(self, service_object: str) -> int | None:
         """The partition where it is computed, or will be; None where it does not exist."""
-        placed = self.store.component(service_object)
-        return next((each.owner_partition for each in placed if each.id == service_object), None)
+        found = self.store.placed(service_object)
+        return found and found[1]
 
     def note_waiting(self, work: Work) -> None:
         """This work is stored: so many more, or fewer, records wait."""

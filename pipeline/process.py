@@ -55,7 +55,7 @@ def process(
         try:
             new = transform(folds, sandbox, journal, partition.decided, spending, within)
         except TookTooLong as error:
-            raise _overflow(work, error) from error
+            raise _overflow(work, error, spending) from error
         _count(new, graph, spending, rules)
         dispatch(new, graph, waiting, journal, spending, rules)
     emit(journal, work, partition, output)
@@ -109,11 +109,13 @@ def _left(deadline: float, work: Work) -> float:
     return left
 
 
-def _overflow(work: Work, error: TookTooLong) -> BatchTooSlow | TreeTooSlow:
+def _overflow(work: Work, error: TookTooLong, spending: Spending) -> BatchTooSlow | TreeTooSlow:
     """What it means that scripts took too long."""
     if len(work.taken) > 1:
         return BatchTooSlow()
-    return TreeTooSlow(work.taken[0].record.offset, prepared=error.prepared)
+    _made, record = work.taken[0]
+    foreign = spending.latest != record.tenant
+    return TreeTooSlow(record.offset, prepared=error.prepared, foreign=foreign)
 
 
 def _count(new: Sequence[Made], graph: Graph, spending: Spending, rules: Rules) -> None:

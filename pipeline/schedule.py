@@ -11,6 +11,7 @@ that tenant had come later.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
 
 from pipeline.batches import Batches
@@ -100,20 +101,31 @@ class Schedule:
         forwarded, self._intake.forwarded = self._intake.forwarded, []
         work = batch.work()._replace(forwarded=forwarded)
         self._shares.saw(batch.tenants)
+        self._charge_loading()
         self._batches.run(work)
+
+    def _charge_loading(self) -> None:
+        spent, self._partition.spent = self._partition.spent, defaultdict(float)
+        if spent:
+            self._shares.charge(spent)
 
     def _control(self, record: ControlRecord, row: Row) -> None:
         """Let a control record take effect; behind updates that wait it waits, too."""
-        tenant = self._intake.tenant_to_wait_with(record)
+        tenant = self._intake.tenant_changing(record)
         if tenant is not None:
+            self._shares.saw((tenant,))
+        if tenant is not None and tenant in self._later():
             later = PutOff(
                 row.offset, tenant, getattr(record, "service_object", ""), row.value or b""
             )
             self._batches.run(Work((), row.offset + 1, (later,)))
             return
+        began = time.monotonic()
         self._batches.guard(
             row, lambda: apply(record, row.offset, self._partition, self._output, self._sleep)
         )
+        if tenant is not None:
+            self._shares.charge({tenant: time.monotonic() - began})
 
     def _take_up(self, tenant: int) -> None:
         most = min(self.most_updates, max(1, int(SLICE_SECONDS / self._pace.of(tenant))))

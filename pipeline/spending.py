@@ -29,6 +29,8 @@ class Spending:
         self._all_bytes = 0
         self.seconds: defaultdict[int, float] = defaultdict(float)
         """of waiting for the scripts of each tenant"""
+        self.latest: int | None = None
+        """whose scripts were run last"""
 
     def owner(self, offset: int) -> int | None:
         """Whose update it is that the tree of this offset grows from."""

@@ -388,6 +388,9 @@ class PartitionStore(Protocol):
     def component(self, service_object: str) -> list[Placed]:
         """The Service Objects computed together with this one; empty: it does not exist."""
 
+    def placed(self, service_object: str) -> tuple[int, int] | None:
+        """Whose the Service Object is, and its owner partition; None: it does not exist."""
+
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one."""
 

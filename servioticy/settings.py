@@ -51,6 +51,9 @@ class Settings:
     api_connections: int = _setting(
         15_000, "connections to one API process; then the longest silent one is closed"
     )
+    tenant_bytes_per_second: int = _setting(
+        8_388_608, "bytes of updates of one tenant that an API process takes a second; then 429"
+    )
     api_idle_seconds: float = _setting(
         60.0, "how long a connection may be without a whole request head before it is closed"
     )

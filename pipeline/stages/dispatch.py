@@ -41,10 +41,12 @@ class Waiting:
 
     def __init__(self) -> None:
         self._steps: dict[StreamRef, list[Step]] = {}
+        self._touched: set[StreamRef] = set()
 
     def add(self, step: Step) -> None:
         """Let a step wait for its composite's turn."""
         self._steps.setdefault(step.composite, []).append(step)
+        self._touched.add(step.composite)
 
     def take(self, composites: Iterable[StreamRef]) -> dict[StreamRef, list[Step]]:
         """All that waits at these composites, each list in order of place."""
@@ -58,15 +60,19 @@ class Waiting:
         """The steps at these composites in serial order, those that still arrive included."""
         heap: list[tuple[Place, int, Step]] = []
         number = 0
+        new: Iterable[StreamRef] = composites
         while True:
-            for steps in self.take(composites).values():
+            for steps in self.take(new).values():
                 for step in steps:
                     number += 1
                     heappush(heap, (step.place, number, step))
             if not heap:
                 return
+            self._touched.clear()
             step = heappop(heap)[2]
             yield {step.composite: [step]}
+            # To look at all of them after each step would be quadratic.
+            new = [ref for ref in self._touched if ref in composites]
 
 
 class Rules(NamedTuple):

@@ -57,6 +57,7 @@ def _run(
     tenant: int, calls: Sequence[Call], sandbox: Sandbox, spending: Spending, within: float | None
 ) -> list[list[Outcome]]:
     began = time.monotonic()
+    spending.latest = tenant
     try:
         most = None if within is None else min(within, spending.seconds_left(tenant))
         return sandbox.run(str(tenant), calls, most)

@@ -87,6 +87,12 @@ class MemoryPartitionStore:
         streams = {name: self._state.streams[kept.id, name] for name in names}
         return ServiceObject(definition, kept.tenant, version, kept.sequence, streams)
 
+    def placed(self, service_object: str) -> tuple[int, int] | None:
+        """Whose the Service Object is, and its owner partition; None: it does not exist."""
+        self._state.ask_postgres()
+        kept = self._state.service_objects.get(service_object)
+        return None if kept is None else (kept.tenant, kept.owner_partition)
+
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one."""
         self._state.ask_postgres()

@@ -144,14 +144,14 @@ def _values(consumer: Consumer, start: TopicPartition) -> Iterator[bytes]:
     consumer.assign([start])
     at = int(start.offset)
     while at < high:
-        messages = consumer.consume(MOST, timeout=READ_SECONDS)
-        if not messages:
+        # Not `consume`: it waits for as many as it is asked for, or until the time is over.
+        message = consumer.poll(READ_SECONDS)
+        if message is None:
             raise Unavailable(f"{start.topic} cannot be read up to its end")
-        for message in messages:
-            if message.error() is not None:
-                raise Unavailable(f"{start.topic} cannot be read: {message.error()}")
-            at = int(message.offset() or 0) + 1
-            yield message.value() or b""
+        if message.error() is not None:
+            raise Unavailable(f"{start.topic} cannot be read: {message.error()}")
+        at = int(message.offset() or 0) + 1
+        yield message.value() or b""
 
 
 def _readable(value: bytes) -> EmittedRecord | None:

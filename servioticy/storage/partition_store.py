@@ -79,6 +79,11 @@ class PostgresPartitionStore:
         declared = {name: ids[name] for *_, name in (each.ref for each in definition.streams)}
         return ServiceObject(definition, tenant, version, sequence, declared)
 
+    def placed(self, service_object: str) -> tuple[int, int] | None:
+        """Whose the Service Object is, and its owner partition; None: it does not exist."""
+        row = self._database.row(self._sql["placed"], {"service_object": service_object})
+        return None if row is None else (row[0], row[1])
+
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one."""
         rows = self._database.rows(self._sql["last_updates"], {"streams": list(stream_ids)})

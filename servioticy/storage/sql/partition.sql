@@ -54,6 +54,11 @@ SELECT service_objects.id, service_objects.tenant_id, sequence, owner_partition,
  WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
  ORDER BY sequence;
 
+-- placed --
+SELECT tenant_id, owner_partition
+  FROM service_objects
+ WHERE id = %(service_object)s;
+
 -- last_updates --
 SELECT stream_id, "timestamp", document::text, uses::text
   FROM last_updates

@@ -25,6 +25,7 @@ from servioticy.settings import Settings
 SECONDS = 20.0
 """The longest a test waits for what has to happen."""
 QUICK = Settings(
+    api_share=0.5,
     api_threads=4,
     api_read_threads=4,
     api_change_threads=2,

@@ -14,3 +14,5 @@ COMMENT ON COLUMN put_off.record IS 'as it stands in the log';
 COMMENT ON COLUMN put_off.taken_up IS
     'computed and stored; the row stays until all that came of it is emitted';
 CREATE INDEX put_off_waiting ON put_off (log_partition, tenant_id, log_offset) WHERE NOT taken_up;
+-- It is read once and goes: to compress it would cost more than it saves.
+ALTER TABLE put_off ALTER COLUMN record SET STORAGE EXTERNAL;
