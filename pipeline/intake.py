@@ -46,7 +46,7 @@ class Intake:
         """Taken since this was last emptied. Noted with the work that they are part of: cut
         into pieces, each piece may only note its own, or a crash after it would lose others."""
 
-    def guarded(self, row: Row, *, late: bool = False) -> Taken | ControlRecord | None:
+    def guarded(self, row: Row, *, late: bool = False) -> Taken | PutOff | ControlRecord | None:
         """What the row is to this partition. A bug that it meets makes a dead letter of it."""
         try:
             record = self.read(row)
@@ -68,9 +68,12 @@ class Intake:
             self.bury(row, f"unreadable: {error}")
             return None
 
-    def admit(self, record: UpdateRecord, row: Row, *, late: bool = False) -> Taken | None:
+    def admit(
+        self, record: UpdateRecord, row: Row, *, late: bool = False
+    ) -> Taken | PutOff | None:
         """The update, if this is the place to compute it and the first time it comes.
 
+        It is put off where its stream may be declared by a change that has been put off.
         One that comes `late`, having been put off, was looked at for repeats before.
         """
         partition = self._partition
@@ -91,6 +94,9 @@ class Intake:
                 self.bury(row, f"not forwarded: {error}")
             return None
         if owner is None or record.stream not in owner.stream_ids:
+            tenant = partition.tenant_of(record.service_object) if partition.waiting else None
+            if tenant is not None and tenant in partition.waiting and not late:
+                return PutOff(row.offset, tenant, record.service_object, row.value or b"")
             gone = owner is None and partition.is_deleted(record.service_object)
             self.bury(row, f"{'deleted' if gone else 'unknown'} stream {record.origin}")
             return None

@@ -67,6 +67,8 @@ class Schedule:
                     batch.put_off(record.record, end)
                 else:
                     batch.add(record, end)
+            elif isinstance(record, PutOff):
+                batch.put_off(record, end)
             elif record is None:
                 batch.end = end
             else:
