@@ -33,7 +33,9 @@ UPDATES = 60
 class Fickle:
     """A sandbox that gives another value, or a timeout, whenever it is asked."""
 
-    def run(self, _tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
+    def run(
+        self, _tenant: str, calls: Sequence[Call], _within: float | None = None
+    ) -> list[list[Outcome]]:
         return [list(self._fold(call)) for call in calls]
 
     def _fold(self, call: Call) -> Iterator[Outcome]:

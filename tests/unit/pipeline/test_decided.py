@@ -27,7 +27,9 @@ class Fickle:
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
 
-    def run(self, _tenant: str, calls: Sequence[Call]) -> list[list[Outcome]]:
+    def run(
+        self, _tenant: str, calls: Sequence[Call], _within: float | None = None
+    ) -> list[list[Outcome]]:
         return [list(self._fold(call)) for call in calls]
 
     def _fold(self, call: Call) -> Iterator[Outcome]:
