@@ -43,12 +43,12 @@ def blueprint(services: Services) -> Blueprint:
         record = UpdateRecord(
             service_object, stream, update.timestamp, msgspec.Raw(update.document)
         )
-        if not services.inflow.take(address.owner or 0, len(update.document)):
-            raise TooMany("You send more bytes a second than are taken; try again later")
         if services.backlog.is_full(address):
             raise TooMany(
                 "Your updates come faster than they are computed: too many of them wait already"
             )
+        if not services.inflow.take(address.owner or 0, len(update.document)):
+            raise TooMany("You send more bytes a second than are taken; try again later")
         services.log.append(address.partition, record)
         return stored(update.document, 202)
 

@@ -88,9 +88,13 @@ class FanOut:
         """Offer all that waits; stops after each listener, and can be left there."""
         while self._batches:
             records, size = self._batches.popleft()
-            for record in records:
-                yield from self._offer(record)
-            self._room.leave(size)
+            try:
+                for record in records:
+                    yield from self._offer(record)
+            except Exception:  # whatever it was, what follows is for others
+                log.exception("records_not_delivered", extra={"records": len(records)})
+            finally:
+                self._room.leave(size)
 
     def _offer(self, record: EmittedRecord) -> Iterator[None]:
         yield

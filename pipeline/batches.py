@@ -12,7 +12,8 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from pipeline.intake import Intake, Row
 from pipeline.limits import (
@@ -51,6 +52,13 @@ SLOW_SECONDS = 1.0
 """A batch that takes longer is worth an event: others have waited for it."""
 
 
+class Task(NamedTuple):
+    """A piece of work; `alone`: one tree, one computation at a time."""
+
+    work: Work
+    alone: bool = False
+
+
 class Batches:
     """Computes, stores and emits work of one partition."""
 
@@ -76,31 +84,43 @@ class Batches:
         self._intake = Intake(partition, output, heals)
         self._attempts: OrderedDict[int, tuple[int, int]] = OrderedDict()
 
-    def run(self, work: Work) -> None:
+    def run(self, work: Work) -> bool:
         """Take it as one batch, or as several where it causes too much for one.
 
-        Raises what heals by waiting, Fenced among it. Of late work that took too long only a
-        first piece is done; the rest waits where it was.
+        Raises what heals by waiting, Fenced among it. False where late work is not all done:
+        of what took too long only a first piece is, and the rest waits where it was.
         """
-        waiting = [work]
+        waiting = [Task(work)]
+        complete = True
         while waiting:
-            some = waiting.pop()
+            task = self._behind_what_waits(waiting.pop())
+            some = task.work
             if some.is_empty and some.next_offset <= self._partition.next_offset:
                 continue
             decided = self._first_decided(some)
             if decided is not None and len(some.taken) > 1:
-                waiting += reversed(some.cut(decided, decided + 1))
+                waiting += map(Task, reversed(some.cut(decided, decided + 1)))
                 continue
             try:
-                self._take(some, decided=decided is not None)
+                self._take(some, alone=task.alone, decided=decided is not None)
             except Overflow as overflow:
                 pieces = self._smaller(some, overflow)
-                waiting += pieces[:1] if some.late else reversed(pieces)
+                if some.late:
+                    complete = complete and len(pieces) == 1 and pieces[0].alone
+                    waiting = pieces[:1]
+                else:
+                    waiting += reversed(pieces)
             except self._heals:
                 raise
             except Exception as error:  # noqa: BLE001  whatever it is, others must go on
-                waiting += reversed(self._without_culprit(some, error))
-            self._partition.trim()
+                waiting += map(Task, reversed(self._without_culprit(some, error)))
+        self._partition.trim()
+        return complete
+
+    def _behind_what_waits(self, task: Task) -> Task:
+        """A piece of a batch, once an earlier piece has been put off: behind that."""
+        held = set(task.work.owners.values()) & self._partition.waiting.keys()
+        return task if task.work.late or not held else Task(task.work.without(held))
 
     def guard(self, row: Row, act: Callable[[], None], late: Sequence[PutOff] = ()) -> None:
         """Do what a control record asks; a bug in that makes a dead letter of the record."""
@@ -150,13 +170,18 @@ class Batches:
         if work.taken:
             self._pace.learn(count_by_tenant(work.owners), spent)
 
-    def _smaller(self, work: Work, overflow: Overflow) -> list[Work]:
-        """The work in pieces of which each is less; the slow ones of a tenant are put off."""
+    def _smaller(self, work: Work, overflow: Overflow) -> list[Task]:
+        """The work in pieces of which each is less; the slow ones of a tenant are put off.
+
+        Late work in no pieces at all waits for the next time.
+        """
         count = len(work.taken)
         if isinstance(overflow, BatchTooLarge):
-            return work.cut(count // 2)
+            return _tasks(work.cut(count // 2))
         if isinstance(overflow, BatchTooSlow):
-            return self._put_off(work) or work.cut(*range(0, count, max(1, count // PIECES)))
+            return _tasks(
+                self._put_off(work) or work.cut(*range(0, count, max(1, count // PIECES)))
+            )
         if not isinstance(overflow, TreeTooLarge):
             raise overflow
         if count > 1:
@@ -165,14 +190,19 @@ class Batches:
                 for number, each in enumerate(work.taken)
                 if each.record.offset == overflow.offset
             )
-            return work.cut(place, place + 1)
-        if isinstance(overflow, TreeTooSlow):
+            return _tasks(work.cut(place, place + 1))
+        # Nobody's tree waits for the programs of those who subscribe to it.
+        if isinstance(overflow, TreeTooSlow) and not overflow.foreign:
             later = self._put_off(work)
-            # Nobody's tree waits for the programs of those who subscribe to it.
-            if later or (not overflow.foreign and self._tries_again(overflow)):
-                return later or [work]
-        self._take(work, alone=True)
-        return []
+            if later:
+                return _tasks(later)
+            if self._tries_again(overflow):
+                return self._another_time(work) if overflow.prepared else [Task(work)]
+        return [Task(work, alone=True)]
+
+    def _another_time(self, work: Work) -> list[Task]:
+        """To know its programs takes a while: others come first meanwhile."""
+        return [] if work.late else _tasks([work.without(work.owners.values())])
 
     def _put_off(self, work: Work) -> list[Work]:
         """The work without what tenants over their share have in it; none if that is nothing."""
@@ -199,3 +229,7 @@ class Batches:
         log.exception("record_failed", extra={"partition": number, "offset": offset})
         self._intake.bury(Row(offset, record), f"failed: {type(error).__name__}: {error}")
         return [work._replace(taken=())]
+
+
+def _tasks(works: Iterable[Work]) -> list[Task]:
+    return [Task(each) for each in works]

@@ -15,6 +15,9 @@ MAX_BATCH_COMPUTATIONS = 50_000
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 """Documents of one transaction that has several trees."""
 
+MAX_TREE_BYTES = 64 * 1024 * 1024
+"""Documents of one tree, of all tenants: beyond it those end whose update it is not."""
+
 BATCH_SECONDS = 0.5
 """A batch that takes longer is given up and cut: somebody may wait behind it."""
 

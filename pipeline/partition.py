@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pipeline.decided import Decided
@@ -16,6 +16,7 @@ from pipeline.last_updates import LastUpdates
 from pipeline.stages.fetch import Programs
 from pipeline.work import Work
 from servioticy.access import readable
+from servioticy.errors import Unavailable
 from servioticy.graph import Graph
 from servioticy.model import Definition, LastUpdate, ServiceObject, StreamRef
 from servioticy.ports import Batch, PartitionStore
@@ -89,8 +90,14 @@ class Partition:
             self._weights[each.id] = weight(each.definition)
             self._weight += self._weights[each.id]
         self.graph.merge(Graph(readable(here)))
-        self.spent[asked.tenant] += time.monotonic() - began
+        self._note_spent(here, time.monotonic() - began)
         return asked.service_object
+
+    def _note_spent(self, service_objects: Sequence[ServiceObject], seconds: float) -> None:
+        """Each tenant pays for its own part of a component."""
+        whole = sum(self._weights[each.id] for each in service_objects) or 1
+        for each in service_objects:
+            self.spent[each.tenant] += seconds * self._weights[each.id] / whole
 
     def find_row(self, ref: StreamRef) -> tuple[ServiceObject, int] | None:
         """As `row_of`, for a stream that may no longer be known."""
@@ -198,6 +205,8 @@ class Partition:
     def commit(self, batch: Callable[[int], Batch]) -> None:
         """Store the batch that begins at our progress, which then moves to its end."""
         content = replace(batch(self.next_offset), emitted_late=tuple(self.emitted_late))
+        if content.next_offset < self.next_offset:
+            raise Unavailable("this has been stored already: the partition is begun anew")
         self.store.store(content)
         self.emitted_late.clear()
         self.next_offset = content.next_offset

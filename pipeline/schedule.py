@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 
 from pipeline.batches import Batches
 from pipeline.control import apply
@@ -23,7 +23,13 @@ from pipeline.partition import Partition
 from pipeline.shares import Shares
 from pipeline.stages.transform import Sandbox
 from pipeline.work import Taken, Work
-from servioticy.messaging.records import ControlRecord, UpdateRecord, read_record
+from servioticy.messaging.records import (
+    ControlRecord,
+    ReleaseRecord,
+    UnreadableRecord,
+    UpdateRecord,
+    read_record,
+)
 from servioticy.ports import Output, PutOff
 
 QUIET_SECONDS = 1.0
@@ -63,7 +69,8 @@ class Schedule:
             record = self._intake.guarded(row)
             end = row.offset + 1
             if isinstance(record, Taken):
-                if record.record.tenant in later:
+                decided = self._partition.decided.covers(row.offset)
+                if record.record.tenant in later and not decided:
                     batch.put_off(record.record, end)
                 else:
                     batch.add(record, end)
@@ -81,12 +88,14 @@ class Schedule:
         self._run(batch)
 
     def take_late(self) -> None:
-        """Take up a little of what has been put off, of a tenant that has time again."""
-        over = self._shares.over()
-        for tenant in self._partition.waiting:
-            if tenant not in over:
-                self._take_up(tenant)
-                return
+        """Take up a little of what has been put off, of the tenant that has most time."""
+        waiting = self._partition.waiting
+        if not waiting:
+            return
+        self._shares.saw(waiting)
+        tenant = max(waiting, key=self._shares.balance)
+        if tenant not in self._shares.over():
+            self._take_up(tenant)
 
     def patience(self) -> float:
         """Seconds to wait for rows before something else is to be done."""
@@ -106,6 +115,11 @@ class Schedule:
         self._charge_loading()
         self._batches.run(work)
 
+    def _finish_late(self) -> None:
+        """What waits here is not to come behind what the next partition computes."""
+        while self._partition.waiting:
+            self._take_up(next(iter(self._partition.waiting)))
+
     def _charge_loading(self) -> None:
         spent, self._partition.spent = self._partition.spent, defaultdict(float)
         if spent:
@@ -122,6 +136,8 @@ class Schedule:
             )
             self._batches.run(Work((), row.offset + 1, (later,)))
             return
+        if isinstance(record, ReleaseRecord):
+            self._finish_late()
         began = time.monotonic()
         self._batches.guard(
             row, lambda: apply(record, row.offset, self._partition, self._output, self._sleep)
@@ -136,33 +152,36 @@ class Schedule:
         )
         if not found:
             del self._partition.waiting[tenant]
-            return
-        for some in _until_control(found):
-            self._take_up_some(some)
+        elif _changes(found[0]) is None:
+            self._take_up_updates(_until_change(found))
+        else:
+            self._take_up_change(found[0])
 
-    def _take_up_some(self, records: Sequence[PutOff]) -> None:
-        """Updates alone, or one control record."""
-        first = Row(records[0].offset, records[0].record)
-        record = read_record(first.value)
-        if isinstance(record, UpdateRecord):
-            taken = []
-            for each in records:
-                row = Row(each.offset, each.record)
-                found = self._intake.guarded(row, late=True)
-                if isinstance(found, Taken):
-                    taken.append(found)
-            self._batches.run(Work(taken, self._partition.next_offset, (), records))
-            return
-        owner = self._partition.owner_of(records[0].service_object)
-        if owner is not None and owner != self._partition.number:
-            self._intake.forward(owner, record)
-            self._batches.run(Work((), self._partition.next_offset, (), records))
-            return
-        self._batches.guard(
-            first,
-            lambda: self._apply_late(record, records[0]),
-            records,
-        )
+    def _take_up_updates(self, records: Sequence[PutOff]) -> None:
+        """In order; where they take too long the rest waits for the next time."""
+        here = self._partition.next_offset
+        taken: list[Taken] = []
+        for each in records:
+            found = self._intake.guarded(Row(each.offset, each.record), late=True)
+            if isinstance(found, Taken):
+                taken.append(found)
+            else:  # it is a dead letter, or elsewhere: once is enough
+                self._batches.run(Work((), here, (), (each,)))
+        if taken:
+            self._batches.run(Work(taken, here, (), [each.record for each in taken]))
+        self._charge_loading()
+
+    def _take_up_change(self, late: PutOff) -> None:
+        row, record = Row(late.offset, late.record), _changes(late)
+        owner = self._partition.owner_of(late.service_object)
+        if record is not None and owner in (None, self._partition.number):
+            self._batches.guard(row, lambda: self._apply_late(record, late), (late,))
+        elif record is not None and owner is not None:
+            self._batches.guard(row, lambda: self._forward_late(owner, record, late), (late,))
+
+    def _forward_late(self, owner: int, record: ControlRecord, late: PutOff) -> None:
+        self._intake.forward(owner, record)
+        self._batches.run(Work((), self._partition.next_offset, (), (late,)))
 
     def _apply_late(self, record: ControlRecord, late: PutOff) -> None:
         apply(record, late.offset, self._partition, self._output, self._sleep, late)
@@ -210,15 +229,16 @@ class _Batch:
         return Work(self._taken, self.end, self._put_off)
 
 
-def _until_control(records: Iterable[PutOff]) -> list[list[PutOff]]:
-    """In runs of updates, each control record alone."""
-    runs: list[list[PutOff]] = []
-    updates = False
-    for each in records:
-        is_update = isinstance(read_record(each.record), UpdateRecord)
-        if is_update and updates:
-            runs[-1].append(each)
-        else:
-            runs.append([each])
-        updates = is_update
-    return runs
+def _changes(record: PutOff) -> ControlRecord | None:
+    """The control record, if it is one."""
+    try:
+        found = read_record(record.record)
+    except UnreadableRecord:  # by a release that reads more strictly
+        return None
+    return None if isinstance(found, UpdateRecord) else found
+
+
+def _until_change(records: Sequence[PutOff]) -> Sequence[PutOff]:
+    """Those before the first control record."""
+    changes = (number for number, each in enumerate(records) if _changes(each) is not None)
+    return records[: next(changes, len(records))]

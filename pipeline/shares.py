@@ -10,6 +10,9 @@ from dataclasses import dataclass
 BURST_SECONDS = 0.25
 """What a tenant may use at once before the share counts."""
 
+MAX_DEBT_SECONDS = 2.0
+"""What nobody wanted when it was used is not held against a tenant for long."""
+
 ACTIVE_SECONDS = 10.0
 """A tenant is active for so long after an update of one of its streams has come."""
 
@@ -47,7 +50,7 @@ class Shares:
         """Note what tenants' streams have taken of the partition's time."""
         now = self._clock()
         for tenant, used in seconds.items():
-            balance = self._balance(tenant, now) - used
+            balance = max(-MAX_DEBT_SECONDS, self._balance(tenant, now) - used)
             self._accounts[tenant] = _Account(balance, now)
             self._accounts.move_to_end(tenant)
         while len(self._accounts) > MAX_ACCOUNTS:
@@ -68,6 +71,10 @@ class Shares:
             return frozenset()
         now = self._clock()
         return {each for each in self._accounts if self._balance(each, now) < 0}
+
+    def balance(self, tenant: int) -> float:
+        """Seconds that the tenant has; less than none where it is over its share."""
+        return self._balance(tenant, self._clock())
 
     def _balance(self, tenant: int, now: float) -> float:
         account = self._accounts.get(tenant)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from pipeline.limits import MAX_BATCH_BYTES, MAX_BATCH_COMPUTATIONS, BatchTooLarge, Limits
+from pipeline.limits import (
+    MAX_BATCH_BYTES,
+    MAX_BATCH_COMPUTATIONS,
+    MAX_TREE_BYTES,
+    BatchTooLarge,
+    Limits,
+)
 from pipeline.verdict_kinds import COMPUTATION_LIMIT, SIZE_LIMIT, TIME_LIMIT
 
 Part = tuple[int, int]
@@ -60,12 +66,16 @@ class Spending:
 
     def is_too_large(self, part: Part) -> bool:
         """Whether the outputs of the part have more bytes than they may."""
-        return self._bytes[part] > self._of(part).tree_bytes
+        return self._bytes[part] > self._of(part).tree_bytes or self._is_crowded(part)
+
+    def _is_crowded(self, part: Part) -> bool:
+        """Whether others' outputs fill the transaction of a tree that is not theirs."""
+        return self._all_bytes > MAX_TREE_BYTES and self._owners.get(part[0]) != part[1]
 
     def refusal(self, part: Part) -> tuple[str, str] | None:
         """The verdict and message of a computation beyond a limit, one tree alone."""
         limits = self._of(part)
-        if self._bytes[part] > limits.tree_bytes:
+        if self._bytes[part] > limits.tree_bytes or self._is_crowded(part):
             return SIZE_LIMIT, f"more than {limits.tree_bytes} bytes from one update"
         if self.seconds[part[1]] > limits.tree_seconds:
             spent = f"more than {limits.tree_seconds:g} s of script time from one update"

@@ -84,7 +84,9 @@ class Task:
         """
         if self._partition is not None:
             next_offset, _emitted = self._store.begin(self._number)
-            if next_offset == self._partition.next_offset:
+            # What is computed late moves no progress: somebody may have done that.
+            late = self._partition.waiting or self._partition.emitted_late
+            if next_offset == self._partition.next_offset and not late:
                 return
         partition = Partition(self._number, self._store, self._remembered_bytes)
         if partition.next_offset < self._reached:
@@ -138,8 +140,8 @@ class Task:
                     self.begin()
                     self._claimed = True
                 self._take(rows)
-                self._note_success()
                 self._take_late()
+                self._note_success()
                 if self._meter and self._partition and self._meter.due:
                     self._meter.charge(self._partition)
             except Rewound as error:

@@ -17,6 +17,9 @@ from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 
+STATEMENT_SECONDS = 30.0
+"""Of a request: a thread that waits longer for Postgres is needed for others."""
+
 
 class KafkaLog:
     """The Log on Kafka.
@@ -74,19 +77,21 @@ class Ports:
 
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
-    database = connect(settings)
+    database = connect(settings, statement_seconds=STATEMENT_SECONDS)
     catalog = PostgresCatalog(database, settings.change_wait_seconds)
     history = PostgresHistory(database)
     return Ports(catalog, history, KafkaLog(settings, history.progress))
 
 
-def connect(settings: Settings, *, durable: bool = True) -> Database:
-    """Postgres as the settings name it; see Database for `durable`."""
+def connect(
+    settings: Settings, *, durable: bool = True, statement_seconds: float | None = None
+) -> Database:
+    """Postgres as the settings name it; see Database for the rest."""
     if not settings.dsn:
         raise SettingsError(
             "no Postgres is named: set SERVIOTICY_DSN, or let `servioticy up` start one"
         )
-    return Database(settings.dsn, durable=durable)
+    return Database(settings.dsn, durable=durable, statement_seconds=statement_seconds)
 
 
 def present_log(settings: Settings) -> Present:

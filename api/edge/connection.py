@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("api")
 
+LEAST_READ = 32_768
+"""Bytes of an answer that a client has to take in the time for sending, or what is left."""
+
 MOST_AHEAD = 65_536
 """Bytes a client may send before its last request is answered; then we stop reading."""
 
@@ -141,9 +144,9 @@ class Connection(asyncio.Protocol):
         self._refuse(408)
 
     def sending_is_late(self) -> None:
-        """Nothing was read for a while: close. Something was: go on."""
+        """Hardly anything was read for a while: close. More was: go on."""
         unsent = self._transport.get_write_buffer_size()
-        if unsent < self._unsent:
+        if unsent <= self._unsent - LEAST_READ:
             self._unsent = unsent
             self._edge.sending.begin(self)
         else:

@@ -37,6 +37,7 @@ class Deadlines(Generic[T]):
             del self._since[one]
         return found
 
-    def oldest(self) -> T | None:
-        """Who has been there longest."""
-        return next(iter(self._since), None)
+    def oldest(self, at_least: float = 0.0) -> T | None:
+        """Who has been there longest, if it is so many seconds."""
+        one, since = next(iter(self._since.items()), (None, 0.0))
+        return one if self._clock() - since >= at_least else None

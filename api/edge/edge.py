@@ -34,6 +34,9 @@ SHARE_OF_BYTES = 0.25
 """What one caller may hold of the bytes."""
 MOST_KNOWN = 10_000
 """Tokens remembered as known, by their SHA-256."""
+HALF_BODY_SECONDS = 5.0
+"""So long a body may take, or an answer wait for its reader, where nobody needs the room."""
+
 CLOSING_SECONDS = 2.0
 SWEEP_SECONDS = 0.25
 
@@ -96,9 +99,9 @@ class Edge:
     # Connections -------------------------------------------------------------------
 
     def connected(self, connection: Connection) -> None:
-        """Let it in; where there are too many, whoever has been silent longest makes room."""
+        """Let it in; where there are too many, whoever keeps us waiting longest makes room."""
         if len(self._connections) >= self._most_connections:
-            silent = self.idle.oldest()
+            silent = self._keeps_waiting()
             if silent is None:
                 connection.abort()
                 return
@@ -106,6 +109,17 @@ class Edge:
             silent.abort()
         self._connections.add(connection)
         self.idle.begin(connection)
+
+    def _keeps_waiting(self) -> Connection | None:
+        """Half a body is less worth than a device that has nothing to say just now."""
+        return (
+            self.closing.oldest()
+            or self.bodies.oldest(HALF_BODY_SECONDS)
+            or self.sending.oldest(HALF_BODY_SECONDS)
+            or self.idle.oldest()
+            or self.bodies.oldest()
+            or self.sending.oldest()
+        )
 
     def disconnected(self, connection: Connection) -> None:
         """It is gone."""
@@ -165,7 +179,12 @@ class Edge:
     ) -> None:
         """Have it worked on again, once what it waits for is stored."""
 
+        told: list[bool] = []
+
         def stored(headers: dict[str, str]) -> None:
+            if told:
+                return  # answered twice, every later answer would be another request's
+            told.append(True)
             if not connection.gone:
                 connection.begins_again()
                 self._submit(connection, who, request, headers)

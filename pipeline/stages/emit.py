@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 import orjson
 
@@ -9,9 +11,12 @@ from pipeline.emission import send
 from pipeline.journal import Journal, Made, Verdict
 from pipeline.partition import Partition
 from pipeline.work import Work
+from servioticy.errors import Unavailable
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import StreamRef
 from servioticy.ports import Batch, Output, StoredLast, StoredUpdate, StoredVerdict
+
+log = logging.getLogger("servioticy.pipeline")
 
 MAX_INPUTS_BYTES = 2048
 """Of the inputs that a stored verdict tells: a composite may have a thousand."""
@@ -40,11 +45,23 @@ def emit(journal: Journal, work: Work, partition: Partition, output: Output) -> 
         )
     )
     partition.remember(journal.lasts())
-    send(output, work.next_offset, emitted)
-    if work.late:
-        # Their place in the log is behind: it cannot tell how far emission has come.
-        output.flush()
-        partition.emitted_late.extend(each.offset for each in work.late)
+    _send(work, emitted, partition, output)
+
+
+def _send(work: Work, emitted: list[EmittedRecord], partition: Partition, output: Output) -> None:
+    """Send what is stored. Raises Unavailable, whatever goes wrong: it must not be stored again,
+    and is emitted from the store where the partition is begun anew."""
+    try:
+        send(output, work.next_offset, emitted)
+        if work.late:
+            # Their place in the log is behind: it cannot tell how far emission has come.
+            output.flush()
+            partition.emitted_late.extend(each.offset for each in work.late)
+    except Unavailable:
+        raise
+    except Exception as error:
+        log.exception("emission_failed")
+        raise Unavailable(f"what is stored could not be emitted: {error}") from error
 
 
 def _updates(made: list[Made], partition: Partition) -> list[StoredUpdate]:

@@ -27,17 +27,30 @@ LOST = (psycopg2.OperationalError, psycopg2.InterfaceError)
 """What psycopg2 raises when the server is gone, starting, or shutting down."""
 
 
+_NOTICED = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+"""How soon it is noticed that the server's machine has vanished: seconds, and milliseconds."""
+
+
 class Database:
     """Runs named SQL. Autocommit: one statement is one transaction, unless in `transaction`.
 
     Every method raises Unavailable where the server does not answer. Whether a statement
     under way at that moment took effect is then not known. If not `durable`, a commit does
     not wait for the disk: a server that is killed forgets the last moments, all or nothing
-    of each transaction and in their order.
+    of each transaction and in their order. A statement takes no longer than
+    `statement_seconds`, if that is given: then it is Unavailable, too.
     """
 
-    def __init__(self, dsn: str, *, durable: bool = True) -> None:
+    def __init__(
+        self, dsn: str, *, durable: bool = True, statement_seconds: float | None = None
+    ) -> None:
         self._dsn = dsn
+        self._statement_seconds = statement_seconds
         self._durable = durable
         self._local = threading.local()
 
@@ -125,8 +138,13 @@ class Database:
         connection = getattr(self._local, "connection", None)
         if connection is not None and not connection.closed:
             return connection, False
-        connection = psycopg2.connect(self._dsn, connect_timeout=5, application_name="servioticy")
+        connection = psycopg2.connect(
+            self._dsn, connect_timeout=5, application_name="servioticy", **_NOTICED
+        )
         connection.autocommit = True
+        if self._statement_seconds:
+            limit = int(self._statement_seconds * 1000)
+            self._run(connection, f"SET statement_timeout TO {limit}", None)
         if not self._durable:
             self._run(connection, "SET synchronous_commit TO off", None)
         self._local.connection = connection

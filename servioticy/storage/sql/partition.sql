@@ -222,7 +222,8 @@ INSERT INTO put_off (log_partition, log_offset, tenant_id, service_object, recor
 SELECT %(partition)s, p.log_offset, p.tenant_id, p.service_object, p.record
   FROM unnest(%(offsets)s::bigint[], %(tenants)s::bigint[], %(service_objects)s::text[],
               %(records)s::bytea[])
-       AS p (log_offset, tenant_id, service_object, record);
+       AS p (log_offset, tenant_id, service_object, record)
+    ON CONFLICT DO NOTHING;
 
 -- take_up --
 -- They are computed; they stay until all that came of them is emitted.

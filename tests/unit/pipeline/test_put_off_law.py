@@ -22,7 +22,7 @@ from test_serial_law import (
 
 from pipeline.intake import Row
 from pipeline.task import Task
-from sandbox import argument_names
+from sandbox import TookTooLong, argument_names
 from servioticy import changes
 from servioticy.memory import MemoryPlatform
 from servioticy.messaging.records import UpdateRecord
@@ -45,8 +45,24 @@ class Whims:
     def charge(self, _seconds: object) -> None:
         """It does not matter."""
 
+    def balance(self, _tenant: int) -> float:
+        return 0.0
+
     def over(self) -> set[int]:
         return next(self._answers, self.always)
+
+
+class Slow:
+    """A sandbox that takes too long at times, where it may not take what it takes."""
+
+    def __init__(self, sandbox, due: list[str]) -> None:
+        self._sandbox, self._due = sandbox, due
+
+    def run(self, tenant, calls, within=None):
+        kind = self._due.pop() if self._due and within is not None else ""
+        if kind:
+            raise TookTooLong(1.0, 0.5, kind == "prepared")
+        return self._sandbox.run(tenant, calls, within)
 
 
 class Store:
@@ -155,6 +171,8 @@ def test_what_is_put_off_is_computed_as_if_it_had_come_later(data, sandbox) -> N
     shares = Whims(data.draw(st.lists(over, max_size=40)))
     death = st.sampled_from(["before", "after"])
     deaths = data.draw(st.dictionaries(st.integers(1, 30), death, max_size=4))
+    kinds = st.sampled_from(["", "", "", "prepared", "slow"])
+    slow = Slow(sandbox, data.draw(st.lists(kinds, max_size=12)))
     platform = MemoryPlatform()
     tenants = [platform.catalog.tenant_of(platform.catalog.create_tenant(n)) for n in "ab"]
     for each in objects:
@@ -163,7 +181,7 @@ def test_what_is_put_off_is_computed_as_if_it_had_come_later(data, sandbox) -> N
     append(platform, history)
     sandbox.example += 1
 
-    runs = Runs(platform, sandbox, shares, deaths, data.draw(st.integers(1, 5)))
+    runs = Runs(platform, slow, shares, deaths, data.draw(st.integers(1, 5)))
     edges = sorted({0, first, len(platform.state.log[0]), *(first + c % 41 for c in cuts)})
     for begin, end in pairwise(each for each in edges if each <= len(platform.state.log[0])):
         runs.take(begin, end)
