@@ -187,13 +187,11 @@ def _slow_readers(attacker: Attacker, service_object: str) -> None:
     def read(_number: int) -> None:
         with counted(attacker), attacker.open(attacker.place.settings.api_port) as plain:
             plain.sendall(attacker.head("GET", f"/{service_object}/streams/s"))
-            taken, first = 0, b""
+            first = plain.recv(65_536)
+            attacker.got[f"GET {first[9:12].decode() or 'closed'}"] += 1
             while attacker.left() and (part := plain.recv(65_536)):
-                first = first or part
-                taken += len(part)
+                attacker.got["bytes read slowly"] += len(part)
                 time.sleep(0.05)
-            attacker.got[f"GET {first[9:12].decode()} read slowly"] += 1
-            attacker.got["bytes read slowly"] += taken
 
     attacker.together(4, read)
     attacker.got["sockets left unread"] += len(unread)
