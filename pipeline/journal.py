@@ -109,6 +109,11 @@ class Journal:
         place = itemgetter(0)
         return [each for offset in sorted(trees) for each in sorted(trees[offset], key=place)]
 
+    @property
+    def repeats(self) -> bool:
+        """Whether an update from outside is not newer than its stream's last one was."""
+        return any(each.repeats for each in self._timelines.values())
+
     def lasts(self) -> dict[StreamRef, LastUpdate]:
         """The last updates that this batch changed."""
         return {
@@ -121,12 +126,13 @@ class Journal:
 class Timeline:
     """The last updates of one stream through a batch."""
 
-    __slots__ = ("_before", "_lasts", "_places")
+    __slots__ = ("_before", "_lasts", "_places", "repeats")
 
     def __init__(self, before: LastUpdate | None) -> None:
         self._before = before
         self._places: list[Place] = []
         self._lasts: list[LastUpdate] = []
+        self.repeats = False
 
     @property
     def changed(self) -> bool:
@@ -146,6 +152,7 @@ class Timeline:
             becomes, kept = True, None
         else:
             becomes, kept = becomes_last(timestamp, newest.timestamp), newest.uses
+            self.repeats = self.repeats or timestamp <= newest.timestamp
         if becomes:
             self._places.append(place)
             # What is put from outside was made of nothing here: the uses stay.

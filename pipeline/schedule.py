@@ -69,8 +69,7 @@ class Schedule:
             record = self._intake.guarded(row)
             end = row.offset + 1
             if isinstance(record, Taken):
-                decided = self._partition.decided.covers(row.offset)
-                if record.record.tenant in later and not decided:
+                if record.record.tenant in later and not self._is_decided(row):
                     batch.put_off(record.record, end)
                 else:
                     batch.add(record, end)
@@ -103,6 +102,10 @@ class Schedule:
         if not waiting:
             return QUIET_SECONDS
         return WAITING_SECONDS if self._shares.over() >= waiting.keys() else 0.0
+
+    def _is_decided(self, row: Row) -> bool:
+        """Whether subscribers know what came of it: then it was not put off the first time."""
+        return self._partition.decided.covers(row.offset)
 
     def _later(self) -> Set[int]:
         """The tenants whose updates are put off now."""

@@ -59,6 +59,10 @@ class Approval:
             return Fault("policy", "the program cannot be checked now")
         return self._known.use(program.id, self._known[program.id])
 
+    def knows(self, program: Program) -> bool:
+        """Whether it has been looked at before."""
+        return program.id in self._known
+
     def learn(self, programs: Iterable[Program], allowance: Allowance = UNLIMITED) -> None:
         """Ask for those that are not known yet, all at once. Raises TookTooLong.
 

@@ -168,7 +168,8 @@ class SandboxPool:
     def _refusal(self, tenant: str, program: Program, allowance: Allowance) -> Fault | None:
         """Why the program does not run at all, if so."""
         if self._allow_list:
-            self._learn(tenant, [program], allowance)
+            if not self._approval.knows(program):
+                self._learn(tenant, [program], allowance)
             fault = self._approval.fault(program)
             if fault:
                 return fault

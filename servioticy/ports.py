@@ -429,13 +429,6 @@ class Output(Protocol):
         An update that can never be sent counts as sent: it goes to the dead letters.
         """
 
-    def settle(self, updates: Sequence[EmittedRecord]) -> None:
-        """Wait while an earlier update of the same stream and timestamp is on its way.
-
-        Stored over it, these would take its place where it is emitted again from. Raises
-        Unavailable.
-        """
-
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
         """What has been emitted with a place from this offset of the log on, by anybody."""
 

@@ -29,7 +29,10 @@ def emit(journal: Journal, work: Work, partition: Partition, output: Output) -> 
     """
     made = journal.made
     emitted = [_emitted(each, partition) for each in made]
-    output.settle(emitted)
+    if journal.repeats:
+        # An earlier one of the same stream and timestamp may be on its way; stored over it,
+        # this would take its place where it is emitted again from.
+        output.flush()
     partition.commit(
         lambda first_offset: Batch(
             partition.number,

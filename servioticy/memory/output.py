@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from servioticy.errors import Rejected, Unavailable
 from servioticy.memory.state import State
 from servioticy.messaging.letters import fitting
-from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord, identity, write
+from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord, write
 from servioticy.messaging.topics import MAX_MESSAGE_BYTES
 
 ENVELOPE = 16_384
@@ -34,12 +34,6 @@ class MemoryOutput:
         """Send what was made from the log before this offset."""
         self._batches.append((next_offset, tuple(updates)))
         self.poll()
-
-    def settle(self, updates: Sequence[EmittedRecord]) -> None:
-        """Wait while an earlier update of the same stream and timestamp is on its way."""
-        waiting = {identity(each) for _offset, batch in self._batches for each in batch}
-        if not waiting.isdisjoint(map(identity, updates)):
-            self.flush()
 
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
         """What has been emitted with a place from this offset of the log on, by anybody."""

@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from confluent_kafka import KafkaException, Message, Producer
 
@@ -15,16 +15,13 @@ from servioticy.errors import Rejected, Unavailable
 from servioticy.messaging.consumer import emitted_from
 from servioticy.messaging.failures import is_full, meaning
 from servioticy.messaging.letters import clipped, fitting, headers
-from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord, identity, write
+from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord, write
 from servioticy.messaging.topics import FRAME_BYTES, MAX_LETTER_BYTES, MAX_MESSAGE_BYTES, Topics
 
 log = logging.getLogger("servioticy.messaging")
 
 QUEUE_KIB = 65_536
 """Most that a client holds of what the broker has not taken: bounded by bytes, not by number."""
-
-Row: TypeAlias = tuple[str, str, int]
-"""Service Object, stream and timestamp: what one row of the history is for."""
 
 SHORT_LETTER_BYTES = 65_536
 """What is kept of a record that even the dead letters refuse: their topic may be smaller."""
@@ -115,8 +112,7 @@ class Emitter:
             }
         )
         self._batches: deque[_Batch] = deque()
-        self._under_way: set[Row] = set()
-        self._side = _Batch(0, 0, frozenset())  # forwarded records and dead letters
+        self._side = _Batch(0, 0)  # forwarded records and dead letters
         self._letters: deque[DeadLetter] = deque()
         self.acknowledged = 0
 
@@ -126,8 +122,7 @@ class Emitter:
         Raises Unavailable where an earlier one was refused: what is not acknowledged has
         to be emitted again from the store.
         """
-        batch = _Batch(next_offset, len(updates), frozenset(map(identity, updates)))
-        self._under_way |= batch.rows
+        batch = _Batch(next_offset, len(updates))
         self._batches.append(batch)
         messages = [message for each in updates if (message := _message(each, batch))]
         while messages:
@@ -150,15 +145,6 @@ class Emitter:
             else:
                 each["callback"](error, None)
         return again
-
-    def settle(self, updates: Sequence[EmittedRecord]) -> None:
-        """Wait while an earlier update of the same stream and timestamp is on its way.
-
-        Stored over it, these would take its place where it is emitted again from. Raises
-        Unavailable.
-        """
-        if not self._under_way.isdisjoint(map(identity, updates)):
-            self.flush()
 
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
         """What has been emitted with a place from this offset of the log on, by anybody.
@@ -237,7 +223,6 @@ class Emitter:
         self._check_side()
         while self._batches and not self._batches[0].waiting:
             batch = self._batches.popleft()
-            self._under_way -= batch.rows
             if batch.refusal:
                 raise Unavailable(batch.refusal)
             self._give_up(batch)
@@ -261,12 +246,11 @@ class Emitter:
 class _Batch:
     """How many messages of one batch the broker still owes a word on."""
 
-    __slots__ = ("next_offset", "refusal", "rejected", "rows", "waiting")
+    __slots__ = ("next_offset", "refusal", "rejected", "waiting")
 
-    def __init__(self, next_offset: int, waiting: int, rows: frozenset[Row]) -> None:
+    def __init__(self, next_offset: int, waiting: int) -> None:
         self.next_offset = next_offset
         self.waiting = waiting
-        self.rows = rows
         self.refusal: str | None = None
         """Why a message has to be sent again."""
         self.rejected: list[tuple[EmittedRecord, Rejected]] = []

@@ -102,11 +102,6 @@ class EmittedRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
 
-def identity(record: EmittedRecord) -> tuple[str, str, int]:
-    """Which row of the history it is."""
-    return record.service_object, record.stream, record.timestamp
-
-
 class DeadLetter(msgspec.Struct, frozen=True):
     """A record that can never succeed: where it stood in the log, why, and what it was."""
 
