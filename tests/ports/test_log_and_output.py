@@ -174,17 +174,6 @@ def test_a_dead_letter_keeps_the_largest_record_whole(messaging: Messaging) -> N
     assert (len(cut.record), cut.whole_bytes) == (MAX_MESSAGE_BYTES, MAX_MESSAGE_BYTES + 1)
 
 
-def test_an_update_waits_for_an_earlier_one_of_its_row(messaging: Messaging) -> None:
-    """Stored over it, it would be emitted again in its stead after a crash."""
-    output = messaging.output(1)
-    update = EmittedRecord("so1", "a", 1, 1, 5, msgspec.Raw(b"{}"))
-
-    output.emit(3, [update])
-    output.settle([msgspec.structs.replace(update, update=msgspec.Raw(b'{"later":1}'))])
-
-    assert output.acknowledged == 3
-
-
 def test_what_was_emitted_is_found_by_its_place(messaging: Messaging) -> None:
     """From an offset of the log on, by whoever: what is computed again ends as it did."""
     for n in range(4):
