@@ -40,7 +40,8 @@ def process(
     """
     graph, updates = partition.graph, work.updates
     origins = {each.update.origin for each in updates}
-    plan = graph.plan(origins)
+    # In the tree of an update of theirs, tenants that are refused elsewhere are not.
+    plan = graph.plan(origins, rules.refused - set(work.owners.values()))
     levels = [Level([], [frozenset(plan.reachable)])] if rules.alone else plan.levels
     journal = Journal(partition.recall(origins | plan.reachable))
     waiting = Waiting()
@@ -132,11 +133,12 @@ def _within_limits(turn: Turn, partition: Partition, journal: Journal, spending:
     kept: dict[StreamRef, list[Step]] = {}
     for ref, steps in turn.items():
         for step in steps:
-            refusal = spending.refusal((step.place.offset, partition.graph.tenant(ref)))
+            part = step.place.offset, partition.graph.tenant(ref)
+            refusal = spending.refusal(part)
             known = partition.decided.knows(ref, step.place)
             if isinstance(step, Put) or refusal is None or known:
                 kept.setdefault(ref, []).append(step)
-            else:
+            elif spending.note_refusal(part):
                 kind, message = refusal
                 journal.end(Verdict(step.place, ref, kind, step.trigger, message))
     return kept

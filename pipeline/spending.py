@@ -13,6 +13,10 @@ from pipeline.limits import (
 )
 from pipeline.verdict_kinds import COMPUTATION_LIMIT, SIZE_LIMIT, TIME_LIMIT
 
+MAX_NOTED = 1000
+MAX_NOTED_FOREIGN = 100
+"""Verdicts of computations beyond their number: a row each is more than some are worth."""
+
 Part = tuple[int, int]
 """A tenant's part of an execution tree: the offset of the source update, and the tenant."""
 
@@ -31,6 +35,7 @@ class Spending:
         self._own = frozenset(owners.values())
         self.computations: Counter[Part] = Counter()
         self._bytes: Counter[Part] = Counter()
+        self._refused: Counter[Part] = Counter()
         self._all_computations = 0
         self._all_bytes = 0
         self.seconds: defaultdict[int, float] = defaultdict(float)
@@ -63,6 +68,16 @@ class Spending:
     def is_counted_out(self, part: Part) -> bool:
         """Whether the part has more computations than it may."""
         return self.computations[part] > self._of(part).computations
+
+    def is_noted(self, part: Part) -> bool:
+        """Whether a computation beyond the limit gets a verdict: the first ones do."""
+        beyond = self.computations[part] - self._of(part).computations
+        return beyond <= (MAX_NOTED if self._owners.get(part[0]) == part[1] else MAX_NOTED_FOREIGN)
+
+    def note_refusal(self, part: Part) -> bool:
+        """Whether one more computation that a limit ends gets a verdict: the first ones do."""
+        self._refused[part] += 1
+        return self._refused[part] <= MAX_NOTED
 
     def is_too_large(self, part: Part) -> bool:
         """Whether the outputs of the part have more bytes than they may."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from graphlib import TopologicalSorter
 from typing import NamedTuple
 
@@ -43,9 +43,11 @@ class Graph:
             self._refs.setdefault(ref.service_object, set()).add(ref)
         self._ranks: dict[StreamRef, Rank] | None = None
         self._reached = _Reached()
+        self._splits: dict[tuple[StreamRef, frozenset[int]], Split] = {}
 
     def merge(self, other: Graph) -> None:
         """Take in the composites of other Service Objects, which subscribe to none of these."""
+        self._splits.clear()
         self._ranked().update(other._ranked())
         self._streams.update(other._streams)
         self._wakes.update(other._wakes)
@@ -55,6 +57,7 @@ class Graph:
 
     def drop(self, service_objects: set[str]) -> None:
         """Forget these Service Objects, which nobody else here subscribes to."""
+        self._splits.clear()
         ranks = self._ranked()
         for service_object in service_objects:
             gone = self._refs.pop(service_object, ())
@@ -84,15 +87,32 @@ class Graph:
         """Whether the stream is computed (and known here)."""
         return ref in self._streams
 
-    def plan(self, origins: Iterable[StreamRef]) -> Plan:
+    def wakes_but(self, origin: StreamRef, refused: Set[int]) -> Split:
+        """As `wakes`, without the composites of some tenants, and which those are."""
+        key = origin, frozenset(refused)
+        found = self._splits.get(key)
+        if found is None:
+            numbered = list(enumerate(self.wakes(origin)))
+            theirs = [each for each in numbered if self.tenant(each[1].composite) in refused]
+            others = [each for each in numbered if self.tenant(each[1].composite) not in refused]
+            if len(self._splits) >= MAX_SPLITS:
+                self._splits.clear()
+            found = self._splits[key] = Split(others, theirs)
+        return found
+
+    def plan(self, origins: Iterable[StreamRef], refused: Set[int] = frozenset()) -> Plan:
         """What updates of these streams can reach, and in which order to compute it.
 
+        Composites of the tenants that are refused are not reached, nor what is behind them.
         A composite has one rank in its component, whoever wakes it. So what is remembered is
         kept by stream, and plans of any set of streams are put together from it.
         """
         ranks = self._ranked()
         reachable: set[StreamRef] = set()
         for origin in origins:
+            if refused:
+                reachable |= self.reachable([origin], refused)
+                continue
             reached = self._reached.get(origin) if origin in self._wakes else ()
             if reached is None:
                 reached = tuple(self.reachable([origin]))
@@ -121,12 +141,18 @@ class Graph:
                     self._ranks.update((ref, Rank(number, loop)) for ref in members)
         return self._ranks
 
-    def reachable(self, origins: Iterable[StreamRef]) -> set[StreamRef]:
+    def reachable(
+        self, origins: Iterable[StreamRef], refused: Set[int] = frozenset()
+    ) -> set[StreamRef]:
         """Every composite that updates of these streams can wake, directly or not."""
         found: set[StreamRef] = set()
         waiting = list(origins)
         while waiting:
-            for wake in self.wakes(waiting.pop()):
+            origin = waiting.pop()
+            wakes = self.wakes(origin)
+            if refused:
+                wakes = [wake for _number, wake in self.wakes_but(origin, refused).others]
+            for wake in wakes:
                 if wake.composite not in found:
                     found.add(wake.composite)
                     waiting.append(wake.composite)
@@ -194,6 +220,16 @@ class Plan(NamedTuple):
 
     reachable: set[StreamRef]
     levels: list[Level]
+
+
+class Split(NamedTuple):
+    """Whom an update wakes, each with its number: of tenants that are refused, and of others."""
+
+    others: list[tuple[int, Wake]]
+    refused: list[tuple[int, Wake]]
+
+
+MAX_SPLITS = 1000
 
 
 class Loop(NamedTuple):

@@ -112,7 +112,8 @@ def dispatch(
             if not spending.is_counted_out(part):
                 waiting.add(arrival)
             elif rules.alone:
-                _refuse(arrival, *spending.computation_refusal(part), journal)
+                if spending.is_noted(part):
+                    _refuse(arrival, *spending.computation_refusal(part), journal)
             else:
                 raise TreeTooLarge(offset)
 
@@ -129,21 +130,15 @@ def _wakes(
     In the tree of a tenant's own update nothing of his is refused: he is made to wait before.
     """
     (offset, depth, path), update = made
-    wakes = enumerate(graph.wakes(update.origin))
     refused = rules.refused - {spending.owner(offset)} if rules.refused else rules.refused
     if not refused:
-        return wakes
-    kept, shed = [], 0
-    for index, wake in wakes:
-        if graph.tenant(wake.composite) not in refused:
-            kept.append((index, wake))
-            continue
-        shed += 1
-        if shed <= MAX_SHED_NOTED:
-            place = Place(offset, depth + 1, (*path, index))
-            arrival = Arrival(place, wake.composite, wake.input, update)
-            _refuse(arrival, OVER_SHARE, "its tenant has used its share of time here", journal)
-    return kept
+        return enumerate(graph.wakes(update.origin))
+    split = graph.wakes_but(update.origin, refused)
+    for index, wake in split.refused[:MAX_SHED_NOTED]:
+        place = Place(offset, depth + 1, (*path, index))
+        arrival = Arrival(place, wake.composite, wake.input, update)
+        _refuse(arrival, OVER_SHARE, "its tenant has used its share of time here", journal)
+    return split.others
 
 
 def settle(turn: Turn, graph: Graph, journal: Journal) -> Turn:
