@@ -113,8 +113,9 @@ def test_what_subscribers_got_is_what_history_has(
             "  FROM updates JOIN streams ON streams.id = stream_id"
         )
     }
-    assert history == got
-    assert {_key(each): bytes(each.update) for each in emitted.read()} == got
+    assert got.items() <= history.items()
+    # What had been emitted of the last tree may be cut: what follows there is open, and comes.
+    assert history == got | {_key(each): bytes(each.update) for each in emitted.read()}
     assert len(got) > UPDATES
     emitted.close()
     ground.close()
