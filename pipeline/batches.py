@@ -118,9 +118,16 @@ class Batches:
         return complete
 
     def _behind_what_waits(self, task: Task) -> Task:
-        """A piece of a batch, once an earlier piece has been put off: behind that."""
-        held = set(task.work.owners.values()) & self._partition.waiting.keys()
-        return task if task.work.late or not held else Task(task.work.without(held))
+        """A piece of a batch, once an earlier piece has been put off: behind that.
+
+        Or once its tenant is over its share: a batch may have many pieces.
+        """
+        work = task.work
+        if work.late or not work.taken or self._first_decided(work) is not None:
+            return task
+        held = set(work.owners.values())
+        held &= self._partition.waiting.keys() | self._shares.over()
+        return Task(work.without(held)) if held else task
 
     def guard(self, row: Row, act: Callable[[], None], late: Sequence[PutOff] = ()) -> None:
         """Do what a control record asks; a bug in that makes a dead letter of the record."""

@@ -187,9 +187,11 @@ class Schedule:
         self._batches.run(Work((), self._partition.next_offset, (), (late,)))
 
     def _apply_late(self, record: ControlRecord, late: PutOff) -> None:
+        began = time.monotonic()
         apply(record, late.offset, self._partition, self._output, self._sleep, late)
         self._partition.note_waiting(Work((), self._partition.next_offset, (), (late,)))
         self._partition.emitted_late.append(late.offset)
+        self._shares.charge({late.tenant: time.monotonic() - began})
 
 
 class _Batch:
