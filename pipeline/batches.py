@@ -204,11 +204,12 @@ class Batches:
             if later:
                 return _tasks(later)
             if self._tries_again(overflow):
-                return self._another_time(work) if overflow.prepared else [Task(work)]
+                waits = overflow.prepared or work.late
+                return self._another_time(work) if waits else [Task(work)]
         return [Task(work, alone=True)]
 
     def _another_time(self, work: Work) -> list[Task]:
-        """To know its programs takes a while: others come first meanwhile."""
+        """Others come first meanwhile: to know its programs takes a while, for one."""
         return [] if work.late else _tasks([work.without(work.owners.values())])
 
     def _put_off(self, work: Work) -> list[Work]:
