@@ -52,7 +52,7 @@ SLOW_SECONDS = 1.0
 """A batch that takes longer is worth an event: others have waited for it."""
 
 
-class Task(NamedTuple):
+class Piece(NamedTuple):
     """A piece of work; `alone`: one tree, one computation at a time."""
 
     work: Work
@@ -84,50 +84,47 @@ class Batches:
         self._intake = Intake(partition, output, heals)
         self._attempts: OrderedDict[int, tuple[int, int]] = OrderedDict()
 
-    def run(self, work: Work) -> bool:
+    def run(self, work: Work) -> None:
         """Take it as one batch, or as several where it causes too much for one.
 
-        Raises what heals by waiting, Fenced among it. False where late work is not all done:
-        of what took too long only a first piece is, and the rest waits where it was.
+        Raises what heals by waiting, Fenced among it. Of late work that took too long only a
+        first piece is done, and the rest waits where it was.
         """
-        waiting = [Task(work)]
-        complete = True
+        waiting = [Piece(work)]
         while waiting:
-            task = self._behind_what_waits(waiting.pop())
-            some = task.work
+            piece = self._behind_what_waits(waiting.pop())
+            some = piece.work
             if some.is_empty and some.next_offset <= self._partition.next_offset:
                 continue
             decided = self._first_decided(some)
             if decided is not None and len(some.taken) > 1:
-                waiting += map(Task, reversed(some.cut(decided, decided + 1)))
+                waiting += map(Piece, reversed(some.cut(decided, decided + 1)))
                 continue
             try:
-                self._take(some, alone=task.alone, decided=decided is not None)
+                self._take(some, alone=piece.alone, decided=decided is not None)
             except Overflow as overflow:
                 pieces = self._smaller(some, overflow)
                 if some.late:
-                    complete = complete and len(pieces) == 1 and pieces[0].alone
                     waiting = pieces[:1]
                 else:
                     waiting += reversed(pieces)
             except self._heals:
                 raise
             except Exception as error:  # noqa: BLE001  whatever it is, others must go on
-                waiting += map(Task, reversed(self._without_culprit(some, error)))
+                waiting += map(Piece, reversed(self._without_culprit(some, error)))
         self._partition.trim()
-        return complete
 
-    def _behind_what_waits(self, task: Task) -> Task:
+    def _behind_what_waits(self, piece: Piece) -> Piece:
         """A piece of a batch, once an earlier piece has been put off: behind that.
 
         Or once its tenant is over its share: a batch may have many pieces.
         """
-        work = task.work
+        work = piece.work
         if work.late or not work.taken or self._first_decided(work) is not None:
-            return task
+            return piece
         held = set(work.owners.values())
         held &= self._partition.waiting.keys() | self._shares.over()
-        return Task(work.without(held)) if held else task
+        return Piece(work.without(held)) if held else piece
 
     def guard(self, row: Row, act: Callable[[], None], late: Sequence[PutOff] = ()) -> None:
         """Do what a control record asks; a bug in that makes a dead letter of the record."""
@@ -177,16 +174,16 @@ class Batches:
         if work.taken:
             self._pace.learn(count_by_tenant(work.owners), spent)
 
-    def _smaller(self, work: Work, overflow: Overflow) -> list[Task]:
+    def _smaller(self, work: Work, overflow: Overflow) -> list[Piece]:
         """The work in pieces of which each is less; the slow ones of a tenant are put off.
 
         Late work in no pieces at all waits for the next time.
         """
         count = len(work.taken)
         if isinstance(overflow, BatchTooLarge):
-            return _tasks(work.cut(count // 2))
+            return _pieces(work.cut(count // 2))
         if isinstance(overflow, BatchTooSlow):
-            return _tasks(
+            return _pieces(
                 self._put_off(work) or work.cut(*range(0, count, max(1, count // PIECES)))
             )
         if not isinstance(overflow, TreeTooLarge):
@@ -197,20 +194,20 @@ class Batches:
                 for number, each in enumerate(work.taken)
                 if each.record.offset == overflow.offset
             )
-            return _tasks(work.cut(place, place + 1))
+            return _pieces(work.cut(place, place + 1))
         # Nobody's tree waits for the programs of those who subscribe to it.
         if isinstance(overflow, TreeTooSlow) and not overflow.foreign:
             later = self._put_off(work)
             if later:
-                return _tasks(later)
+                return _pieces(later)
             if self._tries_again(overflow):
                 waits = overflow.prepared or work.late
-                return self._another_time(work) if waits else [Task(work)]
-        return [Task(work, alone=True)]
+                return self._another_time(work) if waits else [Piece(work)]
+        return [Piece(work, alone=True)]
 
-    def _another_time(self, work: Work) -> list[Task]:
+    def _another_time(self, work: Work) -> list[Piece]:
         """Others come first meanwhile: to know its programs takes a while, for one."""
-        return [] if work.late else _tasks([work.without(work.owners.values())])
+        return [] if work.late else _pieces([work.without(work.owners.values())])
 
     def _put_off(self, work: Work) -> list[Work]:
         """The work without what tenants over their share have in it; none if that is nothing."""
@@ -239,5 +236,5 @@ class Batches:
         return [work._replace(taken=())]
 
 
-def _tasks(works: Iterable[Work]) -> list[Task]:
-    return [Task(each) for each in works]
+def _pieces(works: Iterable[Work]) -> list[Piece]:
+    return [Piece(each) for each in works]
