@@ -27,8 +27,8 @@ from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
 from api.services import Check, Ports, Services
 from sandbox import argument_names as read_argument_names
-from servioticy.documents.service_objects import ArgumentNames
-from servioticy.model import Definition
+from servioticy.domain.documents.service_objects import ArgumentNames
+from servioticy.domain.model import Definition
 from servioticy.settings import Settings
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from api.reading import Reader, TookTooLong
-from servioticy.documents import BadDocument, Documents
-from servioticy.documents.limits import Laborious, Meter
-from servioticy.documents.service_objects import ArgumentNames
-from servioticy.documents.stored import Understood, parsing
-from servioticy.model import Definition, Stream
+from servioticy.domain.documents import BadDocument, Documents
+from servioticy.domain.documents.limits import Laborious, Meter
+from servioticy.domain.documents.service_objects import ArgumentNames
+from servioticy.domain.documents.stored import Understood, parsing
+from servioticy.domain.model import Definition, Stream
 from servioticy.ports import Catalog
 
 ROOM = 64 * 1024 * 1024

@@ -9,8 +9,8 @@ import orjson
 
 from api.errors import NotAuthorized, NotFound, Refused
 from api.services import Services
-from servioticy.documents.service_objects import is_public
-from servioticy.model import Definition, StreamRef
+from servioticy.domain.documents.service_objects import is_public
+from servioticy.domain.model import Definition, StreamRef
 from servioticy.ports import Current
 
 OURS = ("id", "userId", "public", "createdAt", "updatedAt")

@@ -9,7 +9,7 @@ from werkzeug.exceptions import HTTPException
 
 from api.answers import answer
 from api.read_after_write import NotYet
-from servioticy.documents import BadDocument
+from servioticy.domain.documents import BadDocument
 from servioticy.errors import Rejected, ServioticyError, Unavailable
 
 log = logging.getLogger("api")

@@ -13,8 +13,8 @@ from multiprocessing.connection import Connection
 import orjson
 
 from sandbox import argument_names
-from servioticy.documents import BadDocument, parse_service_object
-from servioticy.documents.limits import Meter
+from servioticy.domain.documents import BadDocument, parse_service_object
+from servioticy.domain.documents.limits import Meter
 
 NICE = 5
 """Whoever waits for the API comes first."""

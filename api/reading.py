@@ -18,10 +18,10 @@ from typing import Any
 
 import orjson
 
-from servioticy.documents import BadDocument
-from servioticy.documents.limits import Meter
+from servioticy.domain.documents import BadDocument
+from servioticy.domain.documents.limits import Meter
+from servioticy.domain.model import Definition
 from servioticy.errors import Unavailable
-from servioticy.model import Definition
 
 SECONDS = 10.0
 """For one document; the slowest ones that are accepted take less than one on an idle machine."""

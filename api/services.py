@@ -10,8 +10,8 @@ from api.backlog import Backlog
 from api.definitions import Definitions
 from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
-from servioticy.documents.service_objects import ArgumentNames
-from servioticy.model import Definition
+from servioticy.domain.documents.service_objects import ArgumentNames
+from servioticy.domain.model import Definition
 from servioticy.ports import Catalog, History, Log
 from servioticy.settings import Settings
 

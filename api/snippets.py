@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from sandbox import InfraError, Program, TookTooLong
-from servioticy.documents import BadDocument
+from servioticy.domain.documents import BadDocument
+from servioticy.domain.model import Definition
+from servioticy.domain.scripts import program
 from servioticy.errors import Unavailable
-from servioticy.model import Definition
-from servioticy.programs import program
 
 SECONDS = 10.0
 """For the code of one document, waiting for others' included."""

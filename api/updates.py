@@ -10,12 +10,12 @@ from api.answers import data, stored
 from api.bodies import body
 from api.errors import NotFound, Refused, TooLarge, TooMany
 from api.services import Services
-from servioticy.documents import parse_update
-from servioticy.messaging.records import UpdateRecord
-from servioticy.messaging.topics import MAX_MESSAGE_BYTES
-from servioticy.model import SensorUpdate, Stream
+from servioticy.domain.documents import parse_update
+from servioticy.domain.model import SensorUpdate, Stream
+from servioticy.domain.records import UpdateRecord
+from servioticy.domain.timing import too_far_ahead
+from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.ports import Labelled, Stored
-from servioticy.timing import too_far_ahead
 
 ENVELOPE = 16_384
 """More than the rest of a log record can take: an id and the longest stream name, escaped."""

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from delivery.room import Room
-from servioticy.messaging.records import EmittedRecord
-from servioticy.model import LastUpdate, StreamRef
+from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.records import EmittedRecord
 
 MAX_WAITING_BYTES = 32 * 1024 * 1024
 MAX_WAITING_BATCHES = 100

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from servioticy.model import LastUpdate
+from servioticy.domain.model import LastUpdate
 
 MAX_HELD_BYTES = 4 * 1024 * 1024
 MAX_REMEMBERED = 20_000

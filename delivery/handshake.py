@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 
-from servioticy.model import StreamRef, Timestamp
+from servioticy.domain.model import StreamRef, Timestamp
 from servioticy.ports import Address
 
 _PATH = re.compile(r"/([^/]+)/streams/([^/]+)/live/?")

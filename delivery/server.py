@@ -27,9 +27,9 @@ from delivery.shares import Full, Shares
 from delivery.turns import Turns
 from delivery.watch import CLOSE_SECONDS, MAX_UNREAD_BYTES, WRITE_BUFFER_BYTES, Watch
 from delivery.watchers import Watchers
+from servioticy.domain.model import LastUpdate, Timestamp
+from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
-from servioticy.messaging.records import EmittedRecord
-from servioticy.model import LastUpdate, Timestamp
 from servioticy.ports import History
 
 MAX_CLIENT_MESSAGE = 4096

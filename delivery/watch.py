@@ -16,8 +16,8 @@ from delivery.backlog import Backlog
 from delivery.handover import Handover, Overflow, size
 from delivery.handshake import Admission
 from delivery.shares import Full
+from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.errors import Unavailable
-from servioticy.model import LastUpdate, Timestamp
 
 WRITE_BUFFER_BYTES = 64 * 1024
 MAX_UNREAD_BYTES = 8 * 1024 * 1024

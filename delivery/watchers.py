@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
-from servioticy.model import StreamRef
+from servioticy.domain.model import StreamRef
 
 W = TypeVar("W", bound=Hashable)
 

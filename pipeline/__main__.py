@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline import job
+from pipeline.spark import job
 from sandbox import argument_names
 from servioticy import logs
 from servioticy.bootstrap import connect, present_log
+from servioticy.domain.log_loss import check
+from servioticy.domain.topics import Topics
 from servioticy.embedded import jars, java, stubs
 from servioticy.errors import ServioticyError, Unavailable
-from servioticy.log_loss import check
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.consumer import LogEnds
-from servioticy.messaging.topics import Topics
 from servioticy.settings import Settings, load
 from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.storage.partition_store import PostgresPartitionStore

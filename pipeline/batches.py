@@ -24,11 +24,11 @@ from pipeline.limits import (
     TreeTooLarge,
     TreeTooSlow,
 )
-from pipeline.pace import Pace, count_by_tenant
 from pipeline.partition import Partition
 from pipeline.process import process
-from pipeline.shares import Shares
-from pipeline.spending import Spending
+from pipeline.sharing.pace import Pace, count_by_tenant
+from pipeline.sharing.shares import Shares
+from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import Rules
 from pipeline.stages.transform import Sandbox
 from pipeline.work import Work

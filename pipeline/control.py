@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from pipeline.partition import Partition
-from servioticy.messaging.records import (
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import (
     AcquireRecord,
     ControlRecord,
     DefinitionRecord,
@@ -18,7 +19,6 @@ from servioticy.messaging.records import (
     ErasureRecord,
     ReleaseRecord,
 )
-from servioticy.model import StreamRef
 from servioticy.ports import Batch, Output, PutOff
 
 POLL_SECONDS = 0.005

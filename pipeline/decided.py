@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from pipeline.journal import Place
 from pipeline.stages.fetch import Fold
 from sandbox.program import Fault, Outcome, Value
-from servioticy.messaging.records import EmittedRecord
-from servioticy.model import StreamRef
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import EmittedRecord
 
 NOTHING_THEN = Fault("timeout", "computed again after a crash: nothing came of it the first time")
 

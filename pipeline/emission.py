@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
-from servioticy.messaging.records import EmittedRecord
 from servioticy.ports import Output
 
 log = logging.getLogger("servioticy.pipeline")

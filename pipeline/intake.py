@@ -10,9 +10,9 @@ import msgspec
 from pipeline.journal import Made, Place
 from pipeline.partition import Partition
 from pipeline.work import Forwarded, Taken
-from servioticy.errors import Rejected
-from servioticy.messaging.letters import clipped
-from servioticy.messaging.records import (
+from servioticy.domain.letters import clipped
+from servioticy.domain.model import SensorUpdate
+from servioticy.domain.records import (
     ControlRecord,
     DeadLetter,
     LogRecord,
@@ -20,7 +20,7 @@ from servioticy.messaging.records import (
     UpdateRecord,
     read_record,
 )
-from servioticy.model import SensorUpdate
+from servioticy.errors import Rejected
 from servioticy.ports import Output, PutOff
 
 log = logging.getLogger("servioticy.pipeline")

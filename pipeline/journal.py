@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from servioticy.model import LastUpdate, SensorUpdate, StreamRef, Timestamp
-from servioticy.timing import becomes_last
+from servioticy.domain.model import LastUpdate, SensorUpdate, StreamRef, Timestamp
+from servioticy.domain.timing import becomes_last
 
 
 class Place(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 
-from servioticy.model import LastUpdate, StreamRef
+from servioticy.domain.model import LastUpdate, StreamRef
 
 ENTRY_BYTES = 300
 """About what an entry takes beside its document: names, numbers and the map itself."""

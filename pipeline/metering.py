@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 
 from pipeline.partition import Partition
+from servioticy.domain.scripts import stream_of
 from servioticy.ports import Charge
-from servioticy.programs import stream_of
 
 SECONDS = 10.0
 

@@ -15,10 +15,10 @@ from pipeline.decided import Decided
 from pipeline.last_updates import LastUpdates
 from pipeline.stages.fetch import Programs
 from pipeline.work import Work
-from servioticy.access import readable
+from servioticy.domain.access import readable
+from servioticy.domain.graph import Graph
+from servioticy.domain.model import Definition, LastUpdate, ServiceObject, StreamRef
 from servioticy.errors import Unavailable
-from servioticy.graph import Graph
-from servioticy.model import Definition, LastUpdate, ServiceObject, StreamRef
 from servioticy.ports import Batch, PartitionStore
 
 MAX_DEFINITION_BYTES = 512 * 1024 * 1024

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 from pipeline.journal import Journal, Made, Verdict
 from pipeline.limits import BATCH_SECONDS, BatchTooSlow, TreeTooLarge, TreeTooSlow
 from pipeline.partition import Partition
-from pipeline.spending import Spending
+from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import Put, Rules, Step, Turn, Waiting, dispatch, settle
 from pipeline.stages.emit import emit
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import Sandbox, transform
 from pipeline.work import Work
 from sandbox import TookTooLong
-from servioticy.graph import Graph, Level
-from servioticy.model import StreamRef
+from servioticy.domain.graph import Graph, Level
+from servioticy.domain.model import StreamRef
 from servioticy.ports import Output
 
 

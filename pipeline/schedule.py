@@ -18,12 +18,12 @@ from pipeline.batches import Batches
 from pipeline.control import apply
 from pipeline.intake import Intake, Row
 from pipeline.limits import MAX_BATCH_BYTES, SLICE_SECONDS, Limits
-from pipeline.pace import Pace
 from pipeline.partition import Partition
-from pipeline.shares import Shares
+from pipeline.sharing.pace import Pace
+from pipeline.sharing.shares import Shares
 from pipeline.stages.transform import Sandbox
 from pipeline.work import Taken, Work
-from servioticy.messaging.records import (
+from servioticy.domain.records import (
     ControlRecord,
     ReleaseRecord,
     UnreadableRecord,

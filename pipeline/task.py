@@ -12,10 +12,10 @@ from pipeline.emission import send
 from pipeline.intake import Row
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.metering import Meter
-from pipeline.pace import Pace
 from pipeline.partition import Partition
 from pipeline.schedule import Schedule
-from pipeline.shares import Shares
+from pipeline.sharing.pace import Pace
+from pipeline.sharing.shares import Shares
 from pipeline.stages.transform import Sandbox
 from servioticy.errors import Fenced, ServioticyError, Unavailable
 from servioticy.ports import Batch, Output, PartitionStore

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from servioticy.domain.log_loss import Present
+from servioticy.domain.records import LogRecord
+from servioticy.domain.topics import Topics
 from servioticy.errors import SettingsError, Unavailable
-from servioticy.log_loss import Present
 from servioticy.messaging.admin import topic_id
 from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.producer import Emitter, LogWriter
-from servioticy.messaging.records import LogRecord
-from servioticy.messaging.topics import Topics
 from servioticy.settings import Settings
 from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.database import Database

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
-from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord
-from servioticy.model import LastUpdate, ServiceObject, StreamRef, Timestamp
+from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef, Timestamp
+from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord
 
 
 class Address(NamedTuple):

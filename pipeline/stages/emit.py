@@ -11,9 +11,9 @@ from pipeline.emission import send
 from pipeline.journal import Journal, Made, Verdict
 from pipeline.partition import Partition
 from pipeline.work import Work
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
-from servioticy.messaging.records import EmittedRecord
-from servioticy.model import StreamRef
 from servioticy.ports import Batch, Output, StoredLast, StoredUpdate, StoredVerdict
 
 log = logging.getLogger("servioticy.pipeline")

@@ -9,10 +9,16 @@ from pipeline.journal import Journal, Place, Verdict
 from pipeline.stages.dispatch import Arrival, Put, Step, Turn
 from pipeline.verdict_kinds import MISSING, STALE
 from sandbox.program import Assignment, Call, Computation, Program
-from servioticy.graph import Graph
-from servioticy.model import Composite, LastUpdate, StreamRef, Timestamp
-from servioticy.programs import program
-from servioticy.timing import moved_past, newest, output_timestamp, triggers, triggers_by_input
+from servioticy.domain.graph import Graph
+from servioticy.domain.model import Composite, LastUpdate, StreamRef, Timestamp
+from servioticy.domain.scripts import program
+from servioticy.domain.timing import (
+    moved_past,
+    newest,
+    output_timestamp,
+    triggers,
+    triggers_by_input,
+)
 
 Values: TypeAlias = list[LastUpdate | None]
 """Of each input, the update that it is; None where there is none yet."""

@@ -8,12 +8,12 @@ from typing import Protocol
 
 from pipeline.decided import Decided
 from pipeline.journal import Journal, Made, Verdict
-from pipeline.spending import Spending
+from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import Put
 from pipeline.stages.fetch import Asked, Fold
 from pipeline.verdict_kinds import EMITTED, STALE
 from sandbox.program import Call, Computation, Outcome, Value
-from servioticy.model import SensorUpdate, StreamRef
+from servioticy.domain.model import SensorUpdate, StreamRef
 
 
 class Sandbox(Protocol):

@@ -11,7 +11,8 @@ import subprocess
 import uuid
 from pathlib import Path
 
-from servioticy.embedded import jars, java, ports
+from servioticy.embedded import jars, java
+from servioticy.embedded import tcp_ports as ports
 from servioticy.errors import SettingsError, SetupError
 from servioticy.settings import Settings
 

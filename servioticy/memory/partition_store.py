@@ -8,15 +8,15 @@ from collections.abc import Iterable, Sequence
 import msgspec
 import orjson
 
-from servioticy.documents import Documents
-from servioticy.documents.service_objects import ArgumentNames
-from servioticy.documents.stored import parsing
+from servioticy.domain.documents import Documents
+from servioticy.domain.documents.service_objects import ArgumentNames
+from servioticy.domain.documents.stored import parsing
+from servioticy.domain.model import LastUpdate, ServiceObject
+from servioticy.domain.records import EmittedRecord
+from servioticy.domain.timing import becomes_last
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import Kept, Progress, State
-from servioticy.messaging.records import EmittedRecord
-from servioticy.model import LastUpdate, ServiceObject
 from servioticy.ports import Batch, Charge, Placed, PutOff
-from servioticy.timing import becomes_last
 
 PARSED = 16 * 1024 * 1024
 """Bytes of definitions kept parsed."""

@@ -10,9 +10,9 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
+from servioticy.domain.topics import Topics
 from servioticy.errors import Unavailable
 from servioticy.messaging.consumer import wait_until_led
-from servioticy.messaging.topics import Topics
 
 log = logging.getLogger("servioticy.messaging")
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message, TopicPartition
 
+from servioticy.domain.letters import clipped
+from servioticy.domain.log_loss import Bounds
+from servioticy.domain.records import EmittedRecord, UnreadableRecord, read_emitted
+from servioticy.domain.topics import Topics
 from servioticy.errors import Unavailable
-from servioticy.log_loss import Bounds
-from servioticy.messaging.letters import clipped
-from servioticy.messaging.records import EmittedRecord, UnreadableRecord, read_emitted
-from servioticy.messaging.topics import Topics
 
 log = logging.getLogger("servioticy.messaging")
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Message, Producer
 
+from servioticy.domain.letters import clipped, fitting, headers
+from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord, write
+from servioticy.domain.topics import FRAME_BYTES, MAX_LETTER_BYTES, MAX_MESSAGE_BYTES, Topics
 from servioticy.errors import Rejected, Unavailable
 from servioticy.messaging.consumer import emitted_from
 from servioticy.messaging.failures import is_full, meaning
-from servioticy.messaging.letters import clipped, fitting, headers
-from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord, write
-from servioticy.messaging.topics import FRAME_BYTES, MAX_LETTER_BYTES, MAX_MESSAGE_BYTES, Topics
 
 log = logging.getLogger("servioticy.messaging")
 

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import orjson
 
-from servioticy.documents import Documents
-from servioticy.documents.service_objects import ArgumentNames
-from servioticy.documents.stored import parsing
+from servioticy.domain.documents import Documents
+from servioticy.domain.documents.service_objects import ArgumentNames
+from servioticy.domain.documents.stored import parsing
+from servioticy.domain.model import LastUpdate, ServiceObject
+from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
-from servioticy.messaging.records import EmittedRecord
-from servioticy.model import LastUpdate, ServiceObject
 from servioticy.ports import Batch, Charge, Placed, PutOff, StoredUpdate
 from servioticy.storage.database import Database, Row
 from servioticy.storage.queries import queries

@@ -22,19 +22,19 @@ from postgres_proxy import PostgresProxy
 from running_platform import until
 
 from sandbox import argument_names
-from servioticy.bench import processes
 from servioticy.bootstrap import connect
 from servioticy.changes import create
-from servioticy.documents import parse_service_object
+from servioticy.domain.documents import parse_service_object
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import EmittedRecord, LogRecord, UpdateRecord, read_emitted
+from servioticy.domain.topics import Topics
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.producer import LogWriter
-from servioticy.messaging.records import EmittedRecord, LogRecord, UpdateRecord, read_emitted
-from servioticy.messaging.topics import Topics
-from servioticy.model import StreamRef
 from servioticy.ports import NewServiceObject
 from servioticy.settings import Settings, to_environment
 from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.migrations import migrate
+from servioticy.tools.bench import processes
 
 SECONDS = 90.0
 UPDATES = 240

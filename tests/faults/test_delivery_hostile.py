@@ -26,11 +26,11 @@ from delivery import watch
 from delivery.capacity import Capacity
 from delivery.door import BURST_BYTES, MAX_REQUEST_BYTES
 from delivery.server import ASKED_AT_ONCE, PAGES_AT_ONCE, Delivery
-from servioticy.embedded import ports
-from servioticy.messaging.records import EmittedRecord
-from servioticy.model import LastUpdate, StreamRef, Timestamp
+from servioticy.client.follower import Follower
+from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
+from servioticy.domain.records import EmittedRecord
+from servioticy.embedded import tcp_ports as ports
 from servioticy.ports import Address
-from servioticy.tail import Follower
 
 ATTACKER, INNOCENT = "token-1", "token-2"
 WAIT_SECONDS = 30.0

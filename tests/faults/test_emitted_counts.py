@@ -21,9 +21,9 @@ from sandbox.program import Call, Computation, Fault, Outcome, Value
 from servioticy.bootstrap import connect, emitter
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
-from servioticy.embedded.process import Child
 from servioticy.settings import Settings, load
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.supervisor.process import Child
 
 pytestmark = [pytest.mark.faults, pytest.mark.real, pytest.mark.timeout(240)]
 

@@ -24,8 +24,8 @@ from running_platform import until
 
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
-from servioticy.embedded.process import Child
 from servioticy.settings import load
+from servioticy.supervisor.process import Child
 
 BATCH = 20
 

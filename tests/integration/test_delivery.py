@@ -24,18 +24,18 @@ from websockets.sync.client import ClientConnection, connect
 
 from sandbox import argument_names
 from servioticy import bootstrap
-from servioticy.embedded import ports
+from servioticy.client.follower import Follower
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import EmittedRecord
+from servioticy.domain.topics import MAX_MESSAGE_BYTES, Topics
+from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.producer import Emitter
-from servioticy.messaging.records import EmittedRecord
-from servioticy.messaging.topics import MAX_MESSAGE_BYTES, Topics
-from servioticy.model import StreamRef
 from servioticy.ports import Batch, NewServiceObject, StoredUpdate
 from servioticy.settings import Settings, load, to_environment
 from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.partition_store import PostgresPartitionStore
-from servioticy.tail import Follower
 
 pytestmark = pytest.mark.real
 

@@ -26,10 +26,10 @@ from servioticy.embedded.folder import DataFolder, read_run
 from servioticy.embedded.jars import Jar
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres, _postgres_processes
-from servioticy.embedded.process import Child, Guard
-from servioticy.embedded.programs import Program
 from servioticy.errors import SettingsError, SetupError
 from servioticy.settings import load
+from servioticy.supervisor.process import Child, Guard
+from servioticy.supervisor.program import Program
 
 pytestmark = pytest.mark.real
 
@@ -191,8 +191,8 @@ import signal, sys
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
-from servioticy.embedded.programs import Program
-from servioticy.embedded.supervisor import Supervisor
+from servioticy.supervisor.program import Program
+from servioticy.supervisor.supervisor import Supervisor
 from servioticy.settings import load
 settings = load()
 folder = DataFolder(settings.data_path)

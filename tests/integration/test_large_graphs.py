@@ -10,14 +10,14 @@ import msgspec
 import pytest
 
 from pipeline.intake import Row
+from pipeline.spark.worker import limits_of
 from pipeline.task import Task
-from pipeline.worker import limits_of
 from sandbox import SandboxPool, argument_names
 from servioticy.changes import create
-from servioticy.documents import parse_service_object
+from servioticy.domain.documents import parse_service_object
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.messaging.records import UpdateRecord
-from servioticy.model import StreamRef
 from servioticy.ports import NewServiceObject
 from servioticy.settings import Settings
 

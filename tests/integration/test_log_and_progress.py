@@ -9,17 +9,19 @@ import pytest
 from kafka.errors import KafkaError
 
 from pipeline import __main__ as pipeline_program
-from servioticy import bootstrap, cli, log_loss
+from servioticy import bootstrap
+from servioticy.domain import log_loss
+from servioticy.domain.log_loss import LogLost
+from servioticy.domain.records import UpdateRecord
+from servioticy.domain.topics import Topics
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
-from servioticy.log_loss import LogLost
 from servioticy.messaging.admin import _client, ensure_topics
-from servioticy.messaging.records import UpdateRecord
-from servioticy.messaging.topics import Topics
 from servioticy.settings import Settings
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.log_identity import PostgresLogIdentity
+from servioticy.tools.command import cli
 
 pytestmark = pytest.mark.real
 

@@ -12,13 +12,13 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
+from servioticy.domain.letters import read_letter
+from servioticy.domain.records import DeadLetter, EmittedRecord, write
+from servioticy.domain.topics import Topics
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.messaging.admin import LARGEST_MESSAGE, _client, ensure_topics
 from servioticy.messaging.consumer import EmittedReader
-from servioticy.messaging.letters import read_letter
 from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter
-from servioticy.messaging.records import DeadLetter, EmittedRecord, write
-from servioticy.messaging.topics import Topics
 
 pytestmark = pytest.mark.real
 

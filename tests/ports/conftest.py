@@ -9,14 +9,14 @@ from port_builders import PARTITIONS, Messaging, Storage, messages, values
 
 from sandbox.text import argument_names
 from servioticy.bootstrap import KafkaLog
+from servioticy.domain.letters import read_letter
+from servioticy.domain.records import read_emitted, read_record
+from servioticy.domain.topics import Topics
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
 from servioticy.messaging.admin import ensure_topics
-from servioticy.messaging.letters import read_letter
 from servioticy.messaging.producer import Emitter
-from servioticy.messaging.records import read_emitted, read_record
-from servioticy.messaging.topics import Topics
 from servioticy.ports import Log
 from servioticy.settings import Settings
 from servioticy.storage.catalog import PostgresCatalog

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from port_builders import PARTITIONS, Storage, a_service_object, documents
 
-from servioticy.model import StreamRef
+from servioticy.domain.model import StreamRef
 from servioticy.ports import (
     Batch,
     Change,

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 from port_builders import PARTITIONS, Messaging, an_update
 
-from servioticy.errors import Rejected
-from servioticy.messaging.records import (
+from servioticy.domain.records import (
     AcquireRecord,
     DeadLetter,
     DefinitionRecord,
@@ -18,7 +17,8 @@ from servioticy.messaging.records import (
     UpdateRecord,
     write,
 )
-from servioticy.messaging.topics import MAX_MESSAGE_BYTES
+from servioticy.domain.topics import MAX_MESSAGE_BYTES
+from servioticy.errors import Rejected
 
 
 def test_a_log_has_its_partitions(messaging: Messaging) -> None:

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from port_builders import PARTITIONS, Storage, a_service_object, documents, everything
 
+from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
-from servioticy.messaging.records import EmittedRecord
-from servioticy.model import LastUpdate, StreamRef
 from servioticy.ports import Batch, Charge, PutOff, StoredLast, StoredUpdate, StoredVerdict
 
 

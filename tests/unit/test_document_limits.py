@@ -10,10 +10,10 @@ import orjson
 import pytest
 
 from sandbox.text import argument_names
-from servioticy.bench.worst_documents import KINDS, Kind
-from servioticy.documents import BadDocument, limits, parse_service_object
-from servioticy.documents.limits import Limit, Meter
-from servioticy.references import known
+from servioticy.domain.documents import BadDocument, limits, parse_service_object
+from servioticy.domain.documents.limits import Limit, Meter
+from servioticy.domain.references import known
+from servioticy.tools.bench.worst_documents import KINDS, Kind
 
 SIMPLE = {"channels": {"x": {"type": "number"}}}
 

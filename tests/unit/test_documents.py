@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.text import argument_names
-from servioticy.documents import BadDocument, parse_service_object, parse_update
-from servioticy.documents.values import fits, normal_type
-from servioticy.model import Channel, Composite, Definition, Stream, StreamRef
+from servioticy.domain.documents import BadDocument, parse_service_object, parse_update
+from servioticy.domain.documents.values import fits, normal_type
+from servioticy.domain.model import Channel, Composite, Definition, Stream, StreamRef
 
 SIMPLE = {"channels": {"x": {"type": "number"}}}
 

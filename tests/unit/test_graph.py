@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.text import argument_names
-from servioticy.documents import parse_service_object
-from servioticy.graph import Graph, Level
-from servioticy.model import ServiceObject, StreamRef
+from servioticy.domain.documents import parse_service_object
+from servioticy.domain.graph import Graph, Level
+from servioticy.domain.model import ServiceObject, StreamRef
 
 
 def an_object(id_: str, sequence: int, groups: Any = None, **streams: str | None) -> ServiceObject:

@@ -11,11 +11,11 @@ import pytest
 from api.definitions import AT_ONCE, Definitions
 from api.reading import COMMAND, Reader, TookTooLong
 from sandbox.text import argument_names
-from servioticy.bench import worst_documents
-from servioticy.documents import BadDocument, parse_service_object
-from servioticy.documents.limits import MAX_STEPS, Laborious, Meter
+from servioticy.domain.documents import BadDocument, parse_service_object
+from servioticy.domain.documents.limits import MAX_STEPS, Laborious, Meter
 from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
+from servioticy.tools.bench import worst_documents
 
 SIMPLE = {"streams": {"a": {"channels": {"x": {"type": "number"}}}}}
 NEVER_ANSWERS = (sys.executable, "-c", "import time; time.sleep(600)")

@@ -9,7 +9,7 @@ import pytest
 from api_builders import NOW, SIMPLE, Caller, Served
 
 from api.app import create_app
-from servioticy.messaging.records import AcquireRecord, DefinitionRecord, ReleaseRecord
+from servioticy.domain.records import AcquireRecord, DefinitionRecord, ReleaseRecord
 from servioticy.settings import Settings
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from api.snippets import SECONDS, Snippets
 from sandbox import InfraError, Program, TookTooLong, argument_names
-from servioticy.documents import BadDocument, parse_service_object
+from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.errors import Unavailable
 
 CODE = {"channels": {"x": {"type": "number", "current-value": "function(a){return a}"}}}

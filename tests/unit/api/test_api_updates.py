@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from api_builders import NOW, UPDATE, Caller, Served
 
-from servioticy.messaging.records import UpdateRecord
+from servioticy.domain.records import UpdateRecord
 from servioticy.ports import Batch, Charge, StoredVerdict
 
 

@@ -9,7 +9,7 @@ import pytest
 from delivery.backlog import Backlog
 from delivery.handshake import Admission
 from delivery.watch import MAX_UNREAD_BYTES, STALL_SECONDS, Watch
-from servioticy.model import LastUpdate, StreamRef
+from servioticy.domain.model import LastUpdate, StreamRef
 
 
 class Connection:

@@ -11,8 +11,8 @@ import pytest
 
 from delivery.fanout import FanOut
 from delivery.room import Room
-from servioticy.messaging.records import EmittedRecord
-from servioticy.model import LastUpdate, StreamRef
+from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.records import EmittedRecord
 
 FLOW, OTHER = StreamRef("pump", "flow"), StreamRef("lamp", "state")
 

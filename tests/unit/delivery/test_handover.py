@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from delivery import handover
 from delivery.handover import Handover, Overflow
-from servioticy.model import LastUpdate
+from servioticy.domain.model import LastUpdate
 
 
 def an_update(at: int, content: str = "") -> LastUpdate:

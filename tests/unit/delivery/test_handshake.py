@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from delivery.handshake import Admission, Refusal, Wish, admit, read
-from servioticy.model import StreamRef
+from servioticy.domain.model import StreamRef
 from servioticy.ports import Address
 
 OURS, THEIRS = 1, 2

@@ -18,15 +18,15 @@ from pipeline.intake import Row
 from pipeline.task import Task
 from sandbox import argument_names
 from servioticy import changes
-from servioticy.documents import parse_service_object
-from servioticy.memory import MemoryPlatform
-from servioticy.messaging.records import (
+from servioticy.domain.documents import parse_service_object
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import (
     DefinitionRecord,
     DeletionRecord,
     ErasureRecord,
     UpdateRecord,
 )
-from servioticy.model import StreamRef
+from servioticy.memory import MemoryPlatform
 from servioticy.ports import Batch, NewServiceObject
 
 EXTRA = "n"

@@ -17,8 +17,8 @@ from pipeline.intake import Row
 from pipeline.task import Task
 from sandbox import argument_names
 from sandbox.program import Call, Computation, Fault, Outcome, Value
+from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.messaging.records import UpdateRecord
 
 
 class Fickle:

@@ -22,9 +22,9 @@ from test_serial_law import Examples, define, javascript, python, value_of
 from pipeline.intake import Row
 from pipeline.task import Task
 from sandbox import argument_names
+from servioticy.domain.records import AcquireRecord, ReleaseRecord, UpdateRecord
 from servioticy.memory import MemoryPlatform
 from servioticy.memory.partition_store import MemoryPartitionStore
-from servioticy.messaging.records import AcquireRecord, ReleaseRecord, UpdateRecord
 from servioticy.ports import Batch
 
 NUMBERS = (3, 7, 11)

@@ -10,8 +10,8 @@ from pipeline import partition as partitions
 from pipeline.last_updates import ENTRY_BYTES, LastUpdates
 from pipeline.partition import Partition
 from sandbox import argument_names
+from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.memory import MemoryPlatform
-from servioticy.model import LastUpdate, StreamRef
 
 A, B, C = (StreamRef("so", name) for name in "abc")
 

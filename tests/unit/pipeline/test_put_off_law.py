@@ -24,8 +24,8 @@ from pipeline.intake import Row
 from pipeline.task import Task
 from sandbox import TookTooLong, argument_names
 from servioticy import changes
+from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.messaging.records import UpdateRecord
 
 
 class Crash(BaseException):

@@ -10,8 +10,8 @@ import pytest
 from pipeline.intake import Row
 from pipeline.task import Rewound, Task
 from sandbox import argument_names
+from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.messaging.records import UpdateRecord
 
 
 class NoScripts:

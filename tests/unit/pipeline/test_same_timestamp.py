@@ -7,8 +7,8 @@ import msgspec
 from pipeline.task import Row, Task
 from sandbox import argument_names
 from servioticy.changes import create
+from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.messaging.records import UpdateRecord
 from servioticy.ports import NewServiceObject
 
 

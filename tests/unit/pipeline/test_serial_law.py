@@ -21,10 +21,10 @@ from pipeline.limits import NO_LIMITS, Limits
 from pipeline.task import Task
 from sandbox import SandboxPool, argument_names
 from servioticy.changes import create
-from servioticy.documents import parse_service_object
+from servioticy.domain.documents import parse_service_object
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.messaging.records import UpdateRecord
-from servioticy.model import StreamRef
 from servioticy.ports import NewServiceObject
 
 SIMPLE = ("d0", "d1")
@@ -290,7 +290,7 @@ def test_a_batch_that_causes_too_much_is_cut_anywhere(data, most, sandbox) -> No
     history = data.draw(histories(objects))
     cuts = data.draw(st.lists(st.integers(0, 60), max_size=2))
 
-    with mock.patch("pipeline.spending.MAX_BATCH_COMPUTATIONS", most):
+    with mock.patch("pipeline.sharing.spending.MAX_BATCH_COMPUTATIONS", most):
         assert_equal_to_oracle(objects, codes, history, cuts, sandbox, Limits(6, 20))
 
 

@@ -8,8 +8,8 @@ import orjson
 from pipeline.task import Row, Task
 from sandbox import argument_names
 from servioticy.changes import create
+from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.messaging.records import UpdateRecord
 from servioticy.ports import NewServiceObject
 
 STRICTER = b"""{"version":"0.2.0","streams":{

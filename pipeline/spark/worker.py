@@ -1,0 +1,138 @@
+"""Inside Spark's Python worker: from the task's endless rows to a Task's batches.
+
+A reader thread drains what Spark hands over; the main thread takes all that waits, so a
+batch is one update when it is quiet and hundreds when it is not.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from functools import cache
+from struct import Struct
+from typing import Any
+
+from pipeline.intake import Row
+from pipeline.limits import Limits
+from pipeline.metering import Meter
+from pipeline.spark import quickack
+from pipeline.spark.inbox import Inbox
+from pipeline.task import Task
+from sandbox import InfraError, SandboxPool, argument_names
+from servioticy import logs
+from servioticy.bootstrap import connect, emitter
+from servioticy.errors import Unavailable
+from servioticy.settings import Settings
+from servioticy.storage.partition_store import PostgresPartitionStore
+
+OFFSET = Struct(">q")
+"""What precedes the value of a record."""
+
+log = logging.getLogger("servioticy.pipeline")
+
+
+def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator[Any]:
+    """Take every row of one Spark task; yields nothing, and returns when Spark says so.
+
+    Raises Fenced where another worker has the partition, Rewound where rows are missing, and
+    what the reading raised.
+    """
+    quickack.connections()  # before there are others
+    inbox = Inbox()
+    reader = threading.Thread(target=_read, args=(batches, inbox), name="row-reader", daemon=True)
+    reader.start()
+    try:
+        _work(_task(partition, settings), inbox, settings.max_batch_updates)
+    except Exception:
+        log.exception("task_failed", extra={"partition": partition})
+        raise
+    return iter(())
+
+
+def _work(task: Task, inbox: Inbox, most: int) -> None:
+    try:
+        task.take(())
+        while (rows := inbox.take(most, task.patience)) is not None:
+            if rows:
+                task.take(rows)
+            else:
+                task.rest()
+        task.end()
+    finally:
+        task.release()
+
+
+def _read(batches: Iterable[Any], inbox: Inbox) -> None:
+    """Hand over the records: every second row is none (see job.rows)."""
+    try:
+        for batch in batches:
+            quickack.acknowledge()
+            for record in batch.column(0).to_pylist():
+                if record is not None:
+                    inbox.put(Row(OFFSET.unpack_from(record)[0], record[OFFSET.size :]))
+            inbox.wait_for_room()  # the socket fills, and Spark waits in its turn
+    except BaseException as error:  # noqa: BLE001  raised again by the main thread
+        inbox.end(error)
+    else:
+        inbox.end()
+
+
+@cache
+def _task(partition: int, settings: Settings) -> Task:
+    """The task of a partition, kept between Spark batches with what it remembers."""
+    logs.configure(settings.log_level)
+    # What is stored here can be computed again from the log, so it need not wait for the disk.
+    store = PostgresPartitionStore(connect(settings, durable=False), argument_names)
+    task = Task(
+        partition,
+        store,
+        _sandbox(settings),
+        lambda: emitter(settings, partition),
+        settings.max_batch_updates,
+        settings.head_cache_bytes,
+        limits_of(settings),
+        retried=(Unavailable, InfraError),
+        meter=_meter(settings),
+        share=settings.tenant_share,
+    )
+    collect_rarely()
+    return task
+
+
+def limits_of(settings: Settings) -> Limits:
+    """How far one update may go, by the settings."""
+    return Limits(
+        settings.max_hops,
+        settings.max_computations,
+        settings.max_tree_bytes,
+        settings.max_tree_script_ms / 1000,
+        settings.foreign_part,
+    )
+
+
+def collect_rarely() -> None:
+    """Set garbage collection as the engine wants it."""
+    # Spark's worker daemon collects everything after each task; what we keep is not garbage.
+    gc.collect()
+    gc.freeze()
+    # A batch is thousands of small tuples that die together, and no cycles: a quarter of the
+    # engine's time would go into looking for some.
+    gc.set_threshold(100_000, 50, 50)
+
+
+@cache
+def _sandbox(settings: Settings) -> SandboxPool:
+    return SandboxPool(
+        budget_ms=settings.script_budget_ms,
+        budget_ms_per_update=settings.script_budget_ms_per_update,
+        max_workers=settings.sandbox_workers,
+        unprotected=settings.sandbox_protection == "any",
+        engine=settings.sandbox_engine,
+    )
+
+
+@cache
+def _meter(settings: Settings) -> Meter:
+    return Meter(_sandbox(settings).program_cpu_seconds)

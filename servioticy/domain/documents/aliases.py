@@ -1,0 +1,64 @@
+"""Aliases of a document: texts that stand for other texts (contract, section 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from servioticy.domain.documents.errors import BadDocument
+from servioticy.domain.documents.limits import MAX_COMPARISONS, MAX_TEXT, Meter
+
+MAX_EXPANDED = 16_384
+"""Characters of one text with its aliases replaced: four times what it may have before."""
+LONG = 100
+"""A longer text is searched for without comparing it whole at every place."""
+LOOK = 150
+FOUND = 10
+"""What a search costs beyond its comparisons, and what each place does that it finds."""
+OFTEN = 10_000_000
+"""Comparisons after which they are counted; to count each search would cost as much again."""
+
+
+class Aliases:
+    """Replaces the aliases in the texts of one document, and counts what that takes."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]], meter: Meter) -> None:
+        self._pairs = [pair for pair in pairs if pair[0]]
+        self._meter = meter
+        self._known: dict[str, str] = {}
+
+    def expanded(self, text: str, place: str) -> str:
+        """The text with the aliases replaced in their order, earlier results included.
+
+        Raises BadDocument where it would become too long, or the document too large.
+        """
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = self._replaced(text, place)
+        self._meter.count(MAX_TEXT, size(known), place)
+        return known
+
+    def _replaced(self, text: str, place: str) -> str:
+        spent = 0
+        for alias, replacement in self._pairs:
+            spent += LOOK + len(text) * min(len(alias), LONG)
+            if spent > OFTEN:
+                self._meter.count(MAX_COMPARISONS, spent, place)
+                spent = 0
+            if alias not in text:
+                continue
+            found = text.count(alias)
+            spent += FOUND * found
+            growth = found * (len(replacement) - len(alias))
+            if growth > 0 and len(text) + growth > MAX_EXPANDED:
+                raise BadDocument(
+                    f"{place}: the alias {alias[:40]!r} makes a text of more than "
+                    f"{MAX_EXPANDED} characters"
+                )
+            text = text.replace(alias, replacement)
+        self._meter.count(MAX_COMPARISONS, spent, place)
+        return text
+
+
+def size(text: str) -> int:
+    """Its bytes in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode())
