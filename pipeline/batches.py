@@ -13,7 +13,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pipeline.intake import Intake, Row
 from pipeline.limits import (
@@ -36,12 +36,18 @@ from servioticy.ports import Output, PutOff
 
 log = logging.getLogger("servioticy.pipeline")
 
+T = TypeVar("T")
+
 PIECES = 4
 """Into so many a batch is cut that took too long."""
 
 ATTEMPTS = 3
 """Of a tree whose scripts take too long, before it is taken alone and cut by its verdicts: the
 machine may have been busy."""
+
+SLOW_TENANT_SECONDS = 10.0
+"""So long after such a tree, others of the tenant are cut at the first attempt: with several of
+them one after the other it is not the machine."""
 
 PREPARING_ATTEMPTS = 100
 """Of one whose programs are met for the first time; each gets further than the one before."""
@@ -83,6 +89,7 @@ class Batches:
         self._clock = clock
         self._intake = Intake(partition, output, heals)
         self._attempts: OrderedDict[int, tuple[int, int]] = OrderedDict()
+        self._slow_until: OrderedDict[int, float] = OrderedDict()
 
     def run(self, work: Work) -> None:
         """Take it as one batch, or as several where it causes too much for one.
@@ -200,7 +207,7 @@ class Batches:
             later = self._put_off(work)
             if later:
                 return _pieces(later)
-            if self._tries_again(overflow):
+            if self._tries_again(overflow, work.taken[0].record.tenant):
                 waits = overflow.prepared or work.late
                 return self._another_time(work) if waits else [Piece(work)]
         return [Piece(work, alone=True)]
@@ -214,13 +221,15 @@ class Batches:
         over = set(work.owners.values()) & self._shares.over()
         return [work.without(over)] if over and not work.late else []
 
-    def _tries_again(self, tree: TreeTooSlow) -> bool:
+    def _tries_again(self, tree: TreeTooSlow, tenant: int) -> bool:
         preparing, other = self._attempts.get(tree.offset, (0, 0))
         preparing, other = (preparing + 1, other) if tree.prepared else (preparing, other + 1)
-        self._attempts[tree.offset] = preparing, other
-        if len(self._attempts) > MAX_REMEMBERED:
-            self._attempts.popitem(last=False)
-        return preparing < PREPARING_ATTEMPTS and other < ATTEMPTS
+        _remember(self._attempts, tree.offset, (preparing, other))
+        attempts = 1 if self._clock() < self._slow_until.get(tenant, 0.0) else ATTEMPTS
+        if preparing < PREPARING_ATTEMPTS and other < attempts:
+            return True
+        _remember(self._slow_until, tenant, self._clock() + SLOW_TENANT_SECONDS)
+        return False
 
     def _without_culprit(self, work: Work, error: Exception) -> list[Work]:
         """Halves; or the work without its one record, which becomes a dead letter."""
@@ -234,6 +243,13 @@ class Batches:
         log.exception("record_failed", extra={"partition": number, "offset": offset})
         self._intake.bury(Row(offset, record), f"failed: {type(error).__name__}: {error}")
         return [work._replace(taken=())]
+
+
+def _remember(memory: OrderedDict[int, T], key: int, value: T) -> None:
+    """Note it; where there are too many, what was noted first is forgotten."""
+    memory[key] = value
+    if len(memory) > MAX_REMEMBERED:
+        memory.popitem(last=False)
 
 
 def _pieces(works: Iterable[Work]) -> list[Piece]:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import Object, Oracle
+from oracle import Composite, Object, Oracle
 from test_serial_law import (
     LAW,
     Examples,
@@ -20,12 +20,15 @@ from test_serial_law import (
     value_of,
 )
 
+from pipeline.batches import ATTEMPTS
 from pipeline.intake import Row
 from pipeline.task import Task
 from sandbox import TookTooLong, argument_names
 from servioticy import changes
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
+
+CODE = 'd0=>d0.channels.v["current-value"]'
 
 
 class Crash(BaseException):
@@ -262,3 +265,38 @@ def test_updates_wait_for_the_document_that_declares_their_stream(sandbox) -> No
 
     assert [row.timestamp for _partition, row in platform.state.updates.values()] == [1]
     assert not platform.state.dead_letters
+
+
+class AlwaysSlow:
+    """A sandbox in which nothing is done in time, where there is a time."""
+
+    def __init__(self, sandbox) -> None:
+        self._sandbox = sandbox
+        self.refused = 0
+
+    def run(self, tenant, calls, within=None):
+        if within is not None:
+            self.refused += 1
+            raise TookTooLong(1.0, 0.5, prepared=False)
+        return self._sandbox.run(tenant, calls, within)
+
+
+def test_after_a_slow_tree_others_of_its_tenant_are_tried_once(sandbox) -> None:
+    """The first is tried again, as the machine may have been busy; a row of them is not."""
+    platform = MemoryPlatform()
+    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("a"))
+    thing = Object("so", ("d0",), (Composite("c", ("d0",), lambda values: values[0]),))
+    define(thing, {("so", "c"): CODE}, tenant, platform)
+    append(platform, [(("so", "d0"), 1, 1)])
+    slow = AlwaysSlow(sandbox)
+    runs = Runs(platform, slow, Whims([]), {})
+    sandbox.example += 1
+    end = len(platform.state.log[0])
+
+    runs.take(0, end)
+    assert slow.refused == ATTEMPTS
+    append(platform, [(("so", "d0"), 2, 2)])
+    runs.take(end, end + 1)
+
+    assert slow.refused == ATTEMPTS + 1
+    assert len(platform.state.updates) == 4
