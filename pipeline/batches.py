@@ -41,13 +41,13 @@ T = TypeVar("T")
 PIECES = 4
 """Into so many a batch is cut that took too long."""
 
-ATTEMPTS = 3
+ATTEMPTS = 2
 """Of a tree whose scripts take too long, before it is taken alone and cut by its verdicts: the
 machine may have been busy."""
 
 SLOW_TENANT_SECONDS = 10.0
-"""So long after such a tree, others of the tenant are cut at the first attempt: with several of
-them one after the other it is not the machine."""
+"""So long after such a tree, others of the tenant are taken so at once: with several of them one
+after the other it is not the machine."""
 
 PREPARING_ATTEMPTS = 100
 """Of one whose programs are met for the first time; each gets further than the one before."""
@@ -108,7 +108,8 @@ class Batches:
                 waiting += map(Piece, reversed(some.cut(decided, decided + 1)))
                 continue
             try:
-                self._take(some, alone=piece.alone, decided=decided is not None)
+                alone = piece.alone or self._is_slow(some)
+                self._take(some, alone=alone, decided=decided is not None)
             except Overflow as overflow:
                 pieces = self._smaller(some, overflow)
                 if some.late:
@@ -169,6 +170,19 @@ class Batches:
         finally:
             self._note(work, spending, self._clock() - began)
         self._partition.note_waiting(work)
+        self._note_slow(work, spending)
+
+    def _is_slow(self, work: Work) -> bool:
+        """Whether it is a tree of a tenant whose trees have just been too slow."""
+        if len(work.taken) != 1 or not self._slow_until:
+            return False
+        return self._clock() < self._slow_until.get(work.taken[0].record.tenant, 0.0)
+
+    def _note_slow(self, work: Work, spending: Spending) -> None:
+        """Remember whose tree has been cut because its scripts took too long."""
+        if len(work.taken) == 1 and spending.seconds_left(work.taken[0].record.tenant) <= 0:
+            until = self._clock() + SLOW_TENANT_SECONDS
+            _remember(self._slow_until, work.taken[0].record.tenant, until)
 
     def _note(self, work: Work, spending: Spending, seconds: float) -> None:
         """Charge tenants with the time, and learn from it how long updates take."""
@@ -207,7 +221,7 @@ class Batches:
             later = self._put_off(work)
             if later:
                 return _pieces(later)
-            if self._tries_again(overflow, work.taken[0].record.tenant):
+            if self._tries_again(overflow):
                 waits = overflow.prepared or work.late
                 return self._another_time(work) if waits else [Piece(work)]
         return [Piece(work, alone=True)]
@@ -221,15 +235,11 @@ class Batches:
         over = set(work.owners.values()) & self._shares.over()
         return [work.without(over)] if over and not work.late else []
 
-    def _tries_again(self, tree: TreeTooSlow, tenant: int) -> bool:
+    def _tries_again(self, tree: TreeTooSlow) -> bool:
         preparing, other = self._attempts.get(tree.offset, (0, 0))
         preparing, other = (preparing + 1, other) if tree.prepared else (preparing, other + 1)
         _remember(self._attempts, tree.offset, (preparing, other))
-        attempts = 1 if self._clock() < self._slow_until.get(tenant, 0.0) else ATTEMPTS
-        if preparing < PREPARING_ATTEMPTS and other < attempts:
-            return True
-        _remember(self._slow_until, tenant, self._clock() + SLOW_TENANT_SECONDS)
-        return False
+        return preparing < PREPARING_ATTEMPTS and other < ATTEMPTS
 
     def _without_culprit(self, work: Work, error: Exception) -> list[Work]:
         """Halves; or the work without its one record, which becomes a dead letter."""
