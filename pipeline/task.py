@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pipeline.decided import Decided
 from pipeline.emission import send
 from pipeline.intake import Row
-from pipeline.limits import NO_LIMITS, Limits
+from pipeline.limits import NO_LIMITS, SLICE_SECONDS, Limits
 from pipeline.metering import Meter
 from pipeline.partition import Partition
 from pipeline.schedule import Schedule
@@ -56,6 +56,7 @@ class Task:
         sleep: Callable[[float], None] = time.sleep,
         meter: Meter | None = None,
         share: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._number = number
         self._store = store
@@ -72,7 +73,9 @@ class Task:
         self._partition: Partition | None = None
         self._output: Output | None = None
         self._schedule: Schedule | None = None
+        self._clock = clock
         self._claimed = False
+        self._lets_pass = False
         self._reached = 0
         self._failures = 0
 
@@ -139,8 +142,9 @@ class Task:
                 if self._partition is None or not self._claimed:
                     self.begin()
                     self._claimed = True
+                began = self._clock()
                 self._take(rows)
-                self._take_late()
+                self._take_late(self._clock() - began)
                 self._note_success()
                 if self._meter and self._partition and self._meter.due:
                     self._meter.charge(self._partition)
@@ -176,8 +180,13 @@ class Task:
         if self._schedule is not None:
             self._schedule.most_updates = self._most_updates
 
-    def _take_late(self) -> None:
-        if self._schedule is not None:
+    def _take_late(self, seconds: float) -> None:
+        """Take up some of what has been put off; every second time only, where rows took long.
+
+        What has come meanwhile would wait for both.
+        """
+        self._lets_pass = seconds > SLICE_SECONDS / 2 and not self._lets_pass
+        if self._schedule is not None and not self._lets_pass:
             self._schedule.take_late()
 
     def _settle(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from itertools import pairwise
+from itertools import count, pairwise
 
 import msgspec
 import pytest
@@ -302,3 +302,25 @@ def test_after_a_slow_tree_others_of_its_tenant_are_cut_at_once(sandbox) -> None
 
     assert slow.refused == ATTEMPTS
     assert len(platform.state.updates) == 4
+
+
+def test_what_was_put_off_lets_rows_pass_after_a_long_batch(sandbox) -> None:
+    """What came meanwhile would wait for both; but every second time it is taken up."""
+    platform = MemoryPlatform()
+    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("a"))
+    define(Object("so", ("d0",), ()), {}, tenant, platform)
+    append(platform, [(("so", "d0"), at, 1) for at in range(1, 5)])
+    shares = Whims([])
+    runs = Runs(platform, sandbox, shares, {}, most=1)
+    ticks = count(step=10)
+    runs.task._clock = lambda: float(next(ticks))
+    shares.always = {tenant}
+    runs.take(0, 4)
+    shares.always = set()
+
+    waiting = []
+    for _ in range(4):
+        runs.take(4, 4)
+        waiting.append(len(platform.state.put_off) - len(platform.state.taken_up))
+
+    assert waiting == [3, 3, 2, 2]
