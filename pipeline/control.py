@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from pipeline.partition import Partition
+from pipeline.state.partition import Partition
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import (
     AcquireRecord,

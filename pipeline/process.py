@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from pipeline.journal import Journal, Made, Verdict
 from pipeline.limits import BATCH_SECONDS, BatchTooSlow, TreeTooLarge, TreeTooSlow
-from pipeline.partition import Partition
 from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import Put, Rules, Step, Turn, Waiting, dispatch, settle
 from pipeline.stages.emit import emit
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import Sandbox, transform
+from pipeline.state.batch import Journal, Made, Verdict
+from pipeline.state.partition import Partition
 from pipeline.work import Work
 from sandbox import TookTooLong
 from servioticy.domain.graph import Graph, Level

@@ -7,16 +7,16 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 
-from pipeline.decided import Decided
+from pipeline.batching.intake import Row
+from pipeline.batching.schedule import Schedule
 from pipeline.emission import send
-from pipeline.intake import Row
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.metering import Meter
-from pipeline.partition import Partition
-from pipeline.schedule import Schedule
 from pipeline.sharing.pace import Pace
 from pipeline.sharing.shares import Shares
 from pipeline.stages.transform import Sandbox
+from pipeline.state.decided import Decided
+from pipeline.state.partition import Partition
 from servioticy.errors import Fenced, ServioticyError, Unavailable
 from servioticy.ports import Batch, Output, PartitionStore
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from pipeline.journal import Made
+from pipeline.state.batch import Made
 from servioticy.ports import PutOff
 
 

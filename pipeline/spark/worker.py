@@ -14,7 +14,7 @@ from functools import cache
 from struct import Struct
 from typing import Any
 
-from pipeline.intake import Row
+from pipeline.batching.intake import Row
 from pipeline.limits import Limits
 from pipeline.metering import Meter
 from pipeline.spark import quickack

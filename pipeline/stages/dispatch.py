@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from pipeline.journal import Journal, Made, Place, Verdict
 from pipeline.limits import Limits, TreeTooLarge
 from pipeline.sharing.spending import Spending
+from pipeline.state.batch import Journal, Made, Place, Verdict
 from pipeline.verdict_kinds import HOP_LIMIT, OVER_SHARE, SUPERSEDED
 from servioticy.domain.graph import Graph, Wake
 from servioticy.domain.model import SensorUpdate, StreamRef

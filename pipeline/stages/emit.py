@@ -8,8 +8,8 @@ import msgspec
 import orjson
 
 from pipeline.emission import send
-from pipeline.journal import Journal, Made, Verdict
-from pipeline.partition import Partition
+from pipeline.state.batch import Journal, Made, Verdict
+from pipeline.state.partition import Partition
 from pipeline.work import Work
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EmittedRecord

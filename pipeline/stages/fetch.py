@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from pipeline.journal import Journal, Place, Verdict
 from pipeline.stages.dispatch import Arrival, Put, Step, Turn
+from pipeline.state.batch import Journal, Place, Verdict
 from pipeline.verdict_kinds import MISSING, STALE
 from sandbox.program import Assignment, Call, Computation, Program
 from servioticy.domain.graph import Graph

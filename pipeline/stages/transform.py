@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from pipeline.decided import Decided
-from pipeline.journal import Journal, Made, Verdict
 from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import Put
 from pipeline.stages.fetch import Asked, Fold
+from pipeline.state.batch import Journal, Made, Verdict
+from pipeline.state.decided import Decided
 from pipeline.verdict_kinds import EMITTED, STALE
 from sandbox.program import Call, Computation, Outcome, Value
 from servioticy.domain.model import SensorUpdate, StreamRef

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from pipeline.intake import Row
+from pipeline.batching.intake import Row
 from pipeline.spark.worker import limits_of
 from pipeline.task import Task
 from sandbox import SandboxPool, argument_names

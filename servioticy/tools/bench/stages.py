@@ -21,7 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.intake import Row
+from pipeline.batching.intake import Row
 from pipeline.spark import worker
 from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
@@ -41,12 +41,12 @@ LENGTH = 3
 
 STAGES = {
     "pipeline.spark.worker:_read": "read: Arrow to rows (1-row batches)",
-    "pipeline.schedule:Schedule.take": "read: take, make the batch",
-    "pipeline.intake:read_record": "read: parse the record",
-    "pipeline.intake:Intake.admit": "read: admit",
+    "pipeline.batching.schedule:Schedule.take": "read: take, make the batch",
+    "pipeline.batching.intake:read_record": "read: parse the record",
+    "pipeline.batching.intake:Intake.admit": "read: admit",
     "pipeline.process:process": "process: order the work",
     "pipeline.process:_accept": "process: accept into the journal",
-    "pipeline.partition:Partition.recall": "process: recall last updates",
+    "pipeline.state.partition:Partition.recall": "process: recall last updates",
     "servioticy.domain.graph:Graph.reachable": "process: graph, reachable",
     "servioticy.domain.graph:Graph.levels": "process: graph, levels",
     "pipeline.process:dispatch": "dispatch: pair with composites",
@@ -64,7 +64,7 @@ STAGES = {
     "servioticy.storage.partition_store:_values": "store: columns",
     "servioticy.storage.database:Database._run": "store: statement (Postgres runs)",
     "servioticy.memory.partition_store:MemoryPartitionStore.store": "store: twin in memory",
-    "pipeline.partition:Partition.remember": "store: remember last updates",
+    "pipeline.state.partition:Partition.remember": "store: remember last updates",
     "servioticy.messaging.producer:Emitter.emit": "emit: encode and produce",
     "servioticy.messaging.producer:Emitter.poll": "emit: poll acknowledgements",
     "servioticy.memory.output:MemoryOutput.emit": "emit: twin in memory",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, Ref
 from test_serial_law import SIMPLE, Examples, document, javascript, python, value_of
 
-from pipeline.intake import Row
+from pipeline.batching.intake import Row
 from pipeline.task import Task
 from sandbox import argument_names
 from servioticy import changes

@@ -13,7 +13,7 @@ from oracle import Composite, Object
 from test_joining_components import Postgres
 from test_serial_law import define
 
-from pipeline.intake import Row
+from pipeline.batching.intake import Row
 from pipeline.task import Task
 from sandbox import argument_names
 from sandbox.program import Call, Computation, Fault, Outcome, Value

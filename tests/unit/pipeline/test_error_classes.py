@@ -11,7 +11,7 @@ from oracle import Composite, Object
 from test_put_off_law import append
 from test_serial_law import LAW, Examples, define, value_of
 
-from pipeline.intake import Row
+from pipeline.batching.intake import Row
 from pipeline.task import Task
 from sandbox import InfraError, argument_names
 from servioticy.errors import Unavailable

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from pipeline.intake import Row
+from pipeline.batching.intake import Row
 from pipeline.spark import inbox
 from pipeline.spark.inbox import Inbox
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle
 from test_serial_law import Examples, define, javascript, python, value_of
 
-from pipeline.intake import Row
+from pipeline.batching.intake import Row
 from pipeline.task import Task
 from sandbox import argument_names
 from servioticy.domain.records import AcquireRecord, ReleaseRecord, UpdateRecord

@@ -20,7 +20,7 @@ from test_serial_law import (
     value_of,
 )
 
-from pipeline.intake import Row
+from pipeline.batching.intake import Row
 from pipeline.task import Task
 from sandbox import TookTooLong, argument_names
 from servioticy import changes

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from pipeline.intake import Row
+from pipeline.batching.intake import Row
 from pipeline.task import Rewound, Task
 from sandbox import argument_names
 from servioticy.domain.records import UpdateRecord

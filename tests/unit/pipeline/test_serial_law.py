@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, ScriptError
 from oracle import Limits as OracleLimits
 
-from pipeline.intake import Row
+from pipeline.batching.intake import Row
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.task import Task
 from sandbox import SandboxPool, argument_names

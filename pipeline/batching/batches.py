@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from pipeline.intake import Intake, Row
+from pipeline.batching.intake import Intake, Row
 from pipeline.limits import (
     BatchTooLarge,
     BatchTooSlow,
@@ -24,13 +24,13 @@ from pipeline.limits import (
     TreeTooLarge,
     TreeTooSlow,
 )
-from pipeline.partition import Partition
 from pipeline.process import process
 from pipeline.sharing.pace import Pace, count_by_tenant
 from pipeline.sharing.shares import Shares
 from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import Rules
 from pipeline.stages.transform import Sandbox
+from pipeline.state.partition import Partition
 from pipeline.work import Work
 from servioticy.ports import Output, PutOff
 

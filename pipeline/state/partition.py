@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pipeline.decided import Decided
-from pipeline.last_updates import LastUpdates
 from pipeline.stages.fetch import Programs
+from pipeline.state.decided import Decided
+from pipeline.state.last_updates import LastUpdates
 from pipeline.work import Work
 from servioticy.domain.access import readable
 from servioticy.domain.graph import Graph

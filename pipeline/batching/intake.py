@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from pipeline.journal import Made, Place
-from pipeline.partition import Partition
+from pipeline.state.batch import Made, Place
+from pipeline.state.partition import Partition
 from pipeline.work import Forwarded, Taken
 from servioticy.domain.letters import clipped
 from servioticy.domain.model import SensorUpdate

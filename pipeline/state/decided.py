@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pipeline.journal import Place
 from pipeline.stages.fetch import Fold
+from pipeline.state.batch import Place
 from sandbox.program import Fault, Outcome, Value
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EmittedRecord

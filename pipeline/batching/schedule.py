@@ -14,14 +14,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence, Set
 
-from pipeline.batches import Batches
+from pipeline.batching.batches import Batches
+from pipeline.batching.intake import Intake, Row
 from pipeline.control import apply
-from pipeline.intake import Intake, Row
 from pipeline.limits import MAX_BATCH_BYTES, SLICE_SECONDS, Limits
-from pipeline.partition import Partition
 from pipeline.sharing.pace import Pace
 from pipeline.sharing.shares import Shares
 from pipeline.stages.transform import Sandbox
+from pipeline.state.partition import Partition
 from pipeline.work import Taken, Work
 from servioticy.domain.records import (
     ControlRecord,
