@@ -63,7 +63,7 @@ def _batch(
         first_offset,
         offset + 1,
         output.acknowledged,
-        forwarded=partition.taken,
+        forwarded=partition.forwarded_offsets,
     )
     match record:
         case DefinitionRecord(service_object, version, change):
@@ -88,7 +88,7 @@ def _forget(record: ControlRecord, partition: Partition) -> None:
         case ErasureRecord(service_object, stream):
             partition.forget_last(StreamRef(service_object, stream))
         case ReleaseRecord(service_objects) | AcquireRecord(service_objects):
-            partition.forget(service_objects, lasts=True)
+            partition.forget(service_objects, last_updates=True)
 
 
 def _wait_for_release(

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 from pipeline.limits import BATCH_SECONDS, BatchTooSlow, TreeTooLarge, TreeTooSlow
 from pipeline.sharing.spending import Spending
-from pipeline.stages.dispatch import Put, Rules, Step, Turn, Waiting, dispatch, settle
+from pipeline.stages.dispatch import Put, Round, Rules, Step, Waiting, dispatch, settle
 from pipeline.stages.emit import emit
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import Sandbox, transform
-from pipeline.state.batch import Journal, Made, Verdict
+from pipeline.state.batch import BatchState, NewUpdate, Verdict
 from pipeline.state.partition import Partition
 from pipeline.work import Work
 from sandbox import TookTooLong
@@ -43,29 +43,29 @@ def process(
     # In the tree of an update of theirs, tenants that are refused elsewhere are not.
     plan = graph.plan(origins, rules.refused - set(work.owners.values()))
     levels = [Level([], [frozenset(plan.reachable)])] if rules.alone else plan.levels
-    journal = Journal(partition.recall(origins | plan.reachable))
+    state = BatchState(partition.recall(origins | plan.reachable))
     waiting = Waiting()
     deadline = time.monotonic() + BATCH_SECONDS
-    _accept(updates, plan.reachable, journal, waiting, spending)
-    dispatch(updates, graph, waiting, journal, spending, rules)
-    for turn in _turns(waiting, levels, graph, journal):
+    _accept(updates, plan.reachable, state, waiting, spending)
+    dispatch(updates, graph, waiting, state, spending, rules)
+    for turn in _rounds(waiting, levels, graph, state):
         if rules.alone:
-            turn = _within_limits(turn, partition, journal, spending)
+            turn = _within_limits(turn, partition, state, spending)
         within = None if rules.alone else _left(deadline, work)
-        folds = fetch(turn, graph, journal, partition.programs)
+        folds = fetch(turn, graph, state, partition.programs)
         try:
-            new = transform(folds, sandbox, journal, partition.decided, spending, within)
+            new = transform(folds, sandbox, state, partition.decided, spending, within)
         except TookTooLong as error:
             raise _overflow(work, error, spending) from error
         _count(new, graph, spending, rules)
-        dispatch(new, graph, waiting, journal, spending, rules)
-    emit(journal, work, partition, output)
+        dispatch(new, graph, waiting, state, spending, rules)
+    emit(state, work, partition, output)
 
 
 def _accept(
-    updates: Sequence[Made],
+    updates: Sequence[NewUpdate],
     reachable: set[StreamRef],
-    journal: Journal,
+    state: BatchState,
     waiting: Waiting,
     spending: Spending,
 ) -> None:
@@ -76,22 +76,22 @@ def _accept(
     for each in updates:
         spending.add_raw_bytes(len(each.update.document))
         if each.update.origin in reachable:
-            journal.keep_later((each,))
+            state.keep_later((each,))
             waiting.add(Put(each.place, each.update.origin, each))
         else:
-            journal.keep(each)
+            state.keep(each)
 
 
-def _turns(
-    waiting: Waiting, levels: list[Level], graph: Graph, journal: Journal
-) -> Iterator[Turn]:
+def _rounds(
+    waiting: Waiting, levels: list[Level], graph: Graph, state: BatchState
+) -> Iterator[Round]:
     """Which composites compute next: a level at once, in its loops one step at a time."""
     for level in levels:
         if turn := waiting.take(level.at_once):
-            yield settle(turn, graph, journal)
+            yield settle(turn, graph, state)
         for loop in level.loops:
             if len(loop) == 1:
-                for steps in settle(waiting.take(loop), graph, journal).values():
+                for steps in settle(waiting.take(loop), graph, state).values():
                     for step in steps:
                         waiting.add(step)
             yield from waiting.one_by_one(loop)
@@ -119,7 +119,7 @@ def _overflow(work: Work, error: TookTooLong, spending: Spending) -> BatchTooSlo
     return TreeTooSlow(record.offset, prepared=error.prepared, foreign=foreign)
 
 
-def _count(new: Sequence[Made], graph: Graph, spending: Spending, rules: Rules) -> None:
+def _count(new: Sequence[NewUpdate], graph: Graph, spending: Spending, rules: Rules) -> None:
     """Note the bytes of what was made. Raises TreeTooLarge unless the tree is alone."""
     for (offset, _depth, _path), update in new:
         part = offset, graph.tenant(update.origin)
@@ -128,7 +128,9 @@ def _count(new: Sequence[Made], graph: Graph, spending: Spending, rules: Rules) 
             raise TreeTooLarge(offset)
 
 
-def _within_limits(turn: Turn, partition: Partition, journal: Journal, spending: Spending) -> Turn:
+def _within_limits(
+    turn: Round, partition: Partition, state: BatchState, spending: Spending
+) -> Round:
     """The steps that may compute; the others end here. Of a tree taken alone."""
     kept: dict[StreamRef, list[Step]] = {}
     for ref, steps in turn.items():
@@ -140,5 +142,5 @@ def _within_limits(turn: Turn, partition: Partition, journal: Journal, spending:
                 kept.setdefault(ref, []).append(step)
             elif spending.note_refusal(part):
                 kind, message = refusal
-                journal.end(Verdict(step.place, ref, kind, step.trigger, message))
+                state.end(Verdict(step.place, ref, kind, step.trigger, message))
     return kept

@@ -30,7 +30,7 @@ REST_SECONDS = 1.0
 """With nothing to do for so long, it is noted how far all is acknowledged."""
 
 
-class Rewound(ServioticyError):
+class ProgressLost(ServioticyError):
     """Postgres fell, and with it the last batches: their rows have to come again."""
 
     def __init__(self, partition: int, progress: int, reached: int) -> None:
@@ -79,7 +79,7 @@ class Task:
     def begin(self) -> None:
         """Read progress, and emit again what may not have reached subscribers.
 
-        What is remembered from before stays, where nobody has stored since. Raises Rewound
+        What is remembered from before stays, where nobody has stored since. Raises ProgressLost
         where progress lies before what was taken.
         """
         if self._partition is not None:
@@ -90,7 +90,7 @@ class Task:
                 return
         partition = Partition(self._number, self._store, self._remembered_bytes)
         if partition.next_offset < self._reached:
-            raise Rewound(self._number, partition.next_offset, self._reached)
+            raise ProgressLost(self._number, partition.next_offset, self._reached)
         output = self._new_output()
         output.acknowledged = partition.emitted_offset
         again = self._store.not_acknowledged(
@@ -110,7 +110,7 @@ class Task:
             self._limits,
             self._shares,
             self._pace,
-            (*self._retried, Fenced, Rewound),
+            (*self._retried, Fenced, ProgressLost),
             # It may be the size of a batch that a store cannot stand, whatever it says.
             max(1, self._most_updates >> self._failures // FAILURES_TO_HALVE),
             self._sleep,
@@ -129,7 +129,7 @@ class Task:
 
         Postgres, broker or sandbox away: wait for them.
 
-        Raises Fenced where another worker has the partition, and Rewound where rows between
+        Raises Fenced where another worker has the partition, and ProgressLost where rows between
         the stored progress and these are missing: then they have to come again.
         """
         rows = list(rows)
@@ -144,10 +144,8 @@ class Task:
                 self._note_success()
                 if self._meter and self._partition and self._meter.due:
                     self._meter.charge(self._partition)
-            except Rewound as error:
-                log.warning(
-                    "partition_rewound", extra={"partition": self._number, "why": str(error)}
-                )
+            except ProgressLost as error:
+                log.warning("progress_lost", extra={"partition": self._number, "why": str(error)})
                 raise
             except self._retried as error:
                 log.warning(
@@ -223,7 +221,7 @@ class Task:
         new = [row for row in rows if row.offset >= end]  # the others were stored before a restart
         for row in new:
             if row.offset != end:
-                raise Rewound(self._number, partition.next_offset, row.offset)
+                raise ProgressLost(self._number, partition.next_offset, row.offset)
             end = row.offset + 1
         schedule.take(new)
         self._reached = partition.next_offset

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from pipeline.state.batch import Made
+from pipeline.state.batch import NewUpdate
 from servioticy.ports import PutOff
 
 
-class Taken(NamedTuple):
+class LoggedUpdate(NamedTuple):
     """An update as the log gave it: what to compute, and the record that it came in."""
 
-    made: Made
+    made: NewUpdate
     record: PutOff
 
 
@@ -31,7 +31,7 @@ class Forwarded(NamedTuple):
 class Work(NamedTuple):
     """A stretch of the log; or records that had been put off, which move no progress."""
 
-    taken: Sequence[Taken]
+    taken: Sequence[LoggedUpdate]
     """the updates to compute, in order of the log"""
     next_offset: int
     """the batch ends before it"""
@@ -48,7 +48,7 @@ class Work(NamedTuple):
         return not (self.taken or self.put_off or self.late)
 
     @property
-    def updates(self) -> list[Made]:
+    def updates(self) -> list[NewUpdate]:
         """The updates alone."""
         return [each.made for each in self.taken]
 

@@ -135,7 +135,7 @@ class Batches:
         except Exception as error:
             number = self._partition.number
             log.exception("record_failed", extra={"partition": number, "offset": row.offset})
-            self._intake.bury(row, f"failed: {type(error).__name__}: {error}")
+            self._intake.dead_letter(row, f"failed: {type(error).__name__}: {error}")
             end = self._partition.next_offset if late else row.offset + 1
             self.run(Work((), end, (), late))
 
@@ -232,7 +232,7 @@ class Batches:
             raise error
         offset, _tenant, _service_object, record = work.taken[0].record
         log.exception("record_failed", extra={"partition": number, "offset": offset})
-        self._intake.bury(Row(offset, record), f"failed: {type(error).__name__}: {error}")
+        self._intake.dead_letter(Row(offset, record), f"failed: {type(error).__name__}: {error}")
         return [work._replace(taken=())]
 
 

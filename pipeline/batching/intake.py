@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from pipeline.state.batch import Made, Place
+from pipeline.state.batch import NewUpdate, Place
 from pipeline.state.partition import Partition
-from pipeline.work import Forwarded, Taken
+from pipeline.work import Forwarded, LoggedUpdate
 from servioticy.domain.letters import clipped
 from servioticy.domain.model import SensorUpdate
 from servioticy.domain.records import (
@@ -43,10 +43,12 @@ class Intake:
         self._output = output
         self._heals = heals
         self.forwarded: list[Forwarded] = []
-        """Taken since this was last emptied. Noted with the work that they are part of: cut
+        """LoggedUpdate since this was last emptied. Noted with the work that they are part of: cut
         into pieces, each piece may only note its own, or a crash after it would lose others."""
 
-    def guarded(self, row: Row, *, late: bool = False) -> Taken | PutOff | ControlRecord | None:
+    def guarded(
+        self, row: Row, *, late: bool = False
+    ) -> LoggedUpdate | PutOff | ControlRecord | None:
         """What the row is to this partition. A bug that it meets makes a dead letter of it."""
         try:
             record = self.read(row)
@@ -57,7 +59,7 @@ class Intake:
             raise
         except Exception as error:
             log.exception("record_failed", extra={"offset": row.offset})
-            self.bury(row, f"failed: {type(error).__name__}: {error}")
+            self.dead_letter(row, f"failed: {type(error).__name__}: {error}")
             return None
 
     def read(self, row: Row) -> LogRecord | None:
@@ -65,12 +67,12 @@ class Intake:
         try:
             return read_record(row.value)
         except UnreadableRecord as error:
-            self.bury(row, f"unreadable: {error}")
+            self.dead_letter(row, f"unreadable: {error}")
             return None
 
     def admit(
         self, record: UpdateRecord, row: Row, *, late: bool = False
-    ) -> Taken | PutOff | None:
+    ) -> LoggedUpdate | PutOff | None:
         """The update, if this is the place to compute it and the first time it comes.
 
         It is put off where its stream may be declared by a change that has been put off.
@@ -79,9 +81,9 @@ class Intake:
         partition = self._partition
         if record.forwarded is not None and not late:
             source, offset = record.forwarded
-            if offset < partition.taken.get(source, 0):
+            if offset < partition.forwarded_offsets.get(source, 0):
                 return None
-            partition.taken[source] = offset + 1
+            partition.forwarded_offsets[source] = offset + 1
             self.forwarded.append(Forwarded(row.offset, source, offset + 1))
         owner = partition.service_object(record.service_object)
         if isinstance(owner, int):
@@ -91,31 +93,31 @@ class Intake:
             try:
                 self.forward(owner, msgspec.structs.replace(record, forwarded=forwarded))
             except Rejected as error:
-                self.bury(row, f"not forwarded: {error}")
+                self.dead_letter(row, f"not forwarded: {error}")
             return None
         if owner is None or record.stream not in owner.stream_ids:
             tenant = partition.tenant_of(record.service_object) if partition.waiting else None
             if tenant is not None and tenant in partition.waiting and not late:
                 return PutOff(row.offset, tenant, record.service_object, row.value or b"")
             gone = owner is None and partition.is_deleted(record.service_object)
-            self.bury(row, f"{'deleted' if gone else 'unknown'} stream {record.origin}")
+            self.dead_letter(row, f"{'deleted' if gone else 'unknown'} stream {record.origin}")
             return None
         update = SensorUpdate(record.origin, record.timestamp, bytes(record.update))
         own = PutOff(row.offset, owner.tenant, record.service_object, row.value or b"")
-        return Taken(Made(Place(row.offset), update), own)
+        return LoggedUpdate(NewUpdate(Place(row.offset), update), own)
 
     def forward(self, partition: int, record: LogRecord) -> None:
         """Append it to another partition; it is there when this returns."""
         self._output.send_to_log(partition, record)
         self._output.flush()
 
-    def bury(self, row: Row, reason: str) -> None:
+    def dead_letter(self, row: Row, reason: str) -> None:
         """Make a dead letter of the record; it is safe when this returns."""
         reason = clipped(reason)
         number = self._partition.number
         facts = {"partition": number, "offset": row.offset, "reason": reason}
         try:
-            self._output.bury(DeadLetter(number, row.offset, reason, row.value or b""))
+            self._output.dead_letter(DeadLetter(number, row.offset, reason, row.value or b""))
             self._output.flush()
         except self._heals:
             raise

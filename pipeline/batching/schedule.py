@@ -22,7 +22,7 @@ from pipeline.sharing.pace import Pace
 from pipeline.sharing.shares import Shares
 from pipeline.stages.transform import Sandbox
 from pipeline.state.partition import Partition
-from pipeline.work import Taken, Work
+from pipeline.work import LoggedUpdate, Work
 from servioticy.domain.records import (
     ControlRecord,
     ReleaseRecord,
@@ -68,7 +68,7 @@ class Schedule:
         for row in rows:
             record = self._intake.guarded(row)
             end = row.offset + 1
-            if isinstance(record, Taken):
+            if isinstance(record, LoggedUpdate):
                 if record.record.tenant in later and not self._is_decided(row):
                     batch.put_off(record.record, end)
                 else:
@@ -163,10 +163,10 @@ class Schedule:
     def _take_up_updates(self, records: Sequence[PutOff]) -> None:
         """In order; where they take too long the rest waits for the next time."""
         here = self._partition.next_offset
-        taken: list[Taken] = []
+        taken: list[LoggedUpdate] = []
         for each in records:
             found = self._intake.guarded(Row(each.offset, each.record), late=True)
-            if isinstance(found, Taken):
+            if isinstance(found, LoggedUpdate):
                 taken.append(found)
             else:  # it is a dead letter, or elsewhere: once is enough
                 self._batches.run(Work((), here, (), (each,)))
@@ -200,13 +200,13 @@ class _Batch:
     def __init__(self, end: int, pace: Pace) -> None:
         self.end = end
         self._pace = pace
-        self._taken: list[Taken] = []
+        self._taken: list[LoggedUpdate] = []
         self._put_off: list[PutOff] = []
         self._seconds = 0.0
         self._bytes = 0
         self.tenants: set[int] = set()
 
-    def add(self, taken: Taken, end: int) -> None:
+    def add(self, taken: LoggedUpdate, end: int) -> None:
         """One more update to compute."""
         self._taken.append(taken)
         self.tenants.add(taken.record.tenant)

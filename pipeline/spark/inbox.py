@@ -9,7 +9,7 @@ from pipeline.batching.intake import Row
 
 MAX_ROWS = 20_000
 MAX_BYTES = 64 * 1024 * 1024
-"""Taken from Spark ahead of the work; a backlog stays in the log, not in memory."""
+"""LoggedUpdate from Spark ahead of the work; a backlog stays in the log, not in memory."""
 
 TAKEN_BYTES = 16 * 1024 * 1024
 """Handed over at once, or a single larger row."""

@@ -36,7 +36,7 @@ log = logging.getLogger("servioticy.pipeline")
 def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator[Any]:
     """Take every row of one Spark task; yields nothing, and returns when Spark says so.
 
-    Raises Fenced where another worker has the partition, Rewound where rows are missing, and
+    Raises Fenced where another worker has the partition, ProgressLost where rows are missing, and
     what the reading raised.
     """
     quickack.connections()  # before there are others

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pipeline.limits import Limits, TreeTooLarge
 from pipeline.sharing.spending import Spending
-from pipeline.state.batch import Journal, Made, Place, Verdict
+from pipeline.state.batch import BatchState, NewUpdate, Place, Verdict
 from pipeline.verdict_kinds import HOP_LIMIT, OVER_SHARE, SUPERSEDED
 from servioticy.domain.graph import Graph, Wake
 from servioticy.domain.model import SensorUpdate, StreamRef
@@ -28,11 +28,11 @@ class Put(NamedTuple):
 
     place: Place
     composite: StreamRef
-    made: Made
+    made: NewUpdate
 
 
 Step = Arrival | Put
-Turn = Mapping[StreamRef, list[Step]]
+Round = Mapping[StreamRef, list[Step]]
 """The composites that compute next, each with its steps in order of place."""
 
 
@@ -56,7 +56,7 @@ class Waiting:
             if (steps := self._steps.pop(ref, None))
         }
 
-    def one_by_one(self, composites: frozenset[StreamRef]) -> Iterator[Turn]:
+    def one_by_one(self, composites: frozenset[StreamRef]) -> Iterator[Round]:
         """The steps at these composites in serial order, those that still arrive included."""
         heap: list[tuple[Place, int, Step]] = []
         number = 0
@@ -86,10 +86,10 @@ class Rules(NamedTuple):
 
 
 def dispatch(
-    new: Iterable[Made],
+    new: Iterable[NewUpdate],
     graph: Graph,
     waiting: Waiting,
-    journal: Journal,
+    state: BatchState,
     spending: Spending,
     rules: Rules,
 ) -> None:
@@ -101,11 +101,11 @@ def dispatch(
     most_hops = rules.limits.hops
     for made in new:
         (offset, depth, path), update = made
-        for index, wake in _wakes(made, graph, journal, spending, rules):
+        for index, wake in _wakes(made, graph, state, spending, rules):
             place = Place(offset, depth + 1, (*path, index))
             arrival = Arrival(place, wake.composite, wake.input, update)
             if place.depth > most_hops:
-                _refuse(arrival, HOP_LIMIT, f"more than {most_hops} hops", journal)
+                _refuse(arrival, HOP_LIMIT, f"more than {most_hops} hops", state)
                 continue
             part = offset, graph.tenant(wake.composite)
             spending.count(part)
@@ -113,7 +113,7 @@ def dispatch(
                 waiting.add(arrival)
             elif rules.alone:
                 if spending.is_noted(part):
-                    _refuse(arrival, *spending.computation_refusal(part), journal)
+                    _refuse(arrival, *spending.computation_refusal(part), state)
             else:
                 raise TreeTooLarge(offset)
 
@@ -123,7 +123,7 @@ MAX_SHED_NOTED = 100
 
 
 def _wakes(
-    made: Made, graph: Graph, journal: Journal, spending: Spending, rules: Rules
+    made: NewUpdate, graph: Graph, state: BatchState, spending: Spending, rules: Rules
 ) -> Iterable[tuple[int, Wake]]:
     """Whom the update wakes, each with its number, but for tenants that are refused.
 
@@ -137,33 +137,33 @@ def _wakes(
     for index, wake in split.refused[:MAX_SHED_NOTED]:
         place = Place(offset, depth + 1, (*path, index))
         arrival = Arrival(place, wake.composite, wake.input, update)
-        _refuse(arrival, OVER_SHARE, "its tenant has used its share of time here", journal)
+        _refuse(arrival, OVER_SHARE, "its tenant has used its share of time here", state)
     return split.others
 
 
-def settle(turn: Turn, graph: Graph, journal: Journal) -> Turn:
+def settle(turn: Round, graph: Graph, state: BatchState) -> Round:
     """Where a composite chose so, of several paths of one tree only the last computes."""
     return {
-        ref: _last_paths(steps, journal)
+        ref: _last_paths(steps, state)
         if graph.composite(ref)[2].options.diamonds == "settle"
         else steps
         for ref, steps in turn.items()
     }
 
 
-def _last_paths(steps: list[Step], journal: Journal) -> list[Step]:
+def _last_paths(steps: list[Step], state: BatchState) -> list[Step]:
     last = {each.place.offset: each for each in steps if isinstance(each, Arrival)}
     kept = []
     for each in steps:
         if isinstance(each, Put) or last[each.place.offset] is each:
             kept.append(each)
         else:
-            _refuse(each, SUPERSEDED, "a later path of the same tree computes", journal)
+            _refuse(each, SUPERSEDED, "a later path of the same tree computes", state)
     return kept
 
 
-def _refuse(arrival: Arrival, kind: str, message: str, journal: Journal) -> None:
-    journal.end(Verdict(arrival.place, arrival.composite, kind, arrival.trigger, message))
+def _refuse(arrival: Arrival, kind: str, message: str, state: BatchState) -> None:
+    state.end(Verdict(arrival.place, arrival.composite, kind, arrival.trigger, message))
 
 
 def _place(step: Step) -> Place:

@@ -8,7 +8,7 @@ import msgspec
 import orjson
 
 from pipeline.emission import send
-from pipeline.state.batch import Journal, Made, Verdict
+from pipeline.state.batch import BatchState, NewUpdate, Verdict
 from pipeline.state.partition import Partition
 from pipeline.work import Work
 from servioticy.domain.model import StreamRef
@@ -22,14 +22,14 @@ MAX_INPUTS_BYTES = 2048
 """Of the inputs that a stored verdict tells: a composite may have a thousand."""
 
 
-def emit(journal: Journal, work: Work, partition: Partition, output: Output) -> None:
+def emit(state: BatchState, work: Work, partition: Partition, output: Output) -> None:
     """Store what follows from this stretch of the log and send it to subscribers.
 
     Raises Fenced where another worker has the partition: then nothing is stored.
     """
-    made = journal.made
+    made = state.made
     emitted = [_emitted(each, partition) for each in made]
-    if journal.repeats:
+    if state.repeats:
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
         # this would take its place where it is emitted again from.
         output.flush()
@@ -40,14 +40,14 @@ def emit(journal: Journal, work: Work, partition: Partition, output: Output) -> 
             work.next_offset,
             output.acknowledged,
             _updates(made, partition),
-            _lasts(journal, partition),
-            _verdicts(journal, partition),
+            _last_updates(state, partition),
+            _verdicts(state, partition),
             {each.source: each.next_offset for each in work.forwarded},
             put_off=work.put_off,
             taken_up=[each.offset for each in work.late],
         )
     )
-    partition.remember(journal.lasts())
+    partition.remember(state.last_updates())
     _send(work, emitted, partition, output)
 
 
@@ -67,7 +67,7 @@ def _send(work: Work, emitted: list[EmittedRecord], partition: Partition, output
         raise Unavailable(f"what is stored could not be emitted: {error}") from error
 
 
-def _updates(made: list[Made], partition: Partition) -> list[StoredUpdate]:
+def _updates(made: list[NewUpdate], partition: Partition) -> list[StoredUpdate]:
     rows: dict[StreamRef, tuple[int, int, int]] = {}
     stored = []
     tree, position = -1, 0
@@ -82,9 +82,9 @@ def _updates(made: list[Made], partition: Partition) -> list[StoredUpdate]:
     return stored
 
 
-def _lasts(journal: Journal, partition: Partition) -> list[StoredLast]:
+def _last_updates(state: BatchState, partition: Partition) -> list[StoredLast]:
     rows = []
-    for ref, last in journal.lasts().items():
+    for ref, last in state.last_updates().items():
         owner, stream_id = partition.row_of(ref)
         rows.append(
             StoredLast(
@@ -99,35 +99,35 @@ def _lasts(journal: Journal, partition: Partition) -> list[StoredLast]:
     return sorted(rows, key=lambda each: each.stream_id)
 
 
-def _verdicts(journal: Journal, partition: Partition) -> list[StoredVerdict]:
+def _verdicts(state: BatchState, partition: Partition) -> list[StoredVerdict]:
     """How often each composite's computations ended how, and the last one of each kind."""
     rows = []
-    for (composite, kind), (times, verdict) in journal.endings.items():
+    for (composite, kind), (times, verdict) in state.endings.items():
         owner, stream_id = partition.row_of(composite)
         about = {
             "trigger": str(verdict.trigger.origin),
             "timestamp": verdict.trigger.timestamp,
             "version": owner.version,
-            "message": _message(verdict, journal, partition),
-            "inputs": _inputs(verdict, journal, partition),
+            "message": _message(verdict, state, partition),
+            "inputs": _inputs(verdict, state, partition),
         }
         rows.append(StoredVerdict(owner.tenant, stream_id, kind, times, orjson.dumps(about)))
     return sorted(rows, key=lambda each: (each.stream_id, each.verdict))
 
 
-def _message(verdict: Verdict, journal: Journal, partition: Partition) -> str:
+def _message(verdict: Verdict, state: BatchState, partition: Partition) -> str:
     """Why it ended so. What is stale may be found so in two places, which must read alike."""
     if verdict.kind != "stale":
         return verdict.message
     origin, timestamp, _document = verdict.trigger
-    last = journal.last_at(verdict.composite, verdict.place)
+    last = state.last_at(verdict.composite, verdict.place)
     if partition.graph.composite(verdict.composite)[2].options.staleness == "input":
         used = ((last and last.uses) or {}).get(str(origin))
         return f"trigger {timestamp} is not newer than {used}, last used of this input"
     return f"trigger {timestamp} is not newer than output {last and last.timestamp}"
 
 
-def _inputs(verdict: Verdict, journal: Journal, partition: Partition) -> dict[str, int | None]:
+def _inputs(verdict: Verdict, state: BatchState, partition: Partition) -> dict[str, int | None]:
     """The timestamp of each input that the computation had, by the input's name.
 
     Only now is it known which own output came before it: the sandbox threads it through.
@@ -138,7 +138,7 @@ def _inputs(verdict: Verdict, journal: Journal, partition: Partition) -> dict[st
     names = [each.name for each in composite.inputs]
     inputs = dict(zip(names, verdict.inputs, strict=True))
     if composite.own is not None:
-        last = journal.last_at(verdict.composite, verdict.place)
+        last = state.last_at(verdict.composite, verdict.place)
         inputs[names[composite.own]] = last and last.timestamp
     return _short(inputs)
 
@@ -154,7 +154,7 @@ def _short(inputs: dict[str, int | None]) -> dict[str, int | None]:
     return inputs
 
 
-def _emitted(made: Made, partition: Partition) -> EmittedRecord:
+def _emitted(made: NewUpdate, partition: Partition) -> EmittedRecord:
     update = made.update
     owner, _stream_id = partition.row_of(update.origin)
     return EmittedRecord(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from pipeline.stages.dispatch import Arrival, Put, Step, Turn
-from pipeline.state.batch import Journal, Place, Verdict
+from pipeline.stages.dispatch import Arrival, Put, Round, Step
+from pipeline.state.batch import BatchState, Place, Verdict
 from pipeline.verdict_kinds import MISSING, STALE
 from sandbox.program import Assignment, Call, Computation, Program
 from servioticy.domain.graph import Graph
@@ -42,12 +42,12 @@ class Fold(NamedTuple):
     call: Call
 
 
-def fetch(turn: Turn, graph: Graph, journal: Journal, programs: Programs) -> list[Fold]:
+def fetch(turn: Round, graph: Graph, state: BatchState, programs: Programs) -> list[Fold]:
     """The folds of a turn. What cannot compute ends here: stale, or without an input."""
     folds = []
     for ref, steps in turn.items():
         if steps:
-            fetching = _Fetching(ref, steps[0].place, graph, journal, programs)
+            fetching = _Fetching(ref, steps[0].place, graph, state, programs)
             for step in steps:
                 fetching.take(step)
             if fetching.asked:
@@ -82,21 +82,20 @@ class _Fetching:
     """One composite's steps, taken in order."""
 
     def __init__(
-        self, ref: StreamRef, first: Place, graph: Graph, journal: Journal, programs: Programs
+        self, ref: StreamRef, first: Place, graph: Graph, state: BatchState, programs: Programs
     ) -> None:
         service_object, _stream, composite = graph.composite(ref)
         self._ref, self._tenant = ref, service_object.tenant
-        self._journal = journal
+        self._journal = state
         self._program = programs.of(ref, service_object.version, composite)
         self._own = composite.own
         self._members = [each.members for each in composite.inputs]
         self._timelines = [
-            journal.timeline(members[0]) if len(members) == 1 else None
-            for members in self._members
+            state.timeline(members[0]) if len(members) == 1 else None for members in self._members
         ]
         self._by_input = composite.options.staleness == "input"
         self._skips = composite.options.missing == "skip"
-        self._previous = journal.last_at(ref, first)
+        self._previous = state.last_at(ref, first)
         self._documents: dict[bytes, int] = {}
         self._steps: list[Computation | Assignment] = []
         self.asked: list[Asked] = []

@@ -9,7 +9,7 @@ from typing import Protocol
 from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import Put
 from pipeline.stages.fetch import Asked, Fold
-from pipeline.state.batch import Journal, Made, Verdict
+from pipeline.state.batch import BatchState, NewUpdate, Verdict
 from pipeline.state.decided import Decided
 from pipeline.verdict_kinds import EMITTED, STALE
 from sandbox.program import Call, Computation, Outcome, Value
@@ -28,12 +28,12 @@ class Sandbox(Protocol):
 def transform(
     folds: Sequence[Fold],
     sandbox: Sandbox,
-    journal: Journal,
+    state: BatchState,
     decided: Decided,
     spending: Spending,
     within: float | None = None,
-) -> list[Made]:
-    """The derived updates, noted in the journal with the verdict of every computation.
+) -> list[NewUpdate]:
+    """The derived updates, noted in the state with the verdict of every computation.
 
     What subscribers have got already is `decided`, whatever comes out now.
 
@@ -43,13 +43,13 @@ def transform(
     by_tenant: dict[int, list[Fold]] = {}
     for fold in folds:
         by_tenant.setdefault(fold.tenant, []).append(fold)
-    new: list[Made] = []
+    new: list[NewUpdate] = []
     for tenant, theirs in by_tenant.items():
         calls = [fold.call for fold in theirs if _computes(fold.call)]
         answers = iter(_run(tenant, calls, sandbox, spending, within) if calls else [])
         for fold in theirs:
             outcomes = next(answers) if _computes(fold.call) else [None] * len(fold.asked)
-            new += _note(fold, decided.outcomes(fold, outcomes), journal)
+            new += _note(fold, decided.outcomes(fold, outcomes), state)
     return new
 
 
@@ -70,26 +70,28 @@ def _computes(call: Call) -> bool:
     return any(isinstance(each, Computation) for each in call.steps)
 
 
-def _note(fold: Fold, outcomes: Sequence[Outcome], journal: Journal) -> list[Made]:
+def _note(fold: Fold, outcomes: Sequence[Outcome], state: BatchState) -> list[NewUpdate]:
     """Keep what came out, in order of place, between what was put from outside."""
-    new: list[Made] = []
+    new: list[NewUpdate] = []
     composite = fold.composite
-    timeline = journal.timeline(composite)
+    timeline = state.timeline(composite)
     last_emitted: Asked | None = None
     for asked, outcome in zip(fold.asked, outcomes, strict=True):
         step, _inputs, uses = asked
         if isinstance(step, Put):
             timeline.add(step.made)
         elif isinstance(outcome, Value):
-            made = Made(step.place, SensorUpdate(composite, outcome.timestamp, outcome.document))
+            made = NewUpdate(
+                step.place, SensorUpdate(composite, outcome.timestamp, outcome.document)
+            )
             timeline.add(made, uses)
             new.append(made)
             last_emitted = asked
         elif outcome is not None:
-            journal.end(_verdict(composite, asked, outcome.kind, outcome.message))
-    journal.keep_later(new)
+            state.end(_verdict(composite, asked, outcome.kind, outcome.message))
+    state.keep_later(new)
     if last_emitted is not None:
-        journal.end(_verdict(composite, last_emitted, EMITTED, ""), len(new))
+        state.end(_verdict(composite, last_emitted, EMITTED, ""), len(new))
     return new
 
 

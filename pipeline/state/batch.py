@@ -26,7 +26,7 @@ class Place(NamedTuple):
     path: tuple[int, ...] = ()
 
 
-class Made(NamedTuple):
+class NewUpdate(NamedTuple):
     """An update that this batch stores, and when; raw at depth 0, else derived."""
 
     place: Place
@@ -52,26 +52,26 @@ class Ending(NamedTuple):
     last: Verdict
 
 
-class Journal:
+class BatchState:
     """The updates of one batch, their order, and every stream's last update at any place."""
 
-    def __init__(self, lasts: Mapping[StreamRef, LastUpdate | None]) -> None:
-        self._lasts = lasts
+    def __init__(self, last_updates: Mapping[StreamRef, LastUpdate | None]) -> None:
+        self._last_updates = last_updates
         self._timelines: dict[StreamRef, Timeline] = {}
-        self._made: list[Made] = []
+        self._made: list[NewUpdate] = []
         self.endings: dict[tuple[StreamRef, str], Ending] = {}
         """by composite and verdict: how often, and the last of them"""
 
-    def keep(self, made: Made, uses: Mapping[str, Timestamp] | None = None) -> None:
+    def keep(self, made: NewUpdate, uses: Mapping[str, Timestamp] | None = None) -> None:
         """Note an update of a stream; those of one stream come in order of place."""
         self._made.append(made)
         self.assign(made, uses)
 
-    def keep_later(self, made: Iterable[Made]) -> None:
+    def keep_later(self, made: Iterable[NewUpdate]) -> None:
         """Note updates, and leave it to `assign` when each becomes its stream's last."""
         self._made += made
 
-    def assign(self, made: Made, uses: Mapping[str, Timestamp] | None = None) -> None:
+    def assign(self, made: NewUpdate, uses: Mapping[str, Timestamp] | None = None) -> None:
         """From its place on, it is the last update of its stream, if not older."""
         self.timeline(made.update.origin).add(made, uses)
 
@@ -79,7 +79,7 @@ class Journal:
         """The last updates of a stream, for who has many to add."""
         timeline = self._timelines.get(stream)
         if timeline is None:
-            timeline = self._timelines[stream] = Timeline(self._lasts.get(stream))
+            timeline = self._timelines[stream] = Timeline(self._last_updates.get(stream))
         return timeline
 
     def end(self, verdict: Verdict, times: int = 1) -> None:
@@ -95,15 +95,15 @@ class Journal:
     def last_at(self, stream: StreamRef, place: Place) -> LastUpdate | None:
         """The stream's last update as it stood just before this place."""
         timeline = self._timelines.get(stream)
-        return timeline.at(place) if timeline else self._lasts.get(stream)
+        return timeline.at(place) if timeline else self._last_updates.get(stream)
 
     @property
-    def made(self) -> list[Made]:
+    def made(self) -> list[NewUpdate]:
         """Everything to store, in the serial order.
 
         Tree by tree: comparing places only within their own is a third of the work.
         """
-        trees: dict[int, list[Made]] = {}
+        trees: dict[int, list[NewUpdate]] = {}
         for each in self._made:
             trees.setdefault(each[0][0], []).append(each)
         place = itemgetter(0)
@@ -114,7 +114,7 @@ class Journal:
         """Whether an update from outside is not newer than its stream's last one was."""
         return any(each.repeats for each in self._timelines.values())
 
-    def lasts(self) -> dict[StreamRef, LastUpdate]:
+    def last_updates(self) -> dict[StreamRef, LastUpdate]:
         """The last updates that this batch changed."""
         return {
             ref: timeline.newest
@@ -126,28 +126,28 @@ class Journal:
 class Timeline:
     """The last updates of one stream through a batch."""
 
-    __slots__ = ("_before", "_lasts", "_places", "repeats")
+    __slots__ = ("_before", "_last_updates", "_places", "repeats")
 
     def __init__(self, before: LastUpdate | None) -> None:
         self._before = before
         self._places: list[Place] = []
-        self._lasts: list[LastUpdate] = []
+        self._last_updates: list[LastUpdate] = []
         self.repeats = False
 
     @property
     def changed(self) -> bool:
         """Whether the batch has any."""
-        return bool(self._lasts)
+        return bool(self._last_updates)
 
     @property
     def newest(self) -> LastUpdate | None:
         """The last of all."""
-        return self._lasts[-1] if self._lasts else self._before
+        return self._last_updates[-1] if self._last_updates else self._before
 
-    def add(self, made: Made, uses: Mapping[str, Timestamp] | None = None) -> None:
+    def add(self, made: NewUpdate, uses: Mapping[str, Timestamp] | None = None) -> None:
         """The next update in order of place; it becomes the last one if not older."""
         place, (_origin, timestamp, document) = made
-        newest = self._lasts[-1] if self._lasts else self._before
+        newest = self._last_updates[-1] if self._last_updates else self._before
         if newest is None:
             becomes, kept = True, None
         else:
@@ -156,9 +156,9 @@ class Timeline:
         if becomes:
             self._places.append(place)
             # What is put from outside was made of nothing here: the uses stay.
-            self._lasts.append(LastUpdate(timestamp, document, uses or kept))
+            self._last_updates.append(LastUpdate(timestamp, document, uses or kept))
 
     def at(self, place: Place) -> LastUpdate | None:
         """As it stood just before this place."""
         index = bisect_left(self._places, place)
-        return self._lasts[index - 1] if index else self._before
+        return self._last_updates[index - 1] if index else self._before

@@ -18,7 +18,7 @@ from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
 
 STORE = ("begin", "store", "component", "last_updates", "put_off", "taken_up", "waiting")
-OUTPUT = ("emit", "flush", "poll", "bury", "send_to_log")
+OUTPUT = ("emit", "flush", "poll", "dead_letter", "send_to_log")
 POISON = 66
 
 

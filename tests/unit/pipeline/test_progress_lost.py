@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from pipeline.batching.intake import Row
-from pipeline.task import Rewound, Task
+from pipeline.task import ProgressLost, Task
 from sandbox import argument_names
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
@@ -42,7 +42,7 @@ def rows(platform: MemoryPlatform, first: int, end: int) -> list[Row]:
 
 def test_rows_after_a_gap_are_not_taken(platform: MemoryPlatform, task: Task) -> None:
     task.take(rows(platform, 0, 2))
-    with pytest.raises(Rewound, match="was at offset 3, and is stored up to 2"):
+    with pytest.raises(ProgressLost, match="was at offset 3, and is stored up to 2"):
         task.take(rows(platform, 3, 4))
     assert platform.state.progress[0].next_offset == 2
 
@@ -53,7 +53,7 @@ def test_progress_that_went_back_is_noticed_though_no_rows_follow(
     task.take(rows(platform, 0, 4))
     task.release()
     platform.state.progress[0].next_offset = 1
-    with pytest.raises(Rewound, match="was at offset 4, and is stored up to 1"):
+    with pytest.raises(ProgressLost, match="was at offset 4, and is stored up to 1"):
         task.take(())
 
 
