@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from queue import Empty, SimpleQueue
 
-from pipeline.batching.intake import Row
+from pipeline.work import Row
 
 MAX_ROWS = 20_000
 MAX_BYTES = 64 * 1024 * 1024
-"""LoggedUpdate from Spark ahead of the work; a backlog stays in the log, not in memory."""
+"""Taken from Spark ahead of the work; a backlog stays in the log, not in memory."""
 
 TAKEN_BYTES = 16 * 1024 * 1024
 """Handed over at once, or a single larger row."""

@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pipeline.stages.fetch import Programs
 from pipeline.state.decided import Decided
 from pipeline.state.last_updates import LastUpdates
+from pipeline.state.programs import Programs
 from pipeline.work import Work
 from servioticy.domain.access import readable
 from servioticy.domain.graph import Graph
@@ -48,8 +48,7 @@ class Partition:
         """Records that had been put off: what came of them is emitted and acknowledged."""
         self._objects: dict[str, ServiceObject] = {}
         self._components: dict[str, frozenset[str]] = {}
-        self.spent: defaultdict[int, float] = defaultdict(float)
-        """Seconds, by tenant, that loading took and nobody has been charged for."""
+        self._loading: defaultdict[int, float] = defaultdict(float)
         self._weights: dict[str, int] = {}
         self._weight = 0
         self._used: dict[str, int] = {}
@@ -97,7 +96,12 @@ class Partition:
         """Each tenant pays for its own part of a component."""
         whole = sum(self._weights[each.id] for each in service_objects) or 1
         for each in service_objects:
-            self.spent[each.tenant] += seconds * self._weights[each.id] / whole
+            self._loading[each.tenant] += seconds * self._weights[each.id] / whole
+
+    def pop_loading(self) -> Mapping[int, float]:
+        """The seconds that loading has taken since this was last asked, by tenant."""
+        spent, self._loading = self._loading, defaultdict(float)
+        return spent
 
     def find_row(self, ref: StreamRef) -> tuple[ServiceObject, int] | None:
         """As `row_of`, for a stream that may no longer be known."""

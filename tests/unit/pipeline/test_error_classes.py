@@ -11,8 +11,9 @@ from oracle import Composite, Object
 from test_put_off_law import append
 from test_serial_law import LAW, Examples, define, value_of
 
-from pipeline.batching.intake import Row
+from pipeline.engine import Engine
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import InfraError, argument_names
 from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
@@ -98,10 +99,10 @@ def run(platform: MemoryPlatform, sandbox, store, output) -> None:
     rows = [Row(offset, value) for offset, value in enumerate(log)]
     for _ in range(200):
         platform.state.claims.clear()
-        task = Task(
-            0, store(), sandbox, output, 7, 10**6, retried=(Unavailable, InfraError),
-            sleep=lambda _seconds: None,
-        )  # fmt: skip
+        engine = Engine(
+            sandbox, 7, 10**6, heals=(Unavailable, InfraError), sleep=lambda _seconds: None
+        )
+        task = Task(0, store(), output, engine)
         try:
             task.take(rows)
             task.end()

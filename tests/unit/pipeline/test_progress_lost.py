@@ -7,8 +7,10 @@ import json
 import msgspec
 import pytest
 
-from pipeline.batching.intake import Row
-from pipeline.task import ProgressLost, Task
+from pipeline.engine import Engine
+from pipeline.errors import ProgressLost
+from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
@@ -19,6 +21,9 @@ class NoScripts:
 
     def run(self, *_arguments: object) -> list[list[object]]:
         return []
+
+
+ENGINE = Engine(NoScripts(), 10, 10, sleep=lambda _seconds: None)
 
 
 @pytest.fixture
@@ -33,7 +38,7 @@ def platform() -> MemoryPlatform:
 @pytest.fixture
 def task(platform: MemoryPlatform) -> Task:
     store = platform.partition_store(argument_names)
-    return Task(0, store, NoScripts(), lambda: platform.output(0), 10, 10, sleep=lambda _s: None)
+    return Task(0, store, lambda: platform.output(0), ENGINE)
 
 
 def rows(platform: MemoryPlatform, first: int, end: int) -> list[Row]:
@@ -62,13 +67,7 @@ def test_rows_that_come_again_are_taken(platform: MemoryPlatform, task: Task) ->
     task.take(rows(platform, 0, 4))
     task.release()
     platform.state.progress[0].next_offset = 1
-    again = Task(
-        0,
-        platform.partition_store(argument_names),
-        NoScripts(),
-        lambda: platform.output(0),
-        10,
-        10,
-    )
+    store = platform.partition_store(argument_names)
+    again = Task(0, store, lambda: platform.output(0), ENGINE)
     again.take(rows(platform, 0, 4))
     assert platform.state.progress[0].next_offset == 4

@@ -20,8 +20,10 @@ from test_serial_law import (
     value_of,
 )
 
-from pipeline.batching.intake import Row
+from pipeline.engine import Engine
+from pipeline.sharing.fairness import Fairness
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import TookTooLong, argument_names
 from servioticy import changes
 from servioticy.domain.records import UpdateRecord
@@ -137,9 +139,8 @@ class Runs:
     def _new(self) -> Task:
         self.platform.state.claims.clear()
         store = Store(self.platform.partition_store(argument_names), self.taken, self.deaths)
-        task = Task(0, store, self.sandbox, lambda: self.platform.output(0), self.most, 10**6)
-        task._shares = self.shares
-        return task
+        engine = Engine(self.sandbox, self.most, 10**6)
+        return Task(0, store, lambda: self.platform.output(0), engine, Fairness(self.shares))
 
     def take(self, first: int, end: int) -> None:
         log = self.platform.state.log[0]
