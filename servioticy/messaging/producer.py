@@ -162,7 +162,7 @@ class Emitter:
         _check_size(value, "", "a forwarded record")
         self._produce(self._topics.updates, value, partition, self._side.delivered_aside)
 
-    def bury(self, letter: DeadLetter) -> None:
+    def dead_letter(self, letter: DeadLetter) -> None:
         """Send a record to the dead letters; `flush` tells that it is there.
 
         A record larger than any other topic takes is cut, and the letter says so.

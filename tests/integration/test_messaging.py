@@ -111,10 +111,10 @@ def test_a_letter_that_its_topic_refuses_is_cut(
     limit(real_kafka, topics.dead_letters, SHORT_LETTER_BYTES + 10_000)
     output = Emitter(real_kafka.bootstrap_servers, topics, 0)
 
-    output.bury(DeadLetter(0, 1, "r", b"x" * (SHORT_LETTER_BYTES + 20_000)))
+    output.dead_letter(DeadLetter(0, 1, "r", b"x" * (SHORT_LETTER_BYTES + 20_000)))
     output.flush()
     limit(real_kafka, topics.dead_letters, 100)
-    output.bury(DeadLetter(0, 2, "r", b"x" * 200))
+    output.dead_letter(DeadLetter(0, 2, "r", b"x" * 200))
     output.flush()
 
     (letter,) = letters(real_kafka, topics)

@@ -20,10 +20,12 @@ from test_serial_law import (
     value_of,
 )
 
-from pipeline.batches import ATTEMPTS
-from pipeline.intake import Row
+from pipeline.batching.cutting import ATTEMPTS
+from pipeline.engine import Engine
 from pipeline.limits import NO_LIMITS
+from pipeline.sharing.fairness import Fairness
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import TookTooLong, argument_names
 from servioticy import changes
 from servioticy.domain.records import UpdateRecord
@@ -132,18 +134,19 @@ def append(platform: MemoryPlatform, history) -> None:
 class Runs:
     """Tasks one after the other over one log, each until it dies."""
 
-    def __init__(self, platform: MemoryPlatform, sandbox, shares: Whims, deaths, most=10) -> None:
+    def __init__(
+        self, platform: MemoryPlatform, sandbox, shares: Whims, deaths, most=10, **means
+    ) -> None:
         self.platform, self.sandbox, self.shares, self.deaths = platform, sandbox, shares, deaths
         self.taken: list[int] = []
-        self.most = most
+        self.most, self.means = most, means
         self.task = self._new()
 
     def _new(self) -> Task:
         self.platform.state.claims.clear()
         store = Store(self.platform.partition_store(argument_names), self.taken, self.deaths)
-        task = Task(0, store, self.sandbox, lambda: self.platform.output(0), self.most, 10**6)
-        task._shares = self.shares
-        return task
+        engine = Engine(self.sandbox, self.most, 10**6, **self.means)
+        return Task(0, store, lambda: self.platform.output(0), engine, Fairness(self.shares))
 
     def take(self, first: int, end: int) -> None:
         log = self.platform.state.log[0]
@@ -290,8 +293,8 @@ def test_after_a_slow_tree_others_of_its_tenant_are_cut_at_once(sandbox) -> None
     define(thing, {("so", "c"): CODE}, tenant, platform)
     append(platform, [(("so", "d0"), 1, 1)])
     slow = AlwaysSlow(sandbox)
-    runs = Runs(platform, slow, Whims([]), {})
-    runs.task._limits = NO_LIMITS._replace(tree_seconds=1e-9)
+    limits = NO_LIMITS._replace(tree_seconds=1e-9)
+    runs = Runs(platform, slow, Whims([]), {}, limits=limits)
     sandbox.example += 1
     end = len(platform.state.log[0])
 
@@ -311,9 +314,8 @@ def test_what_was_put_off_lets_rows_pass_after_a_long_batch(sandbox) -> None:
     define(Object("so", ("d0",), ()), {}, tenant, platform)
     append(platform, [(("so", "d0"), at, 1) for at in range(1, 5)])
     shares = Whims([])
-    runs = Runs(platform, sandbox, shares, {}, most=1)
     ticks = count(step=10)
-    runs.task._clock = lambda: float(next(ticks))
+    runs = Runs(platform, sandbox, shares, {}, most=1, clock=lambda: float(next(ticks)))
     shares.always = {tenant}
     runs.take(0, 4)
     shares.always = set()

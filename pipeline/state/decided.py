@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pipeline.journal import Place
-from pipeline.stages.fetch import Fold
+from pipeline.steps import Fold, Place
 from sandbox.program import Fault, Outcome, Value
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EmittedRecord
@@ -58,8 +57,8 @@ class Decided:
         if not self._trees:
             return outcomes
         return [
-            self._outcome(fold.composite, asked.step.place, outcome)
-            for asked, outcome in zip(fold.asked, outcomes, strict=True)
+            self._outcome(fold.composite, pending.step.place, outcome)
+            for pending, outcome in zip(fold.steps, outcomes, strict=True)
         ]
 
     def _outcome(self, composite: StreamRef, place: Place, outcome: Outcome) -> Outcome:

@@ -7,8 +7,10 @@ import json
 import msgspec
 import pytest
 
-from pipeline.intake import Row
-from pipeline.task import Rewound, Task
+from pipeline.engine import Engine
+from pipeline.errors import ProgressLost
+from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
@@ -19,6 +21,9 @@ class NoScripts:
 
     def run(self, *_arguments: object) -> list[list[object]]:
         return []
+
+
+ENGINE = Engine(NoScripts(), 10, 10, sleep=lambda _seconds: None)
 
 
 @pytest.fixture
@@ -33,7 +38,7 @@ def platform() -> MemoryPlatform:
 @pytest.fixture
 def task(platform: MemoryPlatform) -> Task:
     store = platform.partition_store(argument_names)
-    return Task(0, store, NoScripts(), lambda: platform.output(0), 10, 10, sleep=lambda _s: None)
+    return Task(0, store, lambda: platform.output(0), ENGINE)
 
 
 def rows(platform: MemoryPlatform, first: int, end: int) -> list[Row]:
@@ -42,7 +47,7 @@ def rows(platform: MemoryPlatform, first: int, end: int) -> list[Row]:
 
 def test_rows_after_a_gap_are_not_taken(platform: MemoryPlatform, task: Task) -> None:
     task.take(rows(platform, 0, 2))
-    with pytest.raises(Rewound, match="was at offset 3, and is stored up to 2"):
+    with pytest.raises(ProgressLost, match="was at offset 3, and is stored up to 2"):
         task.take(rows(platform, 3, 4))
     assert platform.state.progress[0].next_offset == 2
 
@@ -53,7 +58,7 @@ def test_progress_that_went_back_is_noticed_though_no_rows_follow(
     task.take(rows(platform, 0, 4))
     task.release()
     platform.state.progress[0].next_offset = 1
-    with pytest.raises(Rewound, match="was at offset 4, and is stored up to 1"):
+    with pytest.raises(ProgressLost, match="was at offset 4, and is stored up to 1"):
         task.take(())
 
 
@@ -62,13 +67,7 @@ def test_rows_that_come_again_are_taken(platform: MemoryPlatform, task: Task) ->
     task.take(rows(platform, 0, 4))
     task.release()
     platform.state.progress[0].next_offset = 1
-    again = Task(
-        0,
-        platform.partition_store(argument_names),
-        NoScripts(),
-        lambda: platform.output(0),
-        10,
-        10,
-    )
+    store = platform.partition_store(argument_names)
+    again = Task(0, store, lambda: platform.output(0), ENGINE)
     again.take(rows(platform, 0, 4))
     assert platform.state.progress[0].next_offset == 4

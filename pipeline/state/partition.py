@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pipeline.decided import Decided
-from pipeline.last_updates import LastUpdates
-from pipeline.stages.fetch import Programs
+from pipeline.state.decided import Decided
+from pipeline.state.last_updates import LastUpdates
+from pipeline.state.programs import Programs
 from pipeline.work import Work
 from servioticy.domain.access import readable
 from servioticy.domain.graph import Graph
@@ -40,7 +40,7 @@ class Partition:
         self.programs = Programs()
         self.decided = Decided()
         self.next_offset, self.emitted_offset = store.begin(number)
-        self.taken = store.forwarded(number)
+        self.forwarded_offsets = store.forwarded(number)
         """From each partition, the offset before which forwarded records were taken."""
         self.waiting = Counter(store.waiting(number))
         """How many records of each tenant have been put off."""
@@ -48,13 +48,12 @@ class Partition:
         """Records that had been put off: what came of them is emitted and acknowledged."""
         self._objects: dict[str, ServiceObject] = {}
         self._components: dict[str, frozenset[str]] = {}
-        self.spent: defaultdict[int, float] = defaultdict(float)
-        """Seconds, by tenant, that loading took and nobody has been charged for."""
+        self._loading: defaultdict[int, float] = defaultdict(float)
         self._weights: dict[str, int] = {}
         self._weight = 0
         self._used: dict[str, int] = {}
         self._turn = 0
-        self._lasts = LastUpdates(remembered_bytes)
+        self._last_updates = LastUpdates(remembered_bytes)
 
     def service_object(self, service_object: str) -> ServiceObject | int | None:
         """The Service Object if it is computed here, else the partition where it is.
@@ -97,7 +96,12 @@ class Partition:
         """Each tenant pays for its own part of a component."""
         whole = sum(self._weights[each.id] for each in service_objects) or 1
         for each in service_objects:
-            self.spent[each.tenant] += seconds * self._weights[each.id] / whole
+            self._loading[each.tenant] += seconds * self._weights[each.id] / whole
+
+    def pop_loading(self) -> Mapping[int, float]:
+        """The seconds that loading has taken since this was last asked, by tenant."""
+        spent, self._loading = self._loading, defaultdict(float)
+        return spent
 
     def find_row(self, ref: StreamRef) -> tuple[ServiceObject, int] | None:
         """As `row_of`, for a stream that may no longer be known."""
@@ -110,7 +114,7 @@ class Partition:
         owner = self._objects[ref.service_object]
         return owner, owner.stream_ids[ref.stream]
 
-    def forget(self, service_objects: Iterable[str], *, lasts: bool = False) -> None:
+    def forget(self, service_objects: Iterable[str], *, last_updates: bool = False) -> None:
         """Load their components anew when needed; with their last updates, if asked."""
         gone: set[str] = set()
         for each in service_objects:
@@ -122,8 +126,8 @@ class Partition:
             self._components.pop(each, None)
             self._used.pop(each, None)
             self._weight -= self._weights.pop(each, 0)
-        if lasts:
-            self._lasts.forget(self._lasts.of(gone))
+        if last_updates:
+            self._last_updates.forget(self._last_updates.of(gone))
 
     def reload(self, service_object: str) -> None:
         """It has changed, or gone: all who are known in its component are loaded anew.
@@ -132,11 +136,11 @@ class Partition:
         """
         component = {each.id for each in self.store.component(service_object)}
         self.forget(component | {service_object})
-        self._lasts.forget(self._lasts.of({service_object}))
+        self._last_updates.forget(self._last_updates.of({service_object}))
 
     def forget_last(self, stream: StreamRef) -> None:
         """Its last update is not so any more."""
-        self._lasts.forget([stream])
+        self._last_updates.forget([stream])
 
     def tenant_of(self, service_object: str) -> int | None:
         """Whose it is, wherever it is computed; None where it does not exist."""
@@ -167,22 +171,22 @@ class Partition:
             if self.graph.is_composite(ref):
                 for each in self.graph.composite(ref)[2].inputs:
                     needed.update(dict.fromkeys(each.members))
-        unknown = self._lasts.use(needed)
+        unknown = self._last_updates.use(needed)
         if unknown:
             rows = {ref: self._stream_id(ref) for ref in unknown}
             found = self.store.last_updates([row for row in rows.values() if row is not None])
             for ref, row in rows.items():
-                self._lasts.keep(ref, None if row is None else found.get(row))
-        return self._lasts.known
+                self._last_updates.keep(ref, None if row is None else found.get(row))
+        return self._last_updates.known
 
     def _stream_id(self, ref: StreamRef) -> int | None:
         owner = self._objects.get(ref.service_object)
         return owner.stream_ids.get(ref.stream) if owner else None
 
-    def remember(self, lasts: Mapping[StreamRef, LastUpdate]) -> None:
+    def remember(self, last_updates: Mapping[StreamRef, LastUpdate]) -> None:
         """These were stored as last updates."""
-        for ref, last in lasts.items():
-            self._lasts.keep(ref, last)
+        for ref, last in last_updates.items():
+            self._last_updates.keep(ref, last)
 
     def trim(self) -> None:
         """Between two batches: forget what there is no room for, the least recently used first.
@@ -190,7 +194,7 @@ class Partition:
         A component goes as a whole, with the time of the one of its members used last.
         """
         self._turn += 1
-        self._lasts.trim()
+        self._last_updates.trim()
         if self._weight <= MAX_DEFINITION_BYTES:
             return
         last_used = {
