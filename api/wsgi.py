@@ -15,7 +15,7 @@ from servioticy.settings import Settings
 def build(settings: Settings) -> tuple[Flask, Progress]:
     """Connect and wire: the application, and what reads that wait ask."""
     pool = SandboxPool(
-        unprotected=settings.sandbox_protection == "any", engine=settings.sandbox_engine
+        unprotected=settings.sandbox.protection == "any", engine=settings.sandbox.engine
     )
     ports = bootstrap.ports(settings)
     app = create_app(ports, settings, check=Snippets(pool).problems)

@@ -55,15 +55,15 @@ def main() -> int:
 
 
 def _run(settings: Settings, stopping: list[int]) -> int:
-    topics = Topics(settings.topic_prefix)
-    ensure_topics(settings.bootstrap_servers, topics, settings.partitions)
+    topics = Topics(settings.log.topic_prefix)
+    ensure_topics(settings.log.bootstrap_servers, topics, settings.log.partitions)
     database = connect(settings)
 
     def check_log() -> None:
         check(PostgresLogIdentity(database), lambda: present_log(settings))
 
     check_log()  # before Spark starts: that takes its time
-    ends = LogEnds(settings.bootstrap_servers, topics)
+    ends = LogEnds(settings.log.bootstrap_servers, topics)
     partitions = ends.partitions()
     store = PostgresPartitionStore(database, argument_names)
     os.environ["JAVA_HOME"] = str(java.find(settings).home)

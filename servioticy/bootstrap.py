@@ -33,11 +33,11 @@ class KafkaLog:
     ) -> None:
         self._progress = progress
         self._whole: set[int] = set()
-        topics = Topics(settings.topic_prefix)
+        topics = Topics(settings.log.topic_prefix)
         self._writer = LogWriter(
-            settings.bootstrap_servers, topics, settings.accept_timeout_seconds
+            settings.log.bootstrap_servers, topics, settings.log.accept_timeout_seconds
         )
-        self._ends = LogEnds(settings.bootstrap_servers, topics)
+        self._ends = LogEnds(settings.log.bootstrap_servers, topics)
         self._partitions = 0
 
     def append(self, partition: int, record: LogRecord) -> int:
@@ -78,7 +78,7 @@ class Ports:
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
     database = connect(settings, statement_seconds=STATEMENT_SECONDS)
-    catalog = PostgresCatalog(database, settings.change_wait_seconds)
+    catalog = PostgresCatalog(database, settings.requests.change_wait_seconds)
     history = PostgresHistory(database)
     return Ports(catalog, history, KafkaLog(settings, history.progress))
 
@@ -87,27 +87,27 @@ def connect(
     settings: Settings, *, durable: bool = True, statement_seconds: float | None = None
 ) -> Database:
     """Postgres as the settings name it; see Database for the rest."""
-    if not settings.dsn:
+    if not settings.store.dsn:
         raise SettingsError(
             "no Postgres is named: set SERVIOTICY_DSN, or let `servioticy up` start one"
         )
-    return Database(settings.dsn, durable=durable, statement_seconds=statement_seconds)
+    return Database(settings.store.dsn, durable=durable, statement_seconds=statement_seconds)
 
 
 def present_log(settings: Settings) -> Present:
     """The log as the broker has it now. Raises Unavailable."""
-    topics = Topics(settings.topic_prefix)
-    ends = LogEnds(settings.bootstrap_servers, topics)
+    topics = Topics(settings.log.topic_prefix)
+    ends = LogEnds(settings.log.bootstrap_servers, topics)
     partitions = range(ends.partitions())
-    identity = topic_id(settings.bootstrap_servers, topics.updates)
+    identity = topic_id(settings.log.bootstrap_servers, topics.updates)
     return Present(topics.updates, identity, {each: ends.bounds(each, 5.0) for each in partitions})
 
 
 def emitter(settings: Settings, partition: int) -> Emitter:
     """Where the pipeline's task of this partition sends what it stored."""
-    return Emitter(settings.bootstrap_servers, Topics(settings.topic_prefix), partition)
+    return Emitter(settings.log.bootstrap_servers, Topics(settings.log.topic_prefix), partition)
 
 
 def emitted_reader(settings: Settings) -> EmittedReader:
     """What the pipeline emits from now on."""
-    return EmittedReader(settings.bootstrap_servers, Topics(settings.topic_prefix))
+    return EmittedReader(settings.log.bootstrap_servers, Topics(settings.log.topic_prefix))

@@ -59,7 +59,7 @@ def session(settings: Settings, jars: list[Path], partitions: int, scratch: Path
         .appName("servioticy")
         .config("spark.jars", ",".join(str(each) for each in jars if each.is_file()))
         .config("spark.driver.extraClassPath", os.pathsep.join(str(each) for each in jars))
-        .config("spark.driver.memory", settings.pipeline_heap)
+        .config("spark.driver.memory", settings.spark.heap)
         .config("spark.local.dir", str(scratch))
         .config("spark.driver.extraJavaOptions", f'{_JVM} "-Djava.io.tmpdir={scratch}"')
     )
@@ -81,7 +81,7 @@ def rows(
     starting = {str(partition): offset for partition, offset in offsets.items()}
     return (
         spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", settings.bootstrap_servers)
+        .option("kafka.bootstrap.servers", settings.log.bootstrap_servers)
         .option("subscribe", topic)
         .option("startingOffsets", json.dumps({topic: starting}))
         .option("kafka.fetch.max.wait.ms", "100")
@@ -106,7 +106,7 @@ def start(source: DataFrame, settings: Settings, scratch: Path) -> StreamingQuer
         .writeStream.format("noop")
         .outputMode("update")
         .option("checkpointLocation", checkpoint)
-        .trigger(realTime=f"{settings.batch_seconds} seconds")
+        .trigger(realTime=f"{settings.spark.batch_seconds} seconds")
         .start()
     )
 

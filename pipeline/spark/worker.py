@@ -44,7 +44,7 @@ def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator
     reader = threading.Thread(target=_read, args=(batches, inbox), name="row-reader", daemon=True)
     reader.start()
     try:
-        _work(_task(partition, settings), inbox, settings.max_batch_updates)
+        _work(_task(partition, settings), inbox, settings.pipeline.max_batch_updates)
     except Exception:
         log.exception("task_failed", extra={"partition": partition})
         raise
@@ -90,12 +90,12 @@ def _task(partition: int, settings: Settings) -> Task:
         store,
         _sandbox(settings),
         lambda: emitter(settings, partition),
-        settings.max_batch_updates,
-        settings.head_cache_bytes,
+        settings.pipeline.max_batch_updates,
+        settings.pipeline.head_cache_bytes,
         limits_of(settings),
         retried=(Unavailable, InfraError),
         meter=_meter(settings),
-        share=settings.tenant_share,
+        share=settings.pipeline.tenant_share,
     )
     collect_rarely()
     return task
@@ -104,11 +104,11 @@ def _task(partition: int, settings: Settings) -> Task:
 def limits_of(settings: Settings) -> Limits:
     """How far one update may go, by the settings."""
     return Limits(
-        settings.max_hops,
-        settings.max_computations,
-        settings.max_tree_bytes,
-        settings.max_tree_script_ms / 1000,
-        settings.foreign_part,
+        settings.limits.max_hops,
+        settings.limits.max_computations,
+        settings.limits.max_tree_bytes,
+        settings.limits.max_tree_script_ms / 1000,
+        settings.limits.foreign_part,
     )
 
 
@@ -125,11 +125,11 @@ def collect_rarely() -> None:
 @cache
 def _sandbox(settings: Settings) -> SandboxPool:
     return SandboxPool(
-        budget_ms=settings.script_budget_ms,
-        budget_ms_per_update=settings.script_budget_ms_per_update,
-        max_workers=settings.sandbox_workers,
-        unprotected=settings.sandbox_protection == "any",
-        engine=settings.sandbox_engine,
+        budget_ms=settings.sandbox.budget_ms,
+        budget_ms_per_update=settings.sandbox.budget_ms_per_update,
+        max_workers=settings.sandbox.workers,
+        unprotected=settings.sandbox.protection == "any",
+        engine=settings.sandbox.engine,
     )
 
 

@@ -18,7 +18,7 @@ from servioticy.memory import MemoryPlatform
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.producer import Emitter
 from servioticy.ports import Log
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
@@ -62,7 +62,7 @@ def messaging(request: pytest.FixtureRequest) -> Messaging:
     servers = kafka.bootstrap_servers
     topics = Topics(request.getfixturevalue("topic_prefix"))
     ensure_topics(servers, topics, PARTITIONS)
-    log = KafkaLog(Settings(bootstrap_servers=servers, topic_prefix=topics.prefix))
+    log = KafkaLog(changed(Settings(), bootstrap_servers=servers, topic_prefix=topics.prefix))
     wait_for_leaders(log)
     return Messaging(
         log,

@@ -139,7 +139,7 @@ class Bench:
 
 @contextmanager
 def _real(settings: Settings) -> Iterator[Bench]:
-    pool = SandboxPool(settings.script_budget_ms, settings.script_budget_ms_per_update)
+    pool = SandboxPool(settings.sandbox.budget_ms, settings.sandbox.budget_ms_per_update)
     with ground.stores(settings) as stores:
         found = stores.settings
         database = connect(found)
@@ -163,7 +163,7 @@ def _real(settings: Settings) -> Iterator[Bench]:
 
 @contextmanager
 def _twins(settings: Settings) -> Iterator[Bench]:
-    pool = SandboxPool(settings.script_budget_ms, settings.script_budget_ms_per_update)
+    pool = SandboxPool(settings.sandbox.budget_ms, settings.sandbox.budget_ms_per_update)
     platform = MemoryPlatform()
     store = platform.partition_store(argument_names)
     try:
