@@ -17,7 +17,7 @@ from typing import Any
 from pipeline.spark import job
 from sandbox import argument_names
 from servioticy import logs
-from servioticy.bootstrap import connect, present_log
+from servioticy.bootstrap import connect, kafka, present_log
 from servioticy.domain.log_loss import check
 from servioticy.domain.topics import Topics
 from servioticy.embedded import jars, java, stubs
@@ -55,15 +55,15 @@ def main() -> int:
 
 
 def _run(settings: Settings, stopping: list[int]) -> int:
-    topics = Topics(settings.log.topic_prefix)
-    ensure_topics(settings.log.bootstrap_servers, topics, settings.log.partitions)
+    topics, connection = Topics(settings.log.topic_prefix), kafka(settings)
+    ensure_topics(connection, topics, settings.log.partitions)
     database = connect(settings)
 
     def check_log() -> None:
         check(PostgresLogIdentity(database), lambda: present_log(settings))
 
     check_log()  # before Spark starts: that takes its time
-    ends = LogEnds(settings.log.bootstrap_servers, topics)
+    ends = LogEnds(connection, topics)
     partitions = ends.partitions()
     store = PostgresPartitionStore(database, argument_names)
     os.environ["JAVA_HOME"] = str(java.find(settings).home)
@@ -75,7 +75,7 @@ def _run(settings: Settings, stopping: list[int]) -> int:
                 check_log()
                 progress = store.all_progress()
                 offsets = {each: progress.get(each, 0) for each in range(partitions)}
-                source = job.rows(spark, settings, topics.updates, offsets)
+                source = job.rows(spark, connection, topics.updates, offsets)
                 query = job.start(source, settings, scratch)
                 log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
                 if _watch(spark, query, store, ends, offsets, stopping):

@@ -10,6 +10,7 @@ from servioticy.domain.records import LogRecord
 from servioticy.domain.topics import Topics
 from servioticy.errors import SettingsError, Unavailable
 from servioticy.messaging.admin import topic_id
+from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.producer import Emitter, LogWriter
 from servioticy.settings import Settings
@@ -34,10 +35,9 @@ class KafkaLog:
         self._progress = progress
         self._whole: set[int] = set()
         topics = Topics(settings.log.topic_prefix)
-        self._writer = LogWriter(
-            settings.log.bootstrap_servers, topics, settings.log.accept_timeout_seconds
-        )
-        self._ends = LogEnds(settings.log.bootstrap_servers, topics)
+        connection = kafka(settings)
+        self._writer = LogWriter(connection, topics, settings.log.accept_timeout_seconds)
+        self._ends = LogEnds(connection, topics)
         self._partitions = 0
 
     def append(self, partition: int, record: LogRecord) -> int:
@@ -94,20 +94,30 @@ def connect(
     return Database(settings.store.dsn, durable=durable, statement_seconds=statement_seconds)
 
 
+def kafka(settings: Settings) -> KafkaConnection:
+    """How Kafka is reached, as the settings name it. Raises SettingsError."""
+    if not settings.log.bootstrap_servers:
+        raise SettingsError(
+            "no Kafka is named: set SERVIOTICY_BOOTSTRAP_SERVERS, or let `servioticy up` start one"
+        )
+    return KafkaConnection(settings.log.bootstrap_servers, settings.kafka)
+
+
 def present_log(settings: Settings) -> Present:
     """The log as the broker has it now. Raises Unavailable."""
     topics = Topics(settings.log.topic_prefix)
-    ends = LogEnds(settings.log.bootstrap_servers, topics)
+    connection = kafka(settings)
+    ends = LogEnds(connection, topics)
     partitions = range(ends.partitions())
-    identity = topic_id(settings.log.bootstrap_servers, topics.updates)
+    identity = topic_id(connection, topics.updates)
     return Present(topics.updates, identity, {each: ends.bounds(each, 5.0) for each in partitions})
 
 
 def emitter(settings: Settings, partition: int) -> Emitter:
     """Where the pipeline's task of this partition sends what it stored."""
-    return Emitter(settings.log.bootstrap_servers, Topics(settings.log.topic_prefix), partition)
+    return Emitter(kafka(settings), Topics(settings.log.topic_prefix), partition)
 
 
 def emitted_reader(settings: Settings) -> EmittedReader:
     """What the pipeline emits from now on."""
-    return EmittedReader(settings.log.bootstrap_servers, Topics(settings.log.topic_prefix))
+    return EmittedReader(kafka(settings), Topics(settings.log.topic_prefix))

@@ -39,8 +39,10 @@ class Declared:
     def converted(self, value: Any) -> Any:
         """The value in the setting's type, from text where it is text. Raises SettingsError."""
         try:
-            return msgspec.convert(value, self.type, strict=False)
-        except msgspec.ValidationError:
+            is_text = isinstance(value, str) and isinstance(self.default, dict)
+            given = msgspec.json.decode(value) if is_text else value
+            return msgspec.convert(given, self.type, strict=False)
+        except (msgspec.DecodeError, UnicodeError):
             shown = "(hidden)" if self.secret else repr(value)
             message = f"setting {self.name} = {shown}: expected {self.expected}"
         raise SettingsError(message)  # without the cause, which may tell a secret
@@ -48,12 +50,12 @@ class Declared:
 
 def declared(of: type[Any], section: str = "") -> Iterator[Declared]:
     """The settings of a class with sections, or of a section."""
-    types = get_type_hints(of, include_extras=True)
+    types, defaults = get_type_hints(of, include_extras=True), of()
     for each in fields(of):
         about = each.metadata
         if "doc" in about:
             name = about["name"] or of.PREFIX + each.name
-            default, kind = each.default, types[each.name]
+            default, kind = getattr(defaults, each.name), types[each.name]
             yield Declared(name, section, each.name, kind, default, about["doc"], about["secret"])
         else:
             yield from declared(types[each.name], each.name)
@@ -66,6 +68,8 @@ DECLARED = {each.name: each for each in declared(Settings)}
 def _words(of: inspect.Type) -> str:
     if isinstance(of, inspect.Metadata):
         return str((of.extra_json_schema or {})["description"])
+    if isinstance(of, inspect.BoolType):
+        return "true or false"
     if isinstance(of, inspect.IntType):
         return f"a whole number from {of.ge} to {of.le}"
     if isinstance(of, inspect.FloatType):

@@ -6,6 +6,7 @@ In the environment a setting is `SERVIOTICY_` and its name in capitals. The TOML
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections import defaultdict
@@ -49,7 +50,7 @@ def changed(settings: Settings, **values: Any) -> Settings:
 
 def to_environment(settings: Settings) -> dict[str, str]:
     """The settings as environment variables, to hand to a child program."""
-    return {PREFIX + name.upper(): str(value) for name, value in by_name(settings).items()}
+    return {PREFIX + name.upper(): _text(value) for name, value in by_name(settings).items()}
 
 
 def by_name(settings: Settings) -> dict[str, Any]:
@@ -58,6 +59,10 @@ def by_name(settings: Settings) -> dict[str, Any]:
         name: getattr(getattr(settings, each.section) if each.section else settings, each.key)
         for name, each in DECLARED.items()
     }
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, dict) else str(value)
 
 
 def _environment(environment: Mapping[str, str]) -> dict[str, Any]:

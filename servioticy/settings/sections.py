@@ -7,6 +7,7 @@ another; it is unique. Safe by default: loopback only, and no secret has a defau
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -30,11 +31,17 @@ Prefix = Annotated[
 Address = Annotated[
     str, Meta(pattern=r"^(https?://\S+)?$", description="empty, or a URL that begins with http")
 ]
+SparkConf = Annotated[
+    Mapping[Annotated[str, Meta(pattern=r"^spark\.\S+$")], str],
+    Meta(description="a table of texts named spark.*; in the environment a JSON object"),
+]
 
 
 def setting(default: Any, doc: str, *, name: str = "", secret: bool = False) -> Any:
     """A field that is a setting. A `secret` is never shown, neither in errors nor by repr."""
     about = {"doc": doc, "name": name, "secret": secret}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, hash=False, repr=not secret, metadata=about)
     return field(default=default, repr=not secret, metadata=about)
 
 
@@ -63,6 +70,29 @@ class Log:
     accept_timeout_seconds: Seconds = setting(
         10.0, "how long the API waits for the broker before it answers 503"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka:
+    """How a Kafka of one's own is spoken to."""
+
+    PREFIX: ClassVar[str] = "kafka_"
+
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = setting(
+        "PLAINTEXT", "SSL: encrypted; SASL: with a password"
+    )
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = setting(
+        "PLAIN", "how the password is told"
+    )
+    sasl_username: str = setting("", "who we are")
+    sasl_password: str = setting("", "our password", secret=True)
+    ssl_ca: str = setting(
+        "", "PEM file of the authorities that vouch for the brokers (empty: those of the machine)"
+    )
+    ssl_certificate: str = setting("", "PEM file of our certificate and its chain, for mutual TLS")
+    ssl_key: str = setting("", "PEM file of its key (PKCS #8)")
+    ssl_key_password: str = setting("", "password of the key", secret=True)
+    ssl_check_host: bool = setting(True, "whether a broker's certificate has to name its host")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +214,20 @@ class Spark:
 
     PREFIX: ClassVar[str] = "spark_"
 
+    master: Annotated[str, Meta(pattern=r"^\S*$", description="text without spaces")] = setting(
+        "", "Spark master (empty: local, with a slot for every partition)"
+    )
+    driver_host: Name = setting(
+        "127.0.0.1", "address of the driver; with another master one that its machines reach"
+    )
+    java_options: str = setting(
+        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData", "options of the driver's Java"
+    )
+    conf: SparkConf = setting(
+        {},
+        "any configuration of Spark; wins over ours. Not for secrets: the list of processes "
+        "shows it",
+    )
     batch_seconds: Annotated[int, Meta(ge=1, le=86_400)] = setting(
         300, "length of one Spark real-time batch, in seconds", name="batch_seconds"
     )
@@ -252,6 +296,7 @@ class Settings:
 
     store: Store = field(default_factory=Store)
     log: Log = field(default_factory=Log)
+    kafka: Kafka = field(default_factory=Kafka)
     api: Api = field(default_factory=Api)
     requests: Requests = field(default_factory=Requests)
     delivery: Delivery = field(default_factory=Delivery)

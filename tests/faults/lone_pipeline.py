@@ -22,7 +22,7 @@ from postgres_proxy import PostgresProxy
 from running_platform import until
 
 from sandbox import argument_names
-from servioticy.bootstrap import connect
+from servioticy.bootstrap import connect, kafka
 from servioticy.changes import create
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.model import StreamRef
@@ -144,7 +144,7 @@ class Log:
 
     def __init__(self, settings: Settings, topics: Topics) -> None:
         self._topic = topics.updates
-        self._writer = LogWriter(settings.log.bootstrap_servers, topics, 30)
+        self._writer = LogWriter(kafka(settings), topics, 30)
         self._consumer = _consumer(settings)
 
     def append(self, partition: int, record: LogRecord) -> int:
@@ -175,9 +175,7 @@ class Ground:
     def __post_init__(self) -> None:
         self.database = connect(self.settings)
         migrate(self.database)
-        ensure_topics(
-            self.settings.log.bootstrap_servers, self.topics, self.settings.log.partitions
-        )
+        ensure_topics(kafka(self.settings), self.topics, self.settings.log.partitions)
         self.log = Log(self.settings, self.topics)
         self.catalog = PostgresCatalog(self.database)
         self.tenant = self.catalog.tenant_of(self.catalog.create_tenant("t")) or 0

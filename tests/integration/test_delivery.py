@@ -150,7 +150,7 @@ def settings(dsn: str, real_kafka: EmbeddedKafka, topic_prefix: str) -> Settings
             "live_port": ports.free(),
         },
     )
-    ensure_topics(chosen.log.bootstrap_servers, Topics(topic_prefix), 1)
+    ensure_topics(bootstrap.kafka(chosen), Topics(topic_prefix), 1)
     return chosen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import pickle
 import re
@@ -17,6 +18,7 @@ from servioticy.settings import Settings, changed, load, to_environment
 from servioticy.settings.declared import DECLARED, Declared, declared
 from servioticy.settings.loading import by_name
 
+SPARK_CONF = "a table of texts named spark.*; in the environment a JSON object"
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 
 
@@ -101,6 +103,11 @@ def test_settings_survive_the_way_to_a_spark_worker() -> None:
         ("topic_prefix", "a" * 101, "at most 100 of A-Z a-z 0-9 . _ -"),
         ("public_url", "ftp://here", "empty, or a URL that begins with http"),
         ("data", "", "text that is not empty"),
+        ("kafka_ssl_check_host", "maybe", "true or false"),
+        ("spark_master", "local [2]", "text without spaces"),
+        ("spark_conf", "spark.ui.enabled=true", SPARK_CONF),
+        ("spark_conf", '{"spark.cores.max": 2}', SPARK_CONF),
+        ("spark_conf", '{"sparc.cores.max": "2"}', SPARK_CONF),
     ],
 )
 def test_a_wrong_value_is_told_with_what_was_expected(name, value, expected) -> None:
@@ -182,10 +189,18 @@ def test_jars_are_shared_by_all_checkouts_of_a_user(monkeypatch) -> None:
     assert load({}, {"jars": "/else/where"}).embedded.jars_path == Path("/else/where")
 
 
+def test_spark_s_configuration_is_a_table(tmp_path: Path) -> None:
+    wanted = {"spark.executor.memory": "2g"}
+    text = '[spark.conf]\n"spark.executor.memory" = "2g"\n'
+
+    assert load(written(tmp_path, text)).spark.conf == wanted
+    assert load({"SERVIOTICY_SPARK_CONF": json.dumps(wanted)}).spark.conf == wanted
+
+
 def row(each: Declared) -> str:
     """The line of the page that a setting has."""
     place = f"[{each.section}] {each.key}" if each.section else each.key
-    default = "(empty)" if each.default == "" else each.default
+    default = {"": "(empty)", "{}": "(empty)", "True": "true"}.get(str(each.default), each.default)
     return f"| `{each.name}` | `{place}` | {each.expected} | {default} | {each.doc} |"
 
 

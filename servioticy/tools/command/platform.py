@@ -9,12 +9,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from servioticy import bootstrap
 from servioticy.domain.topics import Topics
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
+from servioticy.errors import SettingsError
 from servioticy.messaging.admin import ensure_topics
 from servioticy.settings import Settings, changed, to_environment
+from servioticy.settings.sections import Kafka
 from servioticy.storage.database import Database
 from servioticy.storage.migrations import migrate
 from servioticy.supervisor.program import Event, Program
@@ -64,7 +67,7 @@ def prepare_stores(settings: Settings) -> None:
     finally:
         database.close()
     topics = Topics(settings.log.topic_prefix)
-    ensure_topics(settings.log.bootstrap_servers, topics, settings.log.partitions)
+    ensure_topics(bootstrap.kafka(settings), topics, settings.log.partitions)
 
 
 def postgres_program(postgres: EmbeddedPostgres) -> Program:
@@ -83,6 +86,10 @@ def stores(settings: Settings) -> tuple[list[Program], Settings]:
         settings = changed(settings, dsn=postgres.dsn)
         programs.append(postgres_program(postgres))
     if not settings.log.bootstrap_servers:
+        if settings.kafka != Kafka():
+            raise SettingsError(
+                "settings kafka_* are not of the embedded broker: expected bootstrap_servers, too"
+            )
         kafka = EmbeddedKafka(settings.data_path / "kafka", settings)
         kafka.prepare()
         settings = changed(settings, bootstrap_servers=kafka.bootstrap_servers)
