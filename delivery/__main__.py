@@ -12,7 +12,6 @@ from delivery.server import Delivery
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.history import PostgresHistory
 
 WATCH_SECONDS = 1.0
@@ -31,7 +30,7 @@ async def run(chosen: Settings) -> None:
     own = chosen.delivery
     sockets = capacity(own.sockets, own.sockets_per_tenant, raise_descriptors())
     delivery = Delivery(
-        PostgresCatalog(database),
+        bootstrap.catalog(chosen, database),
         PostgresHistory(database),
         sockets,
         max_backlog_bytes=own.backlog_bytes,

@@ -20,12 +20,11 @@ from pipeline.metering import Meter
 from pipeline.spark import quickack
 from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
-from sandbox import InfraError, SandboxPool, argument_names
+from sandbox import InfraError, SandboxPool
 from servioticy import logs
-from servioticy.bootstrap import connect, emitter
+from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
 from servioticy.errors import Unavailable
 from servioticy.settings import Settings
-from servioticy.storage.partition_store import PostgresPartitionStore
 
 OFFSET = Struct(">q")
 """What precedes the value of a record."""
@@ -84,7 +83,7 @@ def _task(partition: int, settings: Settings) -> Task:
     """The task of a partition, kept between Spark batches with what it remembers."""
     logs.configure(settings.log_level)
     # What is stored here can be computed again from the log, so it need not wait for the disk.
-    store = PostgresPartitionStore(connect(settings, durable=False), argument_names)
+    store = partition_store(connect(settings, durable=False))
     task = Task(
         partition,
         store,
@@ -124,13 +123,7 @@ def collect_rarely() -> None:
 
 @cache
 def _sandbox(settings: Settings) -> SandboxPool:
-    return SandboxPool(
-        budget_ms=settings.sandbox.budget_ms,
-        budget_ms_per_update=settings.sandbox.budget_ms_per_update,
-        max_workers=settings.sandbox.workers,
-        unprotected=settings.sandbox.protection == "any",
-        engine=settings.sandbox.engine,
-    )
+    return sandbox_pool(settings)
 
 
 @cache

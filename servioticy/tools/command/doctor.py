@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sandbox import InfraError, SandboxPool
+from sandbox import InfraError
 from servioticy import logs
-from servioticy.bootstrap import present_log
+from servioticy.bootstrap import present_log, sandbox_pool
 from servioticy.domain import log_loss
 from servioticy.embedded import jars, java, stubs, unprivileged
 from servioticy.embedded import tcp_ports as ports
@@ -116,9 +116,7 @@ def _log(settings: Settings) -> Iterator[Check]:
 
 def _sandbox(settings: Settings) -> Check:
     """Which layers of the sandbox this machine allows."""
-    pool = SandboxPool(
-        unprotected=settings.sandbox.protection == "any", engine=settings.sandbox.engine
-    )
+    pool = sandbox_pool(settings)
     try:
         layers = pool.layers()
     except InfraError as error:

@@ -10,12 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from servioticy import bootstrap
-from servioticy.domain.topics import Topics
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.errors import SettingsError
-from servioticy.messaging.admin import ensure_topics
 from servioticy.settings import Settings, changed, to_environment
 from servioticy.settings.sections import Kafka
 from servioticy.storage.database import Database
@@ -66,8 +64,7 @@ def prepare_stores(settings: Settings) -> None:
         migrate(database)
     finally:
         database.close()
-    topics = Topics(settings.log.topic_prefix)
-    ensure_topics(bootstrap.kafka(settings), topics, settings.log.partitions)
+    bootstrap.make_topics(settings)
 
 
 def postgres_program(postgres: EmbeddedPostgres) -> Program:
