@@ -59,13 +59,13 @@ class Services:
         Never what a request calls us (`Host`). Where we listen on all addresses and have
         not been told our name it is empty: the address then is a path.
         """
-        if self.settings.public_url:
-            return self.settings.public_url.rstrip("/")
+        if self.settings.requests.public_url:
+            return self.settings.requests.public_url.rstrip("/")
         host = self.settings.host
         if host in EVERYWHERE:
             return ""
         named = f"[{host}]" if ":" in host else host
-        return f"http://{named}:{self.settings.api_port}"
+        return f"http://{named}:{self.settings.api.port}"
 
     def now(self) -> int:
         """Our clock, in milliseconds."""

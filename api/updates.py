@@ -24,7 +24,7 @@ ENVELOPE = 16_384
 def blueprint(services: Services) -> Blueprint:
     """`/{service_object}/streams/{stream}` and its `/lastUpdate`."""
     routes = Blueprint("updates", __name__)
-    largest = min(services.settings.max_body_bytes, MAX_MESSAGE_BYTES - ENVELOPE)
+    largest = min(services.settings.requests.max_body_bytes, MAX_MESSAGE_BYTES - ENVELOPE)
 
     @routes.put("/<service_object>/streams/<stream>")
     def accept(service_object: str, stream: str) -> Response:
@@ -34,7 +34,7 @@ def blueprint(services: Services) -> Blueprint:
         # Longer than what was sent, perhaps: 1e9 is kept as 1000000000.0
         if len(update.document) > largest:
             raise TooLarge
-        ahead = services.settings.max_future_seconds
+        ahead = services.settings.requests.max_future_seconds
         if too_far_ahead(update.timestamp, services.clock(), ahead):
             raise Refused(
                 f"The lastUpdate {update.timestamp} is more than {ahead:g} seconds ahead of the "

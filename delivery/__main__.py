@@ -12,7 +12,6 @@ from delivery.server import Delivery
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.history import PostgresHistory
 
 WATCH_SECONDS = 1.0
@@ -28,14 +27,15 @@ async def run(chosen: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     database = bootstrap.connect(chosen)
-    sockets = capacity(chosen.live_sockets, chosen.live_sockets_per_tenant, raise_descriptors())
+    own = chosen.delivery
+    sockets = capacity(own.sockets, own.sockets_per_tenant, raise_descriptors())
     delivery = Delivery(
-        PostgresCatalog(database),
+        bootstrap.catalog(chosen, database),
         PostgresHistory(database),
         sockets,
-        max_backlog_bytes=chosen.live_backlog_bytes,
+        max_backlog_bytes=own.backlog_bytes,
     )
-    await delivery.listen(chosen.host, chosen.live_port)
+    await delivery.listen(chosen.host, own.port)
     try:
         await _read(chosen, delivery, stop)
     finally:
@@ -54,7 +54,7 @@ async def _read(chosen: Settings, delivery: Delivery, stop: asyncio.Event) -> No
                 raise
             await asyncio.sleep(WATCH_SECONDS)
     delivery.is_ready = True
-    log.info("delivery_ready", extra={"port": chosen.live_port})
+    log.info("delivery_ready", extra={"port": chosen.delivery.port})
     while not stop.is_set():
         try:
             await asyncio.wait_for(stop.wait(), WATCH_SECONDS)

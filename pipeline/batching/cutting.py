@@ -21,8 +21,8 @@ ATTEMPTS = 2
 machine may have been busy."""
 
 SLOW_TENANT_SECONDS = 10.0
-"""So long after such a tree, others of the tenant are taken alone at once: with several of them one
-after the other it is not the machine."""
+"""So long after such a tree, others of the tenant are taken alone at once: with several of them
+one after the other it is not the machine."""
 
 PREPARING_ATTEMPTS = 100
 """Of a tree whose programs are met for the first time; each gets further than the one before."""

@@ -73,8 +73,8 @@ def test_one_update_wakes_ten_thousand_composites(pool: SandboxPool) -> None:
     settings = Settings()
     engine = Engine(
         pool,
-        settings.max_batch_updates,
-        settings.head_cache_bytes,
+        settings.pipeline.max_batch_updates,
+        settings.pipeline.head_cache_bytes,
         # The machine that runs the tests may be busy with others.
         limits_of(settings)._replace(tree_seconds=10.0),
     )

@@ -89,7 +89,7 @@ class Attacker:
         connection = getattr(self._own, "connection", None)
         if connection is None:
             connection = self._own.connection = http.client.HTTPConnection(
-                self.place.host, self.place.settings.api_port, timeout=ANSWER_SECONDS
+                self.place.host, self.place.settings.api.port, timeout=ANSWER_SECONDS
             )
         try:
             connection.request(method, path, body, {"Authorization": self.place.token})

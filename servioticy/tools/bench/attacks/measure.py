@@ -122,7 +122,7 @@ def _waits(innocent: Innocent, begin: float, end: float) -> Waits:
 
 
 def _tenants(settings: Settings) -> tuple[str, str]:
-    database = Database(settings.dsn)
+    database = Database(settings.store.dsn)
     try:
         catalog = PostgresCatalog(database)
         return catalog.create_tenant("attacker"), catalog.create_tenant("innocent")
