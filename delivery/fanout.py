@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from delivery.byte_semaphore import ByteSemaphore
+from delivery.cursors import Cursor
 from delivery.endings import Ending
 from servioticy.domain.model import LastUpdate, StreamRef
-from servioticy.domain.records import EmittedRecord
+from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 
 MAX_WAITING_BYTES = 32 * 1024 * 1024
 MAX_WAITING_BATCHES = 100
@@ -26,10 +27,13 @@ log = logging.getLogger("servioticy.delivery")
 
 
 class LiveUpdate(NamedTuple):
-    """An update that was emitted just now, and the version of the document that made it."""
+    """An update that was emitted just now."""
 
     update: LastUpdate
     version: int
+    """The version of the document that made it."""
+    position: Position
+    """Where it stands in the topic: a subscriber that remembers it can go on from there."""
 
 
 class Subscriber(Protocol):
@@ -53,8 +57,10 @@ class FanOut:
         self._subscribers_of = subscribers_of
         self._semaphore = semaphore or ByteSemaphore(MAX_WAITING_BYTES, MAX_WAITING_BATCHES)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._batches: deque[tuple[list[EmittedRecord], int]] = deque()
+        self._batches: deque[tuple[list[ConsumedRecord], int]] = deque()
         self._work: Iterator[None] | None = None
+        self.cursor = Cursor()
+        """Stands behind the last record that was offered to all its subscribers."""
 
     def start(self) -> None:
         """Offer from now on, in the running loop."""
@@ -64,14 +70,14 @@ class FanOut:
         """Take no more batches; a thread that waits in `publish` goes on."""
         self._semaphore.close()
 
-    def publish(self, records: list[EmittedRecord]) -> None:
+    def publish(self, records: list[ConsumedRecord]) -> None:
         """Offer a batch; waits while too much is on its way.
 
         The reader then leaves the rest in the topic, which has room for it; we have not.
         """
         if self._loop is None:
             return
-        size = sum(memoryview(record.update).nbytes for record in records)
+        size = sum(memoryview(each.record.update).nbytes for each in records)
         if not self._semaphore.acquire(size):
             return
         try:
@@ -79,7 +85,7 @@ class FanOut:
         except RuntimeError:  # the loop ended in this moment, and with it every client
             self._semaphore.release(size)
 
-    def _take(self, records: list[EmittedRecord], size: int) -> None:
+    def _take(self, records: list[ConsumedRecord], size: int) -> None:
         self._batches.append((records, size))
         if self._work is None:
             self._work = self._offers()
@@ -99,20 +105,21 @@ class FanOut:
         while self._batches:
             records, size = self._batches.popleft()
             try:
-                for record in records:
-                    yield from self._offer(record)
+                for record, position in records:
+                    yield from self._offer(record, position)
+                    self.cursor.advance(position)
             except Exception:  # whatever it was, what follows is for others
                 log.exception("records_not_delivered", extra={"records": len(records)})
             finally:
                 self._semaphore.release(size)
 
-    def _offer(self, record: EmittedRecord) -> Iterator[None]:
+    def _offer(self, record: EmittedRecord, position: Position) -> Iterator[None]:
         yield
         subscribers = self._subscribers_of(StreamRef(record.service_object, record.stream))
         update = _update(record) if subscribers else None
         if update is None:
             return
-        live = LiveUpdate(update, record.version)
+        live = LiveUpdate(update, record.version, position)
         for subscriber in subscribers:
             try:
                 subscriber.offer(live)

@@ -20,7 +20,7 @@ from delivery.transports.transport import CLOSE_SECONDS, Connection, Transport
 from delivery.watcher import MAX_UNSENT_BYTES, Watcher
 from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, Timestamp
-from servioticy.domain.records import EmittedRecord
+from servioticy.domain.records import ConsumedRecord
 from servioticy.ports import History
 
 HISTORY_THREADS = 4
@@ -65,7 +65,7 @@ class Hub:
             await transport.start()
             self._transports.append(transport)
 
-    def publish(self, records: list[EmittedRecord]) -> None:
+    def publish(self, records: list[ConsumedRecord]) -> None:
         """Send a batch to whoever watches; waits while too much is on its way."""
         self.fanout.publish(records)
 

@@ -16,7 +16,7 @@ from websockets.sync.client import ClientConnection, connect
 from delivery.admission.capacity import Capacity
 from delivery.hub import Hub
 from delivery.transports.websocket import WebSocketTransport
-from servioticy.domain.records import EmittedRecord
+from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 from servioticy.embedded import tcp_ports as ports
 
 ATTACKER, INNOCENT = "token-1", "token-2"
@@ -70,7 +70,9 @@ class RunningDelivery:
     def publish(self, *documents: bytes, name: str = "pump") -> None:
         self.hub.publish(
             [
-                EmittedRecord(name, "flow", 1, 1, at, msgspec.Raw(document))
+                ConsumedRecord(
+                    EmittedRecord(name, "flow", 1, 1, at, msgspec.Raw(document)), Position(0, at)
+                )
                 for at, document in enumerate(documents)
             ]
         )

@@ -12,37 +12,49 @@ import pytest
 from support.delivery_stores import WAIT_SECONDS
 
 from delivery.byte_semaphore import ByteSemaphore
+from delivery.cursors import Cursor
 from delivery.endings import Ending
 from delivery.fanout import FanOut, LiveUpdate
 from servioticy.domain.model import StreamRef
-from servioticy.domain.records import EmittedRecord
+from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 
 FLOW, OTHER = StreamRef("pump", "flow"), StreamRef("lamp", "state")
+FIRST = Position(0, 0)
 
 
 @dataclass
 class Recorder:
     fails: bool = False
     got: list[bytes] = field(default_factory=list)
+    positions: list[Position] = field(default_factory=list)
     ending: Ending | None = None
 
     def offer(self, live: LiveUpdate) -> None:
         if self.fails:
             raise RuntimeError("its socket is not what it seems")
         self.got.append(live.update.document)
+        self.positions.append(live.position)
 
     def close(self, ending: Ending) -> None:
         self.ending = ending
 
 
-def a_record(document: bytes, stream: StreamRef = FLOW, at: int = 1) -> EmittedRecord:
-    return EmittedRecord(stream.service_object, stream.stream, 1, 1, at, msgspec.Raw(document))
+def a_record(
+    document: bytes,
+    stream: StreamRef = FLOW,
+    at: int = 1,
+    position: Position = FIRST,
+) -> ConsumedRecord:
+    name, raw = stream.service_object, msgspec.Raw(document)
+    return ConsumedRecord(EmittedRecord(name, stream.stream, 1, 1, at, raw), position)
 
 
-def published(recorders: dict[StreamRef, list[Recorder]], *batches: list[EmittedRecord]) -> None:
+def published(
+    recorders: dict[StreamRef, list[Recorder]], *batches: list[ConsumedRecord]
+) -> Cursor:
     """Publish from a thread, as the reader does, and wait until all of it is offered."""
 
-    async def run() -> None:
+    async def run() -> Cursor:
         semaphore = ByteSemaphore(1000, 100)
         fanout = FanOut(lambda stream: recorders.get(stream, []), semaphore)
         fanout.start()
@@ -51,8 +63,9 @@ def published(recorders: dict[StreamRef, list[Recorder]], *batches: list[Emitted
         while fanout._batches or fanout._work is not None:
             await asyncio.sleep(0)
         assert semaphore.acquire(1000)  # all was released
+        return fanout.cursor
 
-    asyncio.run(run())
+    return asyncio.run(run())
 
 
 UGLY = {
@@ -130,6 +143,18 @@ def test_batches_keep_their_order_while_the_loop_is_left_to_others(monkeypatch) 
     published({FLOW: [one, two]}, *batches)
 
     assert one.got == two.got == [b'{"v":%d}' % n for n in range(200)]
+
+
+def test_every_update_comes_with_its_position_and_all_are_passed() -> None:
+    """Somebody who goes away has to know from where to read on: unreadable records count."""
+    flow = Recorder()
+    positions = [Position(0, 7), Position(1, 3), Position(0, 8), Position(0, 9)]
+    documents = [b"{}", b"{}", b"{}", b"no update"]
+    batch = [a_record(each, position=at) for each, at in zip(documents, positions, strict=True)]
+    cursor = published({FLOW: [flow]}, batch)
+
+    assert flow.positions == positions[:3]
+    assert cursor.next_offsets() == {0: 10, 1: 4}
 
 
 def test_publish_waits_while_more_bytes_are_on_their_way_than_there_is_room_for() -> None:

@@ -19,7 +19,7 @@ from delivery.endings import Ending
 from delivery.hub import Hub
 from delivery.transports.transport import Transport
 from delivery.transports.websocket import WebSocketTransport, close_code
-from servioticy.domain.records import EmittedRecord
+from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 from servioticy.embedded import tcp_ports as ports
 
 
@@ -145,7 +145,8 @@ async def publish(hub: Hub, *times: int, name: str = "pump", version: int = 1) -
     records = [
         EmittedRecord(name, "flow", 1, version, at, msgspec.Raw(a_document(at))) for at in times
     ]
-    await asyncio.to_thread(hub.publish, records)
+    consumed = [ConsumedRecord(record, Position(0, record.timestamp)) for record in records]
+    await asyncio.to_thread(hub.publish, consumed)
 
 
 PUMP = "/pump/streams/flow/live"

@@ -14,6 +14,7 @@ from delivery.fanout import LiveUpdate
 from delivery.transports.transport import WRITE_BUFFER_BYTES
 from delivery.watcher import MAX_UNSENT_BYTES, STALL_SECONDS, Watcher
 from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.records import Position
 
 
 class SlowClient(MemoryClient):
@@ -40,7 +41,7 @@ def watcher(client: SlowClient) -> Watcher:
 
 
 def offer(watcher: Watcher, size: int) -> None:
-    watcher.offer(LiveUpdate(LastUpdate(1, b"x" * size), 1))
+    watcher.offer(LiveUpdate(LastUpdate(1, b"x" * size), 1, Position(0, 0)))
 
 
 def test_one_that_takes_a_byte_now_and_then_stays(watcher: Watcher, client: SlowClient) -> None:
