@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from servioticy.domain.letters import read_letter
-from servioticy.domain.records import DeadLetter, EmittedRecord, write
+from servioticy.domain.records import ConsumedRecord, DeadLetter, EmittedRecord, Position, write
 from servioticy.domain.topics import Topics
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.messaging.admin import LARGEST_MESSAGE, _client, ensure_topics
@@ -135,7 +135,7 @@ def test_a_reader_survives_what_it_cannot_read(
     reader: EmittedReader, real_kafka: EmbeddedKafka, topics: Topics
 ) -> None:
     """Every watcher of every tenant depends on it: rubbish is skipped, and told."""
-    found: list[EmittedRecord] = []
+    found: list[ConsumedRecord] = []
     thread = reader.start(found.extend)
     producer = Producer({"bootstrap.servers": real_kafka.bootstrap_servers})
     half = write(an_emitted_one(2)).replace(b"xxx", b"\\ud800")
@@ -145,9 +145,30 @@ def test_a_reader_survives_what_it_cannot_read(
     assert producer.flush(10) == 0
 
     eventually(lambda: len(found) == 2)
-    assert [each.timestamp for each in found] == [1, 3]
+    assert [each.record.timestamp for each in found] == [1, 3]
     assert reader.skipped == len(rubbish)
     assert thread.is_alive()
+
+
+def test_each_record_is_read_with_its_partition_and_offset(
+    real_kafka: EmbeddedKafka, topic_prefix: str
+) -> None:
+    """Whoever remembers them can read on from there; what cannot be read has an offset, too."""
+    topics = Topics(topic_prefix)
+    ensure_topics(real_kafka.bootstrap_servers, topics, 2)
+    reader, found = EmittedReader(real_kafka.bootstrap_servers, topics), []
+    reader.start(found.extend)
+    producer = Producer({"bootstrap.servers": real_kafka.bootstrap_servers})
+    for number in range(6):
+        value = b"rubbish" if number == 2 else write(an_emitted_one(number))
+        producer.produce(topics.emitted, value, partition=number % 2)
+    assert producer.flush(10) == 0
+
+    eventually(lambda: len(found) == 5)
+    reader.stop()
+    assert {each.record.timestamp: each.position for each in found} == {
+        number: Position(number % 2, number // 2) for number in (0, 1, 3, 4, 5)
+    }
 
 
 def test_a_reader_survives_its_listener(
@@ -160,11 +181,11 @@ def test_a_reader_survives_its_listener(
     found: list[int] = []
     failed = threading.Event()
 
-    def listen(records: list[EmittedRecord]) -> None:
+    def listen(records: list[ConsumedRecord]) -> None:
         if not failed.is_set():
             failed.set()
             raise ValueError("half of a pair")
-        found.extend(each.timestamp for each in records)
+        found.extend(each.record.timestamp for each in records)
 
     thread = reader.start(listen)
     output = Emitter(KafkaConnection(real_kafka.bootstrap_servers), topics, 0)

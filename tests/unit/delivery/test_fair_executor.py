@@ -1,4 +1,4 @@
-"""Few questions at once, and who asks much waits for its own."""
+"""Few calls at once, and an owner with many waits for its own."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from delivery.shares import Full
-from delivery.turns import Turns
+from delivery.admission.fair_executor import FairExecutor
+from delivery.admission.quotas import QuotaExceeded
 
 
 class Store:
@@ -36,10 +36,10 @@ async def settle() -> None:
 
 def test_one_question_waits_for_one_of_a_flood_not_for_all() -> None:
     async def run() -> list[str]:
-        store, turns = Store(), Turns("test", 1)
-        flood = [asyncio.create_task(turns.ask("a", store.question("a"))) for _ in range(50)]
+        store, executor = Store(), FairExecutor("test", 1)
+        flood = [asyncio.create_task(executor.run("a", store.question("a"))) for _ in range(50)]
         await settle()
-        honest = asyncio.create_task(turns.ask("b", store.question("b")))
+        honest = asyncio.create_task(executor.run("b", store.question("b")))
         await settle()
         store.may_answer.release(51)
         await asyncio.gather(honest, *flood)
@@ -51,7 +51,7 @@ def test_one_question_waits_for_one_of_a_flood_not_for_all() -> None:
 def test_never_more_at_once_than_allowed() -> None:
     async def run() -> int:
         most, now, lock = 0, 0, threading.Lock()
-        turns = Turns("test", 3)
+        executor = FairExecutor("test", 3)
 
         def question() -> None:
             nonlocal most, now
@@ -61,7 +61,7 @@ def test_never_more_at_once_than_allowed() -> None:
             with lock:
                 now -= 1
 
-        await asyncio.gather(*(turns.ask(each % 4, question) for each in range(200)))
+        await asyncio.gather(*(executor.run(each % 4, question) for each in range(200)))
         return most
 
     assert 1 <= asyncio.run(run()) <= 3
@@ -71,15 +71,15 @@ def test_the_queue_is_bounded_for_each_and_in_all() -> None:
     """One is asked, so many wait; the next is told so at once."""
 
     async def run() -> tuple[bool, bool]:
-        store, turns = Store(), Turns("test", 1, max_waiting=3, max_waiting_each=2)
-        tasks = [asyncio.create_task(turns.ask("a", store.question("a"))) for _ in range(3)]
+        store, executor = Store(), FairExecutor("test", 1, max_waiting=3, max_waiting_each=2)
+        tasks = [asyncio.create_task(executor.run("a", store.question("a"))) for _ in range(3)]
         await settle()
-        with pytest.raises(Full) as own:
-            await turns.ask("a", store.question("a"))
-        tasks.append(asyncio.create_task(turns.ask("b", store.question("b"))))
+        with pytest.raises(QuotaExceeded) as own:
+            await executor.run("a", store.question("a"))
+        tasks.append(asyncio.create_task(executor.run("b", store.question("b"))))
         await settle()
-        with pytest.raises(Full) as everybody:
-            await turns.ask("b", store.question("b"))
+        with pytest.raises(QuotaExceeded) as everybody:
+            await executor.run("b", store.question("b"))
         store.may_answer.release(4)
         await asyncio.gather(*tasks)
         return own.value.own, everybody.value.own
@@ -91,14 +91,14 @@ def test_who_does_not_wait_any_longer_frees_its_place_but_not_the_thread() -> No
     """A store that hangs must not get ever more questions from those who gave up."""
 
     async def run() -> list[str]:
-        store, turns = Store(), Turns("test", 1, max_waiting=1)
-        asked = asyncio.create_task(turns.ask("a", store.question("asked")))
-        waiting = asyncio.create_task(turns.ask("a", store.question("waiting")))
+        store, executor = Store(), FairExecutor("test", 1, max_waiting=1)
+        asked = asyncio.create_task(executor.run("a", store.question("asked")))
+        waiting = asyncio.create_task(executor.run("a", store.question("waiting")))
         await settle()
         asked.cancel()
         waiting.cancel()
         await settle()
-        later = asyncio.create_task(turns.ask("b", store.question("later")))
+        later = asyncio.create_task(executor.run("b", store.question("later")))
         await settle()
 
         assert not later.done()  # the thread still works on what nobody waits for
@@ -111,11 +111,11 @@ def test_who_does_not_wait_any_longer_frees_its_place_but_not_the_thread() -> No
 
 def test_a_turn_that_comes_while_its_asker_goes_is_passed_on() -> None:
     async def run() -> str:
-        turns = Turns("test", 1)
+        executor = FairExecutor("test", 1)
         go = threading.Event()
-        first = asyncio.create_task(turns.ask("a", go.wait))
-        second = asyncio.create_task(turns.ask("a", lambda: "second"))
-        third = asyncio.create_task(turns.ask("b", lambda: "third"))
+        first = asyncio.create_task(executor.run("a", go.wait))
+        second = asyncio.create_task(executor.run("a", lambda: "second"))
+        third = asyncio.create_task(executor.run("b", lambda: "third"))
         await settle()
         first.add_done_callback(lambda _: second.cancel())
         go.set()
@@ -126,9 +126,9 @@ def test_a_turn_that_comes_while_its_asker_goes_is_passed_on() -> None:
 
 def test_an_error_is_the_askers_and_ends_the_turn() -> None:
     async def run() -> int:
-        turns = Turns("test", 1)
+        executor = FairExecutor("test", 1)
         with pytest.raises(ZeroDivisionError):
-            await turns.ask("a", lambda: 1 // 0)
-        return await turns.ask("a", lambda: 7)
+            await executor.run("a", lambda: 1 // 0)
+        return await executor.run("a", lambda: 7)
 
     assert asyncio.run(run()) == 7

@@ -1,7 +1,7 @@
-"""Before a socket opens: what is asked for, and whether the caller may have it.
+"""Before a client watches: what its request asks for, and whether it may have that.
 
-Browsers may connect from any page (`Origin` is not looked at): only a token opens a
-socket, never a cookie, so a foreign page has nothing of the user's to ride on.
+Browsers may connect from any page (`Origin` is not looked at): only a token lets a client in,
+never a cookie, so a foreign page has nothing of the user's to ride on.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from servioticy.domain.model import StreamRef, Timestamp
 from servioticy.ports import Address
 
 _PATH = re.compile(r"/([^/]+)/streams/([^/]+)/live/?")
-_LARGEST = 2**63 - 1
+_MAX_TIMESTAMP = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a request asks for, and by which right."""
+class WatchRequest:
+    """A request to watch a stream names it, and the token that gives the right to."""
 
     stream: StreamRef
     token: str
@@ -37,38 +37,38 @@ class Admission:
     stream_id: int
     after: Timestamp | None
     version: int
-    """of the document by which the stream was found to be readable"""
+    """The version of the document by which the stream was found to be readable."""
     foreign: bool
-    """whether it is another tenant's"""
+    """Whether the stream is another tenant's."""
     tenant: int
-    """who watches"""
+    """The tenant who watches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The caller may not, and why."""
+    """The caller may not watch, and why."""
 
     status: int
     message: str
     retry_seconds: int | None = None
-    """after which another try may succeed; None: nothing is said about that"""
+    """Another try may succeed after so many seconds; None: nothing is known about that."""
 
     def body(self) -> bytes:
-        """The contract's error body."""
+        """Return the error body that the REST contract prescribes."""
         return orjson.dumps(
             {"status": self.status, "message": self.message, "info": "docs.servIoTicy.com"}
         )
 
 
 class Addresses(Protocol):
-    """What of the Catalog is asked."""
+    """The part of the Catalog that admission asks."""
 
     def address(self, token: str, service_object: str, stream: str | None) -> Address | None:
         """Look up what a request names, or None for an unknown token."""
 
 
-def read(target: str, authorization: str) -> Wish | Refusal:
-    """Read a request for `target` (path and query, as sent) without asking anybody."""
+def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
+    """Read a request for `target` (path and query, as sent) without asking the catalog."""
     try:
         parts = urlsplit(target)
         query = parse_qs(parts.query, keep_blank_values=True)
@@ -80,22 +80,22 @@ def read(target: str, authorization: str) -> Wish | Refusal:
     token = _token(authorization, query.get("access_token", [""])[-1])
     if not token:
         return Refusal(403, "Missing Authorization Header")
-    stream = StreamRef(_known(unquote(found[1])), _known(unquote(found[2])))
-    return Wish(stream, _known(token), query.get("after", [None])[-1])
+    stream = StreamRef(_storable(unquote(found[1])), _storable(unquote(found[2])))
+    return WatchRequest(stream, _storable(token), query.get("after", [None])[-1])
 
 
-def admit(wish: Wish, catalog: Addresses) -> Admission | Refusal:
-    """Decide on a request. Blocks; raises Unavailable."""
-    address = catalog.address(wish.token, *wish.stream)
+def admit(request: WatchRequest, catalog: Addresses) -> Admission | Refusal:
+    """Decide on a request by what the catalog says. Blocks; raises Unavailable."""
+    address = catalog.address(request.token, *request.stream)
     refusal = _refusal(address)
     if address is None or address.stream_id is None or refusal is not None:
         return refusal or Refusal(403, "Access was denied!")
-    after = _timestamp(wish.after)
+    after = _timestamp(request.after)
     if isinstance(after, Refusal):
         return after
     foreign = address.owner != address.caller
     return Admission(
-        wish.stream, address.stream_id, after, address.version, foreign, address.caller
+        request.stream, address.stream_id, after, address.version, foreign, address.caller
     )
 
 
@@ -114,17 +114,17 @@ def _refusal(address: Address | None) -> Refusal | None:
 def _timestamp(after: str | None) -> Timestamp | Refusal | None:
     if after is None:
         return None
-    if not re.fullmatch(r"-?[0-9]{1,19}", after) or abs(int(after)) > _LARGEST:
+    if not re.fullmatch(r"-?[0-9]{1,19}", after) or abs(int(after)) > _MAX_TIMESTAMP:
         return Refusal(400, "after has to be a lastUpdate, an integer")
     return int(after)
 
 
 def _token(header: str, parameter: str) -> str:
-    """`Authorization: TOKEN`, `Authorization: Bearer TOKEN` or, for browsers, the parameter."""
+    """Read `TOKEN` or `Bearer TOKEN` from the header, else, for browsers, the parameter."""
     scheme, _, rest = header.strip().partition(" ")
     return (rest.strip() if scheme.lower() == "bearer" else header.strip()) or parameter
 
 
-def _known(text: str) -> str:
-    """The text without what the store does not know: it would fail instead of finding nothing."""
+def _storable(text: str) -> str:
+    """Replace characters at which the store would fail instead of finding nothing."""
     return text.encode(errors="replace").decode().replace("\0", "\ufffd")

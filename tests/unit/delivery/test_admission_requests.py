@@ -1,4 +1,4 @@
-"""Who may open a socket to which stream, and what the others are told."""
+"""Who may watch which stream, and what the others are told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from delivery.handshake import Admission, Refusal, Wish, admit, read
+from delivery.admission.requests import Admission, Refusal, WatchRequest, admit, read_request
 from servioticy.domain.model import StreamRef
 from servioticy.ports import Address
 
@@ -32,8 +32,8 @@ class Catalog:
 
 
 def ask(target: str, authorization: str = "good") -> Admission | Refusal:
-    wish = read(target, authorization)
-    return admit(wish, Catalog()) if isinstance(wish, Wish) else wish
+    request = read_request(target, authorization)
+    return admit(request, Catalog()) if isinstance(request, WatchRequest) else request
 
 
 def status(answer: Admission | Refusal) -> int:
@@ -124,9 +124,9 @@ PIECES += ["\ud800", "\0", "\u202e", "\n"]
 @example("/mine/streams/data/live?access_token=%ff", "")
 def test_no_request_is_more_than_refused(target: str, authorization: str) -> None:
     """Whatever stands in it, the answer is the client's mistake, and text a store can take."""
-    wish = read(target, authorization)
-    if isinstance(wish, Wish):
-        for text in (wish.token, *wish.stream):
+    request = read_request(target, authorization)
+    if isinstance(request, WatchRequest):
+        for text in (request.token, *request.stream):
             assert "\0" not in text
             text.encode()
 
