@@ -19,7 +19,8 @@ from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import Sandbox, transform
 from pipeline.work import Work
 from sandbox import TookTooLong
-from servioticy.domain.graph import Graph, Level
+from servioticy.domain.graph import Graph
+from servioticy.domain.levels import Level
 from servioticy.domain.model import StreamRef
 from servioticy.ports import Output
 
