@@ -11,7 +11,7 @@ from pipeline.limits import (
     BatchTooLarge,
     Limits,
 )
-from pipeline.verdict_kinds import COMPUTATION_LIMIT, SIZE_LIMIT, TIME_LIMIT
+from servioticy.domain.verdicts import COMPUTATION_LIMIT, SIZE_LIMIT, TIME_LIMIT
 
 MAX_NOTED = 1000
 MAX_NOTED_FOREIGN = 100

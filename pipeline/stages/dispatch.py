@@ -9,9 +9,9 @@ from typing import NamedTuple
 from pipeline.journal import Journal, Made, Place, Verdict
 from pipeline.limits import Limits, TreeTooLarge
 from pipeline.sharing.spending import Spending
-from pipeline.verdict_kinds import HOP_LIMIT, OVER_SHARE, SUPERSEDED
 from servioticy.domain.graph import Graph, Wake
 from servioticy.domain.model import SensorUpdate, StreamRef
+from servioticy.domain.verdicts import HOP_LIMIT, OVER_SHARE, SUPERSEDED
 
 
 class Arrival(NamedTuple):

@@ -13,6 +13,7 @@ from pipeline.partition import Partition
 from pipeline.work import Work
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EmittedRecord
+from servioticy.domain.verdicts import STALE
 from servioticy.errors import Unavailable
 from servioticy.ports import Batch, Output, StoredLast, StoredUpdate, StoredVerdict
 
@@ -117,7 +118,7 @@ def _verdicts(journal: Journal, partition: Partition) -> list[StoredVerdict]:
 
 def _message(verdict: Verdict, journal: Journal, partition: Partition) -> str:
     """Why it ended so. What is stale may be found so in two places, which must read alike."""
-    if verdict.kind != "stale":
+    if verdict.kind != STALE:
         return verdict.message
     origin, timestamp, _document = verdict.trigger
     last = journal.last_at(verdict.composite, verdict.place)

@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeAlias
 
 from pipeline.journal import Journal, Place, Verdict
 from pipeline.stages.dispatch import Arrival, Put, Step, Turn
-from pipeline.verdict_kinds import MISSING, STALE
 from sandbox.program import Assignment, Call, Computation, Program
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import Composite, LastUpdate, StreamRef, Timestamp
@@ -19,6 +18,7 @@ from servioticy.domain.timing import (
     triggers,
     triggers_by_input,
 )
+from servioticy.domain.verdicts import MISSING, STALE
 
 Values: TypeAlias = list[LastUpdate | None]
 """Of each input, the update that it is; None where there is none yet."""

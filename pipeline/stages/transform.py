@@ -11,9 +11,9 @@ from pipeline.journal import Journal, Made, Verdict
 from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import Put
 from pipeline.stages.fetch import Asked, Fold
-from pipeline.verdict_kinds import EMITTED, STALE
 from sandbox.program import Call, Computation, Outcome, Value
 from servioticy.domain.model import SensorUpdate, StreamRef
+from servioticy.domain.verdicts import EMITTED, STALE
 
 
 class Sandbox(Protocol):
