@@ -41,35 +41,33 @@ def channel(content: Any, name: str = "c") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("document", "status", "message"),
+    ("document", "message"),
     [
-        ({}, 400, "Service Object without streams"),
-        ({"streams": None}, 400, "Service Object without streams"),
-        ({"streams": []}, 400, "streams: has to be a JSON object"),
-        (streams(s={}), 400, "stream: s without channels"),
-        (streams(s=5), 400, "stream s: has to be a JSON object"),
-        (channel({}), 400, "channel c without type info"),
-        (channel({"type": "numeric"}), 400, "Channel c with incorrect type: numeric"),
-        (channel({"type": 5}), 400, "Channel c with incorrect type: 5"),
+        ({}, "Service Object without streams"),
+        ({"streams": None}, "Service Object without streams"),
+        ({"streams": []}, "streams: has to be a JSON object"),
+        (streams(s={}), "stream: s without channels"),
+        (streams(s=5), "stream s: has to be a JSON object"),
+        (channel({}), "channel c without type info"),
+        (channel({"type": "numeric"}), "Channel c with incorrect type: numeric"),
+        (channel({"type": 5}), "Channel c with incorrect type: 5"),
         (
             channel({"type": "string"}, "location"),
-            400,
             "location channel has to be geo_point type",
         ),
-        ({"streams": {}, "groups": {"g": {"soIds": []}}}, 404, "group g without soIds or stream"),
+        ({"streams": {}, "groups": {"g": {"soIds": []}}}, "group g without soIds or stream"),
         (
             {"streams": {}, "groups": {"g": {"stream": "s"}}},
-            404,
             "group g without soIds or stream",
         ),
-        ({"streams": {}, "actions": [{"name": "a"}] * 2}, 400, "actions with the same name"),
+        ({"streams": {}, "actions": [{"name": "a"}] * 2}, "actions with the same name"),
     ],
 )
-def test_messages_are_those_of_the_original(document: Any, status: int, message: str) -> None:
+def test_messages_are_those_of_the_original(document: Any, message: str) -> None:
     with pytest.raises(BadDocument) as raised:
         parsed(document)
 
-    assert (raised.value.status, str(raised.value)) == (status, message)
+    assert str(raised.value) == message
 
 
 @pytest.mark.parametrize("name", ["", " ", "a/b", "a\nb", "a\0", "x" * 201])

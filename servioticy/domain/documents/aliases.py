@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from servioticy.domain.documents.errors import BadDocument
+from servioticy.domain.documents.codes import TOO_MUCH
+from servioticy.domain.documents.errors import Part
 from servioticy.domain.documents.limits import MAX_COMPARISONS, MAX_TEXT, Meter
 
 MAX_EXPANDED = 16_384
@@ -18,31 +20,39 @@ OFTEN = 10_000_000
 """Comparisons after which they are counted; to count each search would cost as much again."""
 
 
+class Alias(NamedTuple):
+    """A text that stands for another, and the part of the document that declares it."""
+
+    name: str
+    text: str
+    part: Part
+
+
 class Aliases:
     """Replaces the aliases in the texts of one document, and counts what that takes."""
 
-    def __init__(self, pairs: Sequence[tuple[str, str]], meter: Meter) -> None:
-        self._pairs = [pair for pair in pairs if pair[0]]
+    def __init__(self, aliases: Iterable[Alias], meter: Meter) -> None:
+        self._aliases = [each for each in aliases if each.name]
         self._meter = meter
         self._known: dict[str, str] = {}
 
-    def expanded(self, text: str, place: str) -> str:
+    def expanded(self, text: str, part: Part) -> str:
         """The text with the aliases replaced in their order, earlier results included.
 
         Raises BadDocument where it would become too long, or the document too large.
         """
         known = self._known.get(text)
         if known is None:
-            known = self._known[text] = self._replaced(text, place)
-        self._meter.count(MAX_TEXT, size(known), place)
+            known = self._known[text] = self._replaced(text, part)
+        self._meter.count(MAX_TEXT, size(known), part)
         return known
 
-    def _replaced(self, text: str, place: str) -> str:
+    def _replaced(self, text: str, part: Part) -> str:
         spent = 0
-        for alias, replacement in self._pairs:
+        for alias, replacement, _ in self._aliases:
             spent += LOOK + len(text) * min(len(alias), LONG)
             if spent > OFTEN:
-                self._meter.count(MAX_COMPARISONS, spent, place)
+                self._meter.count(MAX_COMPARISONS, spent, part)
                 spent = 0
             if alias not in text:
                 continue
@@ -50,12 +60,13 @@ class Aliases:
             spent += FOUND * found
             growth = found * (len(replacement) - len(alias))
             if growth > 0 and len(text) + growth > MAX_EXPANDED:
-                raise BadDocument(
-                    f"{place}: the alias {alias[:40]!r} makes a text of more than "
-                    f"{MAX_EXPANDED} characters"
+                raise part.bad(
+                    f"the alias {alias[:40]!r} makes a text of more than {MAX_EXPANDED} "
+                    "characters",
+                    TOO_MUCH,
                 )
             text = text.replace(alias, replacement)
-        self._meter.count(MAX_COMPARISONS, spent, place)
+        self._meter.count(MAX_COMPARISONS, spent, part)
         return text
 
 
