@@ -94,6 +94,17 @@ DOCUMENTS: list[tuple[Any, str, str]] = [
     (streams() | {"aliases": [{}, {"@x": "", "@y": 5}]}, "wrong-type", "/aliases/1/@y"),
     (streams() | {"aliases": {"@x": "", "@y": 5}}, "wrong-type", "/aliases/@y"),
     (streams() | {"aliases": {f"@{n}": "" for n in range(201)}}, "too-much", "/aliases"),
+    (streams() | {"aliases": [{"@x": "@y"}, {"@y": "1@x"}]}, "alias-cycle", "/aliases/1/@y"),
+    (
+        streams() | {"aliases": {"@x": "@z", "@y": "@x", "@z": "@y", "@u": "@z"}},
+        "alias-cycle",
+        "/aliases/@z",
+    ),
+    (
+        streams() | {"aliases": [{"@x": "x" * 100}, {"@y": "@x" * 200}]},
+        "too-much",
+        "/aliases/1/@y",
+    ),
     (
         code("@" * 200, version="", **{"post-filter": "1"}) | {"aliases": {"@": "x" * 100}},
         "too-much",
@@ -284,6 +295,28 @@ def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     if isinstance(value, dict | list):
         for key, each in inner:
             yield from paths(each, (*path, key))
+
+
+@given(
+    order=st.permutations(range(6)),
+    ring=st.permutations(range(6)).flatmap(
+        lambda names: st.integers(2, 6).map(lambda size: names[:size])
+    ),
+    more=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=4),
+)
+def test_aliases_in_a_circle_are_refused_with_one_of_them(
+    order: list[int], ring: list[int], more: list[tuple[int, int]]
+) -> None:
+    """However long the circle is, and in whatever order they are declared."""
+    texts = dict.fromkeys(range(6), "")
+    for each, following in [*zip(ring, [*ring[1:], ring[0]], strict=True), *more]:
+        texts[each] += f"@{following}@"
+
+    error = refusal(streams() | {"aliases": {f"@{each}@": texts[each] for each in order}})
+
+    assert error is not None
+    assert error.code == "alias-cycle"
+    assert error.pointer.startswith("/aliases/@")
 
 
 ODD = st.sampled_from(

@@ -156,6 +156,52 @@ def test_aliases_are_replaced_in_order_in_code_units_and_types() -> None:
     assert found.channels == (Channel("x", "number", "C", "$0 + 1"),)
 
 
+V = "{$a.channels.x.current-value}"
+ALIASES: list[tuple[list[dict[str, str]], str, str]] = [
+    ([{"@v@": V}, {"@f@": "(@v@*1.8+32)"}], "@f@", "($0*1.8+32)"),
+    ([{"@f@": "(@v@*1.8+32)"}, {"@v@": V}], "@f@", "($0*1.8+32)"),
+    ([{"@2@": "@1@@3@"}, {"@1@": "1"}, {"@4@": "@2@4"}, {"@3@": "3"}], "@4@", "134"),
+    ([{"@1@": "@2@"}, {"@3@": "@1@3"}, {"@2@": "2"}, {"@4@": "@3@@1@"}], "@4@+@1@", "232+2"),
+    ([{"x": "{$a.channels.x}"}, {"y": "x + x"}], "y", "$0 + $0"),
+    ([{"@1@": "1"}, {"@1@": "2"}, {"@2@": "@1@"}], "@1@@2@", "11"),
+    ([{"@1@": "1", "": "@1@"}, {"@2@": ""}], "@2@@1@", "1"),
+]
+
+
+@pytest.mark.parametrize(("aliases", "text", "code"), ALIASES, ids=range(len(ALIASES)))
+def test_an_alias_may_use_others_before_and_after_it(
+    aliases: list[dict[str, str]], text: str, code: str
+) -> None:
+    """Its own name in its text stays: channels are often called as their aliases."""
+    content = {"channels": {"x": {"type": "number", "current-value": text}}}
+    found = composite("0.1.0", aliases=aliases, **streams(a=SIMPLE, b=content))
+
+    assert found.channels[0].code == code
+
+
+NAMES = [f"@{letter}@" for letter in "abcdefgh"]
+
+
+@given(
+    order=st.permutations(range(8)),
+    texts=st.lists(st.lists(st.integers(0, 7), max_size=3), min_size=8, max_size=8),
+)
+def test_aliases_mean_the_same_in_any_order(order: list[int], texts: list[list[int]]) -> None:
+    """What an alias stands for is what its text says, with those in it read the same way."""
+
+    def meant(number: int) -> str:
+        return f"({number}" + "".join(map(meant, used(number))) + ")"
+
+    def used(number: int) -> list[int]:
+        return [each for each in texts[number] if each < number]
+
+    aliases = [{NAMES[n]: f"({n}" + "".join(NAMES[each] for each in used(n)) + ")"} for n in order]
+    content = {"channels": {"x": {"type": "number", "unit": "C", "current-value": NAMES[7]}}}
+    found = composite("0.1.0", aliases=aliases, **streams(b=content))
+
+    assert found.channels[0].code == meant(7)
+
+
 def test_an_empty_filter_is_kept_and_an_absent_one_is_none() -> None:
     """An empty one is always false (contract 2.2)."""
     found = composite("0.1.0", **streams(a=SIMPLE, b=code("{$a}", **{"pre-filter": ""})))

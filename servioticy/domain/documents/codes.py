@@ -37,6 +37,7 @@ MIXED_CHANNELS = _code("mixed-channels", "Some channels of a stream have code, o
 NO_CHOICE = _code("no-choice", "The option does not offer this value.")
 BAD_CODE = _code("bad-code", "The code is not of the form it has to be, or not allowed.")
 BAD_REFERENCE = _code("bad-reference", "The reference is not a JSONPath that can be followed.")
+ALIAS_CYCLE = _code("alias-cycle", "Aliases stand for each other in a circle.")
 UNKNOWN_SOURCE = _code(
     "unknown-source", "Code names what is neither a stream nor a group of the document."
 )

@@ -160,7 +160,7 @@ def _aliases(content: Any, meter: Meter) -> list[Alias]:
     aliases = []
     for part, each in maps:
         for name, text in _object(each, part).items():
-            alias = part.at(name)
+            alias = Part((*part.steps, name), f"alias {name[:40]!r}")
             if not isinstance(text, str):
                 reason = "aliases have to be maps of text to text"
                 raise BadDocument(reason, alias.pointer, WRONG_TYPE)
