@@ -27,12 +27,13 @@ from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
 from api.services import Check, Ports, Services
 from sandbox import argument_names as read_argument_names
+from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.settings import Settings
 
 
-def no_problems(_definition: Definition) -> list[str]:
+def no_problems(_definition: Definition) -> list[BadDocument]:
     """Accept every snippet."""
     return []
 

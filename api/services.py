@@ -10,14 +10,15 @@ from api.backlog import Backlog
 from api.definitions import Definitions
 from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
+from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.ports import Catalog, History, Log
 from servioticy.settings import Settings
 
 EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  compared, not listened on
-Check = Callable[[Definition], list[str]]
-"""Looks at the snippets of a new definition; what is wrong with them, each a sentence."""
+Check = Callable[[Definition], list[BadDocument]]
+"""Looks at the snippets of a new definition; what is wrong with them, each with its place."""
 
 
 class Ports(Protocol):

@@ -9,8 +9,8 @@ import orjson
 from pipeline.state.batch import BatchState
 from pipeline.state.partition import Partition
 from pipeline.steps import NewUpdate, Verdict
-from pipeline.verdict_kinds import STALE
 from servioticy.domain.model import StreamRef
+from servioticy.domain.verdicts import STALE
 from servioticy.ports import StoredLast, StoredUpdate, StoredVerdict
 
 MAX_INPUTS_BYTES = 2048

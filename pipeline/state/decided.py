@@ -16,8 +16,9 @@ from pipeline.steps import Fold, Place
 from sandbox.program import Fault, Outcome, Value
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EmittedRecord
+from servioticy.domain.verdicts import TIMEOUT
 
-NOTHING_THEN = Fault("timeout", "computed again after a crash: nothing came of it the first time")
+NOTHING_THEN = Fault(TIMEOUT, "computed again after a crash: nothing came of it the first time")
 
 
 class Decided:
