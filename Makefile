@@ -51,7 +51,8 @@ format: setup ## format the code, mend what the linter can mend
 	@$(BIN)/ruff check --fix
 
 hostile: setup ## try 100,000 hostile programs (COUNT) and 1,000 kills on the sandbox (ENGINE=v8 or quickjs)
-	@$(BIN)/python -m sandbox.hostile --count $(COUNT) --kills 1000 --engine $(ENGINE)
+	@$(BIN)/python -m sandbox.hostile --count $(COUNT) --kills 1000 --engine $(ENGINE) \
+	  --javascript "$$($(BIN)/python -m servioticy.embedded.javascript)"
 
 clean: ## remove .venv and all caches, never data
 	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -20,7 +20,7 @@ from servioticy import logs
 from servioticy.bootstrap import connect, present_log
 from servioticy.domain.log_loss import check
 from servioticy.domain.topics import Topics
-from servioticy.embedded import jars, java, stubs
+from servioticy.embedded import jars, java, javascript
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.consumer import LogEnds
@@ -55,6 +55,7 @@ def main() -> int:
 
 
 def _run(settings: Settings, stopping: list[int]) -> int:
+    javascript.require(settings, settings.sandbox_engine)  # or each of Spark's workers would fail
     topics = Topics(settings.topic_prefix)
     ensure_topics(settings.bootstrap_servers, topics, settings.partitions)
     database = connect(settings)
@@ -67,7 +68,7 @@ def _run(settings: Settings, stopping: list[int]) -> int:
     partitions = ends.partitions()
     store = PostgresPartitionStore(database, argument_names)
     os.environ["JAVA_HOME"] = str(java.find(settings).home)
-    classes = [*jars.spark_jars(settings), *_stubs(settings)]
+    classes = jars.spark_jars(settings)
     with _scratch() as scratch:
         spark = job.session(settings, classes, partitions, scratch)
         try:
@@ -94,10 +95,6 @@ def _scratch() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _stubs(settings: Settings) -> list[Path]:
-    return [] if jars.token_provider(settings) else [stubs.require(settings)]
 
 
 def _watch(

@@ -8,6 +8,7 @@ and what is not: README.md.
 
 from sandbox.host.allowance import TookTooLong
 from sandbox.host.breaker import Suspension
+from sandbox.host.options import SandboxOptions
 from sandbox.host.pool import SandboxPool
 from sandbox.host.zygote_client import InfraError
 from sandbox.program import (
@@ -40,6 +41,7 @@ __all__ = [
     "InfraError",
     "Outcome",
     "Program",
+    "SandboxOptions",
     "SandboxPool",
     "Step",
     "Suspension",

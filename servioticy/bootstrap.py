@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sandbox import SandboxOptions, SandboxPool
 from servioticy.domain.log_loss import Present
 from servioticy.domain.records import LogRecord
 from servioticy.domain.topics import Topics
+from servioticy.embedded import javascript
 from servioticy.errors import SettingsError, Unavailable
 from servioticy.messaging.admin import topic_id
 from servioticy.messaging.consumer import EmittedReader, LogEnds
@@ -92,6 +94,25 @@ def connect(
             "no Postgres is named: set SERVIOTICY_DSN, or let `servioticy up` start one"
         )
     return Database(settings.dsn, durable=durable, statement_seconds=statement_seconds)
+
+
+def sandbox_pool(
+    settings: Settings, *, engine: str | None = None, max_workers: int | None = None
+) -> SandboxPool:
+    """Make a pool of sandbox processes as the settings describe it; they start when it is used.
+
+    `engine` and `max_workers` are in place of the settings'. Raises SetupError if set-up has
+    not downloaded what that engine needs.
+    """
+    engine = engine or settings.sandbox_engine
+    options = SandboxOptions(
+        engine=engine,
+        budget_ms=settings.script_budget_ms,
+        budget_ms_per_update=settings.script_budget_ms_per_update,
+        max_workers=max_workers or settings.sandbox_workers,
+        unprotected=settings.sandbox_protection == "any",
+    )
+    return SandboxPool(javascript.require(settings, engine), options)
 
 
 def present_log(settings: Settings) -> Present:

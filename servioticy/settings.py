@@ -125,6 +125,12 @@ class Settings:
     maven: str = _setting(
         "https://repo1.maven.org/maven2", "Maven repository the jars are downloaded from"
     )
+    javascript: str = _setting(
+        "", "folder of the sandbox's downloaded parts (default: ~/.cache/servioticy/javascript)"
+    )
+    npm: str = _setting(
+        "https://registry.npmjs.org", "npm registry the sandbox's parts are downloaded from"
+    )
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR")
 
     @property
@@ -135,8 +141,12 @@ class Settings:
     @property
     def jars_path(self) -> Path:
         """The jar folder, absolute; shared by all checkouts of one user."""
-        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-        return Path(self.jars or f"{cache}/servioticy/jars").expanduser().resolve()
+        return _cached(self.jars, "jars")
+
+    @property
+    def javascript_path(self) -> Path:
+        """The folder of the sandbox's downloaded parts, absolute; shared as the jars are."""
+        return _cached(self.javascript, "javascript")
 
 
 def load(
@@ -160,6 +170,12 @@ def to_environment(settings: Settings) -> dict[str, str]:
     return {
         PREFIX + each.name.upper(): str(getattr(settings, each.name)) for each in fields(Settings)
     }
+
+
+def _cached(chosen: str, name: str) -> Path:
+    """Return the chosen folder, else the one of this name in the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(chosen or f"{cache}/servioticy/{name}").expanduser().resolve()
 
 
 def _file(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
 from sandbox import InfraError, SandboxPool, argument_names
 from servioticy import logs
-from servioticy.bootstrap import connect, emitter
+from servioticy.bootstrap import connect, emitter, sandbox_pool
 from servioticy.errors import Unavailable
 from servioticy.settings import Settings
 from servioticy.storage.partition_store import PostgresPartitionStore
@@ -124,13 +124,7 @@ def collect_rarely() -> None:
 
 @cache
 def _sandbox(settings: Settings) -> SandboxPool:
-    return SandboxPool(
-        budget_ms=settings.script_budget_ms,
-        budget_ms_per_update=settings.script_budget_ms_per_update,
-        max_workers=settings.sandbox_workers,
-        unprotected=settings.sandbox_protection == "any",
-        engine=settings.sandbox_engine,
-    )
+    return sandbox_pool(settings)
 
 
 @cache

@@ -1,8 +1,9 @@
 """QuickJS as WebAssembly in wasmtime. The only importer of wasmtime.
 
-The file is what `npm pack @jitl/quickjs-wasmfile-release-sync@0.32.0` holds; its exports
-have short names, which `_EXPORTS` explains. A script sees a memory of its own and nothing
-else: the host's functions give it a clock, more memory up to a limit, and no files.
+The file comes from the npm package @jitl/quickjs-wasmfile-release-sync. Its exports have short
+names that change with its version; `_EXPORTS` explains those of 0.32.0. A script sees a memory
+of its own and nothing else: the host's functions give it a clock, more memory up to a limit,
+and no files.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 import struct
 import threading
 import time
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,14 @@ from wasmtime import Config, Func, Instance, Memory, MemoryType, Module, Store
 from sandbox.guest.engines import (
     FlagsRefused,
     Handle,
+    MakeEngine,
     NotParsed,
     OutOfMemory,
     ScriptFailed,
     TimedOut,
 )
+from sandbox.third_party import QUICKJS
 
-WASM = Path(__file__).parents[1] / "vendor" / "quickjs-0.32.0.wasm"
 HEAP_BYTES = 64 * 1024 * 1024
 MOST_BYTES = 128 * 1024 * 1024
 STACK_BYTES = 192 * 1024
@@ -47,19 +49,18 @@ _EXPORTS = {
 }  # fmt: skip
 
 
-@cache
-def initialise() -> tuple[wasmtime.Engine, Module]:
-    """Compile the module, a second, once for all workers."""
+def load(javascript: Path) -> MakeEngine:
+    """Compile the module, a second's work, and return what makes an engine of it."""
     config = Config()
     config.epoch_interruption = True
     config.max_wasm_stack = WASM_STACK_BYTES
     engine = wasmtime.Engine(config)
-    return engine, Module.from_file(engine, str(WASM))
+    return partial(proven, Module.from_file(engine, str(javascript / QUICKJS)), engine)
 
 
-def proven() -> Engine:
-    """A new engine whose limits have been tried. Raises FlagsRefused."""
-    engine = Engine()
+def proven(module: Module, shared: wasmtime.Engine) -> Engine:
+    """Make an engine whose limits have been tried. Raises FlagsRefused."""
+    engine = Engine(module, shared)
     deep = b"(()=>{let n=0,f=()=>{n++;f()};try{f()}catch{};return n<9999?1:0})()"
     much = b"(()=>{try{return 'a'.repeat(2**28).length?0:0}catch{return 1}})()"
     for source, limit in ((deep, "stack size"), (much, "memory limit")):
@@ -71,8 +72,7 @@ def proven() -> Engine:
 class Engine:
     """One runtime with one context, in a WebAssembly instance of its own."""
 
-    def __init__(self) -> None:
-        engine, module = initialise()
+    def __init__(self, module: Module, engine: wasmtime.Engine) -> None:
         self._store = Store(engine)
         self._store.set_limits(memory_size=MOST_BYTES)
         self._store.set_epoch_deadline(1000)

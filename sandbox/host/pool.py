@@ -7,12 +7,14 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from sandbox.host.allowance import Allowance, TookTooLong
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker, Suspension
 from sandbox.host.checking import Checking
 from sandbox.host.fold import Last, part, refused, runs, size
+from sandbox.host.options import SandboxOptions
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import Budget, Client, Failure
 from sandbox.host.zygote_client import Nursery
@@ -35,33 +37,26 @@ class SandboxPool:
     time runs calls: others wait. After a fork the child starts processes of its own.
     """
 
-    def __init__(
-        self,
-        budget_ms: float = 100,
-        budget_ms_per_update: float = 1.0,
-        max_workers: int = 64,
-        idle_seconds: float = 60,
-        unprotected: bool = False,
-        allow_list: bool = True,
-        engine: str = "v8",
-    ) -> None:
-        self._budget_ms = budget_ms
-        self._budget_ms_per_update = budget_ms_per_update
-        self._max_workers = max_workers
-        self._idle_seconds = idle_seconds
-        self._unprotected = unprotected
-        self._allow_list = allow_list
-        self._engine = engine
+    def __init__(self, javascript: Path, options: SandboxOptions | None = None) -> None:
+        """`javascript` is the folder with the files of third_party.py."""
+        self._javascript = javascript.absolute()  # processes are started in another folder
+        self.options = options or SandboxOptions()
         self._begin()
 
     def _begin(self) -> None:
         self._owner = os.getpid()
         self._lock = threading.Lock()
-        # A worker ends itself only when we would no longer use it.
-        self._nursery = Nursery(self._idle_seconds + 10, self._unprotected, self._engine)
+        options = self.options
+        self._nursery = Nursery(
+            options.engine,
+            self._javascript,
+            # A worker ends itself only when we would no longer use it.
+            worker_idle_seconds=options.idle_seconds + 10,
+            unprotected=options.unprotected,
+        )
         self._workers: OrderedDict[str, Client] = OrderedDict()
-        self._approval = Approval(self._nursery, self._idle_seconds)
-        self._checking = Checking(self._nursery, self._idle_seconds, self._allow_list)
+        self._approval = Approval(self._nursery, options.idle_seconds)
+        self._checking = Checking(self._nursery, options.idle_seconds, options.allow_list)
         self._usage = Usage()
         self._breaker = Breaker()
 
@@ -77,7 +72,7 @@ class SandboxPool:
         """
         with self._entered():
             allowance = Allowance(within)
-            if self._allow_list:
+            if self.options.allow_list:
                 self._learn(tenant, [call.program for call in calls], allowance)
             outcomes: dict[int, list[Outcome]] = {}
             running: list[Call] = []
@@ -167,7 +162,7 @@ class SandboxPool:
 
     def _refusal(self, tenant: str, program: Program, allowance: Allowance) -> Fault | None:
         """Why the program does not run at all, if so."""
-        if self._allow_list:
+        if self.options.allow_list:
             if not self._approval.knows(program):
                 self._learn(tenant, [program], allowance)
             fault = self._approval.fault(program)
@@ -232,9 +227,10 @@ class SandboxPool:
     def _patiently(
         self, tenant: str, calls: Sequence[Call], allowance: Allowance
     ) -> list[list[Outcome]] | Failure:
-        whole = self._budget_ms + self._budget_ms_per_update * sum(len(c.steps) for c in calls)
-        whole = max(self._budget_ms, min(whole, MOST_BUDGET_MS))
-        least = max(1, int(self._budget_ms))
+        base = self.options.budget_ms
+        whole = base + self.options.budget_ms_per_update * sum(len(c.steps) for c in calls)
+        whole = max(base, min(whole, MOST_BUDGET_MS))
+        least = max(1, int(base))
         for factor in PATIENCE:
             budget = Budget(max(1, int(whole * factor)), least)
             answer = self._once(tenant, calls, budget, allowance)
@@ -270,7 +266,7 @@ class SandboxPool:
         if worker is not None:
             self._workers.move_to_end(tenant)
             if (
-                now - worker.last_used <= self._idle_seconds
+                now - worker.last_used <= self.options.idle_seconds
                 and worker.alive()
                 and not worker.full()
             ):
@@ -284,8 +280,8 @@ class SandboxPool:
         """End the idle; the first in the order is the longest unused."""
         while self._workers:
             tenant, oldest = next(iter(self._workers.items()))
-            idle = now - oldest.last_used > self._idle_seconds
-            if not idle and len(self._workers) < self._max_workers:
+            idle = now - oldest.last_used > self.options.idle_seconds
+            if not idle and len(self._workers) < self.options.max_workers:
                 return
             self._end(tenant)
 

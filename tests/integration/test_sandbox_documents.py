@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from sandbox_pools import a_pool
 
 from sandbox import (
     Call,
@@ -42,7 +43,7 @@ COSTLY = {
 
 @pytest.fixture
 def pool() -> Iterator[SandboxPool]:
-    pool = SandboxPool()
+    pool = a_pool()
     yield pool
     pool.close()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import orjson
 import pytest
+from sandbox_pools import a_pool
 
 from sandbox import (
     Assignment,
@@ -28,7 +29,7 @@ PARTS = {"ascii": "x", "two": "\u00e9", "three": "\u20ac", "pair": "\U0001f600",
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
     # A million characters take QuickJS a while.
-    pool = SandboxPool(budget_ms=1000, engine=request.param)
+    pool = a_pool(budget_ms=1000, engine=request.param)
     yield pool
     pool.close()
 

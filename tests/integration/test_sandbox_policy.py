@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sandbox_pools import a_pool
 
 import servioticy
 from sandbox import Binding, Call, ChannelCode, Computation, Fault, Program, SandboxPool, Value
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
-    pool = SandboxPool(engine=request.param)
+    pool = a_pool(engine=request.param)
     yield pool
     pool.close()
 

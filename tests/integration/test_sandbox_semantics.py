@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sandbox_pools import a_pool
 
 from sandbox import (
     INPUT,
@@ -32,7 +33,7 @@ VALUE = ("channels", "t", "current-value")
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
-    pool = SandboxPool(engine=request.param)
+    pool = a_pool(engine=request.param)
     yield pool
     pool.close()
 

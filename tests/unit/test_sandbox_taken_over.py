@@ -12,6 +12,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sandbox_pools import a_pool
 
 from sandbox import (
     FAULT_KINDS,
@@ -92,8 +93,8 @@ def nursery() -> Iterator[Scripted]:
     nursery.close()
 
 
-def a_pool(nursery: Scripted, *answers: bytes) -> SandboxPool:
-    pool = SandboxPool(allow_list=False)
+def a_scripted_pool(nursery: Scripted, *answers: bytes) -> SandboxPool:
+    pool = a_pool(allow_list=False)
     nursery.answers = answers
     pool._nursery = nursery  # type: ignore[assignment]
     pool._checking = Checking(nursery, 60, allow_list=False)  # type: ignore[arg-type]
@@ -162,11 +163,11 @@ def _is_an_update(value: Value) -> None:
 
 def test_a_truthful_worker_is_believed(nursery: Scripted) -> None:
     """Otherwise the tests below could not fail."""
-    (outcomes,) = a_pool(nursery, READY, DEFINED, VALUES).run("tenant", [CALL])
+    (outcomes,) = a_scripted_pool(nursery, READY, DEFINED, VALUES).run("tenant", [CALL])
 
     assert could_be(outcomes)
     assert [type(each) for each in outcomes] == [Value, Fault, type(None), Value, Fault]
-    assert a_pool(nursery, READY, PROBLEMS).check_all([PROGRAM, PROGRAM]) == [["x"], []]
+    assert a_scripted_pool(nursery, READY, PROBLEMS).check_all([PROGRAM, PROGRAM]) == [["x"], []]
 
 
 EXAMPLES = settings(
@@ -183,7 +184,9 @@ def test_whatever_it_says_of_a_frame(
 ) -> None:
     """Outcomes that can be, or an error that the caller knows."""
     try:
-        (outcomes,) = a_pool(nursery, READY, DEFINED, answer).run("tenant", [CALL], within)
+        (outcomes,) = a_scripted_pool(nursery, READY, DEFINED, answer).run(
+            "tenant", [CALL], within
+        )
     except (InfraError, TookTooLong):
         return
     finally:
@@ -197,7 +200,7 @@ def test_whatever_it_says_of_a_frame(
 def test_whatever_it_says_of_programs(nursery: Scripted, answer: bytes) -> None:
     """It is to say nothing but that it knows them."""
     try:
-        (outcomes,) = a_pool(nursery, READY, answer).run("tenant", [CALL])
+        (outcomes,) = a_scripted_pool(nursery, READY, answer).run("tenant", [CALL])
     finally:
         nursery.close()
 
@@ -209,7 +212,7 @@ def test_whatever_it_says_of_programs(nursery: Scripted, answer: bytes) -> None:
 def test_whatever_it_says_at_its_start(nursery: Scripted, answer: bytes) -> None:
     """Before it has said rightly what protects it, it is given nothing."""
     try:
-        layers = a_pool(nursery, answer).layers()
+        layers = a_scripted_pool(nursery, answer).layers()
     except InfraError:
         return
     finally:
@@ -222,7 +225,7 @@ def test_whatever_it_says_at_its_start(nursery: Scripted, answer: bytes) -> None
 @given(answer=mutated(PROBLEMS))
 def test_whatever_it_says_of_a_document(nursery: Scripted, answer: bytes) -> None:
     """Texts of a bounded length, for each program."""
-    pool = a_pool(nursery, READY, answer)
+    pool = a_scripted_pool(nursery, READY, answer)
     try:
         found = pool.check_all([PROGRAM, PROGRAM])
     finally:
@@ -234,7 +237,7 @@ def test_whatever_it_says_of_a_document(nursery: Scripted, answer: bytes) -> Non
 
 def test_what_runs_no_code_is_settled_without_a_worker(nursery: Scripted) -> None:
     """Put from outside, at any size, or stale: no worker could make a fault of it."""
-    pool = a_pool(nursery)  # whose workers would say nothing at all
+    pool = a_scripted_pool(nursery)  # whose workers would say nothing at all
     put = Call(PROGRAM, b"1", 5, (b" " * 2**21,), (Assignment(0, 9),))
     stale = Call(PROGRAM, b"1", 5, (b"0",), (Computation(0, 5, 5, (0,)),))
 

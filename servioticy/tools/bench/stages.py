@@ -25,8 +25,8 @@ from pipeline.intake import Row
 from pipeline.spark import worker
 from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
-from sandbox import SandboxPool, argument_names
-from servioticy.bootstrap import connect, emitter
+from sandbox import argument_names
+from servioticy.bootstrap import connect, emitter, sandbox_pool
 from servioticy.changes import create
 from servioticy.domain.records import LogRecord, write
 from servioticy.memory import MemoryPlatform
@@ -139,7 +139,7 @@ class Bench:
 
 @contextmanager
 def _real(settings: Settings) -> Iterator[Bench]:
-    pool = SandboxPool(settings.script_budget_ms, settings.script_budget_ms_per_update)
+    pool = sandbox_pool(settings)
     with ground.stores(settings) as stores:
         found = stores.settings
         database = connect(found)
@@ -163,7 +163,7 @@ def _real(settings: Settings) -> Iterator[Bench]:
 
 @contextmanager
 def _twins(settings: Settings) -> Iterator[Bench]:
-    pool = SandboxPool(settings.script_budget_ms, settings.script_budget_ms_per_update)
+    pool = sandbox_pool(settings)
     platform = MemoryPlatform()
     store = platform.partition_store(argument_names)
     try:
