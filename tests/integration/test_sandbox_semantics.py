@@ -122,6 +122,8 @@ def test_functions(pool: SandboxPool, code: str, expected: Any) -> None:
         ("$0*1.8+32", 39.2),
         ("x = $0*2;", 8),
         ("3-$0", -1),
+        ("(1)", 1),
+        ("($0+1)", 5),
         ("$1*1.8+32", 32),
         ("$2 != null && $1 > 3 ? 1 : 0", 0),
         ("$i", 4),
@@ -194,6 +196,7 @@ def test_a_binding_error_names_channel_type_and_value(pool: SandboxPool) -> None
     [
         ({"pre_filter": "$0 > 0"}, 4),
         ({"pre_filter": "$0 > 9"}, "filtered"),
+        ({"pre_filter": "($0 > 0)", "post_filter": "($r > 9)"}, "filtered"),
         ({"pre_filter": ""}, "filtered"),
         ({"pre_filter": "$0.x.y"}, "script-error"),
         ({"post_filter": "$r == 4"}, 4),

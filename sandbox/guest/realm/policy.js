@@ -83,13 +83,16 @@
         if (text[start] !== "/") throw new Problem({ loc: { start: from } }, "an HTML comment is not allowed");
       },
     };
-    const node = Parser.parseExpressionAt(text, 0, options);
-    const tokens = new acorn.Parser(options, text, node.end);
+    const parser = new Parser(options, text);
+    parser.nextToken();
+    const node = parser.parseExpression();
+    const end = parser.lastTokEnd; // not node.end: that is before a closing parenthesis
+    const tokens = new acorn.Parser(options, text, end);
     const { semi, eof } = acorn.tokTypes;
     do tokens.next();
     while (tokens.type === semi);
     if (tokens.type === eof) return node;
-    const rest = new acorn.Parser(options, text, node.end).parse(); // for what is wrong with it
+    const rest = new acorn.Parser(options, text, end).parse(); // for what is wrong with it
     const first = rest.body.find((each) => each.type !== "EmptyStatement");
     throw new Problem(first, "text after its end", "syntax");
   }
