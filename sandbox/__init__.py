@@ -1,7 +1,7 @@
 """The sandbox: tenants' JavaScript, in processes that can be killed.
 
 Start at `pool.py`. The parts, from the caller inwards: `pool` settles who is to blame,
-`client` holds one worker, `nursery` asks the `zygote` for it, `worker` serves frames,
+`client` holds one worker, `zygote` asks the `zygote` for it, `worker` serves frames,
 `compile` proves and assembles, `engine` is V8, `runner.js` is the fold. What is promised
 and what is not: README.md.
 """

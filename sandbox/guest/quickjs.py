@@ -33,7 +33,7 @@ from sandbox.guest.engines import (
 from sandbox.third_party import QUICKJS
 
 HEAP_BYTES = 64 * 1024 * 1024
-MOST_BYTES = 128 * 1024 * 1024
+MAX_BYTES = 128 * 1024 * 1024
 STACK_BYTES = 192 * 1024
 """Of the stack in its memory, which QuickJS counts; the machine's must not end first."""
 
@@ -74,7 +74,7 @@ class Engine:
 
     def __init__(self, module: Module, engine: wasmtime.Engine) -> None:
         self._store = Store(engine)
-        self._store.set_limits(memory_size=MOST_BYTES)
+        self._store.set_limits(memory_size=MAX_BYTES)
         self._store.set_epoch_deadline(1000)
         self._ticker = _Ticker(engine)
         kind = next(each.type for each in module.imports if isinstance(each.type, MemoryType))
@@ -127,7 +127,7 @@ class Engine:
         kind = self._ask("type", self._context, handle)
         is_text = self._at(kind) == b"string"
         self._ask("free", kind)
-        found = self._taken(self._ask("text", self._context, handle)) if is_text else b""
+        found = self._text_to_free(self._ask("text", self._context, handle)) if is_text else b""
         self.release(handle)
         return found
 
@@ -159,14 +159,14 @@ class Engine:
         error = self._ask("exception", self._context, value)
         if not error:
             return value
-        told = json.loads(self._taken(self._ask("dump", self._context, error)) or b"{}")
+        thrown = json.loads(self._text_to_free(self._ask("dump", self._context, error)) or b"{}")
         self.release(error)
         self.release(value)
-        if not isinstance(told, dict):
-            raise ScriptFailed(str(told)[:300])
-        reason = f"{told.get('name')}: {told.get('message')}"
-        if told.get("name") == "SyntaxError":
-            raise NotParsed(f"{_line(str(told.get('stack')))}: {reason}")
+        if not isinstance(thrown, dict):
+            raise ScriptFailed(str(thrown)[:300])
+        reason = f"{thrown.get('name')}: {thrown.get('message')}"
+        if thrown.get("name") == "SyntaxError":
+            raise NotParsed(f"{_line(str(thrown.get('stack')))}: {reason}")
         if reason == "InternalError: out of memory":
             raise OutOfMemory
         raise ScriptFailed(reason[:300])
@@ -185,7 +185,7 @@ class Engine:
         self._memory.write(self._store, content, at)
         return at
 
-    def _taken(self, at: int) -> bytes:
+    def _text_to_free(self, at: int) -> bytes:
         """The text of a value, which is then given back."""
         found = self._at(at)
         if at:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from sandbox.encoding import encode_program
 from sandbox.host.allowance import UNLIMITED, Allowance
 from sandbox.host.remembered import Remembered
-from sandbox.host.worker_client import Client, Failure, portions
-from sandbox.host.zygote_client import Nursery
+from sandbox.host.worker_client import Failure, WorkerClient, portions
+from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Fault, Program
 
-MOST_REMEMBERED = 50_000
-MOST_FAILED = 10_000
+MAX_REMEMBERED = 50_000
+MAX_FAILED = 10_000
 RETRY_SECONDS = 60.0
 
 Problems = list[tuple[str, str]]
@@ -41,16 +41,16 @@ class Approval:
 
     def __init__(
         self,
-        nursery: Nursery,
+        zygote: ZygoteClient,
         idle_seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._nursery = nursery
+        self._zygote = zygote
         self._idle_seconds = idle_seconds
-        self._checker: Client | None = None
+        self._checker: WorkerClient | None = None
         self._clock = clock
-        self._known: Remembered[str, Fault | None] = Remembered(MOST_REMEMBERED)
-        self._failed: Remembered[str, float] = Remembered(MOST_FAILED)
+        self._known: Remembered[str, Fault | None] = Remembered(MAX_REMEMBERED)
+        self._failed: Remembered[str, float] = Remembered(MAX_FAILED)
         self._seconds = 0.0  # processor time nobody has been charged for
 
     def fault(self, program: Program) -> Fault | None:
@@ -109,12 +109,12 @@ class Approval:
             self._checker.abandon()
         self._checker = None
 
-    def _ready(self) -> Client:
+    def _ready(self) -> WorkerClient:
         checker = self._checker
         if checker:
             idle = time.monotonic() - checker.last_used > self._idle_seconds
             if not idle and checker.alive():
                 return checker
             self.close()
-        self._checker = Client(self._nursery, checks=True)
+        self._checker = WorkerClient(self._zygote, checks=True)
         return self._checker

@@ -19,14 +19,14 @@ SUSPENSIONS = (60.0, 300.0, 1800.0)
 TENANT_KILLS = 12
 """From so many in the window on, a tenant's programs are suspended at their first."""
 
-MOST_REMEMBERED = 10_000
-MOST_TENANTS = 10_000
-MOST_KILLS = 1000
-MOST_PROVEN = 100_000
+MAX_REMEMBERED = 10_000
+MAX_TENANTS = 10_000
+MAX_KILLS = 1000
+MAX_PROVEN = 100_000
 
 
 def _kills() -> deque[float]:
-    return deque(maxlen=MOST_KILLS)
+    return deque(maxlen=MAX_KILLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Breaker:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._records: Remembered[str, _Record] = Remembered(MOST_REMEMBERED)
-        self._proven: Remembered[str, None] = Remembered(MOST_PROVEN)
-        self._tenants: Remembered[str, deque[float]] = Remembered(MOST_TENANTS)
+        self._records: Remembered[str, _Record] = Remembered(MAX_REMEMBERED)
+        self._proven: Remembered[str, None] = Remembered(MAX_PROVEN)
+        self._tenants: Remembered[str, deque[float]] = Remembered(MAX_TENANTS)
 
     def killed(self, tenant: str, program: str, kind: str) -> None:
         """A process was ended because of this program."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sandbox.host.remembered import Remembered
 from sandbox.program import Call
 
-MOST_PROGRAMS = 10_000
-MOST_TENANTS = 10_000
+MAX_PROGRAMS = 10_000
+MAX_TENANTS = 10_000
 STEP_WEIGHT = 0.002
 """What a step counts beside the milliseconds seen by the runner: most steps see none."""
 
@@ -17,8 +17,8 @@ class Usage:
     """Adds up; the programs and tenants longest unused are forgotten."""
 
     def __init__(self) -> None:
-        self.tenants: Remembered[str, float] = Remembered(MOST_TENANTS)
-        self.programs: Remembered[str, float] = Remembered(MOST_PROGRAMS)
+        self.tenants: Remembered[str, float] = Remembered(MAX_TENANTS)
+        self.programs: Remembered[str, float] = Remembered(MAX_PROGRAMS)
 
     def charge(
         self, tenant: str, seconds: float, calls: Sequence[Call] = (), ticks: Sequence[int] = ()

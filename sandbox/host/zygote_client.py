@@ -25,7 +25,7 @@ class InfraError(Exception):
     """The sandbox itself failed: nobody's fault, and worth another try."""
 
 
-class Nursery:
+class ZygoteClient:
     """Starts one zygote when first needed, and another when it is gone."""
 
     def __init__(

@@ -54,14 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(title: str, pool: SandboxPool, trials: Iterable[tuple[Hostile, str]], many: int) -> int:
-    started = told = time.monotonic()
+    started = reported = time.monotonic()
     try:
         judge = Judge(pool)
         for done, (hostile, type_) in enumerate(trials):
             judge.try_out(hostile, type_)
-            if time.monotonic() - told > SECONDS_BETWEEN_NEWS:
-                told = time.monotonic()
-                left = (told - started) * (many / (done + 1) - 1)
+            if time.monotonic() - reported > SECONDS_BETWEEN_NEWS:
+                reported = time.monotonic()
+                left = (reported - started) * (many / (done + 1) - 1)
                 news = f"{done + 1} of {many}, {len(judge.verdicts.wrong)} wrong"
                 print(f"{title}: {news}, about {left:.0f} s left", file=sys.stderr)  # noqa: T201
     finally:
@@ -85,7 +85,7 @@ def _kill(times: int, pool: SandboxPool) -> int:
     """End many workers; the zygote must be as it was, and no process left."""
     try:
         judge = Judge(pool)
-        zygote = pool._nursery.pid or 0
+        zygote = pool._zygote.pid or 0
         judge.try_out(KILL)
         before = resident_kib(zygote), descriptors(zygote)
         for number in range(times // 2):  # each ends two: with its frame, then alone

@@ -16,7 +16,7 @@ from sandbox.hostile.corpus import Hostile, fixed, program
 from sandbox.hostile.generate import generated
 from sandbox.hostile.judge import (
     GOOD,
-    MOST_NEIGHBOUR_MS,
+    MAX_NEIGHBOUR_MS,
     RIGHT,
     Judge,
     a_call,
@@ -79,7 +79,7 @@ def test_generated_programs_are_contained(judge: Judge) -> None:
     assert counts["timeout"] > 10  # they do bite
     assert counts["policy" if judge.pool.options.allow_list else "script-error"] > 50
     assert counts["syntax"] < 150  # and are mostly programs
-    assert judge.verdicts.neighbour_ms(0.99) < MOST_NEIGHBOUR_MS
+    assert judge.verdicts.neighbour_ms(0.99) < MAX_NEIGHBOUR_MS
 
 
 def test_the_generator_is_the_same_everywhere() -> None:
@@ -110,7 +110,7 @@ def test_nothing_grows_and_nothing_is_left_over_many_kills() -> None:
     try:
         judge = Judge(pool)
         judge.try_out(Hostile("first", "body", HANG))
-        zygote = pool._nursery.pid
+        zygote = pool._zygote.pid
         assert zygote
         memory, files, ours = resident_kib(zygote), descriptors(zygote), descriptors(os.getpid())
 
@@ -131,7 +131,7 @@ def test_nothing_grows_and_nothing_is_left_over_many_kills() -> None:
 
 @pytest.mark.parametrize("engine", ["v8", "quickjs"])
 def test_a_neighbour_in_another_partition_is_hardly_disturbed(engine: str) -> None:
-    """Its answers are right, and 99 in 100 come within MOST_NEIGHBOUR_MS, at any time."""
+    """Its answers are right, and 99 in 100 come within MAX_NEIGHBOUR_MS, at any time."""
     ours, theirs = a_pool(engine=engine), a_pool(allow_list=False, engine=engine)
     ends = threading.Event()
 
@@ -156,7 +156,7 @@ def test_a_neighbour_in_another_partition_is_hardly_disturbed(engine: str) -> No
         ours.close()
         theirs.close()
 
-    assert judge.verdicts.neighbour_ms(0.99) < MOST_NEIGHBOUR_MS
+    assert judge.verdicts.neighbour_ms(0.99) < MAX_NEIGHBOUR_MS
 
 
 @pytest.mark.parametrize("death", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT, signal.SIGILL])

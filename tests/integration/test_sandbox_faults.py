@@ -252,13 +252,13 @@ def test_a_worker_killed_during_a_frame_is_nobodys_fault(pool: SandboxPool) -> N
 def test_a_killed_zygote_is_started_again(pool: SandboxPool) -> None:
     """Its workers go with it."""
     pool.run("tenant", [a_call()])
-    worker, zygote = pool._workers["tenant"].pid, pool._nursery.pid
+    worker, zygote = pool._workers["tenant"].pid, pool._zygote.pid
     assert zygote
     os.kill(zygote, signal.SIGKILL)
     wait_until(lambda: not running(worker))
 
     assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
-    assert pool._nursery.pid != zygote
+    assert pool._zygote.pid != zygote
 
 
 def test_nothing_outlives_its_owner(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_nothing_outlives_its_owner(tmp_path: Path) -> None:
         "import sys; sys.path[:0] = sys.argv[1:]\n"
         "from test_sandbox_faults import *\n"
         "pool = a_pool(); pool.run('a', [a_call()]); pool.run('b', [a_call()])\n"
-        "print(pool._nursery.pid, *(w.pid for w in pool._workers.values()), flush=True)\n"
+        "print(pool._zygote.pid, *(w.pid for w in pool._workers.values()), flush=True)\n"
         "sys.stdin.read()\n"
     )
     here = Path(__file__).parent
@@ -316,7 +316,7 @@ def test_a_worker_full_of_programs_is_replaced(
     pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By one that knows only what is used; nobody is blamed."""
-    monkeypatch.setattr("sandbox.host.worker_client.MOST_MEMORY", 100_000)
+    monkeypatch.setattr("sandbox.host.worker_client.MAX_MEMORY", 100_000)
     pool.run("tenant", [a_call()])
     first = pool._workers["tenant"].pid
     programs = [

@@ -19,10 +19,10 @@ from sandbox import (
     SandboxPool,
     Value,
 )
-from sandbox.host.answers import MOST_OUTPUT_BYTES
+from sandbox.host.answers import MAX_OUTPUT_BYTES
 
 pytestmark = pytest.mark.real
-TOO_LONG = Fault("error", f"the output has more than {MOST_OUTPUT_BYTES} bytes")
+TOO_LONG = Fault("error", f"the output has more than {MAX_OUTPUT_BYTES} bytes")
 PARTS = {"ascii": "x", "two": "\u00e9", "three": "\u20ac", "pair": "\U0001f600", "escaped": "\n"}
 
 
@@ -70,7 +70,7 @@ def test_an_output_may_be_so_many_bytes_and_not_one_more(pool: SandboxPool, part
     (short,) = run(pool, program, *updates_of(0))
     assert isinstance(short, Value)
     # Each full string of the filling adds `"",`; the last one is there already.
-    missing = MOST_OUTPUT_BYTES - len(short.document)
+    missing = MAX_OUTPUT_BYTES - len(short.document)
     strings = 0
     while missing - strings * 60003 > 60000:
         strings += 1
@@ -80,7 +80,7 @@ def test_an_output_may_be_so_many_bytes_and_not_one_more(pool: SandboxPool, part
     longest, beyond, again = run(pool, program, *updates_of(fill, fill + 1, fill))
 
     assert isinstance(longest, Value)
-    assert len(longest.document) == MOST_OUTPUT_BYTES
+    assert len(longest.document) == MAX_OUTPUT_BYTES
     assert beyond == TOO_LONG
     assert isinstance(again, Value)
     assert again.timestamp == 3

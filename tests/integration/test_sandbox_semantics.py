@@ -25,7 +25,7 @@ from sandbox import (
     SandboxPool,
     Value,
 )
-from sandbox.host.fold import Last, part
+from sandbox.host.fold import LastOutput, part
 
 pytestmark = pytest.mark.real
 VALUE = ("channels", "t", "current-value")
@@ -351,7 +351,7 @@ def test_a_frame_of_everything_equals_a_frame_per_step(
     together = pool.run("tenant", batch)
 
     for call, outcomes in zip(batch, together, strict=True):
-        last = Last(None, None)
+        last = LastOutput(None, None)
         for at, step in enumerate(call.steps):
             alone = pool.run("another", [part(call, at, at + 1, last)])[0][0]
             assert alone == outcomes[at]

@@ -35,7 +35,7 @@ def test_the_longest_unused_is_forgotten_beyond_the_most() -> None:
 
 def test_usage_forgets_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
     """A platform may see any number of them."""
-    monkeypatch.setattr(usage, "MOST_TENANTS", 2)
+    monkeypatch.setattr(usage, "MAX_TENANTS", 2)
     counted = Usage()
     for tenant in ("a", "b", "a", "c"):
         counted.charge(tenant, 1.0)
@@ -45,7 +45,7 @@ def test_usage_forgets_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_breaker_forgets_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
     """By number, and those that have been quiet for the whole window."""
-    monkeypatch.setattr(breaker, "MOST_TENANTS", 2)
+    monkeypatch.setattr(breaker, "MAX_TENANTS", 2)
     now = 0.0
     fuse = Breaker(lambda: now)
     for tenant in ("a", "b", "a", "c"):
@@ -60,7 +60,7 @@ def test_the_breaker_forgets_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_kills_are_counted_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """More than enough to suspend."""
-    monkeypatch.setattr(breaker, "MOST_KILLS", 5)
+    monkeypatch.setattr(breaker, "MAX_KILLS", 5)
     fuse = Breaker(lambda: 0.0)
     for _ in range(6):
         fuse.killed("tenant", "program", "timeout")
@@ -74,8 +74,8 @@ class Checker(Approval):
     """Answers without a process, and counts."""
 
     def __init__(self, answer: Any, clock: Any = None) -> None:
-        nursery: Any = None
-        super().__init__(nursery, 60, clock or (lambda: 0.0))
+        zygote: Any = None
+        super().__init__(zygote, 60, clock or (lambda: 0.0))
         self.answer = answer
         self.asked = 0
 
@@ -86,7 +86,7 @@ class Checker(Approval):
 
 def test_approval_forgets_the_longest_unused(monkeypatch: pytest.MonkeyPatch) -> None:
     """And asks again."""
-    monkeypatch.setattr(approval, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(approval, "MAX_REMEMBERED", 2)
     checker = Checker(None)
     for name in ("a", "b"):
         checker.learn([a_program(name)])

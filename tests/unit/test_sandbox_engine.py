@@ -12,7 +12,7 @@ from sandbox_pools import JAVASCRIPT
 
 from sandbox import InfraError, SandboxOptions, SandboxPool
 from sandbox.guest import v8 as engine
-from sandbox.host.zygote_client import Nursery
+from sandbox.host.zygote_client import ZygoteClient
 
 V8, V8_BUILT = "V8 14.4.258.23", date(2026, 2, 1)
 DECISIONS = Path(__file__).parents[2] / "docs" / "decisions"
@@ -35,11 +35,11 @@ def test_an_old_v8_has_a_signed_note() -> None:
 def test_a_zygote_that_cannot_start_is_an_infra_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody's fault, so it must not look like a tenant's."""
     monkeypatch.setattr("sys.executable", "/bin/false")
-    nursery = Nursery("v8", JAVASCRIPT, 60)
+    zygote = ZygoteClient("v8", JAVASCRIPT, 60)
 
     with pytest.raises(InfraError):
-        nursery.spawn()
-    nursery.close()
+        zygote.spawn()
+    zygote.close()
 
 
 @pytest.mark.parametrize(("engine", "lack"), [("v8", "acorn.js"), ("quickjs", "quickjs.wasm")])

@@ -83,7 +83,7 @@ def _memory(make: Callable[..., SandboxPool]) -> None:
         try:
             for number in range(tenants):
                 pool.run(f"tenant {number}", [_call(_good(), 10)])
-            zygote = pool._nursery.pid or 0
+            zygote = pool._zygote.pid or 0
             total = sum(map(_megabytes, [zygote, *(w.pid for w in pool._workers.values())]))
             print(
                 f"  {tenants:3} tenants: {total:.0f} MB in all, {total / tenants:.1f} each (PSS)"

@@ -55,7 +55,7 @@ STAGES = {
     "pipeline.process:transform": "transform: note outcomes",
     "sandbox.host.pool:SandboxPool.run": "transform: pool",
     "sandbox.host.worker_client:encode_calls": "transform: encode the frame",
-    "sandbox.host.worker_client:Client._ask": "transform: round trip (V8 runs)",
+    "sandbox.host.worker_client:WorkerClient._ask": "transform: round trip (V8 runs)",
     "sandbox.host.worker_client:decode_answer": "transform: decode the answer",
     "pipeline.process:emit": "store: emit, the rest (sorts, records)",
     "pipeline.stages.emit:_updates": "store: rows of updates",
