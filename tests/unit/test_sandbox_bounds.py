@@ -11,26 +11,12 @@ from sandbox import ChannelCode, Fault, Program
 from sandbox.host import approval, breaker, usage
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker
-from sandbox.host.remembered import Remembered
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import Failure
 
 
 def a_program(name: str) -> Program:
     return Program(name, "expression", (), (ChannelCode("t", "1", "number"),))
-
-
-def test_the_longest_unused_is_forgotten_beyond_the_most() -> None:
-    """At the most nothing is."""
-    memory: Remembered[str, int] = Remembered(2)
-    memory.use("a", 1)
-    memory.use("b", 2)
-    assert list(memory) == ["a", "b"]
-
-    memory.use("a", 3)
-    memory.use("c", 4)
-
-    assert dict(memory) == {"a": 3, "c": 4}
 
 
 def test_usage_forgets_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,12 +36,10 @@ def test_the_breaker_forgets_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
     fuse = Breaker(lambda: now)
     for tenant in ("a", "b", "a", "c"):
         fuse.killed(tenant, tenant + "'s", "timeout")
-    assert list(fuse._tenants) == ["a", "c"]
+    assert set(fuse._tenants) == {"a", "c"}
 
-    now = breaker.WINDOW_SECONDS + 1
-    fuse.killed("d", "d's", "timeout")
-
-    assert list(fuse._tenants) == ["d"]
+    now = breaker.WINDOW_SECONDS
+    assert list(fuse._tenants) == []
 
 
 def test_kills_are_counted_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +77,7 @@ def test_approval_forgets_the_longest_unused(monkeypatch: pytest.MonkeyPatch) ->
     checker.fault(a_program("a"))
     checker.learn([a_program("c")])
 
-    assert list(checker._known) == ["a", "c"]
+    assert set(checker._known) == {"a", "c"}
 
 
 def test_what_cannot_be_checked_is_not_asked_at_every_update() -> None:
