@@ -37,11 +37,12 @@ test: setup ## run every test, those on the real servers too
 property: setup ## prove batches equal to the serial order on EXAMPLES random graphs a test
 	@EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/unit/pipeline --timeout=0
 
-check: setup ## run formatter, linter, type checker and the check of the layers
+check: setup ## run formatter, linters, type checker and the check of the layers
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/oxlint --deny-warnings sandbox
 
 layers: setup ## check who imports whom
 	@$(BIN)/lint-imports

@@ -105,9 +105,9 @@
     node.type === "FunctionExpression" || node.type === "ArrowFunctionExpression" || node.type === "FunctionDeclaration";
 
   // All nodes from the top down, each with its parent and depth; one more than may be.
-  function partsOf(root) {
+  function partsOf(top) {
     const parts = [];
-    const waiting = [[root, null, 1]];
+    const waiting = [[top, null, 1]];
     while (waiting.length > 0 && parts.length <= MAX_NODES) {
       const part = waiting.pop();
       parts.push(part);

@@ -28,7 +28,7 @@
   const RESULT = -2;
   const MAX_CHARACTERS = 65536;
   const MAX_ELEMENTS = 4096;
-  const MAX_BYTES = 1000000; // of an output; MAX_OUTPUT_BYTES in encoding.py
+  const MAX_BYTES = 1000000; // of an output; MAX_OUTPUT_BYTES in host/answers.py
   const PIECE = 4096;
   const ASCII = /^[\x00-\x7f]*$/;
   const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
@@ -303,7 +303,7 @@
   function fold(call) {
     const program = programs[call[0]];
     const times = call.length > 5 ? call[5] : null;
-    const timeText = (time) => (times === null ? time : times[time]);
+    const timeText = (at) => (times === null ? at : times[at]);
     let previous = call[1];
     let unparsed = null; // the text of `previous` while nobody has asked for the object
     let last = call[2];
