@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
+from msgspec.structs import fields
 
 from servioticy.domain.documents.codes import NO_CHOICE
 from servioticy.domain.documents.errors import BadDocument, Part
 from servioticy.domain.options import Options
-
-TYPES = get_type_hints(Options, include_extras=True)
-"""Of each option, what its value may be."""
 
 
 def parse_options(stream: Part, content: dict[str, Any]) -> Options:
@@ -20,19 +18,24 @@ def parse_options(stream: Part, content: dict[str, Any]) -> Options:
     Raises BadDocument for a value that an option does not offer.
     """
     chosen = {}
-    for name, kind in TYPES.items():
+    for field in fields(Options):
+        name = field.encode_name
         if name in content:
             try:
-                chosen[name] = msgspec.convert(content[name], kind)
+                chosen[field.name] = msgspec.convert(content[name], field.type)
             except msgspec.ValidationError as error:
-                reason = f"{stream.words}: {name} {_offered(kind) or f'is wrong: {error}'}"
-                raise BadDocument(reason, stream.at(name).pointer, NO_CHOICE) from error
+                words = ", ".join(map(repr, words_of(field.type)))
+                reason = (
+                    f"has to be one of {words}" if words else f"is not what it may be: {error}"
+                )
+                pointer = stream.at(name).pointer
+                raise BadDocument(
+                    f"{stream.words}: {name} {reason}", pointer, NO_CHOICE
+                ) from error
     return Options(**chosen)
 
 
-def _offered(kind: Any) -> str:
-    """What an option has to be, where it is one of some words."""
-    words = get_args(kind)[0]
-    if get_origin(words) is not Literal:
-        return ""
-    return f"has to be one of {', '.join(map(repr, get_args(words)))}"
+def words_of(kind: Any) -> tuple[str, ...]:
+    """The words that a value of this declared type may be; none where it may be other things."""
+    plain = get_args(kind)[0]
+    return get_args(plain) if get_origin(plain) is Literal else ()
