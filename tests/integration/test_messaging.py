@@ -11,13 +11,15 @@ import msgspec
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
+from kafka_faults import bring_fatal_error
 
 from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.errors import Unavailable
 from servioticy.messaging.admin import LARGEST_MESSAGE, _client, ensure_topics
 from servioticy.messaging.consumer import EmittedReader
 from servioticy.messaging.letters import read_letter
-from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter
-from servioticy.messaging.records import DeadLetter, EmittedRecord, write
+from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter, LogWriter
+from servioticy.messaging.records import DeadLetter, EmittedRecord, UpdateRecord, write
 from servioticy.messaging.topics import Topics
 
 pytestmark = pytest.mark.real
@@ -176,3 +178,24 @@ def test_a_reader_survives_its_listener(
     eventually(lambda: found == [2])
     assert thread.is_alive()
     assert "emitted_not_delivered" in caplog.text
+
+
+def test_the_log_grows_again_after_a_fatal_error_of_the_client(
+    real_kafka: EmbeddedKafka, topics: Topics
+) -> None:
+    """Without another producer every PUT would be 503 until somebody restarts the API."""
+    writer = LogWriter(real_kafka.bootstrap_servers, topics, 10.0)
+    record = UpdateRecord("so", "s", 1, msgspec.Raw(b'{"lastUpdate":1}'))
+    offsets = [writer.append(0, record)]
+    bring_fatal_error(writer._producer)
+
+    def appended() -> bool:
+        try:
+            offsets.append(writer.append(0, record))
+        except Unavailable:
+            return False
+        return True
+
+    eventually(appended)
+    writer.close()
+    assert offsets == [0, 1]
