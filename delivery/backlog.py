@@ -32,7 +32,7 @@ class Weighed(Protocol):
 
 
 class Backlog:
-    """The weights as they were last told; between two tellings they only become less."""
+    """The bytes that wait for each socket, as they were last told; since then they became less."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes

@@ -17,7 +17,6 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from delivery.askers import Askers
 from delivery.backlog import Backlog
 from delivery.capacity import Capacity
 from delivery.door import Caller, Door, callers_at
@@ -28,6 +27,7 @@ from delivery.turns import Turns
 from delivery.watch import CLOSE_SECONDS, MAX_UNREAD_BYTES, WRITE_BUFFER_BYTES, Watch
 from delivery.watchers import Watchers
 from servioticy.errors import Unavailable
+from servioticy.known_tokens import KnownTokens
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import LastUpdate, Timestamp
 from servioticy.ports import History
@@ -70,7 +70,7 @@ class Delivery:
         self._max_unread_bytes = max_unread_bytes
         self._door = Door(capacity.standing)
         self._seats = Shares(capacity.sockets, capacity.sockets_per_tenant)
-        self._askers = Askers()
+        self._tokens = KnownTokens()
         self._asked = Turns("asked", ASKED_AT_ONCE, capacity.asking, capacity.asking_each)
         self._pages = Turns("pages", PAGES_AT_ONCE)
         self._backlog = Backlog(max_backlog_bytes)
@@ -160,12 +160,14 @@ class Delivery:
 
     async def _seated(self, caller: Caller, wish: Wish) -> Admission | Refusal:
         """Ask the catalog; who may come in has a seat from now on. Raises Full, Unavailable."""
-        who = self._askers.of(wish.token, caller.address)
+        who = self._tokens.share(wish.token, caller.address)
         answer = await self._asked.ask(who, partial(admit, wish, self._catalog))
         if isinstance(answer, Admission):
-            self._askers.note(wish.token, answer.tenant)
+            self._tokens.good(wish.token, answer.tenant)
             self._seats.take(answer.tenant)
             caller.when_lost(partial(self._seats.give_back, answer.tenant))
+        elif answer.status == HTTPStatus.FORBIDDEN:
+            self._tokens.refused(wish.token)
         return answer
 
     async def _read_page(self, admission: Admission, after: Timestamp) -> list[LastUpdate]:

@@ -39,7 +39,7 @@ class Settings:
     live_backlog_bytes: int = _setting(
         268_435_456, "bytes one delivery process keeps for sockets that have not taken them yet"
     )
-    api_threads: int = _setting(32, "updates one API process accepts at once")
+    api_update_threads: int = _setting(32, "updates one API process works on at once")
     api_read_threads: int = _setting(16, "reads one API process works on at once")
     api_change_threads: int = _setting(
         8, "creations, changes and deletions one API process works on at once"
@@ -48,6 +48,10 @@ class Settings:
     api_queue: int = _setting(2_000, "requests that wait for a thread of one kind; more get 503")
     api_queue_of_one: int = _setting(200, "of these, requests of one tenant; more get 429")
     api_queue_seconds: float = _setting(30.0, "how long a request waits for a thread, then 503")
+    api_waiting_reads: int = _setting(
+        2_000, "reads that wait for the pipeline in one API process; more get 503"
+    )
+    api_waiting_reads_of_one: int = _setting(200, "of these, reads of one tenant; more get 429")
     api_connections: int = _setting(
         15_000, "connections to one API process; then the longest silent one is closed"
     )
@@ -62,7 +66,9 @@ class Settings:
         30.0, "how long a client may take nothing of its answer before it is cut off"
     )
     api_held_bytes: int = _setting(
-        268_435_456, "bytes of bodies and unsent answers one API process holds, a tenant a quarter"
+        268_435_456,
+        "bytes that clients have sent, or not taken yet, and one API process holds; a tenant a "
+        "quarter of them",
     )
     public_url: str = _setting(
         "", "URL clients reach the API by, for Location (empty: http, host and api_port)"

@@ -38,9 +38,9 @@ def test_environment_wins_over_file_and_overrides_over_both(tmp_path: Path) -> N
 
 
 def test_values_get_the_type_of_their_setting() -> None:
-    settings = load({"SERVIOTICY_API_THREADS": "8", "SERVIOTICY_READ_WAIT_SECONDS": "0.5"})
+    settings = load({"SERVIOTICY_API_UPDATE_THREADS": "8", "SERVIOTICY_READ_WAIT_SECONDS": "0.5"})
 
-    assert (settings.api_threads, settings.read_wait_seconds) == (8, 0.5)
+    assert (settings.api_update_threads, settings.read_wait_seconds) == (8, 0.5)
 
 
 def test_settings_survive_the_way_through_a_child_s_environment() -> None:
