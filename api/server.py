@@ -27,6 +27,9 @@ log = logging.getLogger("api")
 
 MOST_AT_ONCE = 64
 PAUSE_SECONDS = 0.1
+"""Until we accept again where that has failed."""
+ROOM_AT_ONCE = 8
+"""Silent connections that go then, for want of open files."""
 SECONDS_TO_FINISH = 3.0
 """What is under way at SIGTERM may take so long."""
 BACKLOG = 4_096
@@ -111,7 +114,8 @@ def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop
             loop.remove_reader(listener)
             loop.call_later(PAUSE_SECONDS, attend, listener, edge, loop)
             if error.errno in NO_FILES:
-                edge.make_room()
+                for _ in range(ROOM_AT_ONCE):
+                    edge.make_room()
             return
         client.setblocking(False)
         task = loop.create_task(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -28,7 +29,7 @@ SHORT_LETTER_BYTES = 65_536
 """What is kept of a record that even the dead letters refuse: their topic may be smaller."""
 
 RENEWAL_SECONDS = 1.0
-"""Before a producer that met a fatal error is replaced: the next one may meet it, too."""
+"""Between two producers that are replaced: what one met the next may meet at once."""
 
 _SAFE = {
     "acks": "all",
@@ -56,6 +57,7 @@ class LogWriter:
             "delivery.timeout.ms": max(1000, int(timeout_seconds * 1000)),
         }
         self._producer = Producer(self._configuration)
+        self._renewed_at = -RENEWAL_SECONDS
         self._closed = threading.Event()
         self._poller = threading.Thread(target=self._poll, name="log-writer", daemon=True)
         self._poller.start()
@@ -112,7 +114,9 @@ class LogWriter:
         with contextlib.suppress(KafkaException):
             self._producer.purge()
             self._producer.flush(1.0)
-        self._closed.wait(RENEWAL_SECONDS)  # meanwhile nothing is taken: 503, at once
+        # Meanwhile nothing is taken: who appends is told so at once.
+        self._closed.wait(self._renewed_at + RENEWAL_SECONDS - time.monotonic())
+        self._renewed_at = time.monotonic()
         self._producer = Producer(self._configuration)
 
 
