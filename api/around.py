@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from api.services import Services
-from servioticy.documents.stored import Understood
-from servioticy.model import ServiceObject
+from servioticy.domain.documents.stored import Understood
+from servioticy.domain.model import ServiceObject
 from servioticy.ports import Related
 
 MOST_RELATED = 5000

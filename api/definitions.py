@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from api.document_parser import DocumentParser, TookTooLong
-from servioticy.documents import BadDocument, Documents
-from servioticy.documents.limits import Laborious, Meter
-from servioticy.documents.service_objects import ArgumentNames
-from servioticy.documents.stored import Understood, parsing
-from servioticy.model import Definition, Stream
+from servioticy.domain.documents import BadDocument, Documents
+from servioticy.domain.documents.codes import NOT_UNDERSTOOD, TOO_SLOW
+from servioticy.domain.documents.limits import Laborious, Meter
+from servioticy.domain.documents.service_objects import ArgumentNames
+from servioticy.domain.documents.stored import Understood, parsing
+from servioticy.domain.model import Definition, Stream
 from servioticy.ports import Catalog
 
 ROOM = 64 * 1024 * 1024
@@ -48,7 +49,8 @@ class Definitions:
             try:
                 return self._new.parse(document, service_object, Meter())
             except TookTooLong as error:
-                raise BadDocument("The document takes too long to understand") from error
+                reason = "The document takes too long to understand"
+                raise BadDocument(reason, "", TOO_SLOW) from error
 
     def _parse_quickly(
         self, document: dict[str, Any], service_object: str, meter: Meter
@@ -78,7 +80,8 @@ class Definitions:
         """That version, which is to be put in force. Raises BadDocument if it cannot be."""
         found = self.understood(service_object, version, document)
         if found.problem is not None:
-            raise BadDocument(f"version {version} cannot be computed any more: {found.problem}")
+            reason = f"version {version} cannot be computed any more: {found.problem}"
+            raise BadDocument(reason, "", NOT_UNDERSTOOD)
         return found.definition
 
     def known(self, service_object: str, version: int) -> Understood | None:

@@ -20,10 +20,10 @@ from typing import Any
 import orjson
 
 from api.turns import Turns
-from servioticy.documents import BadDocument
-from servioticy.documents.limits import Meter
+from servioticy.domain.documents import BadDocument
+from servioticy.domain.documents.limits import Meter
+from servioticy.domain.model import Definition
 from servioticy.errors import Unavailable
-from servioticy.model import Definition
 
 SECONDS = 10.0
 """For one document; the slowest ones that are accepted take less than one on an idle machine."""
@@ -72,9 +72,9 @@ class DocumentParser:
         meter.note(counted)
         if isinstance(found, Definition):
             return found
-        if isinstance(found, str):
-            raise RuntimeError(found)
-        raise BadDocument(*found)
+        if isinstance(found, BadDocument):
+            raise found
+        raise RuntimeError(found)
 
     def _asked(self, request: bytes) -> bytes:
         process = self._process = self._process or _Process(self._command)

@@ -13,8 +13,8 @@ from multiprocessing.connection import Connection
 import orjson
 
 from sandbox import argument_names
-from servioticy.documents import BadDocument, parse_service_object
-from servioticy.documents.limits import Meter
+from servioticy.domain.documents import BadDocument, parse_service_object
+from servioticy.domain.documents.limits import Meter
 
 NICE = 5
 """Whoever waits for the API comes first."""
@@ -40,7 +40,7 @@ def answer(service_object: str, document: bytes) -> bytes:
             orjson.loads(document), service_object, argument_names, meter
         )
     except BadDocument as error:
-        found = (str(error), error.status)
+        found = error
     except Exception as error:  # noqa: BLE001  a fault of ours, told where the request is
         found = repr(error)
     return pickle.dumps((found, meter), pickle.HIGHEST_PROTOCOL)

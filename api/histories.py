@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from flask import Response
 
 from api.answers import JSON, nothing, stored
-from servioticy.model import Timestamp
+from servioticy.domain.model import Timestamp
 from servioticy.ports import History, Stored
 
 PAGE_ROWS = 1_000

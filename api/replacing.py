@@ -28,8 +28,8 @@ from api.services import Services
 from api.warnings import warnings
 from servioticy import changes
 from servioticy.changes import Changed, StillSubscribed
-from servioticy.documents.service_objects import is_public
-from servioticy.model import Definition
+from servioticy.domain.documents.service_objects import is_public
+from servioticy.domain.model import Definition
 from servioticy.ports import Current, NewServiceObject
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')

@@ -10,10 +10,10 @@ from api import authentication
 from api.answers import answer
 from api.around import MOST_RELATED, understood
 from api.services import Services
-from servioticy.access import readable
-from servioticy.graph import Graph
-from servioticy.model import StreamRef
-from servioticy.trees import Node, Tree, grow
+from servioticy.domain.access import readable
+from servioticy.domain.graph import Graph
+from servioticy.domain.model import StreamRef
+from servioticy.domain.trees import Node, Tree, grow
 
 MOST_SHOWN = 20_000
 """Composites of a tree: as many as one update may compute."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from api.around import MOST_RELATED, understood
 from api.services import Services
-from servioticy.access import readable
-from servioticy.graph import Graph
-from servioticy.model import Definition, ServiceObject, StreamRef
+from servioticy.domain.access import readable
+from servioticy.domain.findings import findings
+from servioticy.domain.graph import Graph
+from servioticy.domain.model import Definition, ServiceObject, StreamRef
 from servioticy.ports import Related
-from servioticy.trees import findings
 
 MOST_WARNINGS = 50
 NEW = 2**62

@@ -6,10 +6,10 @@ Start at `pool.py`. The parts, from the caller inwards: `pool` settles who is to
 and what is not: README.md.
 """
 
-from sandbox.allowance import TookTooLong
-from sandbox.breaker import Suspension
-from sandbox.nursery import InfraError
-from sandbox.pool import SandboxPool
+from sandbox.host.allowance import TookTooLong
+from sandbox.host.breaker import Suspension
+from sandbox.host.pool import SandboxPool
+from sandbox.host.zygote_client import InfraError
 from sandbox.program import (
     FAULT_KINDS,
     INPUT,

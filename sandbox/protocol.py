@@ -17,6 +17,12 @@ _HEAD = struct.Struct("!IB")
 _BUDGET = struct.Struct("!I")
 _CHUNK = 65536
 
+SPAWN = struct.Struct("!d??")
+"""To the zygote, for a worker: seconds idle until it ends, unprotected, checks."""
+
+PID = struct.Struct("!i")
+"""Its answer; 0 where there was no fork."""
+
 # Pool to worker.
 DEFINE = ord("D")  # budget, then [[slot, program]...]; answered by DEFINED
 RUN = ord("R")  # budget, then calls; answered by VALUES, TIMEOUT, OOM or BROKEN

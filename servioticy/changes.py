@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from servioticy.errors import ServioticyError
-from servioticy.messaging.records import (
+from servioticy.domain.records import (
     AcquireRecord,
     DefinitionRecord,
     DeletionRecord,
     ErasureRecord,
     ReleaseRecord,
 )
+from servioticy.errors import ServioticyError
 from servioticy.ports import Catalog, Change, Log, NewServiceObject, Subscriber
 
 MOST_MOVED = 10_000

@@ -17,11 +17,11 @@ from running_platform import platform  # noqa: F401  a fixture
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
-from servioticy.embedded.process import Child, Guard
-from servioticy.embedded.programs import Program
 from servioticy.settings import load
 from servioticy.storage.database import Database
 from servioticy.storage.migrations import migrate
+from servioticy.supervisor.process import Child, Guard
+from servioticy.supervisor.program import Program
 
 # Folders of tests are named like the packages they test; where the checkout is on the path,
 # the packages win.

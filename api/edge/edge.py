@@ -25,7 +25,7 @@ from api.edge.threads import Threads
 from api.edge.waiter import Waiter
 from api.errors import content
 from api.read_after_write import Progress
-from servioticy.known_tokens import KnownTokens, share_of, stranger
+from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
 from servioticy.settings import Settings
 
 log = logging.getLogger("api")
@@ -54,28 +54,28 @@ class Edge:
     ) -> None:
         self._application = application
         self._loop = loop
-        self._waiter = Waiter(progress, settings.read_wait_seconds, loop)
-        self._queue_seconds = settings.api_queue_seconds
-        self._most_connections = settings.api_connections
+        self._waiter = Waiter(progress, settings.requests.read_wait_seconds, loop)
+        self._queue_seconds = settings.api.queue_seconds
+        self._most_connections = settings.api.connections
         self._threads: list[Threads] = []
         self._pools = {
-            "updates": self._pool("updates", settings.api_update_threads, settings),
-            "reads": self._pool("reads", settings.api_read_threads, settings),
-            "changes": self._pool("changes", settings.api_change_threads, settings),
+            "updates": self._pool("updates", settings.api.update_threads, settings),
+            "reads": self._pool("reads", settings.api.read_threads, settings),
+            "changes": self._pool("changes", settings.api.change_threads, settings),
         }
         self._date = (0, "")
         self._tokens = KnownTokens(loop.time)
-        self._waiting_reads = Budget(settings.api_waiting_reads, settings.api_waiting_reads_of_one)
+        self._waiting_reads = Budget(settings.api.waiting_reads, settings.api.waiting_reads_of_one)
         self._connections: set[Connection] = set()
-        self.largest_body = settings.max_body_bytes
+        self.largest_body = settings.requests.max_body_bytes
         self.buffer = memoryview(bytearray(READ_BYTES))
         """Where each connection's bytes are read to, and taken out at once."""
         self.budget = Budget(
-            settings.api_held_bytes, int(settings.api_held_bytes * SHARE_OF_BYTES)
+            settings.api.held_bytes, int(settings.api.held_bytes * SHARE_OF_BYTES)
         )
-        self.idle = self._deadlines(settings.api_idle_seconds)
-        self.bodies = self._deadlines(settings.api_body_seconds)
-        self.sending = self._deadlines(settings.api_send_seconds)
+        self.idle = self._deadlines(settings.api.idle_seconds)
+        self.bodies = self._deadlines(settings.api.body_seconds)
+        self.sending = self._deadlines(settings.api.send_seconds)
         self.closing = self._deadlines(CLOSING_SECONDS)
         self.paging = self._deadlines(math.inf)
         """A page of an answer is awaited: in its turn, which comes."""
@@ -90,9 +90,9 @@ class Edge:
         pool = Pool(
             threads.start,
             count,
-            settings.api_share,
-            settings.api_queue,
-            settings.api_queue_of_one,
+            settings.api.share,
+            settings.api.queue,
+            settings.api.queue_of_one,
         )
         threads.finished = pool.finished
         threads.is_awaited = pool.is_awaited

@@ -13,10 +13,10 @@ import time
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
+from sandbox.host.pool import SandboxPool
 from sandbox.hostile.corpus import Hostile, fixed
 from sandbox.hostile.generate import generated
 from sandbox.hostile.judge import Judge, children, descriptors, resident_kib
-from sandbox.pool import SandboxPool
 
 SECONDS_BETWEEN_NEWS = 15.0
 KILL = Hostile("kill", "body", "while(true){}")

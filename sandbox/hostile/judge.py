@@ -15,8 +15,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sandbox.host.pool import KILL_CLASS, SandboxPool
 from sandbox.hostile.corpus import Hostile, program
-from sandbox.pool import KILL_CLASS, SandboxPool
 from sandbox.program import (
     FAULT_KINDS,
     Binding,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import accumulate
 
+from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.memory.state import State
-from servioticy.model import LastUpdate, Timestamp
 from servioticy.ports import Labelled, Stored, StoredUpdate
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from servioticy.domain.records import LogRecord, write
+from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Rejected
 from servioticy.memory.state import State
-from servioticy.messaging.records import LogRecord, write
-from servioticy.messaging.topics import MAX_MESSAGE_BYTES
 
 
 class MemoryLog:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from servioticy.documents.service_objects import ArgumentNames
+from servioticy.domain.documents.service_objects import ArgumentNames
+from servioticy.domain.records import LogRecord, read_record
 from servioticy.memory.catalog import MemoryCatalog
 from servioticy.memory.history import MemoryHistory
 from servioticy.memory.log import MemoryLog
 from servioticy.memory.output import MemoryOutput
 from servioticy.memory.partition_store import MemoryPartitionStore
 from servioticy.memory.state import State
-from servioticy.messaging.records import LogRecord, read_record
 
 
 class MemoryPlatform:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from servioticy.domain.records import DeadLetter, EmittedRecord
 from servioticy.errors import Unavailable
-from servioticy.messaging.records import DeadLetter, EmittedRecord
 from servioticy.ports import Change, PutOff, StoredLast, StoredUpdate
 
 

@@ -13,12 +13,13 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Message, Producer
 
+from servioticy.domain.letters import clipped, fitting, headers
+from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord, write
+from servioticy.domain.topics import FRAME_BYTES, MAX_LETTER_BYTES, MAX_MESSAGE_BYTES, Topics
 from servioticy.errors import Rejected, Unavailable
+from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import emitted_from
 from servioticy.messaging.failures import is_full, meaning
-from servioticy.messaging.letters import clipped, fitting, headers
-from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord, write
-from servioticy.messaging.topics import FRAME_BYTES, MAX_LETTER_BYTES, MAX_MESSAGE_BYTES, Topics
 
 log = logging.getLogger("servioticy.messaging")
 
@@ -48,12 +49,14 @@ class LogWriter:
     broker has lost what it knew of the producer, for one. Another one takes its place.
     """
 
-    def __init__(self, bootstrap_servers: str, topics: Topics, timeout_seconds: float) -> None:
+    def __init__(
+        self, connection: KafkaConnection, topics: Topics, timeout_seconds: float
+    ) -> None:
         self._topic = topics.updates
         self._timeout = timeout_seconds
         self._configuration = {
             **_SAFE,
-            "bootstrap.servers": bootstrap_servers,
+            **connection.for_librdkafka(),
             "delivery.timeout.ms": max(1000, int(timeout_seconds * 1000)),
         }
         self._producer = Producer(self._configuration)
@@ -114,10 +117,14 @@ class LogWriter:
         with contextlib.suppress(KafkaException):
             self._producer.purge()
             self._producer.flush(1.0)
-        # Meanwhile nothing is taken: who appends is told so at once.
-        self._closed.wait(self._renewed_at + RENEWAL_SECONDS - time.monotonic())
-        self._renewed_at = time.monotonic()
-        self._producer = Producer(self._configuration)
+        # Until there is another one nothing is taken: who appends is told so at once.
+        while not self._closed.wait(self._renewed_at + RENEWAL_SECONDS - time.monotonic()):
+            self._renewed_at = time.monotonic()
+            try:
+                self._producer = Producer(self._configuration)
+                return
+            except KafkaException:  # no thread is left, for one
+                log.exception("log_writer_not_renewed")
 
 
 class Emitter:
@@ -127,14 +134,14 @@ class Emitter:
     been taken by the broker, or can never be taken: that is logged and in the dead letters.
     """
 
-    def __init__(self, bootstrap_servers: str, topics: Topics, partition: int) -> None:
-        self._bootstrap_servers = bootstrap_servers
+    def __init__(self, connection: KafkaConnection, topics: Topics, partition: int) -> None:
+        self._connection = connection
         self._topics = topics
         self._partition = partition
         self._producer = Producer(
             {
                 **_SAFE,
-                "bootstrap.servers": bootstrap_servers,
+                **connection.for_librdkafka(),
                 "queue.buffering.max.messages": 500_000,
             }
         )
@@ -178,7 +185,7 @@ class Emitter:
 
         Raises Unavailable.
         """
-        return emitted_from(self._bootstrap_servers, self._topics, self._partition, next_offset)
+        return emitted_from(self._connection, self._topics, self._partition, next_offset)
 
     def send_to_log(self, partition: int, record: LogRecord) -> None:
         """Forward a record to another partition of the log; `flush` tells that it is there.
@@ -189,7 +196,7 @@ class Emitter:
         _check_size(value, "", "a forwarded record")
         self._produce(self._topics.updates, value, partition, self._side.delivered_aside)
 
-    def bury(self, letter: DeadLetter) -> None:
+    def dead_letter(self, letter: DeadLetter) -> None:
         """Send a record to the dead letters; `flush` tells that it is there.
 
         A record larger than any other topic takes is cut, and the letter says so.

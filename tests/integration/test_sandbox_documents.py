@@ -18,7 +18,7 @@ from sandbox import (
     TookTooLong,
     Value,
 )
-from sandbox.allowance import Allowance
+from sandbox.host.allowance import Allowance
 
 pytestmark = pytest.mark.real
 SMALL = "function(A){return 1}"

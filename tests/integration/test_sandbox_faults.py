@@ -24,7 +24,7 @@ from sandbox import (
     TookTooLong,
     Value,
 )
-from sandbox.client import Budget, Failure
+from sandbox.host.worker_client import Budget, Failure
 
 pytestmark = pytest.mark.real
 GOOD = Program(
@@ -315,7 +315,7 @@ def test_a_worker_full_of_programs_is_replaced(
     pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By one that knows only what is used; nobody is blamed."""
-    monkeypatch.setattr("sandbox.client.MOST_MEMORY", 100_000)
+    monkeypatch.setattr("sandbox.host.worker_client.MOST_MEMORY", 100_000)
     pool.run("tenant", [a_call()])
     first = pool._workers["tenant"].pid
     programs = [

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sandbox import InfraError, SandboxPool
-from sandbox.confinement import OTHER_USER
+from sandbox.guest.confinement import OTHER_USER
 
 pytestmark = pytest.mark.real
 ALL = {"limits", "network", "files", "user", "privileges", "seccomp"}
@@ -152,7 +152,7 @@ def test_a_pool_that_may_not_serve_is_an_infrastructure_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """So the pipeline waits and tries again, and blames no script."""
-    monkeypatch.setattr("sandbox.nursery._BOOT", _BOOT_WITHOUT_SECCOMP)
+    monkeypatch.setattr("sandbox.host.zygote_client._BOOT", _BOOT_WITHOUT_SECCOMP)
     pool = SandboxPool()
     try:
         with pytest.raises(InfraError, match="not protected: seccomp: it is off"):
@@ -164,8 +164,8 @@ def test_a_pool_that_may_not_serve_is_an_infrastructure_error(
 _BOOT_WITHOUT_SECCOMP = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[2])
-from sandbox import seccomp
-from sandbox.zygote import main
+from sandbox.guest import seccomp
+from sandbox.guest.zygote import main
 def refuse():
     raise seccomp.SeccompRefused("it is off")
 seccomp.install = refuse
@@ -175,8 +175,8 @@ main(int(sys.argv[1]))
 _BOOT_WITH_A_HOLE = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[2])
-from sandbox import seccomp
-from sandbox.zygote import main
+from sandbox.guest import seccomp
+from sandbox.guest.zygote import main
 seccomp._ALLOWED.update(HOLES)
 main(int(sys.argv[1]))
 """
@@ -198,7 +198,7 @@ def test_a_hole_in_the_filter_is_found_at_the_start(
 ) -> None:
     """Each proof is tried on a filter that does allow what it tries."""
     boot = _BOOT_WITH_A_HOLE.replace("HOLES", repr(numbers))
-    monkeypatch.setattr("sandbox.nursery._BOOT", boot)
+    monkeypatch.setattr("sandbox.host.zygote_client._BOOT", boot)
     pool = SandboxPool()
     try:
         with pytest.raises(InfraError, match=f"seccomp: {attempt}"):

@@ -18,7 +18,7 @@ from sandbox import (
     SandboxPool,
     Value,
 )
-from sandbox.answers import MOST_OUTPUT_BYTES
+from sandbox.host.answers import MOST_OUTPUT_BYTES
 
 pytestmark = pytest.mark.real
 TOO_LONG = Fault("error", f"the output has more than {MOST_OUTPUT_BYTES} bytes")

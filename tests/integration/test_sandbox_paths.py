@@ -22,8 +22,8 @@ from sandbox import (
     Program,
     SandboxPool,
 )
-from servioticy import references
-from servioticy.model import Reference
+from servioticy.domain import references
+from servioticy.domain.model import Reference
 
 pytestmark = pytest.mark.real
 

@@ -24,7 +24,7 @@ from sandbox import (
     SandboxPool,
     Value,
 )
-from sandbox.fold import Last, part
+from sandbox.host.fold import Last, part
 
 pytestmark = pytest.mark.real
 VALUE = ("channels", "t", "current-value")

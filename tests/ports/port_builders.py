@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from servioticy.messaging.records import (
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import (
     DeadLetter,
     EmittedRecord,
     LogRecord,
     UpdateRecord,
 )
-from servioticy.model import StreamRef
 from servioticy.ports import (
     Catalog,
     History,

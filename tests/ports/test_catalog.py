@@ -7,8 +7,8 @@ import threading
 import pytest
 from port_builders import PARTITIONS, Storage, a_service_object
 
+from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
-from servioticy.model import StreamRef
 from servioticy.ports import Address, Change, Source
 
 

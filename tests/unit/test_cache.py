@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from servioticy.cache import Cache
+from servioticy.domain.cache import Cache
 
 
 def a_cache(**sizes: int) -> Cache[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from servioticy.known_tokens import GOOD_SECONDS, KnownTokens, share_of
+from servioticy.domain.known_tokens import GOOD_SECONDS, KnownTokens, share_of
 
 
 class Clock:

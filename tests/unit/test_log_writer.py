@@ -10,15 +10,16 @@ import msgspec
 import pytest
 from kafka_faults import bring_fatal_error
 
+from servioticy.domain.records import UpdateRecord
+from servioticy.domain.topics import Topics
 from servioticy.errors import Unavailable
 from servioticy.messaging import producer
+from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.producer import Emitter, LogWriter
-from servioticy.messaging.records import UpdateRecord
-from servioticy.messaging.topics import Topics
 
 SECONDS = 60.0
 """The longest a test waits for what has to happen."""
-NOBODY = "127.0.0.1:1"
+NOBODY = KafkaConnection("127.0.0.1:1")
 RECORD = UpdateRecord("so", "s", 1, msgspec.Raw(b'{"lastUpdate":1}'))
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sandbox import argument_names
-from servioticy.documents import BadDocument, parse_service_object
-from servioticy.model import Options
+from servioticy.domain.documents import BadDocument, parse_service_object
+from servioticy.domain.model import Options
 
 
 def options_of(**fields: Any) -> Options:

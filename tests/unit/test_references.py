@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servioticy.references import BadReference, parse, substitute
+from servioticy.domain.references import BadReference, parse, substitute
 
 
 @pytest.mark.parametrize(

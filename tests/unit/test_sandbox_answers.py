@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox import Assignment, Call, ChannelCode, Computation, Fault, Outcome, Program, Value
-from sandbox.answers import (
+from sandbox.host.answers import (
     MOST_MESSAGE,
     MOST_OUTPUT_BYTES,
     MOST_TICKS,

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from sandbox import ChannelCode, Fault, Program, approval, breaker, usage
-from sandbox.approval import Approval
-from sandbox.breaker import Breaker
-from sandbox.client import Failure
-from sandbox.remembered import Remembered
-from sandbox.usage import Usage
+from sandbox import ChannelCode, Fault, Program
+from sandbox.host import approval, breaker, usage
+from sandbox.host.approval import Approval
+from sandbox.host.breaker import Breaker
+from sandbox.host.remembered import Remembered
+from sandbox.host.usage import Usage
+from sandbox.host.worker_client import Failure
 
 
 def a_program(name: str) -> Program:

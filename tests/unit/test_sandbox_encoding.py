@@ -11,7 +11,7 @@ import pytest
 
 from sandbox import Assignment, Call, ChannelCode, Computation, Fault, Program, Value, protocol
 from sandbox.encoding import LARGEST_SAFE, encode_calls, encode_program
-from sandbox.fold import Last, part
+from sandbox.host.fold import Last, part
 
 PROGRAM = Program("p", "expression", ("a", "b"), (ChannelCode("t", "1", "number"),))
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox import InfraError, engine
-from sandbox.nursery import Nursery
+from sandbox import InfraError
+from sandbox.guest import v8 as engine
+from sandbox.host.zygote_client import Nursery
 
 V8, V8_BUILT = "V8 14.4.258.23", date(2026, 2, 1)
 DECISIONS = Path(__file__).parents[2] / "docs" / "decisions"

@@ -28,8 +28,8 @@ from sandbox import (
     Value,
     protocol,
 )
-from sandbox.answers import MOST_MESSAGE, MOST_OUTPUT_BYTES
-from sandbox.checking import Checking
+from sandbox.host.answers import MOST_MESSAGE, MOST_OUTPUT_BYTES
+from sandbox.host.checking import Checking
 
 PROGRAM = Program(
     "p",

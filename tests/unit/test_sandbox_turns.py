@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from sandbox import TookTooLong
-from sandbox.allowance import Allowance
-from sandbox.turns import Turns
+from sandbox.host.allowance import Allowance
+from sandbox.host.turns import Turns
 
 
 def test_who_gives_a_turn_back_comes_after_all_that_wait() -> None:

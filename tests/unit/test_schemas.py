@@ -11,14 +11,14 @@ import msgspec
 import pytest
 
 from sandbox.text import argument_names
-from servioticy.documents import BadDocument, parse_service_object, parse_update
-from servioticy.messaging.letters import read_letter
-from servioticy.messaging.records import (
+from servioticy.domain.documents import BadDocument, parse_service_object, parse_update
+from servioticy.domain.letters import read_letter
+from servioticy.domain.model import Channel, Stream, StreamRef
+from servioticy.domain.records import (
     UnreadableRecord,
     read_emitted,
     read_record,
 )
-from servioticy.model import Channel, Stream, StreamRef
 
 FOLDER = Path(__file__).parent.parent.parent / "schemas"
 SCHEMAS = {file.name: json.loads(file.read_text()) for file in sorted(FOLDER.glob("*.json"))}

@@ -11,8 +11,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from sandbox.text import argument_names
+from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.messaging.records import UpdateRecord
 from servioticy.ports import Batch, StoredLast, StoredUpdate
 
 NOW = 1_500_000_000.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,13 +13,13 @@ from edge_builders import QUICK, Serving, Told
 from api.app import create_app
 from sandbox.text import argument_names
 from servioticy.memory import MemoryPlatform
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 
 
 @pytest.fixture
 def served() -> Served:
     platform = MemoryPlatform(2)
-    settings = Settings(read_wait_seconds=0.02, max_body_bytes=20_000)
+    settings = changed(Settings(), read_wait_seconds=0.02, max_body_bytes=20_000)
     app = create_app(platform, settings, lambda: NOW, argument_names)
     return Served(app, platform)
 
@@ -51,8 +50,8 @@ def platform() -> MemoryPlatform:
 def serve(app: Told, platform: MemoryPlatform) -> Iterator[Callable[..., Serving]]:
     with contextlib.ExitStack() as stack:
 
-        def start(**changed: Any) -> Serving:
-            serving = Serving(replace(QUICK, **changed), app, platform)
+        def start(**values: Any) -> Serving:
+            serving = Serving(changed(QUICK, **values), app, platform)
             stack.callback(serving.stop)
             return serving
 

@@ -15,11 +15,12 @@ from api.edge.edge import Edge
 from api.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
 from api.server import attend
 from servioticy.memory import MemoryPlatform
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 
 SECONDS = 20.0
 """The longest a test waits for what has to happen."""
-QUICK = Settings(
+QUICK = changed(
+    Settings(),
     api_share=0.5,
     api_update_threads=4,
     api_read_threads=4,

@@ -12,10 +12,10 @@ from api_builders import NOW, Caller, Served
 from api import around, trees
 from api.app import create_app
 from sandbox.text import argument_names
-from servioticy.bench import worst_documents
-from servioticy.documents.limits import Meter
+from servioticy.domain.documents.limits import Meter
 from servioticy.memory import MemoryPlatform
 from servioticy.settings import Settings
+from servioticy.tools.bench import worst_documents
 
 CHANNEL = {"type": "number"}
 READS = {"a": {"channels": {"x": CHANNEL}}, "b": {"channels": {"x": CHANNEL}}}

@@ -10,7 +10,7 @@ import pytest
 from api_builders import SIMPLE, Caller, Served
 from werkzeug.test import TestResponse
 
-from servioticy.messaging.records import (
+from servioticy.domain.records import (
     AcquireRecord,
     DefinitionRecord,
     DeletionRecord,

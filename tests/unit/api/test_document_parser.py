@@ -16,13 +16,13 @@ from api import app
 from api.definitions import AT_ONCE, Definitions
 from api.document_parser import COMMAND, DocumentParser, TookTooLong
 from sandbox.text import argument_names
-from servioticy.bench import worst_documents
-from servioticy.documents import BadDocument, parse_service_object
-from servioticy.documents.limits import MAX_STEPS, Laborious, Meter
+from servioticy.domain.documents import BadDocument, parse_service_object
+from servioticy.domain.documents.limits import MAX_STEPS, Laborious, Meter
+from servioticy.domain.model import Definition
 from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
-from servioticy.model import Definition
 from servioticy.settings import Settings
+from servioticy.tools.bench import worst_documents
 
 SECONDS = 60.0
 """The longest a test waits for what has to happen."""
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_told_as_it_would_be_here(parser: DocumentParser) -> No
     with pytest.raises(BadDocument, match="group g without soIds or stream") as refused:
         parser.parse(SIMPLE | {"groups": {"g": {}}}, "so", Meter())
 
-    assert refused.value.status == 404
+    assert (refused.value.code, refused.value.pointer) == ("incomplete-group", "/groups/g")
 
 
 def test_a_fault_of_ours_ends_neither_process(parser: DocumentParser) -> None:
@@ -103,8 +103,9 @@ def test_a_document_that_takes_too_long_is_refused_and_the_next_is_parsed() -> N
     stuck = DocumentParser(seconds=0.2, command=NEVER_ANSWERS)
     found = definitions(stuck, DocumentParser(seconds=0.2, command=NEVER_ANSWERS))
     document = worst_documents.everything(400_000)
-    with pytest.raises(BadDocument, match="takes too long to understand"):
+    with pytest.raises(BadDocument, match="takes too long to understand") as refused:
         found.parsed(document, "so")
+    assert refused.value.code == "too-slow"
     with pytest.raises(TookTooLong):
         found.understood("so", 1, orjson.dumps(document))
 

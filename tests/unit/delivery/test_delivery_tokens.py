@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-from delivery.handshake import Admission, Refusal, Wish
-from delivery.server import Delivery
-from servioticy.known_tokens import share_of, stranger
-from servioticy.memory import MemoryPlatform
-from servioticy.model import StreamRef
+from delivery.admission.capacity import Capacity
+from delivery.admission.reception import Reception
+from delivery.admission.requests import Admission, Refusal
+from servioticy.domain.known_tokens import share_of, stranger
 from servioticy.ports import Address
 
 TENANT = 7
@@ -40,13 +39,15 @@ class Client:
 def test_a_token_that_is_refused_takes_no_turn_of_its_tenant_any_more() -> None:
     """Else whoever found it could make the tenant's own devices wait, or be refused."""
     catalog = Catalog()
-    delivery = Delivery(catalog, MemoryPlatform(1).history)
-    wish = Wish(StreamRef("so", "s"), "token", None)
+    reception = Reception(catalog, Capacity())
     client = cast(Any, Client())
 
-    assert delivery._tokens.share("token", "here") == stranger("here")
-    assert isinstance(asyncio.run(delivery._seated(client, wish)), Admission)
-    assert delivery._tokens.share("token", "here") == share_of(TENANT)
+    def decided() -> Admission | Refusal:
+        return asyncio.run(reception.decide(client, "/so/streams/s/live", "token"))
+
+    assert reception._tokens.share("token", "here") == stranger("here")
+    assert isinstance(decided(), Admission)
+    assert reception._tokens.share("token", "here") == share_of(TENANT)
     catalog.revoked = True
-    assert isinstance(asyncio.run(delivery._seated(client, wish)), Refusal)
-    assert delivery._tokens.share("token", "here") == stranger("here")
+    assert isinstance(decided(), Refusal)
+    assert reception._tokens.share("token", "here") == stranger("here")

@@ -1,0 +1,72 @@
+"""What the sandbox wants of a JavaScript engine, and the engines there are.
+
+"v8" is the usual one. "quickjs" runs in WebAssembly and is slower; it is there for the day
+on which V8 has a known hole and no new wheel.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Protocol
+
+Handle = Any
+"""A value that the engine holds for us; release() gives it back."""
+
+MODULES = {"v8": "sandbox.guest.v8", "quickjs": "sandbox.guest.quickjs"}
+
+
+class ScriptFailed(Exception):
+    """The code threw."""
+
+
+class NotParsed(Exception):
+    """The code is not JavaScript: "<line>: <reason>"."""
+
+
+class OutOfMemory(Exception):
+    """The code met the heap limit. The engine must not be used again."""
+
+
+class TimedOut(Exception):
+    """The code outlived its budget. The engine must not be used again."""
+
+
+class FlagsRefused(Exception):
+    """The engine does not run with the limits it was given, so it cannot be relied on."""
+
+
+class Engine(Protocol):
+    """One context in one thread. Every method may raise the exceptions above."""
+
+    def evaluate(self, source: bytes, seconds: float) -> Handle:
+        """The value of a script; the caller releases it."""
+
+    def call(self, function: Handle, text: bytes, seconds: float, *arguments: Handle) -> Handle:
+        """`function` called with `text` as its `this`; the caller releases the answer."""
+
+    def call_for_text(self, function: Handle, text: bytes, seconds: float) -> bytes:
+        """As call(), for a function that answers a string."""
+
+    def text_of(self, handle: Handle) -> bytes:
+        """A string's bytes; anything else is empty. Releases the handle."""
+
+    def item(self, array: Handle, index: int) -> Handle:
+        """An element of an array; the caller releases it."""
+
+    def release(self, handle: Handle) -> None:
+        """Give a value back."""
+
+
+class Library(Protocol):
+    """An engine's module."""
+
+    def initialise(self) -> object:
+        """Load what all workers share; a fork after this is safe."""
+
+    def proven(self) -> Engine:
+        """A new engine whose limits have been tried. Raises FlagsRefused."""
+
+
+def library(name: str) -> Library:
+    """The module of an engine. Raises KeyError for an unknown one."""
+    return importlib.import_module(MODULES[name])

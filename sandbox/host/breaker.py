@@ -1,0 +1,121 @@
+"""When a program is not run for a while: after it has ended too many processes.
+
+Only kill-class faults count (time-out, memory, crash), and only those with a proven culprit.
+A script that merely throws costs nobody anything and is never suspended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from sandbox.host.remembered import Remembered
+
+KILLS = 3
+WINDOW_SECONDS = 600.0
+SUSPENSIONS = (60.0, 300.0, 1800.0)
+TENANT_KILLS = 12
+"""From so many in the window on, a tenant's programs are suspended at their first."""
+
+MOST_REMEMBERED = 10_000
+MOST_TENANTS = 10_000
+MOST_KILLS = 1000
+MOST_PROVEN = 100_000
+
+
+def _kills() -> deque[float]:
+    return deque(maxlen=MOST_KILLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspension:
+    """Why and how long a program does not run; at 0 seconds it is tried again: half-open."""
+
+    tenant: str
+    kind: str
+    kills: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Record:
+    tenant: str
+    kind: str = ""
+    kills: deque[float] = field(default_factory=_kills)
+    level: int = 0  # how often suspended in a row
+    until: float = 0.0
+
+
+class Breaker:
+    """Remembers the kills of programs and of tenants."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._records: Remembered[str, _Record] = Remembered(MOST_REMEMBERED)
+        self._proven: Remembered[str, None] = Remembered(MOST_PROVEN)
+        self._tenants: Remembered[str, deque[float]] = Remembered(MOST_TENANTS)
+
+    def killed(self, tenant: str, program: str, kind: str) -> None:
+        """A process was ended because of this program."""
+        now = self._clock()
+        record = self._records.use(program, self._records.get(program) or _Record(tenant))
+        record.kind = kind
+        _note(record.kills, now)
+        kills = self._tenants.use(tenant, self._tenants.get(tenant) or _kills())
+        _note(kills, now)
+        most = 1 if record.level or len(kills) > TENANT_KILLS else KILLS
+        if len(record.kills) >= most:
+            record.until = now + SUSPENSIONS[min(record.level, len(SUSPENSIONS) - 1)]
+            record.level += 1
+        self._forget(now)
+
+    def survived(self, program: str) -> None:
+        """The program gave its outcomes; if it was half-open it is trusted again."""
+        self._proven.use(program, None)
+        record = self._records.get(program)
+        if record and record.level and self._clock() >= record.until:
+            del self._records[program]
+
+    def suspension(self, tenant: str, program: str) -> Suspension | None:
+        """Why the program must not run now, if so."""
+        record = self._records.get(program)
+        left = record.until - self._clock() if record else 0.0
+        if record and left > 0:
+            return _described(record, left)
+        return None if program in self._proven else self._unproven(tenant)
+
+    def _unproven(self, tenant: str) -> Suspension | None:
+        """A tenant that ends process after process is not given another try with each new
+        program; those that have given outcomes before run on."""
+        kills = self._tenants.get(tenant, ())
+        if len(kills) <= TENANT_KILLS:
+            return None
+        left = kills[-TENANT_KILLS - 1] + WINDOW_SECONDS - self._clock()
+        what = "a process ended by this tenant's programs"
+        return Suspension(tenant, what, len(kills), left) if left > 0 else None
+
+    def all(self) -> dict[str, Suspension]:
+        """All that are suspended or half-open."""
+        now = self._clock()
+        return {
+            program: _described(record, max(0.0, record.until - now))
+            for program, record in self._records.items()
+            if record.level
+        }
+
+    def _forget(self, now: float) -> None:
+        """The tenants that ended nothing in the window; the first is the longest quiet."""
+        while self._tenants and now - next(iter(self._tenants.values()))[-1] > WINDOW_SECONDS:
+            self._tenants.popitem(last=False)
+
+
+def _note(kills: deque[float], now: float) -> None:
+    kills.append(now)
+    while now - kills[0] > WINDOW_SECONDS:
+        kills.popleft()
+
+
+def _described(record: _Record, left: float) -> Suspension:
+    return Suspension(record.tenant, record.kind, len(record.kills), left)

@@ -1,0 +1,37 @@
+"""Processor time, by tenant and by program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sandbox.host.remembered import Remembered
+from sandbox.program import Call
+
+MOST_PROGRAMS = 10_000
+MOST_TENANTS = 10_000
+STEP_WEIGHT = 0.002
+"""What a step counts beside the milliseconds seen by the runner: most steps see none."""
+
+
+class Usage:
+    """Adds up; the programs and tenants longest unused are forgotten."""
+
+    def __init__(self) -> None:
+        self.tenants: Remembered[str, float] = Remembered(MOST_TENANTS)
+        self.programs: Remembered[str, float] = Remembered(MOST_PROGRAMS)
+
+    def charge(
+        self, tenant: str, seconds: float, calls: Sequence[Call] = (), ticks: Sequence[int] = ()
+    ) -> None:
+        """Share the seconds of a frame among its calls.
+
+        `ticks` are the milliseconds that each took, as the runner saw the clock change;
+        a lone call is charged exactly.
+        """
+        self.tenants.use(tenant, self.tenants.get(tenant, 0.0) + seconds)
+        steps = [STEP_WEIGHT * len(call.steps) for call in calls]
+        weights = [a + b for a, b in zip(steps, ticks, strict=True)] if ticks else steps
+        whole = sum(weights)
+        for call, weight in zip(calls, weights, strict=True):
+            name = call.program.id
+            self.programs.use(name, self.programs.get(name, 0.0) + seconds * weight / whole)

@@ -1,0 +1,297 @@
+"""The pool's hold on one worker: send a frame, wait no longer than its budget, or kill."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sandbox import protocol
+from sandbox.encoding import encode_calls, encode_program
+from sandbox.host.allowance import UNLIMITED, Allowance
+from sandbox.host.answers import (
+    Garbage,
+    Shape,
+    clipped,
+    decode_answer,
+    decode_layers,
+    decode_problems,
+    decode_ticks,
+    shape_of,
+)
+from sandbox.host.zygote_client import InfraError, Nursery
+from sandbox.program import Call, Outcome
+
+GRACE_SECONDS = 0.4  # beyond the budget: V8 has built-ins that never look up
+READY_SECONDS = 10.0
+CHECK_MS = 1000
+LEAST_CHECK_MS = 100
+MOST_WORDS = 1000  # bytes of what a worker says where it has no answer
+CHECKED_BYTES_PER_MS = 100
+DEFINE_MS = 5  # a program, beside the budget of the frame that brings it
+PORTION_PROGRAMS = 64
+PORTION_BYTES = 65_536
+
+MOST_MEMORY = 32 * 1024 * 1024
+"""Of the heap, for programs. A tenant with more gets a new worker now and then."""
+
+PROGRAM_BYTES = 500
+PROGRAM_GROWTH = 4
+"""A program's share of the heap, measured: this much, and four times its text."""
+
+
+ANSWERS = {
+    protocol.DEFINE: protocol.DEFINED,
+    protocol.RUN: protocol.VALUES,
+    protocol.CHECK: protocol.PROBLEMS,
+}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long a frame may take, and how long at least when an allowance runs out."""
+
+    milliseconds: int
+    least: int
+
+    def plus(self, more: int) -> Budget:
+        """The same with `more` milliseconds."""
+        return Budget(self.milliseconds + more, self.least + more)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A program on its way to a worker."""
+
+    name: str
+    text: bytes
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A frame had no answer; the worker is dead. `starved` if it had hardly any processor."""
+
+    kind: str
+    message: str
+    starved: bool = False
+
+
+class Client:
+    """One living worker process of one tenant."""
+
+    def __init__(self, nursery: Nursery, checks: bool = False) -> None:
+        self._connection, self.pid = nursery.spawn(checks)
+        try:
+            self._process = os.pidfd_open(self.pid)  # a pid could be somebody else's by then
+        except OSError as error:
+            self._connection.close()
+            raise InfraError(f"a worker ended at once: {error}") from error
+        self._silence = select.poll()
+        self._silence.register(self._connection, select.POLLIN)
+        self._reader = protocol.Reader(self._connection)
+        self._slots: dict[str, int] = {}
+        self._shapes: dict[str, Shape] = {}
+        self._memory = 0  # what its programs take, estimated
+        self._clock = (~self.pid << 3) | 2  # the process's CPU clock, see clock_getcpuclockid(3)
+        self._accounted = self._last_cpu = 0.0
+        self.last_used = time.monotonic()
+        self.ticks: list[int] = []  # of each call of the last frame, if it had an answer
+        self._ready()
+
+    def full(self) -> bool:
+        """Whether its programs take so much that a script might lack it."""
+        return self._memory > MOST_MEMORY
+
+    @property
+    def ended(self) -> bool:
+        """Whether we have ended the worker, or let go of it."""
+        return self._process < 0
+
+    def alive(self) -> bool:
+        """Whether the worker still holds its end; it says nothing without being asked."""
+        return not self._silence.poll(0)
+
+    def run(
+        self, calls: Sequence[Call], budget: Budget, allowance: Allowance = UNLIMITED
+    ) -> list[list[Outcome]] | Failure:
+        """Outcomes of every step, or why there are none. Raises TookTooLong."""
+        self.ticks = []
+        for portion in self._unknown(calls):
+            more = DEFINE_MS * len(portion)
+            done = self._exchange(
+                protocol.DEFINE, self._definitions(portion), budget.plus(more), allowance
+            )
+            if done:
+                return done if isinstance(done, Failure) else self._senseless("words")
+            allowance.note_preparation()
+        body = encode_calls(calls, self._slots)
+        answer = self._exchange(protocol.RUN, body, budget, allowance)
+        if isinstance(answer, Failure):
+            return answer
+        try:
+            lines, _, ticks = answer.rpartition(b"\n")
+            self.ticks = decode_ticks(ticks, calls)
+            return decode_answer(lines, calls, [self._shapes[each.program.id] for each in calls])
+        except Garbage as error:
+            return self._senseless(str(error))
+
+    def check(
+        self, programs: Sequence[bytes], allowance: Allowance = UNLIMITED
+    ) -> list[list[tuple[str, str]]] | Failure:
+        """For each program as JSON, kind and text of its problems. Raises TookTooLong."""
+        body = _listed(programs)
+        budget = Budget(CHECK_MS + len(body) // CHECKED_BYTES_PER_MS, LEAST_CHECK_MS)
+        answer = self._exchange(protocol.CHECK, body, budget, allowance)
+        if isinstance(answer, Failure):
+            return answer
+        try:
+            return decode_problems(answer, len(programs))
+        except Garbage as error:
+            return self._senseless(str(error))
+
+    def take_cpu(self) -> float:
+        """Processor seconds used since this was last asked."""
+        total = self._cpu()
+        taken = total - self._accounted
+        self._accounted = total
+        return taken
+
+    def kill(self) -> None:
+        """End the worker now."""
+        self._last_cpu = self._cpu()
+        if self._process >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._process, signal.SIGKILL)
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the worker without ending it."""
+        self._connection.close()
+        if self._process >= 0:
+            os.close(self._process)
+        self._process = -1
+
+    def _ready(self) -> None:
+        answer = self._ask(b"", READY_SECONDS)
+        if isinstance(answer, Failure):
+            self.kill()
+            raise InfraError(f"a worker did not start: {answer.kind} {answer.message}")
+        kind, body = answer
+        if kind != protocol.READY:
+            self.kill()
+            raise InfraError(f"a worker will not serve: {_words(body)}")
+        try:
+            self.layers = decode_layers(body)
+        except Garbage as error:
+            self.kill()
+            raise InfraError(f"a worker will not serve: {error}") from error
+
+    def _unknown(self, calls: Sequence[Call]) -> list[list[Definition]]:
+        """The programs that the worker does not know, in portions of a few milliseconds."""
+        new = {each.program.id: each.program for each in calls}
+        texts = [
+            Definition(name, encode_program(program), shape_of(program))
+            for name, program in new.items()
+            if name not in self._slots
+        ]
+        return portions(texts, lambda each: len(each.text))
+
+    def _definitions(self, portion: Sequence[Definition]) -> bytes:
+        """What makes the portion known; from here on its programs have slots."""
+        for each in portion:
+            self._slots[each.name] = len(self._slots)
+            self._shapes[each.name] = each.shape
+            self._memory += PROGRAM_BYTES + PROGRAM_GROWTH * len(each.text)
+        return _listed([b"[%d,%b]" % (self._slots[each.name], each.text) for each in portion])
+
+    def _exchange(
+        self, kind: int, question: bytes, budget: Budget, allowance: Allowance
+    ) -> bytes | Failure:
+        """The answer's body. After a Failure the worker is dead.
+
+        Raises TookTooLong where the allowance is used up before the frame is sent; or
+        where it left the frame less than its budget, and the frame took all of that.
+        """
+        allowance.check()
+        granted = allowance.granted(budget.milliseconds, budget.least)
+        before = self._cpu()
+        try:
+            message = protocol.frame(kind, protocol.budgeted(granted, question))
+        except protocol.ProtocolError as error:
+            self.kill()  # it now lacks a program that we believe it knows
+            return Failure("error", str(error))
+        answer = self._ask(message, granted / 1000 + GRACE_SECONDS)
+        self.last_used = time.monotonic()
+        if isinstance(answer, Failure):
+            burned = self._cpu() - before
+            self.kill()
+            if answer.kind == "timeout" and granted < budget.milliseconds:
+                raise allowance.spent()
+            starved = answer.kind == "timeout" and burned < granted / 2000
+            return Failure(answer.kind, answer.message, starved)
+        if answer[0] != ANSWERS[kind]:
+            return self._senseless(f"frame of kind {answer[0]}")
+        if self._reader.surplus():
+            return self._senseless("more than was asked for")
+        return answer[1]
+
+    def _senseless(self, why: str) -> Failure:
+        """The worker is no longer what we have started."""
+        self.kill()
+        return Failure("crash", f"the answer made no sense: {why}")
+
+    def _ask(self, message: bytes, seconds: float) -> tuple[int, bytes] | Failure:
+        try:
+            self._connection.settimeout(seconds)
+            ends = time.monotonic() + seconds
+            if message:
+                self._connection.sendall(message)
+            kind, body = self._reader.read(ends - time.monotonic())
+        except TimeoutError:
+            return Failure("timeout", f"no answer within {seconds:.1f} s")
+        except protocol.ProtocolError as error:
+            return Failure("crash", str(error))
+        except (protocol.Closed, OSError):
+            return Failure("crash", "the script's process ended")
+        if kind == protocol.TIMEOUT:
+            return Failure("timeout", f"longer than {seconds - GRACE_SECONDS:.1f} s")
+        if kind == protocol.OOM:
+            return Failure("oom", "out of memory")
+        if kind == protocol.BROKEN:
+            return Failure("error", "the frame cannot be run: " + _words(body))
+        return kind, body
+
+    def _cpu(self) -> float:
+        if self._process >= 0:
+            with contextlib.suppress(OSError):  # it has ended; what it used since is lost
+                self._last_cpu = time.clock_gettime(self._clock)
+        return self._last_cpu
+
+
+def portions(items: Sequence[T], length: Callable[[T], int]) -> list[list[T]]:
+    """In order, so that no portion is more than a few milliseconds of compiling."""
+    cut: list[list[T]] = []
+    size = PORTION_BYTES
+    for item in items:
+        if size + length(item) > PORTION_BYTES or len(cut[-1]) >= PORTION_PROGRAMS:
+            cut.append([])
+            size = 0
+        cut[-1].append(item)
+        size += length(item)
+    return cut
+
+
+def _words(body: bytes) -> str:
+    return clipped(body[:MOST_WORDS].decode("utf-8", "replace"))
+
+
+def _listed(texts: Sequence[bytes]) -> bytes:
+    return b"[" + b",".join(texts) + b"]"
