@@ -280,12 +280,28 @@ class Embedded:
     maven: Name = setting(
         "https://repo1.maven.org/maven2", "Maven repository the jars are downloaded from"
     )
+    javascript: str = setting(
+        "", "folder of the sandbox's downloaded parts (default: ~/.cache/servioticy/javascript)"
+    )
+    npm: Name = setting(
+        "https://registry.npmjs.org", "npm registry the sandbox's parts are downloaded from"
+    )
 
     @property
     def jars_path(self) -> Path:
         """The jar folder, absolute; shared by all checkouts of one user."""
-        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-        return Path(self.jars or f"{cache}/servioticy/jars").expanduser().resolve()
+        return _cached(self.jars, "jars")
+
+    @property
+    def javascript_path(self) -> Path:
+        """The folder of the sandbox's downloaded parts, absolute; shared as the jars are."""
+        return _cached(self.javascript, "javascript")
+
+
+def _cached(chosen: str, name: str) -> Path:
+    """The chosen folder, else the one of this name in the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(chosen or f"{cache}/servioticy/{name}").expanduser().resolve()
 
 
 @dataclass(frozen=True, slots=True)
