@@ -164,8 +164,9 @@ def test_each_record_is_read_with_its_partition_and_offset(
 ) -> None:
     """Whoever remembers them can read on from there; what cannot be read has an offset, too."""
     topics = Topics(topic_prefix)
-    ensure_topics(KafkaConnection(real_kafka.bootstrap_servers), topics, 2)
-    reader, found = EmittedReader(real_kafka.bootstrap_servers, topics), []
+    connection = KafkaConnection(real_kafka.bootstrap_servers)
+    ensure_topics(connection, topics, 2)
+    reader, found = EmittedReader(connection, topics), []
     reader.start(found.extend)
     producer = Producer({"bootstrap.servers": real_kafka.bootstrap_servers})
     for number in range(6):
