@@ -12,7 +12,7 @@ from typing import NamedTuple
 from api.services import Services
 from servioticy.domain.documents.stored import Understood
 from servioticy.domain.model import ServiceObject
-from servioticy.ports import Related
+from servioticy.ports.catalog import Related
 
 MOST_RELATED = 5000
 """Most Service Objects looked at, the nearest ones."""

@@ -9,7 +9,8 @@ from flask import Blueprint, g, request
 
 from api.errors import Denied, NotAuthorized, NotFound
 from api.read_after_write import CALLER
-from servioticy.ports import Address, Catalog
+from servioticy.ports.addresses import Address
+from servioticy.ports.catalog import Catalog
 
 READS = frozenset({"GET", "HEAD"})
 

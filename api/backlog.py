@@ -7,7 +7,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from servioticy.ports import Address, History
+from servioticy.ports.addresses import Address
+from servioticy.ports.history import History
 
 SECONDS = 1.0
 """So old may be what is known: a question an update would cost too much."""

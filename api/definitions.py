@@ -11,7 +11,7 @@ from servioticy.domain.documents.limits import Laborious, Meter
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import Understood, parsing
 from servioticy.domain.model import Definition, Stream
-from servioticy.ports import Catalog
+from servioticy.ports.catalog import Catalog
 
 ROOM = 64 * 1024 * 1024
 """About how many bytes of memory the parsed definitions may take."""

@@ -11,7 +11,7 @@ from api.errors import NotAuthorized, NotFound, Refused
 from api.services import Services
 from servioticy.domain.documents.service_objects import is_public
 from servioticy.domain.model import Definition, StreamRef
-from servioticy.ports import Current
+from servioticy.ports.catalog import Current
 
 OURS = ("id", "userId", "public", "createdAt", "updatedAt")
 """Fields that the platform writes; a body that has them does not override them."""

@@ -8,7 +8,7 @@ from flask import Response
 
 from api.answers import JSON, nothing, stored
 from servioticy.domain.model import Timestamp
-from servioticy.ports import History, Stored
+from servioticy.ports.history import History, Stored
 
 PAGE_ROWS = 1_000
 PAGE_BYTES = 262_144

@@ -16,7 +16,9 @@ from typing import NamedTuple
 from flask import has_request_context, request
 
 from servioticy.errors import ServioticyError, Unavailable
-from servioticy.ports import Address, History, Log
+from servioticy.ports.addresses import Address
+from servioticy.ports.history import History
+from servioticy.ports.log import Log
 
 HEADER = "X-Servioticy-Behind"
 UNKNOWN = "unknown"

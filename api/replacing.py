@@ -30,7 +30,7 @@ from servioticy import changes
 from servioticy.changes import Changed, StillSubscribed
 from servioticy.domain.documents.service_objects import is_public
 from servioticy.domain.model import Definition
-from servioticy.ports import Current, NewServiceObject
+from servioticy.ports.catalog import Current, NewServiceObject
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _TAGS = re.compile(rf"{_TAG.pattern}(?:[ \t]*,[ \t]*{_TAG.pattern})*")

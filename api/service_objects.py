@@ -13,7 +13,7 @@ from api.documents import checked, current, custom_fields, etag, kept, shown, so
 from api.services import Services
 from api.warnings import warnings
 from servioticy import changes
-from servioticy.ports import NewServiceObject
+from servioticy.ports.catalog import NewServiceObject
 
 HIDDEN = ("userId", "data")
 

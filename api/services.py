@@ -12,7 +12,9 @@ from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
-from servioticy.ports import Catalog, History, Log
+from servioticy.ports.catalog import Catalog
+from servioticy.ports.history import History
+from servioticy.ports.log import Log
 from servioticy.settings import Settings
 
 EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  compared, not listened on

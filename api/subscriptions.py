@@ -15,7 +15,7 @@ from api.answers import answer, nothing
 from api.bodies import json_object
 from api.errors import NotAuthorized, NotFound, Refused
 from api.services import Services
-from servioticy.ports import Subscribed
+from servioticy.ports.catalog import Subscribed
 
 KINDS = ("pubsub", "websocket")
 LONGEST_DESTINATION = 1000

@@ -15,7 +15,7 @@ from servioticy.domain.model import SensorUpdate, Stream
 from servioticy.domain.records import UpdateRecord
 from servioticy.domain.timing import too_far_ahead
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
-from servioticy.ports import Labelled, Stored
+from servioticy.ports.history import Labelled, Stored
 
 ENVELOPE = 16_384
 """More than the rest of a log record can take: an id and the longest stream name, escaped."""

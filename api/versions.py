@@ -11,7 +11,7 @@ from api.errors import Conflict, NotFound
 from api.replacing import ATTEMPTS, expect, put_in_force
 from api.services import Services
 from servioticy.changes import Changed
-from servioticy.ports import NewServiceObject
+from servioticy.ports.catalog import NewServiceObject
 
 LARGEST = 2**31 - 1
 

@@ -8,7 +8,7 @@ from servioticy.domain.access import readable
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import Definition, ServiceObject, StreamRef
 from servioticy.domain.trees import findings
-from servioticy.ports import Related
+from servioticy.ports.catalog import Related
 
 MOST_WARNINGS = 50
 NEW = 2**62

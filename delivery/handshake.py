@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import orjson
 
 from servioticy.domain.model import StreamRef, Timestamp
-from servioticy.ports import Address
+from servioticy.ports.addresses import Address
 
 _PATH = re.compile(r"/([^/]+)/streams/([^/]+)/live/?")
 _LARGEST = 2**63 - 1

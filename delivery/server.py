@@ -30,7 +30,7 @@ from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
-from servioticy.ports import History
+from servioticy.ports.history import History
 
 MAX_CLIENT_MESSAGE = 4096
 ASKED_AT_ONCE = 4

@@ -32,7 +32,8 @@ from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import Rules
 from pipeline.stages.transform import Sandbox
 from pipeline.work import Work
-from servioticy.ports import Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PutOff
 
 log = logging.getLogger("servioticy.pipeline")
 

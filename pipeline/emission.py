@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
-from servioticy.ports import Output
+from servioticy.ports.output import Output
 
 log = logging.getLogger("servioticy.pipeline")
 

@@ -21,7 +21,8 @@ from servioticy.domain.records import (
     read_record,
 )
 from servioticy.errors import Rejected
-from servioticy.ports import Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PutOff
 
 log = logging.getLogger("servioticy.pipeline")
 

@@ -19,7 +19,7 @@ from servioticy.domain.access import readable
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import Definition, LastUpdate, ServiceObject, StreamRef
 from servioticy.errors import Unavailable
-from servioticy.ports import Batch, PartitionStore
+from servioticy.ports.partition_store import Batch, PartitionStore
 
 MAX_DEFINITION_BYTES = 512 * 1024 * 1024
 """Of Service Objects known at once, estimated; beyond it whole components are forgotten."""

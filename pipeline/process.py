@@ -21,7 +21,7 @@ from pipeline.work import Work
 from sandbox import TookTooLong
 from servioticy.domain.graph import Graph, Level
 from servioticy.domain.model import StreamRef
-from servioticy.ports import Output
+from servioticy.ports.output import Output
 
 
 def process(

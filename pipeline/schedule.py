@@ -30,7 +30,8 @@ from servioticy.domain.records import (
     UpdateRecord,
     read_record,
 )
-from servioticy.ports import Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PutOff
 
 QUIET_SECONDS = 1.0
 WAITING_SECONDS = 0.02

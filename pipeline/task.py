@@ -18,7 +18,8 @@ from pipeline.sharing.pace import Pace
 from pipeline.sharing.shares import Shares
 from pipeline.stages.transform import Sandbox
 from servioticy.errors import Fenced, ServioticyError, Unavailable
-from servioticy.ports import Batch, Output, PartitionStore
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import Batch, PartitionStore
 
 log = logging.getLogger("servioticy.pipeline")
 

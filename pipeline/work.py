@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from pipeline.journal import Made
-from servioticy.ports import PutOff
+from servioticy.ports.partition_store import PutOff
 
 
 class Taken(NamedTuple):

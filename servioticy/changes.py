@@ -18,7 +18,8 @@ from servioticy.domain.records import (
     ReleaseRecord,
 )
 from servioticy.errors import ServioticyError
-from servioticy.ports import Catalog, Change, Log, NewServiceObject, Subscriber
+from servioticy.ports.catalog import Catalog, Change, NewServiceObject, Subscriber
+from servioticy.ports.log import Log
 
 MOST_MOVED = 10_000
 """Service Objects that one record names: half a megabyte of ids."""

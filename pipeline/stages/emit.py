@@ -14,7 +14,8 @@ from pipeline.work import Work
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
-from servioticy.ports import Batch, Output, StoredLast, StoredUpdate, StoredVerdict
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import Batch, StoredLast, StoredUpdate, StoredVerdict
 
 log = logging.getLogger("servioticy.pipeline")
 

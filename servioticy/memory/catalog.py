@@ -11,8 +11,8 @@ import orjson
 
 from servioticy.errors import Unavailable
 from servioticy.memory.state import Kept, KeptSubscription, State
-from servioticy.ports import (
-    Address,
+from servioticy.ports.addresses import Address
+from servioticy.ports.catalog import (
     Change,
     Current,
     NewServiceObject,

@@ -7,7 +7,8 @@ from itertools import accumulate
 
 from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.memory.state import State
-from servioticy.ports import Labelled, Stored, StoredUpdate
+from servioticy.ports.history import Labelled, Stored
+from servioticy.ports.partition_store import StoredUpdate
 
 
 class MemoryHistory:

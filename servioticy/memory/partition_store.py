@@ -16,7 +16,7 @@ from servioticy.domain.records import EmittedRecord
 from servioticy.domain.timing import becomes_last
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import Kept, Progress, State
-from servioticy.ports import Batch, Charge, Placed, PutOff
+from servioticy.ports.partition_store import Batch, Charge, Placed, PutOff
 
 PARSED = 16 * 1024 * 1024
 """Bytes of definitions kept parsed."""

@@ -9,7 +9,8 @@ import msgspec
 
 from servioticy.domain.records import DeadLetter, EmittedRecord
 from servioticy.errors import Unavailable
-from servioticy.ports import Change, PutOff, StoredLast, StoredUpdate
+from servioticy.ports.catalog import Change
+from servioticy.ports.partition_store import PutOff, StoredLast, StoredUpdate
 
 
 @dataclass(slots=True)

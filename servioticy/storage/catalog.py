@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
-from servioticy.ports import (
-    Address,
+from servioticy.ports.addresses import Address
+from servioticy.ports.catalog import (
     Change,
     Current,
     NewServiceObject,

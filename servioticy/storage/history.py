@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from servioticy.domain.model import LastUpdate, Timestamp
-from servioticy.ports import Labelled, Stored
+from servioticy.ports.history import Labelled, Stored
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 

@@ -30,7 +30,7 @@ from servioticy.domain.records import EmittedRecord, LogRecord, UpdateRecord, re
 from servioticy.domain.topics import Topics
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.producer import LogWriter
-from servioticy.ports import NewServiceObject
+from servioticy.ports.catalog import NewServiceObject
 from servioticy.settings import Settings, to_environment
 from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.migrations import migrate

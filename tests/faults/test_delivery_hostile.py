@@ -30,7 +30,7 @@ from servioticy.client.follower import Follower
 from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
 from servioticy.domain.records import EmittedRecord
 from servioticy.embedded import tcp_ports as ports
-from servioticy.ports import Address
+from servioticy.ports.addresses import Address
 
 ATTACKER, INNOCENT = "token-1", "token-2"
 WAIT_SECONDS = 30.0

@@ -32,7 +32,8 @@ from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.producer import Emitter
-from servioticy.ports import Batch, NewServiceObject, StoredUpdate
+from servioticy.ports.catalog import NewServiceObject
+from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.settings import Settings, load, to_environment
 from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.partition_store import PostgresPartitionStore

@@ -18,7 +18,7 @@ from servioticy.domain.documents import parse_service_object
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import NewServiceObject
+from servioticy.ports.catalog import NewServiceObject
 from servioticy.settings import Settings
 
 pytestmark = pytest.mark.real

@@ -17,7 +17,7 @@ from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.producer import Emitter
-from servioticy.ports import Log
+from servioticy.ports.log import Log
 from servioticy.settings import Settings
 from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.database import Database

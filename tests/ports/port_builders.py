@@ -16,15 +16,11 @@ from servioticy.domain.records import (
     LogRecord,
     UpdateRecord,
 )
-from servioticy.ports import (
-    Catalog,
-    History,
-    Log,
-    NewServiceObject,
-    Output,
-    PartitionStore,
-    Stored,
-)
+from servioticy.ports.catalog import Catalog, NewServiceObject
+from servioticy.ports.history import History, Stored
+from servioticy.ports.log import Log
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PartitionStore
 
 PARTITIONS = 2
 

@@ -9,7 +9,8 @@ from port_builders import PARTITIONS, Storage, a_service_object
 
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
-from servioticy.ports import Address, Change, Source
+from servioticy.ports.addresses import Address
+from servioticy.ports.catalog import Change, Source
 
 
 def test_a_token_names_its_tenant(storage: Storage) -> None:

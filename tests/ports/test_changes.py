@@ -9,18 +9,8 @@ import pytest
 from port_builders import PARTITIONS, Storage, a_service_object, documents
 
 from servioticy.domain.model import StreamRef
-from servioticy.ports import (
-    Batch,
-    Change,
-    Charge,
-    Current,
-    NewServiceObject,
-    StoredLast,
-    StoredUpdate,
-    StoredVerdict,
-    Subscribed,
-    Subscriber,
-)
+from servioticy.ports.catalog import Change, Current, NewServiceObject, Subscribed, Subscriber
+from servioticy.ports.partition_store import Batch, Charge, StoredLast, StoredUpdate, StoredVerdict
 
 AGAIN = b'{"streams":{"c":{"channels":{}},"a":{"channels":{}}}}'
 UPDATE = b'{"channels":{},"lastUpdate":5}'

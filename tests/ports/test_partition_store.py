@@ -11,7 +11,14 @@ from port_builders import PARTITIONS, Storage, a_service_object, documents, ever
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
-from servioticy.ports import Batch, Charge, PutOff, StoredLast, StoredUpdate, StoredVerdict
+from servioticy.ports.partition_store import (
+    Batch,
+    Charge,
+    PutOff,
+    StoredLast,
+    StoredUpdate,
+    StoredVerdict,
+)
 
 
 def document(value: int) -> bytes:

@@ -13,7 +13,7 @@ from servioticy.bootstrap import connect, emitter, ports
 from servioticy.changes import create
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.records import UpdateRecord
-from servioticy.ports import NewServiceObject
+from servioticy.ports.catalog import NewServiceObject
 from servioticy.settings import Settings
 from servioticy.tools.bench import ground
 

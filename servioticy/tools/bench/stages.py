@@ -30,7 +30,7 @@ from servioticy.bootstrap import connect, emitter
 from servioticy.changes import create
 from servioticy.domain.records import LogRecord, write
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import Catalog
+from servioticy.ports.catalog import Catalog
 from servioticy.settings import Settings
 from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.partition_store import PostgresPartitionStore

@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 from sandbox.text import argument_names
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import Batch, StoredLast, StoredUpdate
+from servioticy.ports.partition_store import Batch, StoredLast, StoredUpdate
 
 NOW = 1_500_000_000.0
 SIMPLE = {"streams": {"a": {"channels": {"x": {"type": "number"}}}}}

@@ -12,7 +12,8 @@ from api_builders import Caller, Served
 from api import histories
 from servioticy.errors import Unavailable
 from servioticy.memory.history import MemoryHistory
-from servioticy.ports import Stored, StoredUpdate
+from servioticy.ports.history import Stored
+from servioticy.ports.partition_store import StoredUpdate
 
 
 def store(served: Served, so: str, count: int, size: int = 10) -> list[bytes]:

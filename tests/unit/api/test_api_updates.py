@@ -9,7 +9,7 @@ import pytest
 from api_builders import NOW, UPDATE, Caller, Served
 
 from servioticy.domain.records import UpdateRecord
-from servioticy.ports import Batch, Charge, StoredVerdict
+from servioticy.ports.partition_store import Batch, Charge, StoredVerdict
 
 
 def at(timestamp: int) -> bytes:

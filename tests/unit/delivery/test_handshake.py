@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from delivery.handshake import Admission, Refusal, Wish, admit, read
 from servioticy.domain.model import StreamRef
-from servioticy.ports import Address
+from servioticy.ports.addresses import Address
 
 OURS, THEIRS = 1, 2
 

@@ -27,7 +27,8 @@ from servioticy.domain.records import (
     UpdateRecord,
 )
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import Batch, NewServiceObject
+from servioticy.ports.catalog import NewServiceObject
+from servioticy.ports.partition_store import Batch
 
 EXTRA = "n"
 """A stream that some versions of an object have and others lack; nobody else reads it."""

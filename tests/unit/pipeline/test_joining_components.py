@@ -25,7 +25,7 @@ from sandbox import argument_names
 from servioticy.domain.records import AcquireRecord, ReleaseRecord, UpdateRecord
 from servioticy.memory import MemoryPlatform
 from servioticy.memory.partition_store import MemoryPartitionStore
-from servioticy.ports import Batch
+from servioticy.ports.partition_store import Batch
 
 NUMBERS = (3, 7, 11)
 CODE = python(*NUMBERS)

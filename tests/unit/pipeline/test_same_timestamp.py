@@ -9,7 +9,7 @@ from sandbox import argument_names
 from servioticy.changes import create
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import NewServiceObject
+from servioticy.ports.catalog import NewServiceObject
 
 
 class NoScripts:

@@ -25,7 +25,7 @@ from servioticy.domain.documents import parse_service_object
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import NewServiceObject
+from servioticy.ports.catalog import NewServiceObject
 
 SIMPLE = ("d0", "d1")
 

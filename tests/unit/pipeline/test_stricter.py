@@ -10,7 +10,7 @@ from sandbox import argument_names
 from servioticy.changes import create
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import NewServiceObject
+from servioticy.ports.catalog import NewServiceObject
 
 STRICTER = b"""{"version":"0.2.0","streams":{
   "a":{"channels":{"x":{"type":"numeric"}}},
