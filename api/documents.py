@@ -11,7 +11,7 @@ from api.errors import NotAuthorized, NotFound, Refused
 from api.services import Services
 from servioticy.domain.documents.service_objects import is_public
 from servioticy.domain.model import Definition, StreamRef
-from servioticy.ports.catalog import Current
+from servioticy.ports.catalog import CurrentVersion
 
 OURS = ("id", "userId", "public", "createdAt", "updatedAt")
 """Fields that the platform writes; a body that has them does not override them."""
@@ -42,7 +42,7 @@ def custom_fields(document: dict[str, Any]) -> bytes | None:
     return orjson.dumps(document[CUSTOM]) if CUSTOM in document else None
 
 
-def current(service_object: str, services: Services) -> Current:
+def current(service_object: str, services: Services) -> CurrentVersion:
     """The Service Object as it is now. Raises NotFound."""
     found = services.catalog.current(service_object)
     if found is None:
@@ -50,7 +50,7 @@ def current(service_object: str, services: Services) -> Current:
     return found
 
 
-def shown(found: Current) -> dict[str, Any]:
+def shown(found: CurrentVersion) -> dict[str, Any]:
     """The document in force, with what belongs to none of its versions."""
     document: dict[str, Any] = orjson.loads(found.document)
     document["updatedAt"] = found.updated_at

@@ -8,14 +8,14 @@ from flask import Response
 
 from api.answers import JSON, nothing, stored
 from servioticy.domain.model import Timestamp
-from servioticy.ports.history import History, Stored
+from servioticy.ports.history import History, VersionedUpdate
 
 PAGE_ROWS = 1_000
 PAGE_BYTES = 262_144
 """A page ends with the update that reaches it."""
 FIRST = -(2**63)
 
-Show = Callable[[Stored], bytes]
+Show = Callable[[VersionedUpdate], bytes]
 
 
 def whole(history: History, stream_id: int, show: Show, headers: Mapping[str, str]) -> Response:
@@ -37,7 +37,7 @@ def whole(history: History, stream_id: int, show: Show, headers: Mapping[str, st
 
 
 def _pages(
-    history: History, stream_id: int, show: Show, rows: list[Stored], newest: Timestamp
+    history: History, stream_id: int, show: Show, rows: list[VersionedUpdate], newest: Timestamp
 ) -> Iterator[bytes]:
     """The whole answer in pages. What is stored later, with larger timestamps, is not in it."""
     before = b'{"data":['
@@ -53,5 +53,7 @@ def _pages(
     yield b"]}"
 
 
-def _page(history: History, stream_id: int, first: Timestamp, last: Timestamp) -> list[Stored]:
+def _page(
+    history: History, stream_id: int, first: Timestamp, last: Timestamp
+) -> list[VersionedUpdate]:
     return history.page(stream_id, (first, last), PAGE_ROWS, PAGE_BYTES)

@@ -30,7 +30,7 @@ from servioticy import changes
 from servioticy.changes import Changed, StillSubscribed
 from servioticy.domain.documents.service_objects import is_public
 from servioticy.domain.model import Definition
-from servioticy.ports.catalog import Current, NewServiceObject
+from servioticy.ports.catalog import CurrentVersion, NewServiceObject
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _TAGS = re.compile(rf"{_TAG.pattern}(?:[ \t]*,[ \t]*{_TAG.pattern})*")
@@ -57,7 +57,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @routes.delete("/<service_object>")
     def delete(service_object: str) -> Response:
-        def deleted(found: Current) -> Response:
+        def deleted(found: CurrentVersion) -> Response:
             revision = found.revision if _if_match() else None
             changes.delete(
                 service_object, revision, services.now(), services.catalog, services.log
@@ -79,7 +79,7 @@ def blueprint(services: Services) -> Blueprint:
 
 
 def _on_the_newest(
-    service_object: str, services: Services, change: Callable[[Current], Response]
+    service_object: str, services: Services, change: Callable[[CurrentVersion], Response]
 ) -> Response:
     """Make a change to what is there now, again where somebody else was faster.
 
@@ -95,7 +95,7 @@ def _on_the_newest(
     raise Conflict("The Service Object is being changed by others all the time; try again")
 
 
-def expect(found: Current) -> None:
+def expect(found: CurrentVersion) -> None:
     """Raises Outdated where `If-Match` does not name what is there now, Refused for nonsense."""
     now = etag(found.version, found.revision)
     wanted = _if_match()
@@ -122,7 +122,7 @@ def _if_match() -> list[str]:
     return _TAG.findall(value)
 
 
-def _only_customises(body: dict[str, Any], service_object: str, found: Current) -> bool:
+def _only_customises(body: dict[str, Any], service_object: str, found: CurrentVersion) -> bool:
     """The original's rule: it applied customFields and nothing else.
 
     It is kept for bodies that hold nothing else, or differ in nothing else from what is
@@ -141,7 +141,7 @@ def _compared(document: dict[str, Any]) -> dict[str, bytes]:
 
 
 def _customised(
-    body: dict[str, Any], service_object: str, found: Current, services: Services
+    body: dict[str, Any], service_object: str, found: CurrentVersion, services: Services
 ) -> Response:
     now, fields = services.now(), custom_fields(body)
     if not services.catalog.customise(service_object, found.revision, fields, now):
@@ -151,7 +151,7 @@ def _customised(
 
 
 def _replaced(
-    body: dict[str, Any], service_object: str, found: Current, services: Services
+    body: dict[str, Any], service_object: str, found: CurrentVersion, services: Services
 ) -> Response:
     """A whole new document, as POST takes it; what the one before had in groups may stay."""
     definition = checked(body, service_object, services)
@@ -177,7 +177,7 @@ def _replaced(
 def put_in_force(
     new: NewServiceObject,
     definition: Definition,
-    found: Current,
+    found: CurrentVersion,
     services: Services,
     version: int | None = None,
 ) -> Response:

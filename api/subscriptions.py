@@ -15,7 +15,7 @@ from api.answers import answer, nothing
 from api.bodies import json_object
 from api.errors import NotAuthorized, NotFound, Refused
 from api.services import Services
-from servioticy.ports.catalog import Subscribed
+from servioticy.ports.catalog import Subscription
 
 KINDS = ("pubsub", "websocket")
 LONGEST_DESTINATION = 1000
@@ -85,7 +85,7 @@ def _shown(document: bytes, tenant: int) -> dict[str, Any]:
     return shown
 
 
-def _found(subscription: str, services: Services) -> Subscribed:
+def _found(subscription: str, services: Services) -> Subscription:
     """A subscription of the caller, or to one of the caller's streams."""
     found = services.catalog.subscription(subscription)
     if found is None:

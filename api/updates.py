@@ -15,7 +15,7 @@ from servioticy.domain.model import SensorUpdate, Stream
 from servioticy.domain.records import UpdateRecord
 from servioticy.domain.timing import too_far_ahead
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
-from servioticy.ports.history import Labelled, Stored
+from servioticy.ports.history import VersionedUpdate
 
 ENVELOPE = 16_384
 """More than the rest of a log record can take: an id and the longest stream name, escaped."""
@@ -74,11 +74,11 @@ def _wants_versions() -> bool:
     return request.args.get("versions") == "true"
 
 
-def _document(update: Labelled | Stored) -> bytes:
+def _document(update: VersionedUpdate) -> bytes:
     return update.document
 
 
-def _with_version(update: Labelled | Stored) -> bytes:
+def _with_version(update: VersionedUpdate) -> bytes:
     """The update as stored, and which version made it."""
     return b'%b,"version":%d}' % (update.document[:-1], update.version)
 

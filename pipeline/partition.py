@@ -140,12 +140,12 @@ class Partition:
 
     def tenant_of(self, service_object: str) -> int | None:
         """Whose it is, wherever it is computed; None where it does not exist."""
-        found = self.store.placed(service_object)
+        found = self.store.owner(service_object)
         return found and found[0]
 
     def owner_of(self, service_object: str) -> int | None:
         """The partition where it is computed, or will be; None where it does not exist."""
-        found = self.store.placed(service_object)
+        found = self.store.owner(service_object)
         return found and found[1]
 
     def note_waiting(self, work: Work) -> None:

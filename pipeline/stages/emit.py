@@ -15,7 +15,7 @@ from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import Batch, StoredLast, StoredUpdate, StoredVerdict
+from servioticy.ports.partition_store import Batch, StoredLastUpdate, StoredUpdate, StoredVerdict
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -83,12 +83,12 @@ def _updates(made: list[Made], partition: Partition) -> list[StoredUpdate]:
     return stored
 
 
-def _lasts(journal: Journal, partition: Partition) -> list[StoredLast]:
+def _lasts(journal: Journal, partition: Partition) -> list[StoredLastUpdate]:
     rows = []
     for ref, last in journal.lasts().items():
         owner, stream_id = partition.row_of(ref)
         rows.append(
-            StoredLast(
+            StoredLastUpdate(
                 owner.tenant,
                 stream_id,
                 last.timestamp,

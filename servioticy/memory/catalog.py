@@ -14,12 +14,12 @@ from servioticy.memory.state import Kept, KeptSubscription, State
 from servioticy.ports.addresses import Address
 from servioticy.ports.catalog import (
     Change,
-    Current,
+    CurrentVersion,
     NewServiceObject,
     Related,
     Source,
-    Subscribed,
     Subscriber,
+    Subscription,
 )
 
 
@@ -231,7 +231,7 @@ class MemoryCatalog:
         self._state.pending[self._state.last_pending] = change
         return change
 
-    def current(self, service_object: str) -> Current | None:
+    def current(self, service_object: str) -> CurrentVersion | None:
         """The Service Object as it is now; None: it does not exist, or not any more."""
         self._state.ask_postgres()
         with self._state.lock:
@@ -239,7 +239,7 @@ class MemoryCatalog:
             if kept is None:
                 return None
             document = self._state.definitions[kept.id, kept.version]
-            return Current(
+            return CurrentVersion(
                 kept.version, kept.revision, document, kept.custom_fields, kept.updated_at
             )
 
@@ -383,7 +383,7 @@ class MemoryCatalog:
             found.sort(key=lambda each: (each.created_at, each.id))
             return [(each.tenant, each.document) for each in found if each.callback != "internal"]
 
-    def subscription(self, subscription: str) -> Subscribed | None:
+    def subscription(self, subscription: str) -> Subscription | None:
         """An application's subscription, or None."""
         self._state.ask_postgres()
         with self._state.lock:
@@ -392,7 +392,7 @@ class MemoryCatalog:
                 return None
             owners = {number: owner for (owner, _), number in self._state.streams.items()}
             owner = self._at(owners[kept.stream_id], None)
-            return Subscribed(kept.tenant, owner.tenant, kept.document) if owner else None
+            return Subscription(kept.tenant, owner.tenant, kept.document) if owner else None
 
     def unsubscribe(self, subscription: str) -> None:
         """Drop a subscription."""

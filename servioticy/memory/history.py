@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.memory.state import State
-from servioticy.ports.history import Labelled, Stored
+from servioticy.ports.history import VersionedUpdate
 from servioticy.ports.partition_store import StoredUpdate
 
 
@@ -23,18 +23,18 @@ class MemoryHistory:
 
     def page(
         self, stream_id: int, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
-    ) -> list[Stored]:
+    ) -> list[VersionedUpdate]:
         """The first updates with a timestamp within the span, oldest first.
 
         They end with the one that reaches `most_rows` or `most_bytes`.
         """
-        found: list[Stored] = []
+        found: list[VersionedUpdate] = []
         size = 0
         for row in self._of_stream(stream_id):
             if size >= most_bytes or len(found) >= most_rows:
                 break
             if span[0] <= row.timestamp <= span[1]:
-                found.append(Stored(row.timestamp, row.document, row.version))
+                found.append(VersionedUpdate(row.timestamp, row.document, row.version))
                 size += len(row.document)
         return found
 
@@ -48,11 +48,11 @@ class MemoryHistory:
         fitting = sum(1 for size in sizes if size <= max_bytes)
         return newer[: max(1, fitting)]
 
-    def last_update(self, stream_id: int) -> Labelled | None:
+    def last_update(self, stream_id: int) -> VersionedUpdate | None:
         """The stream's last update, or None."""
         self._state.ask_postgres()
         last = self._state.last_updates.get(stream_id)
-        return None if last is None else Labelled(last.document, last.version)
+        return last and VersionedUpdate(last.timestamp, last.document, last.version)
 
     def progress(self, partition: int) -> int:
         """The log offset before which everything is stored."""

@@ -10,7 +10,7 @@ import msgspec
 from servioticy.domain.records import DeadLetter, EmittedRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.catalog import Change
-from servioticy.ports.partition_store import PutOff, StoredLast, StoredUpdate
+from servioticy.ports.partition_store import PutOff, StoredLastUpdate, StoredUpdate
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class State:
     """(stream id, timestamp): partition and row"""
     superseded: list[tuple[int, StoredUpdate]] = field(default_factory=list)
     """partition and row that a later one of its batch displaced"""
-    last_updates: dict[int, StoredLast] = field(default_factory=dict)
+    last_updates: dict[int, StoredLastUpdate] = field(default_factory=dict)
     verdicts: dict[tuple[int, str], tuple[int, bytes]] = field(default_factory=dict)
     processor_us: dict[int, int] = field(default_factory=dict)
     """stream id: what its code has used"""

@@ -54,7 +54,7 @@ class NewServiceObject:
     custom_fields: bytes | None = None
 
 
-class Current(NamedTuple):
+class CurrentVersion(NamedTuple):
     """A Service Object as the API has it: its version in force, and what belongs to none.
 
     `revision` counts its changes of any kind.
@@ -84,7 +84,7 @@ class Subscriber(NamedTuple):
     stream: str
 
 
-class Subscribed(NamedTuple):
+class Subscription(NamedTuple):
     """An application's subscription: whose it is, whose the stream, and its document."""
 
     tenant: int
@@ -125,7 +125,7 @@ class Catalog(Protocol):
     def create(self, new: NewServiceObject, partitions: int) -> Change:
         """Keep it, join its components, and note the change as pending; all or nothing."""
 
-    def current(self, service_object: str) -> Current | None:
+    def current(self, service_object: str) -> CurrentVersion | None:
         """The Service Object as it is now; None: it does not exist, or not any more."""
 
     def versions(self, service_object: str) -> list[tuple[int, int]]:
@@ -184,7 +184,7 @@ class Catalog(Protocol):
     def subscriptions(self, stream_id: int) -> list[tuple[int, bytes]]:
         """The applications' subscriptions to a stream with their tenants, oldest first."""
 
-    def subscription(self, subscription: str) -> Subscribed | None:
+    def subscription(self, subscription: str) -> Subscription | None:
         """An application's subscription, or None."""
 
     def unsubscribe(self, subscription: str) -> None:

@@ -8,15 +8,8 @@ from typing import NamedTuple, Protocol
 from servioticy.domain.model import LastUpdate, Timestamp
 
 
-class Labelled(NamedTuple):
+class VersionedUpdate(NamedTuple):
     """A stored update, and the version of its Service Object's document that made it."""
-
-    document: bytes
-    version: int
-
-
-class Stored(NamedTuple):
-    """An update of a page of the history, and the version that made it."""
 
     timestamp: Timestamp
     document: bytes
@@ -31,7 +24,7 @@ class History(Protocol):
 
     def page(
         self, stream_id: int, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
-    ) -> list[Stored]:
+    ) -> list[VersionedUpdate]:
         """The first updates with a timestamp within the span, oldest first.
 
         They end with the one that reaches `most_rows` or `most_bytes`.
@@ -46,7 +39,7 @@ class History(Protocol):
         together; but always one, if there is one.
         """
 
-    def last_update(self, stream_id: int) -> Labelled | None:
+    def last_update(self, stream_id: int) -> VersionedUpdate | None:
         """The stream's last update, or None."""
 
     def progress(self, partition: int) -> int:

@@ -22,7 +22,7 @@ class StoredUpdate(NamedTuple):
     position: int
 
 
-class StoredLast(NamedTuple):
+class StoredLastUpdate(NamedTuple):
     """The last update of a stream, after a batch; `uses` as JSON (see LastUpdate)."""
 
     tenant: int
@@ -70,7 +70,7 @@ class Batch:
     next_offset: int
     emitted_offset: int
     updates: Sequence[StoredUpdate] = ()
-    lasts: Sequence[StoredLast] = ()
+    last_updates: Sequence[StoredLastUpdate] = ()
     verdicts: Sequence[StoredVerdict] = ()
     forwarded: Mapping[int, int] = field(default_factory=dict)
     activate: tuple[str, int, int] | None = None
@@ -89,7 +89,7 @@ class Batch:
     """offsets of such records of earlier batches: all that came of them is emitted"""
 
 
-class Placed(NamedTuple):
+class PlacedObject(NamedTuple):
     """A Service Object of a component, and who computes it at the stored progress."""
 
     service_object: ServiceObject | None
@@ -118,10 +118,10 @@ class PartitionStore(Protocol):
     def forwarded(self, partition: int) -> dict[int, int]:
         """From each partition, the offset before which forwarded records were taken."""
 
-    def component(self, service_object: str) -> list[Placed]:
+    def component(self, service_object: str) -> list[PlacedObject]:
         """The Service Objects computed together with this one; empty: it does not exist."""
 
-    def placed(self, service_object: str) -> tuple[int, int] | None:
+    def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:

@@ -14,12 +14,12 @@ import msgspec
 from servioticy.ports.addresses import Address
 from servioticy.ports.catalog import (
     Change,
-    Current,
+    CurrentVersion,
     NewServiceObject,
     Related,
     Source,
-    Subscribed,
     Subscriber,
+    Subscription,
 )
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
@@ -191,14 +191,14 @@ class PostgresCatalog:
         values = {"tenant": tenant, "change": msgspec.json.encode(change).decode()}
         self._database.rows(self._sql["add_pending_change"], values)
 
-    def current(self, service_object: str) -> Current | None:
+    def current(self, service_object: str) -> CurrentVersion | None:
         """The Service Object as it is now; None: it does not exist, or not any more."""
         row = self._database.row(self._sql["current"], {"service_object": service_object})
         if row is None:
             return None
         version, revision, document, custom_fields, updated_at = row
         fields = None if custom_fields is None else custom_fields.encode()
-        return Current(version, revision, document.encode(), fields, updated_at)
+        return CurrentVersion(version, revision, document.encode(), fields, updated_at)
 
     def versions(self, service_object: str) -> list[tuple[int, int]]:
         """Every version with the time it was accepted, oldest first."""
@@ -291,12 +291,12 @@ class PostgresCatalog:
         rows = self._database.rows(self._sql["subscriptions_of_stream"], {"stream": stream_id})
         return [(tenant, document.encode()) for tenant, document in rows]
 
-    def subscription(self, subscription: str) -> Subscribed | None:
+    def subscription(self, subscription: str) -> Subscription | None:
         """An application's subscription, or None."""
         if "\0" in subscription:
             return None
         row = self._database.row(self._sql["subscription"], {"subscription": subscription})
-        return None if row is None else Subscribed(row[0], row[1], row[2].encode())
+        return None if row is None else Subscription(row[0], row[1], row[2].encode())
 
     def unsubscribe(self, subscription: str) -> None:
         """Drop a subscription."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from servioticy.domain.model import LastUpdate, Timestamp
-from servioticy.ports.history import Labelled, Stored
+from servioticy.ports.history import VersionedUpdate
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -24,7 +24,7 @@ class PostgresHistory:
 
     def page(
         self, stream_id: int, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
-    ) -> list[Stored]:
+    ) -> list[VersionedUpdate]:
         """The first updates with a timestamp within the span, oldest first.
 
         They end with the one that reaches `most_rows` or `most_bytes`.
@@ -37,7 +37,9 @@ class PostgresHistory:
             "bytes": most_bytes,
         }
         rows = self._database.rows(self._sql["page"], values)
-        return [Stored(timestamp, document.encode(), v) for timestamp, document, v in rows]
+        return [
+            VersionedUpdate(timestamp, document.encode(), v) for timestamp, document, v in rows
+        ]
 
     def updates_after(
         self, stream_id: int, after: Timestamp, limit: int, max_bytes: int
@@ -47,10 +49,10 @@ class PostgresHistory:
         rows = self._database.rows(self._sql["updates_after"], values)
         return [LastUpdate(timestamp, document.encode()) for timestamp, document in rows]
 
-    def last_update(self, stream_id: int) -> Labelled | None:
+    def last_update(self, stream_id: int) -> VersionedUpdate | None:
         """The stream's last update, or None."""
         row = self._database.row(self._sql["last_update"], {"stream": stream_id})
-        return None if row is None else Labelled(row[0].encode(), row[1])
+        return None if row is None else VersionedUpdate(row[0], row[1].encode(), row[2])
 
     def progress(self, partition: int) -> int:
         """The log offset before which everything is stored."""

@@ -17,7 +17,7 @@ from servioticy.domain.records import (
     UpdateRecord,
 )
 from servioticy.ports.catalog import Catalog, NewServiceObject
-from servioticy.ports.history import History, Stored
+from servioticy.ports.history import History, VersionedUpdate
 from servioticy.ports.log import Log
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PartitionStore
@@ -106,6 +106,6 @@ def documents(storage: Storage, stream: int) -> list[bytes]:
     return [each.document for each in everything(storage, stream)]
 
 
-def everything(storage: Storage, stream: int) -> list[Stored]:
+def everything(storage: Storage, stream: int) -> list[VersionedUpdate]:
     """The stored updates of a stream, oldest first."""
     return storage.history.page(stream, (-(2**63), 2**63 - 1), 1000, 1_000_000)

@@ -9,8 +9,20 @@ import pytest
 from port_builders import PARTITIONS, Storage, a_service_object, documents
 
 from servioticy.domain.model import StreamRef
-from servioticy.ports.catalog import Change, Current, NewServiceObject, Subscribed, Subscriber
-from servioticy.ports.partition_store import Batch, Charge, StoredLast, StoredUpdate, StoredVerdict
+from servioticy.ports.catalog import (
+    Change,
+    CurrentVersion,
+    NewServiceObject,
+    Subscriber,
+    Subscription,
+)
+from servioticy.ports.partition_store import (
+    Batch,
+    Charge,
+    StoredLastUpdate,
+    StoredUpdate,
+    StoredVerdict,
+)
 
 AGAIN = b'{"streams":{"c":{"channels":{}},"a":{"channels":{}}}}'
 UPDATE = b'{"channels":{},"lastUpdate":5}'
@@ -31,7 +43,7 @@ def store_one(storage: Storage, offset: int, stream: int) -> None:
             offset + 1,
             offset,
             updates=[StoredUpdate(1, stream, 5, UPDATE, 1, offset, 0)],
-            lasts=[StoredLast(1, stream, 5, UPDATE, 1)],
+            last_updates=[StoredLastUpdate(1, stream, 5, UPDATE, 1)],
             verdicts=[StoredVerdict(1, stream, "emitted", 1, b"{}")],
         )
     )
@@ -51,7 +63,7 @@ def test_a_new_version_is_in_force_for_the_api_at_once(storage: Storage, tenant:
     change = storage.catalog.replace(another(tenant, "so1", custom_fields=b"{}"), 1)
 
     assert change == Change("so1", 2, 0)
-    assert storage.catalog.current("so1") == Current(2, 2, AGAIN, b"{}", 2000)
+    assert storage.catalog.current("so1") == CurrentVersion(2, 2, AGAIN, b"{}", 2000)
     assert storage.catalog.versions("so1") == [(1, 1000), (2, 2000)]
     assert storage.catalog.pending()[-1][1] == change
     address = storage.catalog.address(storage.tenant()[1], "so1", "c")
@@ -92,7 +104,7 @@ def test_custom_fields_change_without_a_version(storage: Storage, tenant: int) -
 
     current = storage.catalog.current("so1")
     assert current is not None
-    assert current == Current(1, 2, current.document, b'{"k":1}', 2000)
+    assert current == CurrentVersion(1, 2, current.document, b'{"k":1}', 2000)
     assert storage.catalog.pending() == pending
 
 
@@ -317,7 +329,7 @@ def test_subscriptions_are_listed_read_and_dropped(storage: Storage, tenant: int
     storage.catalog.subscribe("1", tenant, a, "pubsub", "y", b'{"id":"1"}', 2000)
 
     assert storage.catalog.subscriptions(a) == [(other, b'{"id":"2"}'), (tenant, b'{"id":"1"}')]
-    assert storage.catalog.subscription("2") == Subscribed(other, tenant, b'{"id":"2"}')
+    assert storage.catalog.subscription("2") == Subscription(other, tenant, b'{"id":"2"}')
 
     storage.catalog.unsubscribe("2")
     storage.catalog.unsubscribe("nothing")

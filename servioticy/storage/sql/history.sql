@@ -62,7 +62,7 @@ SELECT "timestamp", document
  ORDER BY "timestamp";
 
 -- last_update --
-SELECT document::text, version
+SELECT "timestamp", document::text, version
   FROM last_updates
  WHERE stream_id = %(stream)s;
 

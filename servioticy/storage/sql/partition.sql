@@ -54,7 +54,7 @@ SELECT service_objects.id, service_objects.tenant_id, sequence, owner_partition,
  WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
  ORDER BY sequence;
 
--- placed --
+-- owner --
 SELECT tenant_id, owner_partition
   FROM service_objects
  WHERE id = %(service_object)s;

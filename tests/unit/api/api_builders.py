@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 from sandbox.text import argument_names
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports.partition_store import Batch, StoredLast, StoredUpdate
+from servioticy.ports.partition_store import Batch, StoredLastUpdate, StoredUpdate
 
 NOW = 1_500_000_000.0
 SIMPLE = {"streams": {"a": {"channels": {"x": {"type": "number"}}}}}
@@ -56,11 +56,11 @@ class Served:
         store = self.platform.partition_store(argument_names)
         for partition in range(self.platform.log.partitions()):
             for offset, record in self.platform.records(partition, store.begin(partition)[0]):
-                updates, lasts = [], []
+                updates, last_updates = [], []
                 if isinstance(record, UpdateRecord):
                     stream = self.platform.state.streams[record.origin]
                     text = bytes(record.update)
                     updates = [StoredUpdate(1, stream, record.timestamp, text, 1, offset, 0)]
-                    lasts = [StoredLast(1, stream, record.timestamp, text, 1)]
-                store.store(Batch(partition, offset, offset + 1, offset, updates, lasts))
+                    last_updates = [StoredLastUpdate(1, stream, record.timestamp, text, 1)]
+                store.store(Batch(partition, offset, offset + 1, offset, updates, last_updates))
             store.end(partition)

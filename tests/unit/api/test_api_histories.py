@@ -12,7 +12,7 @@ from api_builders import Caller, Served
 from api import histories
 from servioticy.errors import Unavailable
 from servioticy.memory.history import MemoryHistory
-from servioticy.ports.history import Stored
+from servioticy.ports.history import VersionedUpdate
 from servioticy.ports.partition_store import StoredUpdate
 
 
@@ -82,8 +82,8 @@ class Endless(MemoryHistory):
 
     def page(
         self, stream_id: int, span: tuple[int, int], most_rows: int, most_bytes: int
-    ) -> list[Stored]:
-        return [Stored(max(0, span[0]), b'{"x":"%b"}' % (b"y" * 1_000_000), 1)]
+    ) -> list[VersionedUpdate]:
+        return [VersionedUpdate(max(0, span[0]), b'{"x":"%b"}' % (b"y" * 1_000_000), 1)]
 
 
 def test_a_stream_of_300_megabytes_is_read_within_a_few(
