@@ -30,7 +30,7 @@ class Backlog:
 
     def is_full(self, address: Address) -> bool:
         """Whether no more updates of this tenant are taken now."""
-        key = (address.partition, address.owner or 0)
+        key = (address.partition, address.tenant)
         now = self._clock()
         with self._lock:
             at, full = self._known.get(key, (now - 2 * SECONDS, False))

@@ -132,7 +132,7 @@ class ReadAfterWrite:
         that the log ends before what is stored of it: some of what was accepted is lost.
         Behind the edge it raises NotYet instead of waiting.
         """
-        awaited = Awaited(address.partition, address.owner or 0)
+        awaited = Awaited(address.partition, address.tenant)
         if has_request_context():
             waited: dict[str, str] | None = request.environ.get(WAITED)
             if waited is not None:

@@ -12,7 +12,7 @@ from delivery.server import Delivery
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.history import PostgresHistory
 
 WATCH_SECONDS = 1.0
@@ -30,7 +30,7 @@ async def run(chosen: Settings) -> None:
     database = bootstrap.connect(chosen)
     sockets = capacity(chosen.live_sockets, chosen.live_sockets_per_tenant, raise_descriptors())
     delivery = Delivery(
-        PostgresCatalog(database),
+        PostgresAddresses(database),
         PostgresHistory(database),
         sockets,
         max_backlog_bytes=chosen.live_backlog_bytes,

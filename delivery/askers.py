@@ -6,9 +6,10 @@ share a turn: whoever invents a new token for each does not get more of them.
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Hashable
+
+from servioticy.domain.tokens import digest
 
 MAX_TOKENS = 10_000
 
@@ -22,17 +23,13 @@ class Askers:
 
     def of(self, token: str, address: str) -> Hashable:
         """With whom a request with this token from this address shares."""
-        tenant = self._tenants.get(_digest(token))
+        tenant = self._tenants.get(digest(token))
         return ("address", address) if tenant is None else ("tenant", tenant)
 
     def note(self, token: str, tenant: int) -> None:
         """The token is this tenant's."""
-        digest = _digest(token)
-        self._tenants[digest] = tenant
-        self._tenants.move_to_end(digest)
+        key = digest(token)
+        self._tenants[key] = tenant
+        self._tenants.move_to_end(key)
         if len(self._tenants) > self._max_tokens:
             self._tenants.popitem(last=False)
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()

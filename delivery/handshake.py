@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Protocol
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 
-from servioticy.domain.model import StreamRef, Timestamp
-from servioticy.ports.addresses import Address
+from servioticy.domain.access import Right, may
+from servioticy.domain.model import StreamKey, StreamRef, Timestamp
+from servioticy.domain.tokens import read_token
+from servioticy.ports.addresses import Address, Addresses
 
 _PATH = re.compile(r"/([^/]+)/streams/([^/]+)/live/?")
 _LARGEST = 2**63 - 1
@@ -34,7 +35,8 @@ class Admission:
     """The caller may watch this stream, from after a timestamp on if one is named."""
 
     stream: StreamRef
-    stream_id: int
+    key: StreamKey
+    """the stream in the store"""
     after: Timestamp | None
     version: int
     """of the document by which the stream was found to be readable"""
@@ -60,13 +62,6 @@ class Refusal:
         )
 
 
-class Addresses(Protocol):
-    """What of the Catalog is asked."""
-
-    def address(self, token: str, service_object: str, stream: str | None) -> Address | None:
-        """Look up what a request names, or None for an unknown token."""
-
-
 def read(target: str, authorization: str) -> Wish | Refusal:
     """Read a request for `target` (path and query, as sent) without asking anybody."""
     try:
@@ -77,26 +72,25 @@ def read(target: str, authorization: str) -> Wish | Refusal:
     found = _PATH.fullmatch(parts.path)
     if found is None:
         return Refusal(404, "Streams are at /{service object}/streams/{stream}/live")
-    token = _token(authorization, query.get("access_token", [""])[-1])
+    # Browsers cannot set headers of a WebSocket.
+    token = read_token(authorization) or query.get("access_token", [""])[-1]
     if not token:
         return Refusal(403, "Missing Authorization Header")
     stream = StreamRef(_known(unquote(found[1])), _known(unquote(found[2])))
     return Wish(stream, _known(token), query.get("after", [None])[-1])
 
 
-def admit(wish: Wish, catalog: Addresses) -> Admission | Refusal:
+def admit(wish: Wish, addresses: Addresses) -> Admission | Refusal:
     """Decide on a request. Blocks; raises Unavailable."""
-    address = catalog.address(wish.token, *wish.stream)
+    address = addresses.address(wish.token, *wish.stream)
     refusal = _refusal(address)
-    if address is None or address.stream_id is None or refusal is not None:
+    if address is None or address.stream is None or refusal is not None:
         return refusal or Refusal(403, "Access was denied!")
     after = _timestamp(wish.after)
     if isinstance(after, Refusal):
         return after
     foreign = address.owner != address.caller
-    return Admission(
-        wish.stream, address.stream_id, after, address.version, foreign, address.caller
-    )
+    return Admission(wish.stream, address.stream, after, address.version, foreign, address.caller)
 
 
 def _refusal(address: Address | None) -> Refusal | None:
@@ -104,9 +98,9 @@ def _refusal(address: Address | None) -> Refusal | None:
         return Refusal(403, "Access was denied!")
     if address.service_object is None:
         return Refusal(404, "The Service Object was not found.")
-    if address.owner != address.caller and not address.public:
+    if not may(address.caller, Right.SUBSCRIBE, address.resource):
         return Refusal(401, "Not authorized")
-    if address.stream_id is None:
+    if address.stream is None:
         return Refusal(404, "This Service Object does not have this stream.")
     return None
 
@@ -117,12 +111,6 @@ def _timestamp(after: str | None) -> Timestamp | Refusal | None:
     if not re.fullmatch(r"-?[0-9]{1,19}", after) or abs(int(after)) > _LARGEST:
         return Refusal(400, "after has to be a lastUpdate, an integer")
     return int(after)
-
-
-def _token(header: str, parameter: str) -> str:
-    """`Authorization: TOKEN`, `Authorization: Bearer TOKEN` or, for browsers, the parameter."""
-    scheme, _, rest = header.strip().partition(" ")
-    return (rest.strip() if scheme.lower() == "bearer" else header.strip()) or parameter
 
 
 def _known(text: str) -> str:

@@ -22,7 +22,7 @@ from delivery.backlog import Backlog
 from delivery.capacity import Capacity
 from delivery.door import Caller, Door, callers_at
 from delivery.fanout import FanOut
-from delivery.handshake import Addresses, Admission, Refusal, Wish, admit, read
+from delivery.handshake import Admission, Refusal, Wish, admit, read
 from delivery.shares import Full, Shares
 from delivery.turns import Turns
 from delivery.watch import CLOSE_SECONDS, MAX_UNREAD_BYTES, WRITE_BUFFER_BYTES, Watch
@@ -30,6 +30,7 @@ from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
+from servioticy.ports.addresses import Addresses
 from servioticy.ports.history import History
 
 MAX_CLIENT_MESSAGE = 4096
@@ -56,7 +57,7 @@ class Delivery:
 
     def __init__(
         self,
-        catalog: Addresses,
+        addresses: Addresses,
         history: History,
         capacity: Capacity | None = None,
         *,
@@ -65,7 +66,7 @@ class Delivery:
     ) -> None:
         capacity = capacity or Capacity()
         self.is_ready = False
-        self._catalog = catalog
+        self._addresses = addresses
         self._history = history
         self._max_unread_bytes = max_unread_bytes
         self._door = Door(capacity.standing)
@@ -159,9 +160,9 @@ class Delivery:
             return Refusal(503, "The store does not answer; try again", RETRY_SECONDS)
 
     async def _seated(self, caller: Caller, wish: Wish) -> Admission | Refusal:
-        """Ask the catalog; who may come in has a seat from now on. Raises Full, Unavailable."""
+        """Ask the store; who may come in has a seat from now on. Raises Full, Unavailable."""
         who = self._askers.of(wish.token, caller.address)
-        answer = await self._asked.ask(who, partial(admit, wish, self._catalog))
+        answer = await self._asked.ask(who, partial(admit, wish, self._addresses))
         if isinstance(answer, Admission):
             self._askers.note(wish.token, answer.tenant)
             self._seats.take(answer.tenant)
@@ -169,7 +170,7 @@ class Delivery:
         return answer
 
     async def _read_page(self, admission: Admission, after: Timestamp) -> list[LastUpdate]:
-        ask = partial(self._history.updates_after, admission.stream_id, after, PAGE, PAGE_BYTES)
+        ask = partial(self._history.updates_after, admission.key, after, PAGE, PAGE_BYTES)
         return await self._pages.ask(admission.tenant, ask)
 
     async def _look_after_watchers(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from servioticy.changes import Changes
 from servioticy.domain.log_loss import Present
 from servioticy.domain.records import LogRecord
 from servioticy.domain.topics import Topics
@@ -12,10 +13,22 @@ from servioticy.errors import SettingsError, Unavailable
 from servioticy.messaging.admin import topic_id
 from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.producer import Emitter, LogWriter
+from servioticy.ports.addresses import Addresses
+from servioticy.ports.history import History
+from servioticy.ports.log import Log
+from servioticy.ports.service_objects import ServiceObjects
+from servioticy.ports.stream_graph import StreamGraph
+from servioticy.ports.subscriptions import Subscriptions
+from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.addresses import PostgresAddresses
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
+from servioticy.storage.service_objects import PostgresServiceObjects
+from servioticy.storage.stream_graph import PostgresStreamGraph
+from servioticy.storage.subscriptions import PostgresSubscriptions
+from servioticy.storage.tenants import PostgresTenants
 
 STATEMENT_SECONDS = 30.0
 """Of a request: a thread that waits longer for Postgres is needed for others."""
@@ -68,19 +81,38 @@ class KafkaLog:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the API and delivery ask."""
+    """What the programs ask of Postgres and of the log."""
 
-    catalog: PostgresCatalog
-    history: PostgresHistory
-    log: KafkaLog
+    tenants: Tenants
+    addresses: Addresses
+    service_objects: ServiceObjects
+    graph: StreamGraph
+    changes: Changes
+    subscriptions: Subscriptions
+    history: History
+    log: Log
 
 
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
     database = connect(settings, statement_seconds=STATEMENT_SECONDS)
-    catalog = PostgresCatalog(database, settings.change_wait_seconds)
-    history = PostgresHistory(database)
-    return Ports(catalog, history, KafkaLog(settings, history.progress))
+    log = KafkaLog(settings, PostgresHistory(database).progress)
+    return ports_on(database, log, settings.change_wait_seconds)
+
+
+def ports_on(database: Database, log: Log, change_wait_seconds: float = 10.0) -> Ports:
+    """The ports on this Postgres and this log."""
+    graph = PostgresStreamGraph(database)
+    return Ports(
+        tenants=PostgresTenants(database),
+        addresses=PostgresAddresses(database),
+        service_objects=PostgresServiceObjects(database),
+        graph=graph,
+        changes=Changes(graph, PostgresChangeStore(database, change_wait_seconds), log),
+        subscriptions=PostgresSubscriptions(database),
+        history=PostgresHistory(database),
+        log=log,
+    )
 
 
 def connect(

@@ -23,6 +23,20 @@ class StreamRef(NamedTuple):
         return f"{self.service_object}/{self.stream}"
 
 
+class ServiceObjectKey(NamedTuple):
+    """A Service Object in the store: whose it is, and its id."""
+
+    tenant: int
+    id: str
+
+
+class StreamKey(NamedTuple):
+    """A stream in the store: whose it is, and its number there."""
+
+    tenant: int
+    stream_id: int
+
+
 Diamonds: TypeAlias = Literal["first", "settle"]
 """Of several paths of one execution tree: the first to arrive computes, or the last."""
 

@@ -1,11 +1,11 @@
-"""What the pipeline has stored, for readers."""
+"""What the pipeline has stored, for readers. A stream is named with the tenant whose it is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from servioticy.domain.model import LastUpdate, Timestamp
+from servioticy.domain.model import LastUpdate, StreamKey, Timestamp
 
 
 class VersionedUpdate(NamedTuple):
@@ -17,13 +17,17 @@ class VersionedUpdate(NamedTuple):
 
 
 class History(Protocol):
-    """What the pipeline has stored, for readers."""
+    """Stored updates, how computations ended, and how far the log is stored."""
 
-    def newest(self, stream_id: int) -> Timestamp | None:
+    def newest(self, stream: StreamKey) -> Timestamp | None:
         """The largest timestamp of a stream's updates, or None."""
 
     def page(
-        self, stream_id: int, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
+        self,
+        stream: StreamKey,
+        span: tuple[Timestamp, Timestamp],
+        most_rows: int,
+        most_bytes: int,
     ) -> list[VersionedUpdate]:
         """The first updates with a timestamp within the span, oldest first.
 
@@ -31,7 +35,7 @@ class History(Protocol):
         """
 
     def updates_after(
-        self, stream_id: int, after: Timestamp, limit: int, max_bytes: int
+        self, stream: StreamKey, after: Timestamp, limit: int, max_bytes: int
     ) -> list[LastUpdate]:
         """The next updates with a larger timestamp, oldest first.
 
@@ -39,7 +43,7 @@ class History(Protocol):
         together; but always one, if there is one.
         """
 
-    def last_update(self, stream_id: int) -> VersionedUpdate | None:
+    def last_update(self, stream: StreamKey) -> VersionedUpdate | None:
         """The stream's last update, or None."""
 
     def progress(self, partition: int) -> int:
@@ -52,8 +56,8 @@ class History(Protocol):
         """How many records of a tenant wait that have been put off; not counted further than
         `most`."""
 
-    def verdicts(self, stream_id: int) -> list[tuple[str, int, bytes]]:
+    def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:
         """How computations of a composite stream ended: (verdict, count, last one)."""
 
-    def processor_us(self, stream_id: int) -> int:
+    def processor_us(self, stream: StreamKey) -> int:
         """Microseconds of processor time that a composite stream's code has used."""

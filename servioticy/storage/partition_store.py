@@ -170,7 +170,7 @@ class PostgresPartitionStore:
             "delete_verdicts",
             "delete_usage",
             "delete_streams",
-            "delete_subscriptions_of",
+            "delete_edges",
             "delete_definitions",
             "delete_service_object",
         ):

@@ -27,7 +27,7 @@ from delivery.capacity import Capacity
 from delivery.door import BURST_BYTES, MAX_REQUEST_BYTES
 from delivery.server import ASKED_AT_ONCE, PAGES_AT_ONCE, Delivery
 from servioticy.client.follower import Follower
-from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
+from servioticy.domain.model import LastUpdate, StreamKey, StreamRef, Timestamp
 from servioticy.domain.records import EmittedRecord
 from servioticy.embedded import tcp_ports as ports
 from servioticy.ports.addresses import Address
@@ -36,7 +36,7 @@ ATTACKER, INNOCENT = "token-1", "token-2"
 WAIT_SECONDS = 30.0
 
 
-class Catalog:
+class Addresses:
     """`token-N` is tenant N's; every tenant has every stream. Answers while it may."""
 
     def __init__(self) -> None:
@@ -44,7 +44,9 @@ class Catalog:
         self.may_answer = threading.Event()
         self.may_answer.set()
 
-    def address(self, token: str, service_object: str, stream: str | None) -> Address | None:
+    def address(
+        self, token: str, service_object: str | None, stream: str | None
+    ) -> Address | None:
         self.may_answer.wait(WAIT_SECONDS)
         self.asked.append(token)
         if not token.startswith("token-"):
@@ -62,7 +64,7 @@ class History:
         self.largest_page = 0
 
     def updates_after(
-        self, stream_id: int, after: Timestamp, limit: int, max_bytes: int
+        self, stream: StreamKey, after: Timestamp, limit: int, max_bytes: int
     ) -> list[LastUpdate]:
         fitting = min(limit, max(1, max_bytes // max(1, self.size)))
         times = range(after + 1, min(after + fitting, self.updates) + 1)
@@ -80,7 +82,7 @@ class Running:
     """The program, and ways to meet it."""
 
     def __init__(self, capacity: Capacity | None = None, **limits: int) -> None:
-        self.catalog, self.history = Catalog(), History()
+        self.addresses, self.history = Addresses(), History()
         self.port = ports.free()
         self.delivery: Delivery
         self._loop: asyncio.AbstractEventLoop
@@ -90,7 +92,7 @@ class Running:
 
     async def _run(self, capacity: Capacity | None, limits: dict[str, int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        self.delivery = Delivery(self.catalog, self.history, capacity, **limits)  # type: ignore[arg-type]
+        self.delivery = Delivery(self.addresses, self.history, capacity, **limits)  # type: ignore[arg-type]
         await self.delivery.listen("127.0.0.1", self.port)
         self._ready.set()
         await self._stop.wait()
@@ -102,7 +104,7 @@ class Running:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.catalog.may_answer.set()
+        self.addresses.may_answer.set()
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(WAIT_SECONDS)
         assert not self._thread.is_alive(), "it did not stop"
@@ -333,9 +335,9 @@ def test_a_follower_whose_place_is_taken_waits_for_the_next() -> None:
         running.until(lambda: running.sockets == 1)
         running.publish(a_document(1, 1_900_000))
         assert json.loads(frames.get(timeout=10))["lastUpdate"] == 1
-        asked = len(running.catalog.asked)
+        asked = len(running.addresses.asked)
         running.take_all_seats_of(2)
-        running.until(lambda: len(running.catalog.asked) > asked)  # it was told 429
+        running.until(lambda: len(running.addresses.asked) > asked)  # it was told 429
         running.give_back_seat_of(2)
         running.until(lambda: running.sockets == 1)
         running.publish(a_document(2))
@@ -459,20 +461,20 @@ def test_a_flood_of_requests_waits_for_itself_alone(many: list[socket.socket]) -
         with running.watch(INNOCENT):
             pass
         running.until(lambda: running.sockets == 0)
-        running.catalog.asked.clear()
-        running.catalog.may_answer.clear()
+        running.addresses.asked.clear()
+        running.addresses.may_answer.clear()
         target = "/pump/streams/flow/live"
         many += [running.plain(a_request(target, f"invented-{n}")) for n in range(250)]
         running.until(lambda: running.standing == 250 - 100 - ASKED_AT_ONCE)
         honest = running.plain(a_request(target))
         many.append(honest)
         running.until(lambda: len(running.delivery._asked._places) == 101)
-        running.catalog.may_answer.set()
+        running.addresses.may_answer.set()
 
         assert b" 101 " in honest.recv(1000)
-        running.until(lambda: len(running.catalog.asked) == 101 + ASKED_AT_ONCE)
+        running.until(lambda: len(running.addresses.asked) == 101 + ASKED_AT_ONCE)
         # Each that was being asked may have been followed by one of the flood.
-        assert running.catalog.asked.index(INNOCENT) <= 2 * ASKED_AT_ONCE
+        assert running.addresses.asked.index(INNOCENT) <= 2 * ASKED_AT_ONCE
         assert status(many[249]) == 429
 
 

@@ -27,13 +27,17 @@ from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
 from sandbox import SandboxPool, argument_names
 from servioticy.bootstrap import connect, emitter
-from servioticy.changes import create
+from servioticy.changes import Changes
 from servioticy.domain.records import LogRecord, write
 from servioticy.memory import MemoryPlatform
-from servioticy.ports.catalog import Catalog
+from servioticy.ports.change_store import ChangeStore
+from servioticy.ports.stream_graph import StreamGraph
+from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.stream_graph import PostgresStreamGraph
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.tools.bench import backlog, ground, processes
 from servioticy.tools.bench.stopwatch import Stopwatch
 
@@ -97,17 +101,20 @@ class Bench:
     """A task over some stores, and how to see what other processes use for it."""
 
     task: Task
-    catalog: Catalog
+    tenants: Tenants
+    graph: StreamGraph
+    change_store: ChangeStore
     others: Callable[[], dict[str, float]]
     ids: list[str] = field(default_factory=list)
     log: list[bytes] = field(default_factory=list)
 
     def rows(self, devices: int, updates: int) -> list[Row]:
         """The log: definitions of the devices, then updates of one after the other."""
-        tenant = self.catalog.tenant_of(self.catalog.create_tenant("bench"))
+        tenant = self.tenants.tenant_of(self.tenants.create_tenant("bench"))
+        changes = Changes(self.graph, self.change_store, self)
         for number in range(devices):
             self.ids.append(f"bench{number:06d}")
-            create(backlog.device(self.ids[-1], tenant or 0, LENGTH), self.catalog, self)
+            changes.create(backlog.device(self.ids[-1], tenant or 0, LENGTH))
         self._update(updates + 2 * devices)
         return [Row(offset, value) for offset, value in enumerate(self.log)]
 
@@ -121,7 +128,7 @@ class Bench:
             at = len(self.log)
             self.log.append(write(backlog.update(self.ids[at % len(self.ids)], at)))
 
-    # What `create` asks of the log.
+    # What `Changes` asks of the log.
 
     def append(self, _partition: int, record: LogRecord) -> int:
         """Append one record."""
@@ -154,7 +161,13 @@ def _real(settings: Settings) -> Iterator[Bench]:
 
         try:
             task = Task(0, store, pool, lambda: emitter(found, 0), 10**6, 10**6)
-            yield Bench(task, PostgresCatalog(database), others)
+            yield Bench(
+                task,
+                PostgresTenants(database),
+                PostgresStreamGraph(database),
+                PostgresChangeStore(database),
+                others,
+            )
             task.end()
         finally:
             pool.close()
@@ -168,7 +181,13 @@ def _twins(settings: Settings) -> Iterator[Bench]:
     store = platform.partition_store(argument_names)
     try:
         task = Task(0, store, pool, lambda: platform.output(0), 10**6, 10**6)
-        yield Bench(task, platform.catalog, lambda: {"sandbox": sum(pool.cpu_seconds().values())})
+        yield Bench(
+            task,
+            platform.tenants,
+            platform.graph,
+            platform.change_store,
+            lambda: {"sandbox": sum(pool.cpu_seconds().values())},
+        )
     finally:
         pool.close()
 

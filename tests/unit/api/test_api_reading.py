@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import orjson
 import pytest
@@ -14,7 +15,6 @@ from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.domain.documents.limits import MAX_STEPS, Laborious, Meter
 from servioticy.errors import Unavailable
-from servioticy.memory import MemoryPlatform
 from servioticy.tools.bench import worst_documents
 
 SIMPLE = {"streams": {"a": {"channels": {"x": {"type": "number"}}}}}
@@ -31,8 +31,8 @@ def reader() -> Iterator[Reader]:
 
 def definitions(*readers: Reader) -> Definitions:
     left = list(readers)
-    catalog = MemoryPlatform(1).catalog
-    return Definitions(catalog, argument_names, readers=lambda: left.pop(0))
+    nothing_stored: Any = None
+    return Definitions(nothing_stored, argument_names, readers=lambda: left.pop(0))
 
 
 def test_it_reads_as_one_would_here(reader: Reader) -> None:

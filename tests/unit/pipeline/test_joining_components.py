@@ -115,7 +115,7 @@ class Partitions:
     def __init__(self, sandbox: Examples) -> None:
         sandbox.example += 1
         self.platform = MemoryPlatform(2)
-        self.tenant = self.platform.catalog.tenant_of(self.platform.catalog.create_tenant("t"))
+        self.tenant = self.platform.tenants.tenant_of(self.platform.tenants.create_tenant("t"))
         self.sandbox = sandbox
         self.postgres = Postgres(self.platform)
         self.define(LEFT)

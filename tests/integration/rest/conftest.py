@@ -1,22 +1,28 @@
-"""A fresh platform for every test."""
+"""A fresh API on a fresh Postgres for every test."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from api_builders import NOW, Caller, Served
+from api_builders import NOW, Caller, Platform, Served
 
 from api.app import create_app
 from sandbox.text import argument_names
-from servioticy.memory import MemoryPlatform
 from servioticy.settings import Settings
 
 
 @pytest.fixture
-def served() -> Served:
-    platform = MemoryPlatform(2)
+def backend(dsn: str) -> Iterator[Platform]:
+    found = Platform(dsn)
+    yield found
+    found.database.close()
+
+
+@pytest.fixture
+def served(backend: Platform) -> Served:
     settings = Settings(read_wait_seconds=0.02, max_body_bytes=20_000)
-    app = create_app(platform, settings, lambda: NOW, argument_names)
-    return Served(app, platform)
+    return Served(create_app(backend.ports, settings, lambda: NOW, argument_names), backend)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ def test_create_tells_the_log_before_it_answers(served: Served, alice: Caller) -
     so = alice.create()
 
     assert served.platform.records(0) == [(0, DefinitionRecord(so, 1, 1))]
-    assert served.platform.catalog.pending() == []
+    assert served.platform.database.rows("SELECT change FROM pending_changes") == []
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "nonsense"])
@@ -160,7 +160,7 @@ def test_joining_two_components_moves_one(served: Served, alice: Caller) -> None
 
 
 def test_problems_with_snippets_are_told(served: Served, alice: Caller) -> None:
-    app = create_app(served.platform, Settings(), check=lambda _: ["a: no", "b: no"])
+    app = create_app(served.platform.ports, Settings(), check=lambda _: ["a: no", "b: no"])
 
     headers = {"Authorization": alice.token}
     answer = app.test_client().post("/", json=SIMPLE, headers=headers)
