@@ -8,9 +8,12 @@ from typing import Any
 import orjson
 
 from api.authentication import authenticated
-from api.errors import NotAuthorized, NotFound, Refused
+from api.errors import NotAuthorized, NotFound
 from api.services import Services
 from servioticy.domain.access import Right, may
+from servioticy.domain.documents import BadDocument
+from servioticy.domain.documents.codes import UNKNOWN_SERVICE_OBJECT, UNKNOWN_STREAM
+from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.documents.service_objects import is_public
 from servioticy.domain.model import Definition, ServiceObjectKey, StreamRef
 from servioticy.ports.service_objects import CurrentVersion
@@ -23,11 +26,15 @@ CUSTOM = "customFields"
 def parse_and_check(
     document: dict[str, Any], service_object: str, services: Services
 ) -> Definition:
-    """The document, understood, its snippets looked at. Raises BadDocument or Refused."""
+    """The document, understood, its snippets looked at. Raises BadDocument.
+
+    What is wrong with several snippets is told together, with the place of the first.
+    """
     definition = services.definitions.parsed(document, service_object)
     problems = services.check(definition)
     if problems:
-        raise Refused("; ".join(problems))
+        reasons = "; ".join(each.reason for each in problems)
+        raise BadDocument(reasons, problems[0].pointer, problems[0].code)
     return definition
 
 
@@ -78,7 +85,8 @@ def group_sources(
     """The streams that the groups of the caller's document read: existing ones, own or public.
 
     Those of `known` were so when they were first named. They may have gone since: devices
-    do, and the others of their groups run on.
+    do, and the others of their groups run on. Raises BadDocument where one does not exist,
+    NotAuthorized where it is private and another tenant's.
     """
     wanted = tuple(
         (group.name, StreamRef(member, group.stream))
@@ -90,16 +98,20 @@ def group_sources(
     found = services.ports.graph.nodes({ref.service_object for _, ref in wanted})
     caller = authenticated().caller
     streams = {id_: frozenset(each.streams) for id_, each in found.items()}
-    for _, ref in wanted:
+    for group, ref in wanted:
         id_, name = ref
         if ref in known:
             continue
         if id_ not in found:
-            raise Refused(f"The Service Object: {id_} does not exist.")
+            reason = f"The Service Object: {id_} does not exist."
+            pointer = WHOLE.at("groups", group, "soIds").pointer
+            raise BadDocument(reason, pointer, UNKNOWN_SERVICE_OBJECT)
         if not may(caller, Right.READ, found[id_].resource):
             raise NotAuthorized
         if name not in streams[id_]:
-            raise NotFound(f"The Service Object: {id_} does not have the stream: {name}")
+            reason = f"The Service Object: {id_} does not have the stream: {name}"
+            pointer = WHOLE.at("groups", group, "stream").pointer
+            raise BadDocument(reason, pointer, UNKNOWN_STREAM)
     return tuple((group, ref) for group, ref in wanted if ref.service_object in found)
 
 

@@ -12,6 +12,7 @@ from api.answers import answer
 from api.authentication import needs
 from api.services import Services
 from servioticy.domain.access import Right
+from servioticy.domain.verdicts import STALE, SUSPENDED
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -46,7 +47,7 @@ def _state(verdicts: list[dict[str, Any]], version: int) -> str:
     met = [
         each
         for each in verdicts
-        if each["verdict"] != "stale" and each["last"]["version"] == version
+        if each["verdict"] != STALE and each["last"]["version"] == version
     ]
     newest = max(met, key=lambda each: each["last"]["timestamp"], default=None)
-    return "suspended" if newest and newest["verdict"] == "suspended" else "active"
+    return "suspended" if newest and newest["verdict"] == SUSPENDED else "active"

@@ -32,6 +32,7 @@ if ROOT not in sys.path:
 
 SECONDS_TO_START = 60.0
 _numbers = itertools.count()
+_connections: dict[str, Any] = {}
 
 
 class QuickPostgres(EmbeddedPostgres):
@@ -129,13 +130,13 @@ def _made(postgres: EmbeddedPostgres, how: str = "") -> Iterator[str]:
 
 
 def _admin(postgres: EmbeddedPostgres, statement: str) -> None:
-    connection = psycopg2.connect(postgres.dsn)
-    try:
+    """Run a statement about databases, on one connection: to open one takes as long."""
+    connection = _connections.get(postgres.dsn)
+    if connection is None or connection.closed:
+        connection = _connections[postgres.dsn] = psycopg2.connect(postgres.dsn)
         connection.autocommit = True
-        with connection.cursor() as cursor:
-            cursor.execute(statement)
-    finally:
-        connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
 
 
 def _named(postgres: EmbeddedPostgres, database: str) -> str:

@@ -64,7 +64,7 @@ def missing(settings: Settings) -> list[Jar]:
 
 def damaged(settings: Settings) -> list[Path]:
     """The downloaded jars whose bytes are no longer those of the lock file."""
-    here = {settings.jars_path / jar.name: jar for jar in locked()}
+    here = {settings.embedded.jars_path / jar.name: jar for jar in locked()}
     return [
         path for path, jar in here.items() if path.exists() and not jar.matches(path.read_bytes())
     ]
@@ -78,10 +78,10 @@ def classpath(settings: Settings, use: str) -> list[Path]:
     absent = [jar.name for jar in missing(settings) if use in jar.uses]
     if absent:
         raise SetupError(
-            f"{len(absent)} jars are missing in {settings.jars_path} ({absent[0]}, ...); "
+            f"{len(absent)} jars are missing in {settings.embedded.jars_path} ({absent[0]}, ...); "
             "run `make setup`"
         )
-    paths = [settings.jars_path / jar.name for jar in locked() if use in jar.uses]
+    paths = [settings.embedded.jars_path / jar.name for jar in locked() if use in jar.uses]
     return [path for path in paths if path.exists()]
 
 
@@ -95,7 +95,7 @@ def spark_jars(settings: Settings) -> list[Path]:
 
 def token_provider(settings: Settings) -> Path | None:
     """The official jar that the stubs stand in for, if the repository had it."""
-    optional = (settings.jars_path / jar.name for jar in locked() if jar.optional)
+    optional = (settings.embedded.jars_path / jar.name for jar in locked() if jar.optional)
     return next((path for path in optional if path.exists()), None)
 
 
@@ -108,7 +108,7 @@ def download(
     Raises SetupError that says what to do.
     """
     wanted = _absent(settings, locked() if jars is None else jars)
-    settings.jars_path.mkdir(parents=True, exist_ok=True)
+    settings.embedded.jars_path.mkdir(parents=True, exist_ok=True)
     not_to_be_had, fetched = [], 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
         futures = {pool.submit(_fetch, settings, jar): jar for jar in wanted}
@@ -127,7 +127,7 @@ def download(
 
 def _absent(settings: Settings, jars: Iterable[Jar]) -> list[Jar]:
     try:
-        there = {entry.name for entry in os.scandir(settings.jars_path)}
+        there = {entry.name for entry in os.scandir(settings.embedded.jars_path)}
     except FileNotFoundError:
         there = set()
     return [jar for jar in jars if jar.name not in there]
@@ -135,10 +135,12 @@ def _absent(settings: Settings, jars: Iterable[Jar]) -> list[Jar]:
 
 def _fetch(settings: Settings, jar: Jar) -> int:
     """The bytes fetched; 0 if an optional jar is not to be had."""
-    url = f"{settings.maven.rstrip('/')}/{jar.path}"
+    url = f"{settings.embedded.maven.rstrip('/')}/{jar.path}"
     secure = url.startswith("https://")
     if not secure and not url.startswith("http://"):
-        raise SetupError(f"SERVIOTICY_MAVEN must be an https:// address, not {settings.maven!r}")
+        raise SetupError(
+            f"SERVIOTICY_MAVEN must be an https:// address, not {settings.embedded.maven!r}"
+        )
     if jar.sha256 == UNKNOWN_SUM and not secure:
         return 0  # nothing would vouch for its bytes
     try:
@@ -156,7 +158,7 @@ def _fetch(settings: Settings, jar: Jar) -> int:
             f"{url} is not the file of deploy/jars.lock (wrong sha256); "
             "set SERVIOTICY_MAVEN to a mirror you trust and run the same again"
         )
-    target = settings.jars_path / jar.name
+    target = settings.embedded.jars_path / jar.name
     partial = target.with_name(f".{jar.name}.{os.getpid()}")
     partial.write_bytes(content)
     partial.replace(target)

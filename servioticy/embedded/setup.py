@@ -17,7 +17,9 @@ def prepare(settings: Settings) -> None:
             _say(f"{jar.name} is not in the repository; our stub classes stand in for it")
     if jars.token_provider(settings) is None:
         stubs.compile_stubs(settings, runtime)
-    _say(f"ready: Java {runtime.version} ({runtime.source}), jars in {settings.jars_path}")
+    _say(
+        f"ready: Java {runtime.version} ({runtime.source}), jars in {settings.embedded.jars_path}"
+    )
 
 
 def main() -> int:

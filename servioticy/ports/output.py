@@ -25,7 +25,7 @@ class Output(Protocol):
     def send_to_log(self, partition: int, record: LogRecord) -> None:
         """Forward a record to another partition. Raises Rejected where it is too large."""
 
-    def bury(self, letter: DeadLetter) -> None:
+    def dead_letter(self, letter: DeadLetter) -> None:
         """Send a record that can never succeed to the dead letters, cut if it is too large."""
 
     def poll(self) -> None:

@@ -26,7 +26,7 @@ from servioticy.embedded.folder import DataFolder, read_run
 from servioticy.embedded.jars import Jar
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres, _postgres_processes
-from servioticy.errors import SettingsError, SetupError
+from servioticy.errors import SetupError
 from servioticy.settings import load
 from servioticy.supervisor.process import Child, Guard
 from servioticy.supervisor.program import Program
@@ -179,13 +179,6 @@ def test_kafka_flushes_before_it_acknowledges_if_asked(tmp_path, start, chosen, 
     produce(kafka, b"an update")
 
 
-def test_kafka_does_not_guess_when_to_flush(tmp_path) -> None:
-    kafka = EmbeddedKafka(tmp_path / "kafka", load(overrides={"broker_flush": "sometimes"}))
-
-    with pytest.raises(SettingsError, match="one of os, always"):
-        kafka.prepare()
-
-
 PLATFORM = """
 import signal, sys
 from servioticy.embedded.folder import DataFolder
@@ -296,7 +289,7 @@ def test_download_goes_on_where_it_stopped(repository, tmp_path) -> None:
     jars.download(settings, lambda *numbers: seen.append(numbers), [first, second])
 
     assert seen == [(1, 1, 1), (1, 1, 1)]
-    assert sorted(path.name for path in settings.jars_path.iterdir()) == [
+    assert sorted(path.name for path in settings.embedded.jars_path.iterdir()) == [
         "first.jar",
         "second.jar",
     ]
@@ -310,7 +303,7 @@ def test_a_jar_with_other_bytes_is_refused(repository, tmp_path) -> None:
     with pytest.raises(SetupError, match="wrong sha256"):
         jars.download(settings, lambda *_: None, [forged])
 
-    assert list(settings.jars_path.iterdir()) == []
+    assert list(settings.embedded.jars_path.iterdir()) == []
 
 
 def test_only_an_optional_jar_may_be_absent(repository, tmp_path) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sandbox import InfraError, SandboxPool
+from sandbox import InfraError
 from servioticy import logs
-from servioticy.bootstrap import present_log
+from servioticy.bootstrap import present_log, sandbox_pool
 from servioticy.domain import log_loss
 from servioticy.embedded import jars, java, stubs, unprivileged
 from servioticy.embedded import tcp_ports as ports
@@ -64,11 +64,11 @@ def examine(settings: Settings) -> Iterator[Check]:
     yield _jars(settings)
     yield _disk(settings)
     yield from _own_ports(settings)
-    if os.geteuid() == 0 and not settings.dsn:
+    if os.geteuid() == 0 and not settings.store.dsn:
         yield _user_namespaces()
-    if settings.dsn:
-        yield _reachable("postgres", *_postgres_address(settings.dsn), "SERVIOTICY_DSN")
-    for server in filter(None, settings.bootstrap_servers.split(",")):
+    if settings.store.dsn:
+        yield _reachable("postgres", *_postgres_address(settings.store.dsn), "SERVIOTICY_DSN")
+    for server in filter(None, settings.log.bootstrap_servers.split(",")):
         host, _, port = server.strip().partition(":")
         number = int(port) if port.isdecimal() else KAFKA_PORT
         yield _reachable("kafka", host, number, "SERVIOTICY_BOOTSTRAP_SERVERS")
@@ -91,9 +91,9 @@ def accept_log_loss(settings: Settings) -> int:
 
 def _log(settings: Settings) -> Iterator[Check]:
     """Whether the log has what is stored of it; nothing where nothing runs."""
-    if not (settings.dsn and settings.bootstrap_servers):
+    if not (settings.store.dsn and settings.log.bootstrap_servers):
         return
-    database = Database(settings.dsn)
+    database = Database(settings.store.dsn)
     try:
         stored = PostgresLogIdentity(database).stored()
         present = present_log(settings)
@@ -116,9 +116,7 @@ def _log(settings: Settings) -> Iterator[Check]:
 
 def _sandbox(settings: Settings) -> Check:
     """Which layers of the sandbox this machine allows."""
-    pool = SandboxPool(
-        unprotected=settings.sandbox_protection == "any", engine=settings.sandbox_engine
-    )
+    pool = sandbox_pool(settings)
     try:
         layers = pool.layers()
     except InfraError as error:
@@ -151,9 +149,9 @@ def _jars(settings: Settings) -> Check:
         return Check("jars", False, f"{len(damaged)} damaged", f"rm {files}; make setup")
     stubs_absent = jars.token_provider(settings) is None and not stubs.jar(settings).exists()
     if absent or stubs_absent:
-        detail = f"{len(absent) + stubs_absent} missing in {settings.jars_path}"
+        detail = f"{len(absent) + stubs_absent} missing in {settings.embedded.jars_path}"
         return Check("jars", False, detail, "run `make setup`")
-    return Check("jars", True, f"complete in {settings.jars_path}")
+    return Check("jars", True, f"complete in {settings.embedded.jars_path}")
 
 
 def _disk(settings: Settings) -> Check:
@@ -171,8 +169,7 @@ def _disk(settings: Settings) -> Check:
 
 def _own_ports(settings: Settings) -> Iterator[Check]:
     ours = read_run(settings.data_path)
-    for name in ("api_port", "live_port"):
-        port = getattr(settings, name)
+    for name, port in (("api_port", settings.api.port), ("live_port", settings.delivery.port)):
         free = ports.is_free(port, settings.host)
         detail = f"{port} is {'free' if free else 'ours' if ours else 'taken'}"
         remedy = f"stop what listens there, or choose another in SERVIOTICY_{name.upper()}"

@@ -36,7 +36,7 @@ def token_file(settings: Settings) -> Path:
 
 def rest(settings: Settings, token: str) -> Rest:
     """A connection to the platform's API."""
-    return Rest(reachable(settings.host), settings.api_port, token)
+    return Rest(reachable(settings.host), settings.api.port, token)
 
 
 def prepare(settings: Settings, again: bool) -> Objects:

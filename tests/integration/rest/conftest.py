@@ -9,7 +9,7 @@ from api_builders import NOW, Caller, Platform, Served
 
 from api.app import create_app
 from sandbox.text import argument_names
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def backend(dsn: str) -> Iterator[Platform]:
 
 @pytest.fixture
 def served(backend: Platform) -> Served:
-    settings = Settings(read_wait_seconds=0.02, max_body_bytes=20_000)
+    settings = changed(Settings(), read_wait_seconds=0.02, max_body_bytes=20_000)
     return Served(create_app(backend.ports, settings, lambda: NOW, argument_names), backend)
 
 

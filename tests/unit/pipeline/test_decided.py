@@ -13,8 +13,9 @@ from oracle import Composite, Object
 from test_joining_components import Postgres
 from test_serial_law import define
 
-from pipeline.intake import Row
+from pipeline.engine import Engine
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
 from sandbox.program import Call, Computation, Fault, Outcome, Value
 from servioticy.domain.records import UpdateRecord
@@ -84,10 +85,8 @@ class World:
         self.task = Task(
             0,
             self.postgres.store(self.platform.partition_store(argument_names)),
-            Fickle(self.seed),
             lambda: self.platform.output(0),
-            1000,
-            1000,
+            Engine(Fickle(self.seed), 1000, 1000),
         )
 
     def put(self, stream: str, timestamp: int) -> None:
