@@ -11,7 +11,8 @@ from servioticy.domain.documents.limits import Laborious, Meter
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import Understood, parsing
 from servioticy.domain.model import Definition, Stream
-from servioticy.ports import Catalog
+from servioticy.ports.addresses import Address
+from servioticy.ports.service_objects import ServiceObjects, VersionKey
 
 ROOM = 64 * 1024 * 1024
 """About how many bytes of memory the parsed definitions may take."""
@@ -27,14 +28,14 @@ class Definitions:
 
     def __init__(
         self,
-        catalog: Catalog,
+        service_objects: ServiceObjects,
         argument_names: ArgumentNames,
         new: DocumentParser,
         stored: DocumentParser,
         room: int = ROOM,
     ) -> None:
         """Two parsers: who posts large documents keeps nobody from those that are stored."""
-        self._catalog = catalog
+        self._service_objects = service_objects
         self._here = parsing(argument_names)
         self._new, self._stored = new, stored
         self._documents = Documents(self._parse_quickly, room)
@@ -62,11 +63,15 @@ class Definitions:
         finally:
             meter.note(small)
 
-    def stream(self, service_object: str, version: int, name: str) -> Stream | None:
-        """The stream as that version declares it; a version never changes."""
+    def stream(self, address: Address, name: str) -> Stream | None:
+        """The stream as the version at this address declares it; a version never changes."""
+        service_object, version = address.service_object, address.version
+        if service_object is None:
+            return None
         found = self.known(service_object, version)
         if found is None:
-            document = self._catalog.document(service_object, version)
+            key = VersionKey(address.tenant, service_object, version)
+            document = self._service_objects.document(key)
             if document is None:
                 return None
             found = self.understood(service_object, version, document)

@@ -16,7 +16,9 @@ from typing import NamedTuple
 from flask import has_request_context, request
 
 from servioticy.errors import ServioticyError, Unavailable
-from servioticy.ports import Address, History, Log
+from servioticy.ports.addresses import Address
+from servioticy.ports.history import History
+from servioticy.ports.log import Log
 
 HEADER = "X-Servioticy-Behind"
 UNKNOWN = "unknown"
@@ -130,7 +132,7 @@ class ReadAfterWrite:
         that the log ends before what is stored of it: some of what was accepted is lost.
         Behind the edge it raises NotYet instead of waiting.
         """
-        awaited = Awaited(address.partition, address.owner or 0)
+        awaited = Awaited(address.partition, address.tenant)
         if has_request_context():
             waited: dict[str, str] | None = request.environ.get(WAITED)
             if waited is not None:

@@ -13,6 +13,7 @@ from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.settings import Settings
+from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.history import PostgresHistory
 
 CHECK_SECONDS = 1.0
@@ -30,7 +31,7 @@ async def run(chosen: Settings) -> None:
     database = bootstrap.connect(chosen)
     own = chosen.delivery
     hub = Hub(
-        bootstrap.catalog(chosen, database),
+        PostgresAddresses(database),
         PostgresHistory(database),
         capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
         max_backlog_bytes=own.backlog_bytes,

@@ -13,7 +13,7 @@ from functools import partial
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.reception import Reception
-from delivery.admission.requests import Addresses, Admission
+from delivery.admission.requests import Admission
 from delivery.backlog import Backlog
 from delivery.fanout import FanOut, Subscriber
 from delivery.transports.transport import CLOSE_SECONDS, Connection, Transport
@@ -21,7 +21,8 @@ from delivery.watcher import MAX_UNSENT_BYTES, Watcher
 from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.domain.records import ConsumedRecord
-from servioticy.ports import History
+from servioticy.ports.addresses import Addresses
+from servioticy.ports.history import History
 
 HISTORY_THREADS = 4
 PAGE_UPDATES = 500
@@ -88,9 +89,7 @@ class Hub:
         await asyncio.gather(*(transport.stop() for transport in self._transports))
 
     async def _read_page(self, admission: Admission, after: Timestamp) -> list[LastUpdate]:
-        read = partial(
-            self._history.updates_after, admission.stream_id, after, PAGE_UPDATES, PAGE_BYTES
-        )
+        read = partial(self._history.updates_after, admission.key, after, PAGE_UPDATES, PAGE_BYTES)
         return await self.history_calls.run(admission.tenant, read)
 
     async def _check_progress(self) -> None:

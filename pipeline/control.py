@@ -19,7 +19,8 @@ from servioticy.domain.records import (
     ErasureRecord,
     ReleaseRecord,
 )
-from servioticy.ports import Batch, Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import Batch, PutOff
 
 POLL_SECONDS = 0.005
 

@@ -22,7 +22,7 @@ from sandbox import TookTooLong
 from servioticy.domain.graph import Graph
 from servioticy.domain.levels import Level
 from servioticy.domain.model import StreamRef
-from servioticy.ports import Output
+from servioticy.ports.output import Output
 
 
 def process(

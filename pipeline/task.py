@@ -19,7 +19,8 @@ from pipeline.state.decided import Decided
 from pipeline.state.partition import Partition
 from pipeline.work import Row
 from servioticy.errors import Unavailable
-from servioticy.ports import Batch, Output, PartitionStore
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import Batch, PartitionStore
 
 log = logging.getLogger("servioticy.pipeline")
 

@@ -10,7 +10,6 @@ from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.pending import Caller, PendingConnections
 from delivery.admission.quotas import Quota, QuotaExceeded
 from delivery.admission.requests import (
-    Addresses,
     Admission,
     Refusal,
     WatchRequest,
@@ -19,6 +18,7 @@ from delivery.admission.requests import (
 )
 from servioticy.domain.known_tokens import KnownTokens
 from servioticy.errors import Unavailable
+from servioticy.ports.addresses import Addresses
 
 CATALOG_THREADS = 4
 RETRY_SECONDS = 5

@@ -23,7 +23,8 @@ from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import Rules
 from pipeline.state.partition import Partition
 from pipeline.work import Row, Work
-from servioticy.ports import Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PutOff
 
 log = logging.getLogger("servioticy.pipeline")
 

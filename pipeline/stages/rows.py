@@ -11,7 +11,7 @@ from pipeline.state.partition import Partition
 from pipeline.steps import NewUpdate, Verdict
 from servioticy.domain.model import StreamRef
 from servioticy.domain.verdicts import STALE
-from servioticy.ports import StoredLast, StoredUpdate, StoredVerdict
+from servioticy.ports.partition_store import StoredLastUpdate, StoredUpdate, StoredVerdict
 
 MAX_INPUTS_BYTES = 2048
 """Of the inputs that a stored verdict tells: a composite may have a thousand."""
@@ -33,13 +33,13 @@ def updates(new: Iterable[NewUpdate], partition: Partition) -> list[StoredUpdate
     return stored
 
 
-def last_updates(state: BatchState, partition: Partition) -> list[StoredLast]:
+def last_updates(state: BatchState, partition: Partition) -> list[StoredLastUpdate]:
     """The last updates that a batch changed, in order of stream."""
     rows = []
     for ref, last in state.last_updates().items():
         owner, stream_id = partition.row_of(ref)
         rows.append(
-            StoredLast(
+            StoredLastUpdate(
                 owner.tenant,
                 stream_id,
                 last.timestamp,

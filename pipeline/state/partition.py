@@ -19,7 +19,7 @@ from servioticy.domain.access import readable
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import Definition, LastUpdate, ServiceObject, StreamRef
 from servioticy.errors import Unavailable
-from servioticy.ports import Batch, PartitionStore
+from servioticy.ports.partition_store import Batch, PartitionStore
 
 MAX_DEFINITION_BYTES = 512 * 1024 * 1024
 """Of Service Objects known at once, estimated; beyond it whole components are forgotten."""
@@ -144,12 +144,12 @@ class Partition:
 
     def tenant_of(self, service_object: str) -> int | None:
         """Whose it is, wherever it is computed; None where it does not exist."""
-        found = self.store.placed(service_object)
+        found = self.store.owner(service_object)
         return found and found[0]
 
     def owner_of(self, service_object: str) -> int | None:
         """The partition where it is computed, or will be; None where it does not exist."""
-        found = self.store.placed(service_object)
+        found = self.store.owner(service_object)
         return found and found[1]
 
     def note_waiting(self, work: Work) -> None:

@@ -32,10 +32,13 @@ from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.producer import Emitter
-from servioticy.ports import Batch, NewServiceObject, StoredUpdate
+from servioticy.ports.change_store import NewServiceObject
+from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.settings import Settings, load, to_environment
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.addresses import PostgresAddresses
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.tenants import PostgresTenants
 
 pytestmark = pytest.mark.real
 
@@ -54,17 +57,18 @@ class World:
         self.settings = settings
         self.program = program
         database = bootstrap.connect(settings)
-        self.catalog = PostgresCatalog(database)
-        self.ours, self.theirs = map(self.catalog.create_tenant, ("ours", "theirs"))
+        self.addresses = PostgresAddresses(database)
+        tenants = PostgresTenants(database)
+        self.ours, self.theirs = map(tenants.create_tenant, ("ours", "theirs"))
         for name, token, public in (
             ("mine", self.ours, False),
             ("open", self.theirs, True),
             ("private", self.theirs, False),
         ):
-            tenant = self.catalog.tenant_of(token) or 0
+            tenant = tenants.tenant_of(token) or 0
             document = b'{"streams":{"data":{"channels":{"v":{"type":"number"}}}}}'
             new = NewServiceObject(name, tenant, public, document, ("data",), (), 1)
-            self.catalog.create(new, 1)
+            PostgresChangeStore(database).create(new, 1)
         self.store = PostgresPartitionStore(database, argument_names)
         self.store.begin(0)
         self.offset = 0
@@ -75,7 +79,7 @@ class World:
         return f"ws://127.0.0.1:{self.settings.delivery.port}"
 
     def stored(self, *times: int, name: str = "mine", padding: int = 0) -> None:
-        address = self.catalog.address(self.ours, name, "data")
+        address = self.addresses.address(self.ours, name, "data")
         assert address is not None
         rows = [
             StoredUpdate(

@@ -1,4 +1,4 @@
-"""A fresh platform for every test."""
+"""The edge before an application of its own, and twins for what it waits for."""
 
 from __future__ import annotations
 
@@ -7,31 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from api_builders import NOW, Caller, Served
 from edge_builders import QUICK, Serving, Told
 
-from api.app import create_app
-from sandbox.text import argument_names
 from servioticy.memory import MemoryPlatform
-from servioticy.settings import Settings, changed
-
-
-@pytest.fixture
-def served() -> Served:
-    platform = MemoryPlatform(2)
-    settings = changed(Settings(), read_wait_seconds=0.02, max_body_bytes=20_000)
-    app = create_app(platform, settings, lambda: NOW, argument_names)
-    return Served(app, platform)
-
-
-@pytest.fixture
-def alice(served: Served) -> Caller:
-    return served.tenant("alice")
-
-
-@pytest.fixture
-def bob(served: Served) -> Caller:
-    return served.tenant("bob")
+from servioticy.settings import changed
 
 
 @pytest.fixture

@@ -10,9 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
-from api_builders import NOW, Served
 
-from api import app
 from api.definitions import AT_ONCE, Definitions
 from api.document_parser import COMMAND, DocumentParser, TookTooLong
 from sandbox.text import argument_names
@@ -20,8 +18,6 @@ from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.domain.documents.limits import MAX_STEPS, Laborious, Meter
 from servioticy.domain.model import Definition
 from servioticy.errors import Unavailable
-from servioticy.memory import MemoryPlatform
-from servioticy.settings import Settings
 from servioticy.tools.bench import worst_documents
 
 SECONDS = 60.0
@@ -44,7 +40,8 @@ def ending() -> DocumentParser:
 
 
 def definitions(new: DocumentParser, stored: DocumentParser) -> Definitions:
-    return Definitions(MemoryPlatform(1).catalog, argument_names, new, stored)
+    nothing_stored: Any = None
+    return Definitions(nothing_stored, argument_names, new, stored)
 
 
 def large(size: int = 100_000) -> dict[str, Any]:
@@ -202,25 +199,3 @@ def test_who_has_many_large_documents_delays_another_by_one() -> None:
         each.join(SECONDS)
 
     assert gated.parsed == ["greedy 0", "greedy 1", "other 3", "greedy 2"]
-
-
-def test_a_request_whose_document_cannot_be_read_now_is_to_come_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The document of a Service Object, and a new one."""
-    gated = Gated(wait_seconds=0.05)
-    gated.gate.set()
-    monkeypatch.setattr(app, "DocumentParser", lambda _caller: gated)
-    platform = MemoryPlatform(1)
-    served = Served(app.create_app(platform, Settings(), lambda: NOW, argument_names), platform)
-    alice, document = served.tenant("alice"), worst_documents.paths(4_000)
-    document["streams"] |= SIMPLE["streams"]
-    service_object = alice.create(document)
-    with gated.turn():
-        update = alice.put(service_object)
-        creation = alice.ask("POST", "/", data=orjson.dumps(document))
-
-    for answer in (update, creation):
-        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-        assert "too many large documents are being read" in answer.get_json()["message"]
-    assert alice.put(service_object).status_code == 202

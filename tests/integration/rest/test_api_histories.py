@@ -11,18 +11,20 @@ import pytest
 from api_builders import Caller, Served
 
 from api import histories
+from servioticy.domain.model import StreamKey
 from servioticy.errors import Unavailable
-from servioticy.memory.history import MemoryHistory
-from servioticy.ports import Stored, StoredUpdate
+from servioticy.ports.history import VersionedUpdate
+from servioticy.ports.partition_store import Batch, StoredUpdate
+from servioticy.storage.history import PostgresHistory
 
 
 def store(served: Served, so: str, count: int, size: int = 10) -> list[bytes]:
     """Store so many updates of the stream `a`, and tell what they are."""
-    stream = served.platform.state.streams[so, "a"]
+    key, store = served.platform.stream(so), served.platform.store
     documents = [b'{"lastUpdate":%d,"x":"%b"}' % (n, b"y" * size) for n in range(count)]
-    for number, document in enumerate(documents):
-        row = StoredUpdate(1, stream, number, document, 1, number, 0)
-        served.platform.state.updates[stream, number] = (0, row)
+    rows = [StoredUpdate(*key, at, each, 1, at, 0) for at, each in enumerate(documents)]
+    offset, _ = store.begin(0)
+    store.store(Batch(0, offset, offset, 0, rows))
     return documents
 
 
@@ -82,8 +84,8 @@ def test_nobody_holds_a_page_that_was_taken(
     so = alice.create()
     store(served, so, 3)
     found = histories.whole(
-        served.platform.history,
-        served.platform.state.streams[so, "a"],
+        served.platform.ports.history,
+        served.platform.stream(so),
         lambda update: update.document,
         {},
     )
@@ -93,16 +95,16 @@ def test_nobody_holds_a_page_that_was_taken(
     assert getrefcount(page) == 2  # `page`, and the argument
 
 
-class Endless(MemoryHistory):
+class Endless(PostgresHistory):
     """A stream of 300 updates of a megabyte, each made when it is read."""
 
-    def newest(self, stream_id: int) -> int | None:
+    def newest(self, stream: StreamKey) -> int | None:
         return 299
 
     def page(
-        self, stream_id: int, span: tuple[int, int], most_rows: int, most_bytes: int
-    ) -> list[Stored]:
-        return [Stored(max(0, span[0]), b'{"x":"%b"}' % (b"y" * 1_000_000), 1)]
+        self, stream: StreamKey, span: tuple[int, int], most_rows: int, most_bytes: int
+    ) -> list[VersionedUpdate]:
+        return [VersionedUpdate(max(0, span[0]), b'{"x":"%b"}' % (b"y" * 1_000_000), 1)]
 
 
 def test_a_stream_of_300_megabytes_is_read_within_a_few(
@@ -110,7 +112,7 @@ def test_a_stream_of_300_megabytes_is_read_within_a_few(
 ) -> None:
     """Four such reads took the API 4.4 GB."""
     for name in ("newest", "page"):
-        monkeypatch.setattr(MemoryHistory, name, vars(Endless)[name])
+        monkeypatch.setattr(PostgresHistory, name, vars(Endless)[name])
     so = alice.create()
     pages: Iterator[bytes] = alice.ask("GET", f"/{so}/streams/a", buffered=False).iter_encoded()
     tracemalloc.start()

@@ -17,8 +17,7 @@ def stricter(served: Served, alice: Caller) -> str:
     id_ = alice.create(SIMPLE)
     put = alice.ask("PUT", f"/{id_}", data=orjson.dumps({**SIMPLE, "name": "another"}))
     assert put.get_json()["version"] == 2
-    definitions = served.platform.state.definitions
-    definitions[id_, 2] = orjson.dumps(orjson.loads(definitions[id_, 2]) | STRICTER)
+    served.platform.put_document(id_, served.platform.document(id_, 2) | STRICTER, 2)
     return id_
 
 

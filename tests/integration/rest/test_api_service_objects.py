@@ -32,7 +32,7 @@ def test_create_tells_the_log_before_it_answers(served: Served, alice: Caller) -
     so = alice.create()
 
     assert served.platform.records(0) == [(0, DefinitionRecord(so, 1, 1))]
-    assert served.platform.catalog.pending() == []
+    assert served.platform.database.rows("SELECT change FROM pending_changes") == []
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "nonsense"])
@@ -200,7 +200,7 @@ def test_joining_two_components_moves_one(served: Served, alice: Caller) -> None
 def test_problems_with_snippets_are_told(served: Served, alice: Caller) -> None:
     """All of them, with the place of the first."""
     problems = [BadDocument(f"{name}: no", f"/streams/{name}", "bad-code") for name in "ab"]
-    app = create_app(served.platform, Settings(), check=lambda _: problems)
+    app = create_app(served.platform.ports, Settings(), check=lambda _: problems)
 
     headers = {"Authorization": alice.token}
     answer = app.test_client().post("/", json=SIMPLE, headers=headers)

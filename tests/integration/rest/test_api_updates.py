@@ -9,7 +9,7 @@ import pytest
 from api_builders import NOW, UPDATE, Caller, Served
 
 from servioticy.domain.records import UpdateRecord
-from servioticy.ports import Batch, Charge, StoredVerdict
+from servioticy.ports.partition_store import Batch, Charge, StoredVerdict
 
 
 def at(timestamp: int) -> bytes:
@@ -200,11 +200,10 @@ def test_an_update_on_a_composite_stream_is_accepted(alice: Caller) -> None:
 def test_status_tells_how_computations_ended(served: Served, alice: Caller) -> None:
     so = alice.create()
     served.store()
-    stream = served.platform.state.streams[so, "a"]
-    verdicts = [StoredVerdict(1, stream, "stale", 3, b'{"timestamp":1}')]
-    store = served.platform.partition_store(lambda _: ())
+    key, store = served.platform.stream(so), served.platform.store
+    verdicts = [StoredVerdict(*key, "stale", 3, b'{"timestamp":1}')]
     store.store(Batch(0, 1, 1, 0, verdicts=verdicts))
-    store.charge([Charge(1, stream, 1_500_000)])
+    store.charge([Charge(*key, 1_500_000)])
 
     assert alice.ask("GET", f"/{so}/streams/a/status").get_json() == {
         "state": "active",
@@ -229,15 +228,14 @@ def test_status_tells_whether_the_stream_is_suspended(
     """By what the newest computation met."""
     so = alice.create()
     served.store()
-    stream = served.platform.state.streams[so, "a"]
+    key = served.platform.stream(so)
     verdicts = [
         StoredVerdict(
-            1, stream, kind, 1, b'{"timestamp":%d,"version":%d}' % (at, "earlier" not in kind)
+            *key, kind, 1, b'{"timestamp":%d,"version":%d}' % (at, "earlier" not in kind)
         )
         for kind, at in newest.items()
     ]
-    store = served.platform.partition_store(lambda _: ())
-    store.store(Batch(0, 1, 1, 0, verdicts=verdicts))
+    served.platform.store.store(Batch(0, 1, 1, 0, verdicts=verdicts))
 
     answer = alice.ask("GET", f"/{so}/streams/a/status").get_json()
 

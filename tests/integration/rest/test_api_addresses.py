@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from api_builders import SIMPLE, Served
+from api_builders import SIMPLE, Platform, Served
 
 from api.app import create_app
 from sandbox.text import argument_names
-from servioticy.memory import MemoryPlatform
 from servioticy.settings import Settings, changed
 
 
@@ -25,9 +24,10 @@ from servioticy.settings import Settings, changed
         ),
     ],
 )
-def test_a_location_begins_with_what_the_operator_says(settings: Settings, base: str) -> None:
-    platform = MemoryPlatform(1)
-    served = Served(create_app(platform, settings, time.time, argument_names), platform)
+def test_a_location_begins_with_what_the_operator_says(
+    backend: Platform, settings: Settings, base: str
+) -> None:
+    served = Served(create_app(backend.ports, settings, time.time, argument_names), backend)
     alice = served.tenant("alice")
 
     answer = alice.ask("POST", "/", json=SIMPLE, headers={"Host": "evil.example"})

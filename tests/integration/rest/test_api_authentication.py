@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 from api_builders import SIMPLE, Caller, Served
+from flask import Flask
 from werkzeug.routing import Rule
+
+from api.authentication import guard, right_to
+from servioticy.domain.access import Right
 
 OPEN = {"/private/health"}
 
@@ -41,6 +45,66 @@ def test_every_route_refuses_an_unknown_token(served: Served) -> None:
                     403,
                     "Access was denied!",
                 )
+
+
+RIGHTS = {
+    "POST /": Right.CREATE,
+    "GET /": Right.LIST,
+    "GET /<service_object>": Right.READ,
+    "PUT /<service_object>": Right.CHANGE,
+    "DELETE /<service_object>": Right.CHANGE,
+    "GET /<service_object>/versions": Right.INSPECT,
+    "GET /<service_object>/versions/<int:version>": Right.INSPECT,
+    "POST /<service_object>/versions/<int:version>/activate": Right.CHANGE,
+    "GET /<service_object>/streams": Right.READ,
+    "PUT /<service_object>/streams/<stream>": Right.SEND,
+    "GET /<service_object>/streams/<stream>": Right.READ,
+    "DELETE /<service_object>/streams/<stream>": Right.CHANGE,
+    "GET /<service_object>/streams/<stream>/lastUpdate": Right.READ,
+    "GET /<service_object>/streams/<stream>/tree": Right.READ,
+    "GET /<service_object>/streams/<stream>/status": Right.INSPECT,
+    "POST /<service_object>/streams/<stream>/subscriptions": Right.SUBSCRIBE,
+    "GET /<service_object>/streams/<stream>/subscriptions": Right.READ,
+    "GET /subscriptions/<subscription>": Right.READ,
+    "DELETE /subscriptions/<subscription>": Right.SUBSCRIBE,
+    "GET /private/health": None,
+}
+
+
+def test_every_route_names_its_right(served: Served) -> None:
+    """Whoever adds a route adds its right here, too."""
+    found = {
+        f"{method} {rule}": right_to(served.app.view_functions[rule.endpoint])
+        for rule in served.app.url_map.iter_rules()
+        for method in (rule.methods or set()) - {"OPTIONS", "HEAD"}
+    }
+
+    assert found == RIGHTS
+
+
+def test_an_application_with_a_route_without_a_right_does_not_start(served: Served) -> None:
+    app = Flask("another")
+    app.get("/forgotten")(lambda: "all of it")
+
+    with pytest.raises(LookupError, match="names no right"):
+        guard(app, served.platform.ports.addresses)
+
+
+@pytest.mark.parametrize("right", [None, *Right])
+def test_others_may_use_the_routes_that_are_open_to_all(
+    right: Right | None, alice: Caller, bob: Caller
+) -> None:
+    """Of a public Service Object, and none of them of a private one."""
+    routes = [name.split(" ") for name, each in RIGHTS.items() if each is right]
+    routes = [each for each in routes if "<service_object>" in each[1]]
+    for public in (True, False):
+        so = alice.create({**SIMPLE, "public": public})
+        for method, rule in routes:
+            path = rule.replace("<service_object>", so).replace("<stream>", "a")
+            answer = bob.ask(method, path.replace("<int:version>", "1"), json={})
+            open_ = public and right in (Right.READ, Right.SUBSCRIBE)
+
+            assert (answer.status_code != 401) is open_, (method, rule)
 
 
 def test_no_header_has_a_message_of_its_own(served: Served) -> None:

@@ -7,13 +7,12 @@ from typing import Any
 
 import orjson
 import pytest
-from api_builders import NOW, Caller, Served
+from api_builders import NOW, Caller, Platform, Served
 
 from api import around, trees
 from api.app import create_app
 from sandbox.text import argument_names
 from servioticy.domain.documents.limits import Meter
-from servioticy.memory import MemoryPlatform
 from servioticy.settings import Settings
 from servioticy.tools.bench import worst_documents
 
@@ -22,10 +21,9 @@ READS = {"a": {"channels": {"x": CHANNEL}}, "b": {"channels": {"x": CHANNEL}}}
 
 
 @pytest.fixture
-def served() -> Served:
+def served(backend: Platform) -> Served:
     """Bodies may be as large as they are by default."""
-    platform = MemoryPlatform(1)
-    return Served(create_app(platform, Settings(), lambda: NOW, argument_names), platform)
+    return Served(create_app(backend.ports, Settings(), lambda: NOW, argument_names), backend)
 
 
 @pytest.fixture
@@ -35,7 +33,7 @@ def victim(alice: Caller) -> str:
 
 def forgotten(served: Served, caller: Caller) -> Caller:
     """The caller at an API process that has not parsed anything yet."""
-    app = create_app(served.platform, Settings(), lambda: NOW, argument_names)
+    app = create_app(served.platform.ports, Settings(), lambda: NOW, argument_names)
     return replace(caller, client=app.test_client())
 
 
@@ -76,9 +74,8 @@ def stored(served: Served, victim: str, *documents: dict[str, Any]) -> None:
     for document in documents:
         empty = {name: {**group, "soIds": []} for name, group in document["groups"].items()}
         created = bob.create(subscriber(victim, {**document, "groups": empty}))
-        kept = orjson.loads(served.platform.state.definitions[created, 1])
         full = subscriber(victim, document)
-        served.platform.state.definitions[created, 1] = orjson.dumps({**kept, **full})
+        served.platform.put_document(created, {**served.platform.document(created), **full})
 
 
 def test_of_documents_not_parsed_yet_as_much_is_read_as_one_may_take(
@@ -121,7 +118,7 @@ def test_subscriptions_are_looked_at_up_to_a_number(
     """Their own and one each of the victim's; of two subscribers the second may be too much."""
     first = around.MOST_EDGES // 2
     stored(served, victim, edges(first - 1), edges(around.MOST_EDGES - first - 1 + more))
-    served.app = create_app(served.platform, Settings(), lambda: NOW, argument_names)
+    served.app = create_app(served.platform.ports, Settings(), lambda: NOW, argument_names)
     alice = forgotten(served, alice)
     tree = alice.ask("GET", f"/{victim}/streams/a/tree").get_json()
     told = change(alice, victim, "changed").get("warnings", [])
@@ -137,11 +134,11 @@ def test_an_object_of_its_own_is_looked_at_however_many_it_reads(
     id_ = alice.create(
         {"groups": {"g": {"soIds": [], "stream": "s"}}, "streams": READS | {"c": code}}
     )
-    document = orjson.loads(served.platform.state.definitions[id_, 1])
+    document = served.platform.document(id_)
     large = edges(around.MOST_EDGES + 1)
     document["streams"] |= large["streams"]
     document["groups"] |= large["groups"]
-    served.platform.state.definitions[id_, 1] = orjson.dumps(document)
+    served.platform.put_document(id_, document)
     tree = forgotten(served, alice).ask("GET", f"/{id_}/streams/a/tree").get_json()
 
     assert (tree["computations"], tree.get("complete", True)) == (1, True)

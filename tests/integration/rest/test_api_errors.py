@@ -44,7 +44,7 @@ def test_what_is_not_expected_is_logged_and_not_told(
     def fail(_: int) -> list[str]:
         raise KeyError("secret")
 
-    monkeypatch.setattr(served.platform.catalog, "ids", fail)
+    monkeypatch.setattr(served.platform.ports.service_objects, "ids", fail)
     with caplog.at_level(logging.ERROR):
         answer = alice.ask("GET", "/")
 
