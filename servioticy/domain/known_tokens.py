@@ -7,10 +7,11 @@ is not asked here; that is found out when the request is worked on.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+
+from servioticy.domain.tokens import digest
 
 MAX_TOKENS = 10_000
 GOOD_SECONDS = 5.0
@@ -35,7 +36,7 @@ class KnownTokens:
 
     def share(self, token: str, address: str) -> Hashable:
         """Whose share a request with this token from this address takes."""
-        known = self._tenants.get(_digest(token))
+        known = self._tenants.get(digest(token))
         if known is None:
             return stranger(address)
         tenant, good_at = known
@@ -44,7 +45,7 @@ class KnownTokens:
 
     def good(self, token: str, tenant: int) -> None:
         """The token is this tenant's now."""
-        digest = _digest(token)
+        digest = digest(token)
         self._tenants[digest] = (tenant, self._clock())
         self._tenants.move_to_end(digest)
         if len(self._tenants) > self._max_tokens:
@@ -52,7 +53,7 @@ class KnownTokens:
 
     def refused(self, token: str) -> None:
         """The token is nobody's, or nobody's any more."""
-        self._tenants.pop(_digest(token), None)
+        self._tenants.pop(digest(token), None)
 
     def __len__(self) -> int:
         """How many are known."""
@@ -67,7 +68,3 @@ def share_of(tenant: int) -> Hashable:
 def stranger(address: str) -> Hashable:
     """The share of all that come from there and are not known."""
     return ("address", address)
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode()).digest()

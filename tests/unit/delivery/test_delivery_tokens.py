@@ -10,7 +10,7 @@ from delivery.admission.capacity import Capacity
 from delivery.admission.reception import Reception
 from delivery.admission.requests import Admission, Refusal
 from servioticy.domain.known_tokens import share_of, stranger
-from servioticy.ports import Address
+from servioticy.ports.addresses import Address
 
 TENANT = 7
 
