@@ -13,7 +13,6 @@ from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.history import PostgresHistory
 
 CHECK_SECONDS = 1.0
@@ -29,14 +28,15 @@ async def run(chosen: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     database = bootstrap.connect(chosen)
+    own = chosen.delivery
     hub = Hub(
-        PostgresCatalog(database),
+        bootstrap.catalog(chosen, database),
         PostgresHistory(database),
-        capacity(chosen.live_sockets, chosen.live_sockets_per_tenant, raise_descriptors()),
-        max_backlog_bytes=chosen.live_backlog_bytes,
+        capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
+        max_backlog_bytes=own.backlog_bytes,
     )
     try:
-        await hub.start([WebSocketTransport(hub, chosen.host, chosen.live_port)])
+        await hub.start([WebSocketTransport(hub, chosen.host, chosen.delivery.port)])
         await _read(chosen, hub, stop)
     finally:
         await hub.stop()
@@ -54,7 +54,7 @@ async def _read(chosen: Settings, hub: Hub, stop: asyncio.Event) -> None:
                 raise
             await asyncio.sleep(CHECK_SECONDS)
     hub.is_ready = True
-    log.info("delivery_ready", extra={"port": chosen.live_port})
+    log.info("delivery_ready", extra={"port": chosen.delivery.port})
     while not stop.is_set():
         try:
             await asyncio.wait_for(stop.wait(), CHECK_SECONDS)

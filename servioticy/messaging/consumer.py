@@ -20,6 +20,7 @@ from servioticy.domain.records import (
 )
 from servioticy.domain.topics import Topics
 from servioticy.errors import Unavailable
+from servioticy.messaging.connection import KafkaConnection
 
 log = logging.getLogger("servioticy.messaging")
 
@@ -39,10 +40,10 @@ PAUSE_SECONDS = 1.0
 """After an error, so that one that stays is not logged without end."""
 
 
-def _consumer(bootstrap_servers: str) -> Consumer:
+def _consumer(connection: KafkaConnection) -> Consumer:
     return Consumer(
         {
-            "bootstrap.servers": bootstrap_servers,
+            **connection.for_librdkafka(),
             "group.id": "servioticy-reader",  # required by the client; offsets are never committed
             "enable.auto.commit": False,
             "fetch.wait.max.ms": 500,
@@ -54,12 +55,12 @@ def _consumer(bootstrap_servers: str) -> Consumer:
     )
 
 
-def wait_until_led(bootstrap_servers: str, topics: Iterable[str], partitions: int) -> None:
+def wait_until_led(connection: KafkaConnection, topics: Iterable[str], partitions: int) -> None:
     """Wait until topics that were just made can be read and written. Raises Unavailable.
 
     The broker says that they are there a moment before it knows who leads them.
     """
-    consumer = _consumer(bootstrap_servers)
+    consumer = _consumer(connection)
     deadline = time.monotonic() + READ_SECONDS
     try:
         for place in [TopicPartition(name, n) for name in topics for n in range(partitions)]:
@@ -82,9 +83,9 @@ def _is_led(consumer: Consumer, place: TopicPartition) -> bool:
 class LogEnds:
     """Asks the broker how far the log reaches. Safe to share between threads."""
 
-    def __init__(self, bootstrap_servers: str, topics: Topics) -> None:
+    def __init__(self, connection: KafkaConnection, topics: Topics) -> None:
         self._topic = topics.updates
-        self._consumer = _consumer(bootstrap_servers)
+        self._consumer = _consumer(connection)
 
     def end_offset(self, partition: int, timeout_seconds: float = 1.0) -> int:
         """The offset that the partition's next record will get. Raises Unavailable."""
@@ -110,14 +111,14 @@ class LogEnds:
 
 
 def emitted_from(
-    bootstrap_servers: str, topics: Topics, partition: int, next_offset: int
+    connection: KafkaConnection, topics: Topics, partition: int, next_offset: int
 ) -> list[EmittedRecord]:
     """What has been emitted with a place in the log from this offset on; those read are few.
 
     It was emitted after the log had that record, so the topic is read from that time on.
     Where the log ends there, nothing was. Raises Unavailable.
     """
-    consumer = _consumer(bootstrap_servers)
+    consumer = _consumer(connection)
     try:
         since = _appended_at(consumer, TopicPartition(topics.updates, partition, next_offset))
         if since is None:
@@ -177,8 +178,8 @@ class EmittedReader:
     Each comes with its partition and offset, from which a reader that remembers them can go on.
     """
 
-    def __init__(self, bootstrap_servers: str, topics: Topics) -> None:
-        self._bootstrap_servers = bootstrap_servers
+    def __init__(self, connection: KafkaConnection, topics: Topics) -> None:
+        self._connection = connection
         self._topic = topics.emitted
         self._stopped = threading.Event()
         self.skipped = 0
@@ -186,7 +187,7 @@ class EmittedReader:
 
     def start(self, listener: Callable[[list[ConsumedRecord]], None]) -> threading.Thread:
         """Begin at the present end of every partition; returns once that is fixed."""
-        consumer = _consumer(self._bootstrap_servers)
+        consumer = _consumer(self._connection)
         try:
             partitions = consumer.list_topics(self._topic, 10).topics[self._topic].partitions
             ends = []

@@ -72,7 +72,7 @@ class World:
 
     @property
     def url(self) -> str:
-        return f"ws://127.0.0.1:{self.settings.live_port}"
+        return f"ws://127.0.0.1:{self.settings.delivery.port}"
 
     def stored(self, *times: int, name: str = "mine", padding: int = 0) -> None:
         address = self.catalog.address(self.ours, name, "data")
@@ -97,10 +97,10 @@ class World:
 
     def produced(self, *values: bytes) -> None:
         """Put bytes into the topic that no emitter of ours would write."""
-        servers = self.settings.bootstrap_servers
+        servers = self.settings.log.bootstrap_servers
         producer = Producer({"bootstrap.servers": servers, "message.max.bytes": MAX_MESSAGE_BYTES})
         for value in values:
-            producer.produce(Topics(self.settings.topic_prefix).emitted, value, partition=0)
+            producer.produce(Topics(self.settings.log.topic_prefix).emitted, value, partition=0)
         assert producer.flush(10) == 0
 
     def most_memory(self) -> int:
@@ -120,7 +120,7 @@ def received(connection: ClientConnection, count: int) -> list[int]:
 
 def bare(world: World, target: str) -> socket.socket:
     """A connection that has asked for a WebSocket, and reads when we read."""
-    client = socket.create_connection(("127.0.0.1", world.settings.live_port))
+    client = socket.create_connection(("127.0.0.1", world.settings.delivery.port))
     client.settimeout(10)
     client.sendall(
         (
@@ -152,7 +152,7 @@ def settings(dsn: str, real_kafka: EmbeddedKafka, topic_prefix: str) -> Settings
             "live_port": ports.free(),
         },
     )
-    ensure_topics(chosen.bootstrap_servers, Topics(topic_prefix), 1)
+    ensure_topics(bootstrap.kafka(chosen), Topics(topic_prefix), 1)
     return chosen
 
 
@@ -163,7 +163,7 @@ def world(settings: Settings) -> Iterator[World]:
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as program:
         try:
             deadline = time.monotonic() + WAIT_SECONDS
-            while health(settings.live_port) != 200:
+            while health(settings.delivery.port) != 200:
                 assert program.poll() is None, program.stderr and program.stderr.read()
                 assert time.monotonic() < deadline, "delivery was not ready in time"
                 time.sleep(0.02)
