@@ -133,6 +133,7 @@ def through(
         hub = Hub(Catalog(), history or History(), capacity)
         harness = make(hub)
         await hub.start([harness.transport])
+        hub.let_in()
         try:
             await asyncio.wait_for(scenario(hub, harness), WAIT_SECONDS)
         finally:
@@ -196,6 +197,21 @@ def test_who_may_not_watch_is_refused(harness, target: str, token: str, status: 
 
         assert refused.value.args == (status,)
         assert len(hub.watchers) == len(hub.reception.admitted) == 0
+
+    through(harness, scenario)
+
+
+def test_nobody_is_let_in_before_what_is_emitted_is_read(harness) -> None:
+    """What is emitted until then would be missed, though the history seems to end there."""
+
+    async def scenario(hub: Hub, harness: Harness) -> None:
+        hub.reception.is_open = False
+        with pytest.raises(Refused) as refused:
+            await harness.connect(PUMP + "?after=0", "token-1")
+        hub.let_in()
+        await harness.connect(PUMP + "?after=0", "token-1")
+
+        assert refused.value.args == (503,)
 
     through(harness, scenario)
 
