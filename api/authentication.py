@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
-from flask import Blueprint, g, request
+from flask import Blueprint, g, has_request_context, request
 
 from api.errors import Denied, NotAuthorized, NotFound
 from api.read_after_write import CALLER
@@ -60,6 +60,14 @@ def guarded(blueprint: Blueprint, catalog: Catalog, others: Set[str] = READS) ->
 def asked() -> Asked:
     """What `guarded` found out about the present request."""
     found: Asked = g.asked
+    return found
+
+
+def caller() -> int | None:
+    """The tenant who asks; None outside of requests, and before that is known."""
+    if not has_request_context():
+        return None
+    found: int | None = request.environ.get(CALLER)
     return found
 
 

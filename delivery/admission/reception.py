@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
+from http import HTTPStatus
 
-from delivery.admission.askers import Askers
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.pending import Caller, PendingConnections
@@ -17,6 +17,7 @@ from delivery.admission.requests import (
     admit,
     read_request,
 )
+from servioticy.domain.known_tokens import KnownTokens
 from servioticy.errors import Unavailable
 
 CATALOG_THREADS = 4
@@ -28,7 +29,7 @@ class Reception:
 
     def __init__(self, catalog: Addresses, capacity: Capacity) -> None:
         self._catalog = catalog
-        self._askers = Askers()
+        self._tokens = KnownTokens()
         self.is_open = False
         """Whether anybody may be let in: only while what is emitted is being read.
 
@@ -59,10 +60,12 @@ class Reception:
             return Refusal(503, "The store does not answer; try again", RETRY_SECONDS)
 
     async def _admitted(self, caller: Caller, request: WatchRequest) -> Admission | Refusal:
-        owner = self._askers.of(request.token, caller.address)
+        owner = self._tokens.share(request.token, caller.address)
         answer = await self.catalog_calls.run(owner, partial(admit, request, self._catalog))
         if isinstance(answer, Admission):
-            self._askers.note(request.token, answer.tenant)
+            self._tokens.good(request.token, answer.tenant)
             self.admitted.acquire(answer.tenant)
             caller.when_lost(partial(self.admitted.release, answer.tenant))
+        elif answer.status == HTTPStatus.FORBIDDEN:
+            self._tokens.refused(request.token)
         return answer
