@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox.program import Assignment, Call, Fault, Outcome, Step, Value
+
+MAX_STEPS = 1000  # in one frame
+MAX_BYTES = 1024 * 1024  # in one frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,22 @@ def size(call: Call) -> int:
     """Return about how many bytes a call takes in a frame."""
     step = 64 + 8 * len(call.program.arguments)
     return sum(map(len, call.updates)) + len(call.previous or b"") + step * len(call.steps)
+
+
+def groups(calls: Sequence[Call]) -> Iterator[list[Call]]:
+    """Yield the calls in order, in groups that fit a frame; a call too long for one is alone."""
+    group: list[Call] = []
+    steps = content = 0
+    for call in calls:
+        steps += len(call.steps)
+        content += size(call)
+        if group and (steps > MAX_STEPS or content > MAX_BYTES):
+            yield group
+            group = []
+            steps, content = len(call.steps), size(call)
+        group.append(call)
+    if group:
+        yield group
 
 
 def _renumbered(step: Step, used: dict[int, int]) -> Step:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from sandbox.host.allowance import Allowance, TookTooLong
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker, Suspension
 from sandbox.host.checking import Checking
-from sandbox.host.fold import LastOutput, part, refused, runs, size
+from sandbox.host.fold import MAX_BYTES, MAX_STEPS, LastOutput, groups, part, refused, runs, size
 from sandbox.host.options import SandboxOptions
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import Budget, Failure, WorkerClient
+from sandbox.host.workers import Workers
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Call, Fault, Outcome, Program
 
-MAX_STEPS = 1000  # in one frame
-MAX_BYTES = 1024 * 1024  # in one frame
 MAX_BUDGET_MS = 1000.0
 KILL_CLASS = frozenset({"timeout", "oom", "crash"})
 
@@ -55,10 +52,12 @@ class SandboxPool:
             worker_idle_seconds=options.idle_seconds + 10,
             unprotected=options.unprotected,
         )
-        self._workers: OrderedDict[str, WorkerClient] = OrderedDict()
         self._approval = Approval(self._zygote, options.idle_seconds)
         self._checking = Checking(self._zygote, options.idle_seconds, options.allow_list)
         self._usage = Usage()
+        self._workers = Workers(
+            self._zygote, self._usage, options.max_workers, options.idle_seconds
+        )
         self._breaker = Breaker()
 
     def run(
@@ -86,7 +85,7 @@ class SandboxPool:
             settled = iter(
                 [
                     each
-                    for group in _groups(running)
+                    for group in groups(running)
                     for each in self._run_isolated(tenant, group, allowance)
                 ]
             )
@@ -141,7 +140,7 @@ class SandboxPool:
         """End every process. The pool may be used again, and starts new ones."""
         with self._entered():
             for tenant in list(self._workers):
-                self._end(tenant)
+                self._workers.end(tenant)
             self._approval.close()
             self._checking.close()
             self._zygote.close()
@@ -249,7 +248,7 @@ class SandboxPool:
         self, tenant: str, calls: Sequence[Call], budget: Budget, allowance: Allowance
     ) -> list[list[Outcome]] | Failure:
         """Ask the tenant's worker once, and charge the tenant for it, whatever comes of it."""
-        worker = self._worker(tenant)
+        worker = self._workers.of(tenant)
         try:
             return worker.run(calls, budget, allowance)
         except TookTooLong:
@@ -261,50 +260,3 @@ class SandboxPool:
             self._usage.charge(tenant, worker.take_cpu(), calls, worker.ticks)
             if worker.ended:
                 del self._workers[tenant]
-
-    def _worker(self, tenant: str) -> WorkerClient:
-        """Return the tenant's worker, which no other tenant has had or will have, or start one."""
-        now = time.monotonic()
-        worker = self._workers.get(tenant)
-        if worker is not None:
-            self._workers.move_to_end(tenant)
-            if (
-                now - worker.last_used <= self.options.idle_seconds
-                and worker.alive()
-                and not worker.full()
-            ):
-                return worker
-            self._end(tenant)
-        self._make_room(now)
-        self._workers[tenant] = worker = WorkerClient(self._zygote)
-        return worker
-
-    def _make_room(self, now: float) -> None:
-        """End workers that are idle or too many; the first in the order is the longest unused."""
-        while self._workers:
-            tenant, oldest = next(iter(self._workers.items()))
-            idle = now - oldest.last_used > self.options.idle_seconds
-            if not idle and len(self._workers) < self.options.max_workers:
-                return
-            self._end(tenant)
-
-    def _end(self, tenant: str) -> None:
-        worker = self._workers.pop(tenant)
-        worker.kill()
-        self._usage.charge(tenant, worker.take_cpu())
-
-
-def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:
-    """Yield the calls in order, in groups that fit a frame; a call too long for one is alone."""
-    group: list[Call] = []
-    steps = content = 0
-    for call in calls:
-        steps += len(call.steps)
-        content += size(call)
-        if group and (steps > MAX_STEPS or content > MAX_BYTES):
-            yield group
-            group = []
-            steps, content = len(call.steps), size(call)
-        group.append(call)
-    if group:
-        yield group
