@@ -27,12 +27,13 @@ from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
 from api.services import Check, Ports, Services
 from sandbox import argument_names as read_argument_names
+from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.settings import Settings
 
 
-def no_problems(_definition: Definition) -> list[str]:
+def no_problems(_definition: Definition) -> list[BadDocument]:
     """Accept every snippet."""
     return []
 
@@ -54,13 +55,13 @@ def create_app(
         argument_names=argument_names,
         check=check,
         definitions=Definitions(ports.catalog, argument_names),
-        reads=ReadAfterWrite(ports.history, ports.log, settings.read_wait_seconds),
-        backlog=Backlog(ports.history, settings.max_put_off),
-        inflow=Inflow(settings.tenant_bytes_per_second),
+        reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
+        backlog=Backlog(ports.history, settings.requests.max_put_off),
+        inflow=Inflow(settings.requests.tenant_bytes_per_second),
     )
     app = Flask("api", static_folder=None)
     # One more than is allowed: a body without a Content-Length is cut there in silence.
-    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes + 1
+    app.config["MAX_CONTENT_LENGTH"] = settings.requests.max_body_bytes + 1
     # Clients end paths with a slash or not, and do not follow redirections.
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False

@@ -7,6 +7,7 @@ from typing import Any
 
 from api.reading import Reader, TookTooLong
 from servioticy.domain.documents import BadDocument, Documents
+from servioticy.domain.documents.codes import NOT_UNDERSTOOD, TOO_SLOW
 from servioticy.domain.documents.limits import Laborious, Meter
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import Understood, parsing
@@ -45,7 +46,8 @@ class Definitions:
         try:
             return self._read(document, service_object, Meter(), self._new)
         except TookTooLong as error:
-            raise BadDocument("The document takes too long to understand") from error
+            reason = "The document takes too long to understand"
+            raise BadDocument(reason, "", TOO_SLOW) from error
 
     def _read_stored(
         self, document: dict[str, Any], service_object: str, meter: Meter
@@ -85,7 +87,8 @@ class Definitions:
         """That version, which is to be put in force. Raises BadDocument if it cannot be."""
         found = self._documents.understood(service_object, version, document)
         if found.problem is not None:
-            raise BadDocument(f"version {version} cannot be computed any more: {found.problem}")
+            reason = f"version {version} cannot be computed any more: {found.problem}"
+            raise BadDocument(reason, "", NOT_UNDERSTOOD)
         return found.definition
 
     def known(self, service_object: str, version: int) -> Understood | None:

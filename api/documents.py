@@ -7,8 +7,11 @@ from typing import Any
 
 import orjson
 
-from api.errors import NotAuthorized, NotFound, Refused
+from api.errors import NotAuthorized, NotFound
 from api.services import Services
+from servioticy.domain.documents import BadDocument
+from servioticy.domain.documents.codes import UNKNOWN_SERVICE_OBJECT, UNKNOWN_STREAM
+from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.documents.service_objects import is_public
 from servioticy.domain.model import Definition, StreamRef
 from servioticy.ports import Current
@@ -19,11 +22,15 @@ CUSTOM = "customFields"
 
 
 def checked(document: dict[str, Any], service_object: str, services: Services) -> Definition:
-    """The document, understood, its snippets looked at. Raises BadDocument or Refused."""
+    """The document, understood, its snippets looked at. Raises BadDocument.
+
+    What is wrong with several snippets is told together, with the place of the first.
+    """
     definition = services.definitions.parsed(document, service_object)
     problems = services.check(definition)
     if problems:
-        raise Refused("; ".join(problems))
+        reasons = "; ".join(each.reason for each in problems)
+        raise BadDocument(reasons, problems[0].pointer, problems[0].code)
     return definition
 
 
@@ -75,7 +82,8 @@ def sources(
     """The streams that the groups subscribe to: existing ones, own or public.
 
     Those of `known` were so when they were first named. They may have gone since: devices
-    do, and the others of their groups run on.
+    do, and the others of their groups run on. Raises BadDocument where one does not exist,
+    NotAuthorized where it is private and another tenant's.
     """
     wanted = tuple(
         (group.name, StreamRef(member, group.stream))
@@ -86,16 +94,20 @@ def sources(
         return ()
     found = services.catalog.sources({ref.service_object for _, ref in wanted})
     streams = {id_: frozenset(each.streams) for id_, each in found.items()}
-    for _, ref in wanted:
+    for group, ref in wanted:
         id_, name = ref
         if ref in known:
             continue
         if id_ not in found:
-            raise Refused(f"The Service Object: {id_} does not exist.")
+            reason = f"The Service Object: {id_} does not exist."
+            pointer = WHOLE.at("groups", group, "soIds").pointer
+            raise BadDocument(reason, pointer, UNKNOWN_SERVICE_OBJECT)
         if found[id_].tenant != caller and not found[id_].public:
             raise NotAuthorized
         if name not in streams[id_]:
-            raise NotFound(f"The Service Object: {id_} does not have the stream: {name}")
+            reason = f"The Service Object: {id_} does not have the stream: {name}"
+            pointer = WHOLE.at("groups", group, "stream").pointer
+            raise BadDocument(reason, pointer, UNKNOWN_STREAM)
     return tuple((group, ref) for group, ref in wanted if ref.service_object in found)
 
 

@@ -40,7 +40,7 @@ def answer(service_object: str, document: bytes) -> bytes:
             orjson.loads(document), service_object, argument_names, meter
         )
     except BadDocument as error:
-        found = (str(error), error.status)
+        found = error
     except Exception as error:  # noqa: BLE001  a fault of ours, told where the request is
         found = repr(error)
     return pickle.dumps((found, meter), pickle.HIGHEST_PROTOCOL)

@@ -53,9 +53,9 @@ class Reader:
         meter.note(counted)
         if isinstance(found, Definition):
             return found
-        if isinstance(found, str):
-            raise RuntimeError(found)
-        raise BadDocument(*found)
+        if isinstance(found, BadDocument):
+            raise found
+        raise RuntimeError(found)
 
     def _asked(self, request: bytes) -> bytes:
         process = self._process = self._process or _Process(self._command)

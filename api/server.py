@@ -8,7 +8,6 @@ import resource
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from api.edge.connection import Connection
 from api.edge.edge import Edge
 from api.read_after_write import Progress
 from servioticy.errors import SetupError
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -42,9 +41,9 @@ def run(
     build: Callable[[], tuple[WSGIApplication, Progress]],
 ) -> None:
     """Serve what comes to the listening socket until SIGTERM or SIGINT."""
-    settings = replace(
+    settings = changed(
         settings,
-        api_connections=max(1, min(settings.api_connections, raise_files() - FILES_OF_OUR_OWN)),
+        api_connections=max(1, min(settings.api.connections, raise_files() - FILES_OF_OUR_OWN)),
     )
     app, progress = build()
     asyncio.run(
@@ -57,11 +56,11 @@ def listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         return socket.create_server(
-            (settings.host, settings.api_port), family=family, backlog=BACKLOG
+            (settings.host, settings.api.port), family=family, backlog=BACKLOG
         )
     except OSError as error:
         raise SetupError(
-            f"cannot listen on {settings.host} port {settings.api_port}: {error}"
+            f"cannot listen on {settings.host} port {settings.api.port}: {error}"
         ) from error
 
 

@@ -10,14 +10,15 @@ from api.backlog import Backlog
 from api.definitions import Definitions
 from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
+from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.ports import Catalog, History, Log
 from servioticy.settings import Settings
 
 EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  compared, not listened on
-Check = Callable[[Definition], list[str]]
-"""Looks at the snippets of a new definition; what is wrong with them, each a sentence."""
+Check = Callable[[Definition], list[BadDocument]]
+"""Looks at the snippets of a new definition; what is wrong with them, each with its place."""
 
 
 class Ports(Protocol):
@@ -59,13 +60,13 @@ class Services:
         Never what a request calls us (`Host`). Where we listen on all addresses and have
         not been told our name it is empty: the address then is a path.
         """
-        if self.settings.public_url:
-            return self.settings.public_url.rstrip("/")
+        if self.settings.requests.public_url:
+            return self.settings.requests.public_url.rstrip("/")
         host = self.settings.host
         if host in EVERYWHERE:
             return ""
         named = f"[{host}]" if ":" in host else host
-        return f"http://{named}:{self.settings.api_port}"
+        return f"http://{named}:{self.settings.api.port}"
 
     def now(self) -> int:
         """Our clock, in milliseconds."""

@@ -10,6 +10,7 @@ from flask import Blueprint, Response
 from api import authentication
 from api.answers import answer
 from api.services import Services
+from servioticy.domain.verdicts import STALE, SUSPENDED
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -40,7 +41,7 @@ def _state(verdicts: list[dict[str, Any]], version: int) -> str:
     met = [
         each
         for each in verdicts
-        if each["verdict"] != "stale" and each["last"]["version"] == version
+        if each["verdict"] != STALE and each["last"]["version"] == version
     ]
     newest = max(met, key=lambda each: each["last"]["timestamp"], default=None)
-    return "suspended" if newest and newest["verdict"] == "suspended" else "active"
+    return "suspended" if newest and newest["verdict"] == SUSPENDED else "active"

@@ -8,9 +8,10 @@ from flask import Blueprint, Response, request
 from api import authentication, histories
 from api.answers import data, stored
 from api.bodies import body
-from api.errors import NotFound, Refused, TooLarge, TooMany
+from api.errors import NotFound, TooLarge, TooMany
 from api.services import Services
-from servioticy.domain.documents import parse_update
+from servioticy.domain.documents import BadDocument, parse_update
+from servioticy.domain.documents.codes import TOO_FAR_AHEAD
 from servioticy.domain.model import SensorUpdate, Stream
 from servioticy.domain.records import UpdateRecord
 from servioticy.domain.timing import too_far_ahead
@@ -24,7 +25,7 @@ ENVELOPE = 16_384
 def blueprint(services: Services) -> Blueprint:
     """`/{service_object}/streams/{stream}` and its `/lastUpdate`."""
     routes = Blueprint("updates", __name__)
-    largest = min(services.settings.max_body_bytes, MAX_MESSAGE_BYTES - ENVELOPE)
+    largest = min(services.settings.requests.max_body_bytes, MAX_MESSAGE_BYTES - ENVELOPE)
 
     @routes.put("/<service_object>/streams/<stream>")
     def accept(service_object: str, stream: str) -> Response:
@@ -34,11 +35,13 @@ def blueprint(services: Services) -> Blueprint:
         # Longer than what was sent, perhaps: 1e9 is kept as 1000000000.0
         if len(update.document) > largest:
             raise TooLarge
-        ahead = services.settings.max_future_seconds
+        ahead = services.settings.requests.max_future_seconds
         if too_far_ahead(update.timestamp, services.clock(), ahead):
-            raise Refused(
+            raise BadDocument(
                 f"The lastUpdate {update.timestamp} is more than {ahead:g} seconds ahead of the "
-                "platform's clock; it would silence what is computed from this stream"
+                "platform's clock; it would silence what is computed from this stream",
+                "/lastUpdate",
+                TOO_FAR_AHEAD,
             )
         record = UpdateRecord(
             service_object, stream, update.timestamp, msgspec.Raw(update.document)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from api.around import MOST_RELATED, understood
 from api.services import Services
 from servioticy.domain.access import readable
+from servioticy.domain.findings import findings
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import Definition, ServiceObject, StreamRef
-from servioticy.domain.trees import findings
 from servioticy.ports import Related
 
 MOST_WARNINGS = 50

@@ -337,7 +337,7 @@ class Batch:
     next_offset: int
     emitted_offset: int
     updates: Sequence[StoredUpdate] = ()
-    lasts: Sequence[StoredLast] = ()
+    last_updates: Sequence[StoredLast] = ()
     verdicts: Sequence[StoredVerdict] = ()
     forwarded: Mapping[int, int] = field(default_factory=dict)
     activate: tuple[str, int, int] | None = None
@@ -356,7 +356,7 @@ class Batch:
     """offsets of such records of earlier batches: all that came of them is emitted"""
 
 
-class Placed(NamedTuple):
+class PlacedObject(NamedTuple):
     """A Service Object of a component, and who computes it at the stored progress."""
 
     service_object: ServiceObject | None
@@ -385,7 +385,7 @@ class PartitionStore(Protocol):
     def forwarded(self, partition: int) -> dict[int, int]:
         """From each partition, the offset before which forwarded records were taken."""
 
-    def component(self, service_object: str) -> list[Placed]:
+    def component(self, service_object: str) -> list[PlacedObject]:
         """The Service Objects computed together with this one; empty: it does not exist."""
 
     def placed(self, service_object: str) -> tuple[int, int] | None:
@@ -435,7 +435,7 @@ class Output(Protocol):
     def send_to_log(self, partition: int, record: LogRecord) -> None:
         """Forward a record to another partition. Raises Rejected where it is too large."""
 
-    def bury(self, letter: DeadLetter) -> None:
+    def dead_letter(self, letter: DeadLetter) -> None:
         """Send a record that can never succeed to the dead letters, cut if it is too large."""
 
     def poll(self) -> None:

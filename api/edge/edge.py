@@ -53,23 +53,23 @@ class Edge:
     ) -> None:
         self._application = application
         self._loop = loop
-        self._waiter = Waiter(progress, settings.read_wait_seconds, loop)
-        self._queue_seconds = settings.api_queue_seconds
-        self._most_connections = settings.api_connections
+        self._waiter = Waiter(progress, settings.requests.read_wait_seconds, loop)
+        self._queue_seconds = settings.api.queue_seconds
+        self._most_connections = settings.api.connections
         self._threads: list[Threads] = []
         self._pools = {
-            "writes": self._pool("writes", settings.api_threads, settings),
-            "reads": self._pool("reads", settings.api_read_threads, settings),
-            "changes": self._pool("changes", settings.api_change_threads, settings),
+            "writes": self._pool("writes", settings.api.threads, settings),
+            "reads": self._pool("reads", settings.api.read_threads, settings),
+            "changes": self._pool("changes", settings.api.change_threads, settings),
         }
         self._date = (0, "")
         self._known: OrderedDict[bytes, int] = OrderedDict()
         self._connections: set[Connection] = set()
-        self.largest_body = settings.max_body_bytes
-        self.budget = Budget(settings.api_held_bytes, SHARE_OF_BYTES)
-        self.idle = self._deadlines(settings.api_idle_seconds)
-        self.bodies = self._deadlines(settings.api_body_seconds)
-        self.sending = self._deadlines(settings.api_send_seconds)
+        self.largest_body = settings.requests.max_body_bytes
+        self.budget = Budget(settings.api.held_bytes, SHARE_OF_BYTES)
+        self.idle = self._deadlines(settings.api.idle_seconds)
+        self.bodies = self._deadlines(settings.api.body_seconds)
+        self.sending = self._deadlines(settings.api.send_seconds)
         self.closing = self._deadlines(CLOSING_SECONDS)
         self.stopping = False
         loop.call_later(SWEEP_SECONDS, self._sweep)
@@ -82,9 +82,9 @@ class Edge:
         pool = Pool(
             threads.start,
             count,
-            settings.api_share,
-            settings.api_queue,
-            settings.api_queue_of_one,
+            settings.api.share,
+            settings.api.queue,
+            settings.api.queue_of_one,
         )
         threads.finished = pool.finished
         threads.is_awaited = pool.is_awaited

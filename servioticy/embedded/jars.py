@@ -61,7 +61,7 @@ def missing(settings: Settings) -> list[Jar]:
 
 def damaged(settings: Settings) -> list[Path]:
     """Return the downloaded jars whose bytes are no longer those of the lock file."""
-    here = {settings.jars_path / jar.name: jar for jar in locked()}
+    here = {settings.embedded.jars_path / jar.name: jar for jar in locked()}
     return [
         path for path, jar in here.items() if path.exists() and not jar.matches(path.read_bytes())
     ]
@@ -75,10 +75,10 @@ def classpath(settings: Settings, use: str) -> list[Path]:
     absent = [jar.name for jar in missing(settings) if use in jar.uses]
     if absent:
         raise SetupError(
-            f"{len(absent)} jars are missing in {settings.jars_path} ({absent[0]}, ...); "
+            f"{len(absent)} jars are missing in {settings.embedded.jars_path} ({absent[0]}, ...); "
             "run `make setup`"
         )
-    paths = [settings.jars_path / jar.name for jar in locked() if use in jar.uses]
+    paths = [settings.embedded.jars_path / jar.name for jar in locked() if use in jar.uses]
     return [path for path in paths if path.exists()]
 
 
@@ -96,7 +96,7 @@ def spark_jars(settings: Settings) -> list[Path]:
 
 def token_provider(settings: Settings) -> Path | None:
     """Return the official jar that our stub classes stand in for, None if it is not here."""
-    optional = (settings.jars_path / jar.name for jar in locked() if jar.optional)
+    optional = (settings.embedded.jars_path / jar.name for jar in locked() if jar.optional)
     return next((path for path in optional if path.exists()), None)
 
 
@@ -108,17 +108,19 @@ def download(
     Raises SetupError, which says what to do.
     """
     wanted = {
-        Download(jar.path, settings.jars_path / jar.name, jar.digest, jar.optional): jar
+        Download(jar.path, settings.embedded.jars_path / jar.name, jar.digest, jar.optional): jar
         for jar in _absent(settings, locked() if jars is None else jars)
     }
-    settings.jars_path.mkdir(parents=True, exist_ok=True)
-    maven = Repository(settings.maven, "SERVIOTICY_MAVEN", "Maven Central", "deploy/jars.lock")
+    settings.embedded.jars_path.mkdir(parents=True, exist_ok=True)
+    maven = Repository(
+        settings.embedded.maven, "SERVIOTICY_MAVEN", "Maven Central", "deploy/jars.lock"
+    )
     return [wanted[each] for each in downloads.fetch(maven, list(wanted), progress)]
 
 
 def _absent(settings: Settings, jars: Iterable[Jar]) -> list[Jar]:
     try:
-        there = {entry.name for entry in os.scandir(settings.jars_path)}
+        there = {entry.name for entry in os.scandir(settings.embedded.jars_path)}
     except FileNotFoundError:
         there = set()
     return [jar for jar in jars if jar.name not in there]

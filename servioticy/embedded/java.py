@@ -116,7 +116,7 @@ def _ask(executable: Path) -> dict[str, str]:
 
 def _shim(settings: Settings, executable: Path) -> Path:
     digest = hashlib.sha256(str(executable).encode()).hexdigest()[:12]
-    home = settings.jars_path / f"java-{digest}"
+    home = settings.embedded.jars_path / f"java-{digest}"
     launcher = home / "bin" / "java"
     script = (
         "#!/bin/sh\n"

@@ -89,7 +89,7 @@ def locked() -> list[Package]:
 def folder(settings: Settings) -> Path:
     """Return where the files are or will be: the name changes with the lock."""
     digest = hashlib.sha256("".join(each.sha512 for each in locked()).encode())
-    return settings.javascript_path / digest.hexdigest()[:12]
+    return settings.embedded.javascript_path / digest.hexdigest()[:12]
 
 
 def require(settings: Settings, engine: str) -> Path:
@@ -132,7 +132,7 @@ def download(settings: Settings, progress: Progress) -> list[Package]:
     here = folder(settings)
     here.mkdir(parents=True, exist_ok=True)
     packages = missing(settings)
-    needed = third_party.needed(settings.sandbox_engine)
+    needed = third_party.needed(settings.sandbox.engine)
     wanted = {
         Download(
             package.path,
@@ -144,7 +144,7 @@ def download(settings: Settings, progress: Progress) -> list[Package]:
         if not package.intact(here)
     }
     npm = Repository(
-        settings.npm, "SERVIOTICY_NPM", "the npm registry", "deploy/npm/package-lock.json"
+        settings.embedded.npm, "SERVIOTICY_NPM", "the npm registry", "deploy/npm/package-lock.json"
     )
     absent = [wanted[each] for each in downloads.fetch(npm, list(wanted), progress)]
     for package in packages:
@@ -157,7 +157,7 @@ def main() -> int:
     """Print the folder, for programs that get it as an argument."""
     try:
         settings = load()
-        sys.stdout.write(f"{require(settings, settings.sandbox_engine)}\n")
+        sys.stdout.write(f"{require(settings, settings.sandbox.engine)}\n")
     except ServioticyError as error:
         sys.stderr.write(f"error: {error}\n")
         return 1

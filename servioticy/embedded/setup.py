@@ -22,7 +22,8 @@ def prepare(settings: Settings) -> None:
     if jars.token_provider(settings) is None:
         stubs.compile_stubs(settings, runtime)
     _say(
-        f"ready: Java {runtime.version} ({runtime.source}), jars in {settings.jars_path}, "
+        f"ready: Java {runtime.version} ({runtime.source}), "
+        f"jars in {settings.embedded.jars_path}, "
         f"JavaScript in {javascript.folder(settings)}"
     )
 

@@ -29,7 +29,7 @@ def jar(settings: Settings) -> Path:
     digest = hashlib.sha256()
     for source in _sources():
         digest.update(source.name.encode() + source.read_bytes())
-    return settings.jars_path / f"stubs-{digest.hexdigest()[:12]}.jar"
+    return settings.embedded.jars_path / f"stubs-{digest.hexdigest()[:12]}.jar"
 
 
 def require(settings: Settings) -> Path:

@@ -16,7 +16,7 @@ from servioticy.domain.records import EmittedRecord
 from servioticy.domain.timing import becomes_last
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import Kept, Progress, State
-from servioticy.ports import Batch, Charge, Placed, PutOff
+from servioticy.ports import Batch, Charge, PlacedObject, PutOff
 
 PARSED = 16 * 1024 * 1024
 """Bytes of definitions kept parsed."""
@@ -60,13 +60,13 @@ class MemoryPartitionStore:
             if to_partition == partition
         }
 
-    def component(self, service_object: str) -> list[Placed]:
+    def component(self, service_object: str) -> list[PlacedObject]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         self._state.ask_postgres()
         with self._state.lock:
             asked = self._state.service_objects.get(service_object)
             return [
-                Placed(
+                PlacedObject(
                     self._service_object(each),
                     each.id,
                     each.tenant,
@@ -149,7 +149,7 @@ class MemoryPartitionStore:
             if displaced is not None and displaced[1].offset >= batch.first_offset:
                 self._state.superseded.append(displaced)
             self._state.updates[key] = (batch.partition, update)
-        for last in batch.lasts:
+        for last in batch.last_updates:
             before = self._state.last_updates.get(last.stream_id)
             if becomes_last(last.timestamp, before and before.timestamp):
                 self._state.last_updates[last.stream_id] = last

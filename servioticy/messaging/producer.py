@@ -15,6 +15,7 @@ from servioticy.domain.letters import clipped, fitting, headers
 from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord, write
 from servioticy.domain.topics import FRAME_BYTES, MAX_LETTER_BYTES, MAX_MESSAGE_BYTES, Topics
 from servioticy.errors import Rejected, Unavailable
+from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import emitted_from
 from servioticy.messaging.failures import is_full, meaning
 
@@ -39,13 +40,15 @@ _SAFE = {
 class LogWriter:
     """Appends to the log and waits for the broker's word. Safe to share between threads."""
 
-    def __init__(self, bootstrap_servers: str, topics: Topics, timeout_seconds: float) -> None:
+    def __init__(
+        self, connection: KafkaConnection, topics: Topics, timeout_seconds: float
+    ) -> None:
         self._topic = topics.updates
         self._timeout = timeout_seconds
         self._producer = Producer(
             {
                 **_SAFE,
-                "bootstrap.servers": bootstrap_servers,
+                **connection.for_librdkafka(),
                 "delivery.timeout.ms": max(1000, int(timeout_seconds * 1000)),
             }
         )
@@ -100,14 +103,14 @@ class Emitter:
     been taken by the broker, or can never be taken: that is logged and in the dead letters.
     """
 
-    def __init__(self, bootstrap_servers: str, topics: Topics, partition: int) -> None:
-        self._bootstrap_servers = bootstrap_servers
+    def __init__(self, connection: KafkaConnection, topics: Topics, partition: int) -> None:
+        self._connection = connection
         self._topics = topics
         self._partition = partition
         self._producer = Producer(
             {
                 **_SAFE,
-                "bootstrap.servers": bootstrap_servers,
+                **connection.for_librdkafka(),
                 "queue.buffering.max.messages": 500_000,
             }
         )
@@ -151,7 +154,7 @@ class Emitter:
 
         Raises Unavailable.
         """
-        return emitted_from(self._bootstrap_servers, self._topics, self._partition, next_offset)
+        return emitted_from(self._connection, self._topics, self._partition, next_offset)
 
     def send_to_log(self, partition: int, record: LogRecord) -> None:
         """Forward a record to another partition of the log; `flush` tells that it is there.
@@ -162,7 +165,7 @@ class Emitter:
         _check_size(value, "", "a forwarded record")
         self._produce(self._topics.updates, value, partition, self._side.delivered_aside)
 
-    def bury(self, letter: DeadLetter) -> None:
+    def dead_letter(self, letter: DeadLetter) -> None:
         """Send a record to the dead letters; `flush` tells that it is there.
 
         A record larger than any other topic takes is cut, and the letter says so.

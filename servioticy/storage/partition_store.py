@@ -14,7 +14,7 @@ from servioticy.domain.documents.stored import parsing
 from servioticy.domain.model import LastUpdate, ServiceObject
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
-from servioticy.ports import Batch, Charge, Placed, PutOff, StoredUpdate
+from servioticy.ports import Batch, Charge, PlacedObject, PutOff, StoredUpdate
 from servioticy.storage.database import Database, Row
 from servioticy.storage.queries import queries
 
@@ -65,10 +65,12 @@ class PostgresPartitionStore:
         rows = self._database.rows(self._sql["forwarded"], {"partition": partition})
         return dict(rows)
 
-    def component(self, service_object: str) -> list[Placed]:
+    def component(self, service_object: str) -> list[PlacedObject]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         rows = self._database.rows(self._sql["component"], {"service_object": service_object})
-        return [Placed(self._service_object(row), row[0], row[1], row[3], row[5]) for row in rows]
+        return [
+            PlacedObject(self._service_object(row), row[0], row[1], row[3], row[5]) for row in rows
+        ]
 
     def _service_object(self, row: Row) -> ServiceObject | None:
         id_, tenant, sequence, _owner, version, _deleted, document, stream_ids = row
@@ -248,7 +250,7 @@ def _values(batch: Batch) -> dict[str, Any]:
     """The batch as columns. A stream and timestamp met twice is stored as it was last."""
     updates = list({(each.stream_id, each.timestamp): each for each in batch.updates}.values())
     tenants, streams, timestamps, documents, versions, offsets, positions = _columns(updates, 7)
-    lasts = _columns(batch.lasts, 6)
+    lasts = _columns(batch.last_updates, 6)
     verdicts = _columns(batch.verdicts, 5)
     return {
         "partition": batch.partition,

@@ -22,7 +22,6 @@ from servioticy.embedded import downloads, jars, java, javascript, setup, stubs
 from servioticy.embedded.folder import DataFolder, read_run
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres, _postgres_processes
-from servioticy.errors import SettingsError
 from servioticy.settings import load
 from servioticy.supervisor.process import Child, Guard
 from servioticy.supervisor.program import Program
@@ -173,13 +172,6 @@ def test_kafka_flushes_before_it_acknowledges_if_asked(tmp_path, start, chosen, 
 
     assert int(found.result(SECONDS)["flush.messages"].value) == messages
     produce(kafka, b"an update")
-
-
-def test_kafka_does_not_guess_when_to_flush(tmp_path) -> None:
-    kafka = EmbeddedKafka(tmp_path / "kafka", load(overrides={"broker_flush": "sometimes"}))
-
-    with pytest.raises(SettingsError, match="one of os, always"):
-        kafka.prepare()
 
 
 PLATFORM = """

@@ -10,9 +10,10 @@ import msgspec
 import pytest
 from sandbox_pools import a_pool
 
-from pipeline.intake import Row
+from pipeline.engine import Engine
 from pipeline.spark.worker import limits_of
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import SandboxPool, argument_names
 from servioticy.changes import create
 from servioticy.domain.documents import parse_service_object
@@ -71,16 +72,14 @@ def test_one_update_wakes_ten_thousand_composites(pool: SandboxPool) -> None:
     body = msgspec.Raw(b'{"channels":{"v":{"current-value":1}},"lastUpdate":7}')
     platform.log.append(0, UpdateRecord("device", "data", 7, body))
     settings = Settings()
-    task = Task(
-        0,
-        platform.partition_store(argument_names),
+    engine = Engine(
         pool,
-        lambda: platform.output(0),
-        settings.max_batch_updates,
-        settings.head_cache_bytes,
+        settings.pipeline.max_batch_updates,
+        settings.pipeline.head_cache_bytes,
         # The machine that runs the tests may be busy with others.
         limits_of(settings)._replace(tree_seconds=10.0),
     )
+    task = Task(0, platform.partition_store(argument_names), lambda: platform.output(0), engine)
     task.take(Row(offset, value) for offset, value in enumerate(platform.state.log[0]))
 
     emitted = [

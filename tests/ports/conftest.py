@@ -16,9 +16,10 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
 from servioticy.messaging.admin import ensure_topics
+from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.producer import Emitter
 from servioticy.ports import Log
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
@@ -60,13 +61,14 @@ def messaging(request: pytest.FixtureRequest) -> Messaging:
         )
     kafka: EmbeddedKafka = request.getfixturevalue("real_kafka")
     servers = kafka.bootstrap_servers
+    connection = KafkaConnection(servers)
     topics = Topics(request.getfixturevalue("topic_prefix"))
-    ensure_topics(servers, topics, PARTITIONS)
-    log = KafkaLog(Settings(bootstrap_servers=servers, topic_prefix=topics.prefix))
+    ensure_topics(connection, topics, PARTITIONS)
+    log = KafkaLog(changed(Settings(), bootstrap_servers=servers, topic_prefix=topics.prefix))
     wait_for_leaders(log)
     return Messaging(
         log,
-        lambda partition: Emitter(servers, topics, partition),
+        lambda partition: Emitter(connection, topics, partition),
         lambda partition: [read_record(v) for v in values(servers, topics.updates, partition)],
         lambda: [read_emitted(v) for n in (0, 1) for v in values(servers, topics.emitted, n)],
         lambda: [

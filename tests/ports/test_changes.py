@@ -41,7 +41,7 @@ def store_one(storage: Storage, offset: int, stream: int) -> None:
             offset + 1,
             offset,
             updates=[StoredUpdate(1, stream, 5, UPDATE, 1, offset, 0)],
-            lasts=[StoredLast(1, stream, 5, UPDATE, 1)],
+            last_updates=[StoredLast(1, stream, 5, UPDATE, 1)],
             verdicts=[StoredVerdict(1, stream, "emitted", 1, b"{}")],
         )
     )

@@ -35,7 +35,7 @@ def a_batch(stream: int, first: int, at: int, value: int, position: int = 0) -> 
         next_offset=first + 1,
         emitted_offset=first,
         updates=[StoredUpdate(1, stream, at, document(value), 1, first, position)],
-        lasts=[StoredLast(1, stream, at, document(value), 1)],
+        last_updates=[StoredLast(1, stream, at, document(value), 1)],
     )
 
 
@@ -74,8 +74,8 @@ def test_progress_is_stored_with_the_updates(storage: Storage, stream: int) -> N
 def test_every_update_tells_the_version_that_made_it(storage: Storage, stream: int) -> None:
     batch = a_batch(stream, 0, at=5, value=1)
     updates = [each._replace(version=3) for each in batch.updates]
-    lasts = [each._replace(version=3) for each in batch.lasts]
-    storage.store.store(replace(batch, updates=updates, lasts=lasts))
+    last_updates = [each._replace(version=3) for each in batch.last_updates]
+    storage.store.store(replace(batch, updates=updates, last_updates=last_updates))
 
     assert [each[1:] for each in everything(storage, stream)] == [(document(1), 3)]
     assert storage.history.last_update(stream) == (document(1), 3)

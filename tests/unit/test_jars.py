@@ -33,7 +33,7 @@ def test_download_goes_on_where_it_stopped(repository: FileServer, settings: Set
     jars.download(settings, lambda *numbers: seen.append(numbers), [first, second])
 
     assert seen == [(1, 1, 1), (1, 1, 1)]
-    assert sorted(path.name for path in settings.jars_path.iterdir()) == [
+    assert sorted(path.name for path in settings.embedded.jars_path.iterdir()) == [
         "first.jar",
         "second.jar",
     ]
@@ -45,14 +45,14 @@ def test_a_jar_with_other_bytes_is_refused(repository: FileServer, settings: Set
     with pytest.raises(SetupError, match=r"jars\.lock \(wrong sha256\)"):
         jars.download(settings, lambda *_: None, [forged])
 
-    assert list(settings.jars_path.iterdir()) == []
+    assert list(settings.embedded.jars_path.iterdir()) == []
 
 
 def test_others_may_read_a_jar(repository: FileServer, settings: Settings) -> None:
     """Root may set up what another user runs."""
     jars.download(settings, lambda *_: None, [a_jar(repository, "a.jar")])
 
-    assert (settings.jars_path / "a.jar").stat().st_mode & 0o444 == 0o444
+    assert (settings.embedded.jars_path / "a.jar").stat().st_mode & 0o444 == 0o444
 
 
 def test_only_an_optional_jar_may_be_absent(settings: Settings) -> None:

@@ -149,7 +149,7 @@ def test_only_who_chose_quickjs_needs_it(
 
 
 def overrides(settings: Settings) -> dict[str, str]:
-    return {"javascript": settings.javascript, "npm": settings.npm}
+    return {"javascript": settings.embedded.javascript, "npm": settings.embedded.npm}
 
 
 def test_a_program_without_acorn_says_what_to_do(settings: Settings) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from servioticy.embedded import tcp_ports
 from servioticy.settings import load
 from servioticy.tools.command import doctor
 
@@ -18,7 +19,7 @@ def test_a_program_without_acorn_says_what_to_do(program: str, tmp_path: Path) -
     """It could look at no document and run no script, so it does not start."""
     environment = {
         "PYTHONPATH": os.pathsep.join(sys.path),
-        "SERVIOTICY_API_PORT": "0",
+        "SERVIOTICY_API_PORT": str(tcp_ports.free()),
         "SERVIOTICY_JAVASCRIPT": str(tmp_path),
     }
     done = subprocess.run(

@@ -22,7 +22,7 @@ PATH = ("channels", "t", "current-value")
 
 def run(settings: Settings, arguments: Sequence[str]) -> None:
     """Print throughput, times, memory and the effect of a hostile neighbour."""
-    engines = list(arguments) or [settings.sandbox_engine]
+    engines = list(arguments) or [settings.sandbox.engine]
     for engine in engines:
         print(f"engine {engine}")
         make = partial(sandbox_pool, settings, engine=engine)

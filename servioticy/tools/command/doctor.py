@@ -65,11 +65,11 @@ def examine(settings: Settings) -> Iterator[Check]:
     yield _jars(settings)
     yield _disk(settings)
     yield from _own_ports(settings)
-    if os.geteuid() == 0 and not settings.dsn:
+    if os.geteuid() == 0 and not settings.store.dsn:
         yield _user_namespaces()
-    if settings.dsn:
-        yield _reachable("postgres", *_postgres_address(settings.dsn), "SERVIOTICY_DSN")
-    for server in filter(None, settings.bootstrap_servers.split(",")):
+    if settings.store.dsn:
+        yield _reachable("postgres", *_postgres_address(settings.store.dsn), "SERVIOTICY_DSN")
+    for server in filter(None, settings.log.bootstrap_servers.split(",")):
         host, _, port = server.strip().partition(":")
         number = int(port) if port.isdecimal() else KAFKA_PORT
         yield _reachable("kafka", host, number, "SERVIOTICY_BOOTSTRAP_SERVERS")
@@ -92,9 +92,9 @@ def accept_log_loss(settings: Settings) -> int:
 
 def _log(settings: Settings) -> Iterator[Check]:
     """Whether the log has what is stored of it; nothing where nothing runs."""
-    if not (settings.dsn and settings.bootstrap_servers):
+    if not (settings.store.dsn and settings.log.bootstrap_servers):
         return
-    database = Database(settings.dsn)
+    database = Database(settings.store.dsn)
     try:
         stored = PostgresLogIdentity(database).stored()
         present = present_log(settings)
@@ -148,7 +148,7 @@ def _javascript(settings: Settings) -> Check:
     here = ", ".join(f"{x.base} {x.version}" for x in javascript.locked() if x not in absent)
     lack = f"; not here: {', '.join(each.base for each in absent)}" if absent else ""
     try:
-        javascript.require(settings, settings.sandbox_engine)
+        javascript.require(settings, settings.sandbox.engine)
     except SetupError as error:
         return Check("javascript", False, str(error), "run `make setup`")
     return Check("javascript", True, f"{here} in {folder}{lack}")
@@ -169,9 +169,9 @@ def _jars(settings: Settings) -> Check:
         return Check("jars", False, f"{len(damaged)} damaged", f"rm {files}; make setup")
     stubs_absent = jars.token_provider(settings) is None and not stubs.jar(settings).exists()
     if absent or stubs_absent:
-        detail = f"{len(absent) + stubs_absent} missing in {settings.jars_path}"
+        detail = f"{len(absent) + stubs_absent} missing in {settings.embedded.jars_path}"
         return Check("jars", False, detail, "run `make setup`")
-    return Check("jars", True, f"complete in {settings.jars_path}")
+    return Check("jars", True, f"complete in {settings.embedded.jars_path}")
 
 
 def _disk(settings: Settings) -> Check:
@@ -189,8 +189,7 @@ def _disk(settings: Settings) -> Check:
 
 def _own_ports(settings: Settings) -> Iterator[Check]:
     ours = read_run(settings.data_path)
-    for name in ("api_port", "live_port"):
-        port = getattr(settings, name)
+    for name, port in (("api_port", settings.api.port), ("live_port", settings.delivery.port)):
         free = ports.is_free(port, settings.host)
         detail = f"{port} is {'free' if free else 'ours' if ours else 'taken'}"
         remedy = f"stop what listens there, or choose another in SERVIOTICY_{name.upper()}"

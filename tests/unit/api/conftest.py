@@ -8,13 +8,13 @@ from api_builders import NOW, Caller, Served
 from api.app import create_app
 from sandbox.text import argument_names
 from servioticy.memory import MemoryPlatform
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 
 
 @pytest.fixture
 def served() -> Served:
     platform = MemoryPlatform(2)
-    settings = Settings(read_wait_seconds=0.02, max_body_bytes=20_000)
+    settings = changed(Settings(), read_wait_seconds=0.02, max_body_bytes=20_000)
     app = create_app(platform, settings, lambda: NOW, argument_names)
     return Served(app, platform)
 

@@ -10,17 +10,17 @@ from api_builders import SIMPLE, Served
 from api.app import create_app
 from sandbox.text import argument_names
 from servioticy.memory import MemoryPlatform
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 
 
 @pytest.mark.parametrize(
     ("settings", "base"),
     [
         (Settings(), "http://127.0.0.1:8080/"),
-        (Settings(host="::1", api_port=80), "http://[::1]:80/"),
-        (Settings(host="0.0.0.0"), "/"),
+        (changed(Settings(), host="::1", api_port=80), "http://[::1]:80/"),
+        (changed(Settings(), host="0.0.0.0"), "/"),
         (
-            Settings(host="0.0.0.0", public_url="https://iot.example/api/"),
+            changed(Settings(), host="0.0.0.0", public_url="https://iot.example/api/"),
             "https://iot.example/api/",
         ),
     ],

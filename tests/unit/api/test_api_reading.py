@@ -49,7 +49,7 @@ def test_what_is_wrong_is_told_as_it_would_be_here(reader: Reader) -> None:
     with pytest.raises(BadDocument, match="group g without soIds or stream") as refused:
         reader.read(SIMPLE | {"groups": {"g": {}}}, "so", Meter())
 
-    assert refused.value.status == 404
+    assert (refused.value.code, refused.value.pointer) == ("incomplete-group", "/groups/g")
 
 
 def test_a_fault_of_ours_ends_neither_process(reader: Reader) -> None:
@@ -87,8 +87,9 @@ def test_a_document_that_takes_too_long_is_refused_and_the_next_is_read() -> Non
     stuck = Reader(0.2, NEVER_ANSWERS)
     found = definitions(stuck, Reader(0.2, NEVER_ANSWERS))
     large = worst_documents.everything(400_000)
-    with pytest.raises(BadDocument, match="takes too long to understand"):
+    with pytest.raises(BadDocument, match="takes too long to understand") as refused:
         found.parsed(large, "so")
+    assert refused.value.code == "too-slow"
     with pytest.raises(TookTooLong):
         found.understood("so", 1, orjson.dumps(large))
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from api_builders import NOW, SIMPLE, Caller, Served
+from werkzeug.test import TestResponse
 
 from api.app import create_app
+from servioticy.domain.documents import BadDocument
 from servioticy.domain.records import AcquireRecord, DefinitionRecord, ReleaseRecord
 from servioticy.settings import Settings
 
@@ -123,6 +125,31 @@ def test_what_is_wrong_with_a_document_is_said(alice: Caller, body: bytes, messa
     assert alice.ask("GET", "/").get_json() == []
 
 
+def placed(answer: TestResponse) -> tuple[str, str]:
+    """What is wrong with a document, and where."""
+    content = answer.get_json()
+    return content["code"], content["pointer"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "pointer"),
+    [
+        (b"{", "not-json", ""),
+        (b"[]", "wrong-type", ""),
+        (b'{"streams":{},"x":' + b"[" * 300 + b"]" * 300 + b"}", "too-nested", ""),
+        (b'{"streams":{},"streams":{}}', "duplicate", "/streams"),
+        (b'{"x":[1,{"y":{},"a/b":1,"a/b":2}]}', "duplicate", "/x/1/a~1b"),
+        (b'{"streams":{"x":{"channels":{"c":{}}}}}', "required", "/streams/x/channels/c"),
+    ],
+)
+def test_what_is_wrong_with_a_document_is_told_to_programs(
+    alice: Caller, body: bytes, code: str, pointer: str
+) -> None:
+    answer = alice.ask("POST", "/", data=body)
+
+    assert (answer.status_code, *placed(answer)) == (400, code, pointer)
+
+
 def grouping(so: str, stream: str = "a") -> dict[str, Any]:
     return {"groups": {"g": {"soIds": [so], "stream": stream}}, "streams": {}}
 
@@ -132,12 +159,23 @@ def test_a_group_of_nothing_is_refused(alice: Caller) -> None:
 
     message = "The Service Object: nothing does not exist."
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+    assert placed(answer) == ("unknown-service-object", "/groups/g/soIds")
 
 
 def test_a_group_of_an_unknown_stream_is_not_found(alice: Caller) -> None:
     so = alice.create()
 
-    assert alice.ask("POST", "/", json=grouping(so, "nothing")).status_code == 404
+    answer = alice.ask("POST", "/", json=grouping(so, "nothing"))
+
+    assert answer.status_code == 404
+    assert placed(answer) == ("unknown-stream", "/groups/g/stream")
+
+
+def test_a_group_that_lacks_something_is_404_as_in_the_original(alice: Caller) -> None:
+    answer = alice.ask("POST", "/", json={"streams": {}, "groups": {"g": {}}})
+
+    assert answer.status_code == 404
+    assert placed(answer) == ("incomplete-group", "/groups/g")
 
 
 def test_a_group_may_read_public_objects_only(alice: Caller, bob: Caller) -> None:
@@ -160,12 +198,20 @@ def test_joining_two_components_moves_one(served: Served, alice: Caller) -> None
 
 
 def test_problems_with_snippets_are_told(served: Served, alice: Caller) -> None:
-    app = create_app(served.platform, Settings(), check=lambda _: ["a: no", "b: no"])
+    """All of them, with the place of the first."""
+    problems = [BadDocument(f"{name}: no", f"/streams/{name}", "bad-code") for name in "ab"]
+    app = create_app(served.platform, Settings(), check=lambda _: problems)
 
     headers = {"Authorization": alice.token}
     answer = app.test_client().post("/", json=SIMPLE, headers=headers)
 
-    assert (answer.status_code, answer.get_json()["message"]) == (400, "a: no; b: no")
+    assert answer.get_json() == {
+        "status": 400,
+        "message": "a: no; b: no",
+        "info": "docs.servIoTicy.com",
+        "pointer": "/streams/a",
+        "code": "bad-code",
+    }
 
 
 def test_a_log_that_does_not_answer_is_503_and_made_up_for(served: Served, alice: Caller) -> None:

@@ -51,6 +51,7 @@ def test_it_is_not_put_in_force_again(stricter: str, alice: Caller) -> None:
     again = alice.ask("POST", f"/{stricter}/versions/2/activate")
 
     assert again.status_code == 400
+    assert again.get_json()["code"] == "not-understood"
     assert "cannot be computed any more: Channel x with incorrect type" in again.text
 
 

@@ -155,6 +155,8 @@ def test_an_update_from_the_future_is_refused(alice: Caller) -> None:
         answer = alice.put(so, at(timestamp))
         assert answer.status_code == 400
         assert "86400 seconds ahead" in answer.get_json()["message"]
+        assert answer.get_json()["code"] == "too-far-ahead"
+        assert answer.get_json()["pointer"] == "/lastUpdate"
 
 
 def test_too_large_a_body_is_refused(alice: Caller) -> None:

@@ -10,7 +10,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,11 +19,12 @@ from api.edge.edge import Edge
 from api.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
 from api.server import attend
 from servioticy.memory import MemoryPlatform
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 
 SECONDS = 20.0
 """The longest a test waits for what has to happen."""
-QUICK = Settings(
+QUICK = changed(
+    Settings(),
     api_share=0.5,
     api_threads=4,
     api_read_threads=4,
@@ -148,8 +148,8 @@ def platform() -> MemoryPlatform:
 def serve(app: Told, platform: MemoryPlatform) -> Iterator[Callable[..., Serving]]:
     with contextlib.ExitStack() as stack:
 
-        def start(**changed: Any) -> Serving:
-            serving = Serving(replace(QUICK, **changed), app, platform)
+        def start(**others: Any) -> Serving:
+            serving = Serving(changed(QUICK, **others), app, platform)
             stack.callback(serving.stop)
             return serving
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delivery.askers import Askers
+from delivery.admission.askers import Askers
 
 
 def test_invented_tokens_share_the_turn_of_their_address() -> None:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, Ref
 from test_serial_law import SIMPLE, Examples, document, javascript, python, value_of
 
-from pipeline.intake import Row
+from pipeline.engine import Engine
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
 from servioticy import changes
 from servioticy.domain.documents import parse_service_object
@@ -201,11 +202,8 @@ class World:
             Task(
                 number,
                 Faulty(self.platform.partition_store(argument_names), self.faults, self.calls),
-                self.sandbox,
                 lambda number=number: self.platform.output(number),
-                1000,
-                1000,
-                sleep=lambda _seconds: self.step(),
+                Engine(self.sandbox, 1000, 1000, sleep=lambda _seconds: self.step()),
             )
             for number in range(self.partitions)
         ]

@@ -27,9 +27,9 @@ def test_each_jar_is_on_the_class_path_once(monkeypatch: pytest.MonkeyPatch) -> 
         given.extend(classes)
         raise Started
 
-    for name in ("ensure_topics", "connect", "check", "PostgresPartitionStore"):
+    for name in ("make_topics", "connect", "check_log", "partition_store"):
         monkeypatch.setattr(program, name, lambda *_: None)
-    monkeypatch.setattr(program, "LogEnds", lambda *_: SimpleNamespace(partitions=lambda: 1))
+    monkeypatch.setattr(program, "log_ends", lambda *_: SimpleNamespace(partitions=lambda: 1))
     monkeypatch.setattr(program.job, "session", session)
     with pytest.raises(Started):
         program._run(settings, [])

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle
 from test_serial_law import Examples, define, javascript, python, value_of
 
-from pipeline.intake import Row
+from pipeline.engine import Engine
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.records import AcquireRecord, ReleaseRecord, UpdateRecord
 from servioticy.memory import MemoryPlatform
@@ -130,11 +131,13 @@ class Partitions:
             Task(
                 number,
                 self.postgres.store(self.platform.partition_store(argument_names)),
-                self.sandbox,
                 lambda number=number: self.platform.output(number),
-                1000,
-                1000,
-                sleep=lambda _seconds, other=1 - number: self.run(other),
+                Engine(
+                    self.sandbox,
+                    1000,
+                    1000,
+                    sleep=lambda _seconds, other=1 - number: self.run(other),
+                ),
             )
             for number in range(2)
         ]

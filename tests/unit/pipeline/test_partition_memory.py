@@ -6,9 +6,9 @@ import pytest
 from oracle import Object
 from test_serial_law import define
 
-from pipeline import partition as partitions
-from pipeline.last_updates import ENTRY_BYTES, LastUpdates
-from pipeline.partition import Partition
+from pipeline.state import partition as partitions
+from pipeline.state.last_updates import ENTRY_BYTES, LastUpdates
+from pipeline.state.partition import Partition
 from sandbox import argument_names
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.memory import MemoryPlatform

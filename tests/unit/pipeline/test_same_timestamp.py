@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from pipeline.task import Row, Task
+from pipeline.engine import Engine
+from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.changes import create
 from servioticy.domain.records import UpdateRecord
@@ -36,7 +38,12 @@ def test_the_later_one_waits_while_the_earlier_is_on_its_way() -> None:
         platform.state.broker_answers = True
 
     store = platform.partition_store(argument_names)
-    task = Task(0, store, NoScripts(), lambda: platform.output(0), 10, 10, sleep=broker_comes_back)
+    task = Task(
+        0,
+        store,
+        lambda: platform.output(0),
+        Engine(NoScripts(), 10, 10, sleep=broker_comes_back),
+    )
 
     def put(value: int) -> None:
         text = b'{"channels":{"v":{"current-value":%d}},"lastUpdate":7}' % value

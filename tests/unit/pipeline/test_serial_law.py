@@ -17,9 +17,10 @@ from oracle import Composite, Object, Oracle, ScriptError
 from oracle import Limits as OracleLimits
 from sandbox_pools import a_pool
 
-from pipeline.intake import Row
+from pipeline.engine import Engine
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.changes import create
 from servioticy.domain.documents import parse_service_object
@@ -190,7 +191,8 @@ def run_engine(platform, history, cuts, sandbox, limits=NO_LIMITS):
         update = msgspec.Raw(json.dumps(body, separators=(",", ":")).encode())
         platform.log.append(0, UpdateRecord(owner, name, timestamp, update))
     store = platform.partition_store(argument_names)
-    task = Task(0, store, sandbox, lambda: platform.output(0), 1000, 1000, limits)
+    engine = Engine(sandbox, 1000, 1000, limits)
+    task = Task(0, store, lambda: platform.output(0), engine)
     rows = [Row(offset, value) for offset, value in enumerate(platform.state.log[0])]
     edges = sorted({0, len(rows), *(cut % (len(rows) + 1) for cut in cuts)})
     for first, end in pairwise(edges):
