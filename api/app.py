@@ -8,6 +8,7 @@ from collections.abc import Callable
 from flask import Flask
 
 from api import (
+    authentication,
     health,
     replacing,
     service_objects,
@@ -22,6 +23,7 @@ from api.answers import with_common_headers
 from api.authentication import guard
 from api.backlog import Backlog
 from api.definitions import Definitions
+from api.document_parser import DocumentParser
 from api.errors import handle_errors
 from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
@@ -59,13 +61,16 @@ def create_app(
     check: Check = no_problems,
 ) -> Flask:
     """Wire the application. The clock gives seconds since 1970."""
+    caller = authentication.caller
     services = Services(
         ports=ports,
         settings=settings,
         clock=clock,
         argument_names=argument_names,
         check=check,
-        definitions=Definitions(ports.service_objects, argument_names),
+        definitions=Definitions(
+            ports.service_objects, argument_names, DocumentParser(caller), DocumentParser(caller)
+        ),
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
         backlog=Backlog(ports.history, settings.requests.max_put_off),
         inflow=Inflow(settings.requests.tenant_bytes_per_second),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from flask import Flask, g, request
+from flask import Flask, g, has_request_context, request
 
 from api.errors import Denied, NotAuthorized, NotFound
 from api.read_after_write import CALLER
@@ -91,6 +91,14 @@ def guard(app: Flask, addresses: Addresses) -> None:
 def authenticated() -> AuthenticatedRequest:
     """What `guard` found out about the present request."""
     found: AuthenticatedRequest = g.authenticated
+    return found
+
+
+def caller() -> int | None:
+    """The tenant who asks; None outside of requests, and before that is known."""
+    if not has_request_context():
+        return None
+    found: int | None = request.environ.get(CALLER)
     return found
 
 

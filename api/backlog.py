@@ -17,7 +17,10 @@ MAX_KNOWN = 10_000
 
 
 class Backlog:
-    """Asks the history now and then; what waits already is bounded by refusing more."""
+    """The accepted updates of each tenant that wait for the pipeline, asked for now and then.
+
+    What waits already is bounded by refusing more.
+    """
 
     def __init__(
         self, history: History, most: int, clock: Callable[[], float] = time.monotonic

@@ -43,9 +43,9 @@ def _pages(
     before = b'{"data":['
     while rows:
         last = rows[-1].timestamp
-        content = before + b",".join(map(show, rows))
-        rows = []  # nobody holds a page while it is sent
-        yield content
+        content = [before + b",".join(map(show, rows))]
+        rows = []  # nobody holds a page here while it is sent
+        yield content.pop()
         before = b","
         if last >= newest:
             break

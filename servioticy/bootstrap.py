@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sandbox import SandboxPool, argument_names
+from sandbox import SandboxOptions, SandboxPool, argument_names
 from servioticy.changes import Changes
 from servioticy.domain import log_loss
 from servioticy.domain.log_loss import Present
 from servioticy.domain.records import LogRecord
 from servioticy.domain.topics import Topics
+from servioticy.embedded import javascript
 from servioticy.errors import SettingsError, Unavailable
 from servioticy.messaging.admin import ensure_topics, topic_id
 from servioticy.messaging.connection import KafkaConnection
@@ -139,16 +140,19 @@ def sandbox_pool(
 ) -> SandboxPool:
     """Make a pool of sandbox processes as the settings describe it; they start when it is used.
 
-    `engine` and `max_workers` are in place of the settings'.
+    `engine` and `max_workers` are in place of the settings'. Raises SetupError if set-up has
+    not downloaded what that engine needs.
     """
     own = settings.sandbox
-    return SandboxPool(
+    chosen = engine or own.engine
+    options = SandboxOptions(
+        engine=chosen,
         budget_ms=own.budget_ms,
         budget_ms_per_update=own.budget_ms_per_update,
         max_workers=max_workers or own.workers,
         unprotected=own.protection == "any",
-        engine=engine or own.engine,
     )
+    return SandboxPool(javascript.require(settings, chosen), options)
 
 
 def kafka(settings: Settings) -> KafkaConnection:

@@ -13,6 +13,7 @@ from typing import Any
 
 import psycopg2
 import pytest
+from file_server import repository  # noqa: F401  a fixture
 from running_platform import platform  # noqa: F401  a fixture
 
 from servioticy.embedded.folder import DataFolder

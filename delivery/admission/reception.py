@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
+from http import HTTPStatus
 
-from delivery.admission.askers import Askers
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.pending import Caller, PendingConnections
@@ -16,6 +16,7 @@ from delivery.admission.requests import (
     admit,
     read_request,
 )
+from servioticy.domain.known_tokens import KnownTokens
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Addresses
 
@@ -28,7 +29,7 @@ class Reception:
 
     def __init__(self, catalog: Addresses, capacity: Capacity) -> None:
         self._catalog = catalog
-        self._askers = Askers()
+        self._tokens = KnownTokens()
         self.pending = PendingConnections(capacity.pending)
         self.admitted = Quota(capacity.connections, capacity.connections_per_tenant)
         """One place for each connection that was let in, by tenant."""
@@ -52,10 +53,12 @@ class Reception:
             return Refusal(503, "The store does not answer; try again", RETRY_SECONDS)
 
     async def _admitted(self, caller: Caller, request: WatchRequest) -> Admission | Refusal:
-        owner = self._askers.of(request.token, caller.address)
+        owner = self._tokens.share(request.token, caller.address)
         answer = await self.catalog_calls.run(owner, partial(admit, request, self._catalog))
         if isinstance(answer, Admission):
-            self._askers.note(request.token, answer.tenant)
+            self._tokens.good(request.token, answer.tenant)
             self.admitted.acquire(answer.tenant)
             caller.when_lost(partial(self.admitted.release, answer.tenant))
+        elif answer.status == HTTPStatus.FORBIDDEN:
+            self._tokens.refused(request.token)
         return answer

@@ -78,15 +78,15 @@ class Graph:
         return len(self._tenants) > 1
 
     def tenant(self, composite: StreamRef) -> int:
-        """Whose composite it is."""
+        """The tenant that the composite belongs to."""
         return self._streams[composite][0].tenant
 
     def wakes(self, origin: StreamRef) -> list[Wake]:
-        """Whom an update of this stream wakes, in order; the stream itself never."""
+        """The composites that an update of this stream wakes, in order; never itself."""
         return self._wakes.get(origin, [])
 
     def composite(self, ref: StreamRef) -> tuple[ServiceObject, Stream, Composite]:
-        """A composite stream with the object it belongs to."""
+        """A composite stream: the Service Object that it belongs to, and how it is computed."""
         return self._streams[ref]
 
     def is_composite(self, ref: StreamRef) -> bool:
@@ -94,7 +94,7 @@ class Graph:
         return ref in self._streams
 
     def wakes_but(self, origin: StreamRef, refused: Set[int]) -> Split:
-        """As `wakes`, without the composites of some tenants, and which those are."""
+        """Whom an update of this stream wakes: those of tenants that are refused, and others."""
         key = origin, frozenset(refused)
         found = self._splits.get(key)
         if found is None:

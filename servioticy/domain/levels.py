@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from graphlib import TopologicalSorter
 from typing import NamedTuple
 
-from servioticy.domain.components import strongly_connected_components
 from servioticy.domain.model import StreamRef
+from servioticy.domain.strong_components import strongly_connected_components
 
 
 class Level(NamedTuple):

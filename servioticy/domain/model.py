@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from servioticy.domain.options import DEFAULTS, Options
+
 Timestamp: TypeAlias = int
 """A Sensor Update's `lastUpdate`: an integer in the device's own unit, never rescaled."""
 
@@ -35,25 +37,6 @@ class StreamKey(NamedTuple):
 
     tenant: int
     stream_id: int
-
-
-Diamonds: TypeAlias = Literal["first", "settle"]
-"""Of several paths of one execution tree: the first to arrive computes, or the last."""
-
-Staleness: TypeAlias = Literal["output", "input"]
-"""What a trigger has to be newer than: the last output, or that input's own last use."""
-
-Missing: TypeAlias = Literal["null", "skip"]
-"""With an input that has no update yet: compute with null, or not at all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a composite stream may choose; the defaults are the paper's rules."""
-
-    diamonds: Diamonds = "first"
-    staleness: Staleness = "output"
-    missing: Missing = "null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +104,7 @@ class Composite:
     pre_filter: str | None = None
     post_filter: str | None = None
     references: tuple[Reference, ...] = ()
-    options: Options = Options()
+    options: Options = DEFAULTS
 
     @property
     def stepwise(self) -> bool:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from servioticy.domain.components import strongly_connected_components
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import StreamRef
+from servioticy.domain.strong_components import strongly_connected_components
 
 
 @dataclass(frozen=True, slots=True)

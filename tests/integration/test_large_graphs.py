@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from sandbox_pools import a_pool
 
 from pipeline.engine import Engine
 from pipeline.spark.worker import limits_of
@@ -28,7 +29,7 @@ OBJECTS, STREAMS = 10, 1000
 
 @pytest.fixture
 def pool() -> Iterator[SandboxPool]:
-    pool = SandboxPool()
+    pool = a_pool()
     yield pool
     pool.close()
 

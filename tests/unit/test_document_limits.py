@@ -13,7 +13,7 @@ from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument, limits, parse_service_object
 from servioticy.domain.documents.codes import TOO_MUCH
 from servioticy.domain.documents.limits import Limit, Meter
-from servioticy.domain.references import known
+from servioticy.domain.references import parsed_paths
 from servioticy.tools.bench.worst_documents import KINDS, Kind
 
 SIMPLE = {"channels": {"x": {"type": "number"}}}
@@ -226,7 +226,7 @@ def test_counts_grow_with_the_document_and_no_faster(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_no_count_passes_its_limit_by_much(kind: Kind) -> None:
     """It is refused while it is counted; only what stands there already is counted at once."""
-    known.clear()
+    parsed_paths.clear()
     text = orjson.dumps(kind(1_000_000))
     meter = attempted(orjson.loads(text))
 

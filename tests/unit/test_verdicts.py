@@ -14,6 +14,7 @@ from servioticy.domain.verdicts import VERDICTS
 
 ROOT = Path(__file__).parents[2]
 REALM = sorted((ROOT / "sandbox" / "guest" / "realm").glob("*.js"))
+PAGES = sorted((ROOT / "docs").glob("*.md"))
 SANDBOX = sorted((ROOT / "sandbox").rglob("*.py"))
 SQL = sorted((ROOT / "servioticy" / "storage" / "sql").rglob("*.sql"))
 PROGRAMS = [*(ROOT / "pipeline").rglob("*.py"), *(ROOT / "api").rglob("*.py")]
@@ -68,6 +69,15 @@ def test_the_glossary_says_of_each_verdict_what_the_code_says() -> None:
     rows = re.findall(r"^\| `([^`]*)` \| (.*) \|$", table, re.MULTILINE)
 
     assert rows == list(VERDICTS.items())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_pages_name_verdicts_that_there_are(page: Path) -> None:
+    named = re.findall(r"\bverdicts? ((?:`[a-z-]+`(?:, | or | and )?)+)", page.read_text())
+    words = {word for each in named for word in re.findall("`([^`]*)`", each)}
+
+    assert words <= set(VERDICTS)
+    assert page.name != "rest.md" or {"hop-limit", "time-limit", "missing"} <= words
 
 
 def test_each_verdict_has_a_sentence() -> None:

@@ -11,13 +11,14 @@ from servioticy.domain.documents.limits import MAX_COMPARISONS, MAX_TEXT, Meter
 
 MAX_EXPANDED = 16_384
 """Characters of one text with its aliases replaced: four times what it may have before."""
-LONG = 100
-"""A longer text is searched for without comparing it whole at every place."""
-LOOK = 150
+COMPARED = 100
+"""Characters of a name that a search compares at most at each place of a text."""
+SEARCH = 150
+"""What a search takes beyond that, as a number of comparisons."""
 FOUND = 10
-"""What a search costs beyond its comparisons, and what each place does that it finds."""
-OFTEN = 10_000_000
-"""Comparisons after which they are counted; to count each search would cost as much again."""
+"""What each place takes that a search finds, as a number of comparisons."""
+COUNTED_AFTER = 10_000_000
+"""Comparisons after which they are counted; to count each search would take as long again."""
 
 
 class Alias(NamedTuple):
@@ -63,15 +64,15 @@ class Aliases:
             return text
         comparisons = 0
         for name, replacement, _ in self._aliases:
-            comparisons += LOOK + len(text) * min(len(name), LONG)
-            if comparisons > OFTEN:
+            comparisons += SEARCH + len(text) * min(len(name), COMPARED)
+            if comparisons > COUNTED_AFTER:
                 self._meter.count(MAX_COMPARISONS, comparisons, part)
                 comparisons = 0
             if name not in text:
                 continue
             # An alias may have its own name in its text: names of channels are often used so.
             if alias is not None and alias != name:
-                comparisons += LOOK + len(replacement) * min(len(alias), LONG)
+                comparisons += SEARCH + len(replacement) * min(len(alias), COMPARED)
                 if alias in replacement:
                     reason = f"the aliases {alias[:40]!r} and {name[:40]!r} stand for each other"
                     raise part.bad(reason, ALIAS_CYCLE)
@@ -89,5 +90,5 @@ class Aliases:
 
 
 def size(text: str) -> int:
-    """Its bytes in UTF-8."""
+    """How many bytes the text has in UTF-8."""
     return len(text) if text.isascii() else len(text.encode())

@@ -75,7 +75,7 @@ def members_of(service_object: str, streams: Iterable[str], groups: Iterable[Gro
 
 def code_of(stream: Part, channel: str) -> Part:
     """The part of a document that is a channel's code; messages call it as the channel."""
-    return stream.at("channels", channel, words=f"channel {channel}").at("current-value")
+    return stream.at("channels", channel, "current-value", words=f"channel {channel}")
 
 
 def inputs_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterator
+from sys import getrefcount
 
 import orjson
 import pytest
@@ -73,6 +74,25 @@ def test_an_answer_breaks_off_where_a_page_cannot_be_read(
 
     with pytest.raises(Unavailable):
         next(pages)
+
+
+def test_nobody_holds_a_page_that_was_taken(
+    served: Served, alice: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten thousand slow readers would hold ten thousand of them."""
+    monkeypatch.setattr(histories, "PAGE_ROWS", 1)
+    so = alice.create()
+    store(served, so, 3)
+    found = histories.whole(
+        served.platform.ports.history,
+        served.platform.stream(so),
+        lambda update: update.document,
+        {},
+    )
+
+    page = next(iter(found.response))
+
+    assert getrefcount(page) == 2  # `page`, and the argument
 
 
 class Endless(PostgresHistory):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object
 from test_joining_components import Postgres
@@ -123,7 +123,16 @@ class World:
         return found
 
 
+AGAIN = [
+    *[("put", stream, at) for stream, at in (("d0", 0), ("d1", 1), ("d0", 1))],
+    *[("fall", 1, 0), ("run", 1), ("run", 2), ("fall", 1, 0), ("fall", 1, 0), ("run", 1)],
+    *[("fall", 1, 0), ("fall", 1, 0), ("run", 2), ("fall", 1, 0), ("fall", 1, 0), ("fall", 1, 4)],
+]
+"""Computed again, and emitted again, less of it than the first time."""
+
+
 @settings.get_profile("law")
+@example(AGAIN, 390032)
 @given(st.lists(puts | puts | runs | falls, max_size=40), st.integers(0, 2**32))
 def test_what_was_emitted_is_stored_as_it_was(steps: list[Any], seed: int) -> None:
     """However often it is computed again, and with whatever outcome."""

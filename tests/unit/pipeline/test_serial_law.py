@@ -15,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, ScriptError
 from oracle import Limits as OracleLimits
+from sandbox_pools import a_pool
 
 from pipeline.engine import Engine
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.task import Task
 from pipeline.work import Row
-from sandbox import SandboxPool, argument_names
+from sandbox import argument_names
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
@@ -34,7 +35,7 @@ class Examples:
     """A real sandbox in which each example's programs have ids of their own."""
 
     def __init__(self) -> None:
-        self.pool = SandboxPool()
+        self.pool = a_pool()
         self.example = 0
 
     def run(self, tenant, calls, within=None):

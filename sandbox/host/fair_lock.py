@@ -1,4 +1,4 @@
-"""A lock that is given in the order it was asked for."""
+"""A lock that is given in the order in which it was asked for."""
 
 from __future__ import annotations
 
@@ -10,53 +10,53 @@ from contextlib import contextmanager
 from sandbox.host.allowance import Allowance
 
 
-class Turns:
-    """One at a time, and who gives its turn back comes again only after all that wait.
+class FairLock:
+    """One thread holds it at a time; who releases it gets it again only after all that wait.
 
-    A common lock is had again at once by the thread that gives it back, so that a long
-    piece of work in many turns would keep everybody else waiting to its end.
+    The thread that releases a common lock can have it again at once. So a long piece of work
+    in many small parts would keep everybody else waiting to its end.
     """
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._taken = False
+        self._held = False
         self._waiting: deque[threading.Event] = deque()
 
     @contextmanager
-    def turn(self, allowance: Allowance) -> Iterator[None]:
-        """Wait for a turn and have it. Raises TookTooLong if it does not come in time."""
-        self._take(allowance)
+    def held(self, allowance: Allowance) -> Iterator[None]:
+        """Wait for the lock and hold it. Raises TookTooLong if it does not come in time."""
+        self._acquire(allowance)
         try:
             yield
         finally:
-            self._give()
+            self._release()
 
-    def _take(self, allowance: Allowance) -> None:
+    def _acquire(self, allowance: Allowance) -> None:
         with self._guard:
-            if not self._taken:
-                self._taken = True
+            if not self._held:
+                self._held = True
                 return
             mine = threading.Event()
             self._waiting.append(mine)
         try:
             came = mine.wait(allowance.left())
         except BaseException:
-            self._leave(mine)
+            self._give_up(mine)
             raise
         if not came:
-            self._leave(mine)
+            self._give_up(mine)
             raise allowance.spent()
 
-    def _leave(self, mine: threading.Event) -> None:
+    def _give_up(self, mine: threading.Event) -> None:
         with self._guard:
             if not mine.is_set():
                 self._waiting.remove(mine)
                 return
-        self._give()  # it came just now
+        self._release()  # it came just now
 
-    def _give(self) -> None:
+    def _release(self) -> None:
         with self._guard:
             if self._waiting:
                 self._waiting.popleft().set()
             else:
-                self._taken = False
+                self._held = False

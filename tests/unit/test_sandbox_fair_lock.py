@@ -8,22 +8,22 @@ import pytest
 
 from sandbox import TookTooLong
 from sandbox.host.allowance import Allowance
-from sandbox.host.turns import Turns
+from sandbox.host.fair_lock import FairLock
 
 
-def test_who_gives_a_turn_back_comes_after_all_that_wait() -> None:
+def test_who_releases_it_comes_after_all_that_wait() -> None:
     """Otherwise a long document keeps everybody waiting to its end."""
-    turns = Turns()
+    lock = FairLock()
     order: list[str] = []
     first_has_it = threading.Event()
 
     def many(name: str, count: int) -> None:
         for _ in range(count):
-            with turns.turn(Allowance()):
+            with lock.held(Allowance()):
                 order.append(name)
                 first_has_it.set()
                 if len(order) == 1:
-                    _until(lambda: len(turns._waiting) == 1)
+                    _until(lambda: len(lock._waiting) == 1)
 
     long = threading.Thread(target=many, args=("long", 3))
     long.start()
@@ -34,25 +34,25 @@ def test_who_gives_a_turn_back_comes_after_all_that_wait() -> None:
     assert order == ["long", "short", "long", "long"]
 
 
-def test_a_turn_that_does_not_come_in_time_is_given_up() -> None:
+def test_a_lock_that_does_not_come_in_time_is_given_up() -> None:
     """And nobody waits for the one who has left."""
-    turns = Turns()
-    with turns.turn(Allowance()):
-        with pytest.raises(TookTooLong), turns.turn(Allowance(0.01)):
+    lock = FairLock()
+    with lock.held(Allowance()):
+        with pytest.raises(TookTooLong), lock.held(Allowance(0.01)):
             pass
-        assert not turns._waiting
+        assert not lock._waiting
 
-    with turns.turn(Allowance(0.0)):
+    with lock.held(Allowance(0.0)):
         pass
 
 
-def test_a_turn_is_given_back_after_an_error() -> None:
+def test_the_lock_is_released_after_an_error() -> None:
     """What fails in it is not the next one's."""
-    turns = Turns()
-    with pytest.raises(ValueError, match="mine"), turns.turn(Allowance()):
+    lock = FairLock()
+    with pytest.raises(ValueError, match="mine"), lock.held(Allowance()):
         raise ValueError("mine")
 
-    with turns.turn(Allowance(0.0)):
+    with lock.held(Allowance(0.0)):
         pass
 
 

@@ -1,4 +1,4 @@
-"""`python -m api.reader FD`: reads documents for an API process, one after the other.
+"""`python -m api.document_parser_process FD`: parses documents for an API process, one by one.
 
 It ends with the API process, whose end of the socket then closes.
 """

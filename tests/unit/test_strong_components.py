@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servioticy.domain.components import strongly_connected_components
+from servioticy.domain.strong_components import strongly_connected_components
 
 NODES = st.integers(0, 7)
 

@@ -1,4 +1,4 @@
-"""Reading documents that take long, in a process beside: threads would wait for each other.
+"""Parsing documents that take long, in a separate process: threads would wait for each other.
 
 One that takes a second in a thread of the API makes the requests of all others twenty times
 as slow, as only one thread computes at a time. The process is started when it is needed.
@@ -11,13 +11,15 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
 import orjson
 
+from api.turns import Turns
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.limits import Meter
 from servioticy.domain.model import Definition
@@ -25,30 +27,47 @@ from servioticy.errors import Unavailable
 
 SECONDS = 10.0
 """For one document; the slowest ones that are accepted take less than one on an idle machine."""
-COMMAND = (sys.executable, "-P", "-m", "api.reader")
+WAIT_SECONDS = 5.0
+"""So long a document waits for others to be parsed, those of other callers one by one."""
+COMMAND = (sys.executable, "-P", "-m", "api.document_parser_process")
+
+
+def nobody() -> Hashable:
+    """All who ask are one caller."""
+    return None
 
 
 class TookTooLong(Unavailable):
-    """The document was not read in time."""
+    """The document was not parsed in time."""
 
 
-class Reader:
-    """One process that reads one document after the other; threads may share it."""
+class DocumentParser:
+    """One process that parses one document after the other; threads may share it."""
 
-    def __init__(self, seconds: float = SECONDS, command: Sequence[str] = COMMAND) -> None:
+    def __init__(
+        self,
+        caller: Callable[[], Hashable] = nobody,
+        seconds: float = SECONDS,
+        command: Sequence[str] = COMMAND,
+        wait_seconds: float = WAIT_SECONDS,
+    ) -> None:
+        """`caller`: on whose behalf the present thread asks; callers take turns."""
+        self._caller = caller
         self._seconds = seconds
         self._command = command
-        self._turn = threading.Lock()
+        self._turns = Turns(wait_seconds)
         self._process: _Process | None = None
 
-    def read(self, document: dict[str, Any], service_object: str, meter: Meter) -> Definition:
-        """The document as the Service Object of that id.
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait until it is this caller's turn. Raises Unavailable if it does not come in time."""
+        return self._turns.turn(self._caller())
+
+    def parse(self, document: dict[str, Any], service_object: str, meter: Meter) -> Definition:
+        """The document as the Service Object of that id; for the thread whose `turn` it is.
 
         Raises BadDocument; TookTooLong; Unavailable where the process ended.
         """
-        request = service_object.encode() + b"\0" + orjson.dumps(document)
-        with self._turn:
-            text = self._asked(request)
+        text = self._asked(service_object.encode() + b"\0" + orjson.dumps(document))
         found, counted = pickle.loads(text)  # noqa: S301  our own code made it, and ran none of theirs
         meter.note(counted)
         if isinstance(found, Definition):
@@ -68,10 +87,9 @@ class Reader:
 
     def close(self) -> None:
         """End the process; another one is started when it is needed."""
-        with self._turn:
-            if self._process:
-                self._process.end()
-            self._process = None
+        if self._process:
+            self._process.end()
+        self._process = None
 
 
 class _Process:
@@ -97,7 +115,7 @@ class _Process:
         except (EOFError, OSError) as error:
             if expired.is_set():
                 raise TookTooLong(f"a document is not understood within {seconds:g} s") from error
-            raise Unavailable("the reader of documents ended") from error
+            raise Unavailable("the process that parses documents ended") from error
         finally:
             alarm.cancel()
 
