@@ -26,6 +26,7 @@ from api.edge.waiter import Waiter
 from api.errors import content
 from api.read_after_write import Progress
 from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
+from servioticy.domain.tokens import read_token
 from servioticy.settings import Settings
 
 log = logging.getLogger("api")
@@ -277,4 +278,4 @@ def kind(method: str, path: str) -> str:
 
 
 def _token(head: Head) -> str:
-    return head.headers.get("HTTP_AUTHORIZATION", "")
+    return read_token(head.headers.get("HTTP_AUTHORIZATION", ""))
