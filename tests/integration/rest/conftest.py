@@ -1,22 +1,27 @@
-"""A fresh API on a fresh Postgres for every test."""
+"""A fresh API on an empty Postgres for every test."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from api_builders import NOW, Caller, Platform, Served
+from api_builders import NOW, Caller, Platform, Served, SwitchedDatabase
 
 from api.app import create_app
 from sandbox.text import argument_names
 from servioticy.settings import Settings, changed
 
 
-@pytest.fixture
-def backend(dsn: str) -> Iterator[Platform]:
-    found = Platform(dsn)
+@pytest.fixture(scope="session")
+def database(session_dsn: str) -> Iterator[SwitchedDatabase]:
+    found = SwitchedDatabase(session_dsn)
     yield found
-    found.database.close()
+    found.close()
+
+
+@pytest.fixture
+def backend(database: SwitchedDatabase) -> Platform:
+    return Platform(database)
 
 
 @pytest.fixture

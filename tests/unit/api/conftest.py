@@ -1,4 +1,4 @@
-"""The edge before an application of its own, and twins for what it waits for."""
+"""A fresh edge for every test."""
 
 from __future__ import annotations
 
