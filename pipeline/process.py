@@ -7,6 +7,7 @@ update at a time and runs its whole tree breadth first, in order of subscription
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from pipeline.engine import Engine
 from pipeline.errors import BatchTooSlow, TreeTooLarge, TreeTooSlow
@@ -39,15 +40,16 @@ def process(
     where the serial order does. `spending` gets what was spent, whatever happens.
     """
     graph, stages = partition.graph, engine.stages
-    origins = {each.update.origin for each in work.new_updates}
+    updates = work.new_updates
+    origins = {each.update.origin for each in updates}
     # In the tree of an update of theirs, tenants that are refused elsewhere are not.
-    plan = graph.plan(origins, rules.refused - set(work.owners.values()))
+    plan = graph.plan(origins, rules.refused - spending.tenants)
     levels = [Level([], [frozenset(plan.reachable)])] if rules.alone else plan.levels
     state = BatchState(partition.recall(origins | plan.reachable))
     waiting = Waiting()
     deadline = time.monotonic() + BATCH_SECONDS
 
-    new, direct_writes = _received(work, plan.reachable, spending)
+    new, direct_writes = _received(updates, plan.reachable, spending)
     waiting.add(direct_writes)
     state.add(new)
     arrivals, ended = stages.dispatch(new, graph, spending, rules)
@@ -78,7 +80,7 @@ def process(
 
 
 def _received(
-    work: Work, reachable: set[StreamRef], spending: Spending
+    updates: Sequence[NewUpdate], reachable: set[StreamRef], spending: Spending
 ) -> tuple[NewUpdates, Round]:
     """What came from outside: updates that nothing comes before, and direct writes.
 
@@ -87,7 +89,7 @@ def _received(
     """
     new: dict[StreamRef, list[NewUpdate]] = {}
     direct_writes: dict[StreamRef, list[Step]] = {}
-    for each in work.new_updates:
+    for each in updates:
         place, update, _uses = each
         origin = update.origin
         spending.add_raw_bytes(len(update.document))
