@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef, Timestamp
 from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord
@@ -328,6 +328,39 @@ class PutOff(NamedTuple):
     """as it stands in the log"""
 
 
+class Activate(NamedTuple):
+    """A version is in force from here on, if the change is a later one."""
+
+    service_object: str
+    version: int
+    change: int
+
+
+class Delete(NamedTuple):
+    """A Service Object is gone from here on, with all that is stored of it."""
+
+    service_object: str
+
+
+class Erase(NamedTuple):
+    """A stream's updates are forgotten, if the change is a later one."""
+
+    service_object: str
+    stream: str
+    change: int
+
+
+class Release(NamedTuple):
+    """Service Objects are computed in another partition from here on."""
+
+    service_objects: tuple[str, ...]
+    to_partition: int
+
+
+Effect: TypeAlias = Activate | Delete | Erase | Release
+"""What a control record brings about in the store, together with the progress past it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """All that one transaction stores of a partition."""
@@ -340,14 +373,8 @@ class Batch:
     last_updates: Sequence[StoredLast] = ()
     verdicts: Sequence[StoredVerdict] = ()
     forwarded: Mapping[int, int] = field(default_factory=dict)
-    activate: tuple[str, int, int] | None = None
-    """(Service Object, version, change) in force from here on, if the change is a later one"""
-    delete: str | None = None
-    """Service Object that is gone from here on, with all that is stored of it"""
-    erase: tuple[str, str, int] | None = None
-    """(Service Object, stream, change): forget its updates, if the change is a later one"""
-    release: tuple[tuple[str, ...], int] | None = None
-    """(Service Objects, partition) computed there from here on"""
+    effect: Effect | None = None
+    """what a control record brings about; then the batch has nothing else"""
     put_off: Sequence[PutOff] = ()
     """records of this stretch that are computed later"""
     taken_up: Sequence[int] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 import msgspec
 import orjson
@@ -16,7 +17,16 @@ from servioticy.domain.records import EmittedRecord
 from servioticy.domain.timing import becomes_last
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import Kept, Progress, State
-from servioticy.ports import Batch, Charge, PlacedObject, PutOff
+from servioticy.ports import (
+    Activate,
+    Batch,
+    Charge,
+    Delete,
+    Erase,
+    PlacedObject,
+    PutOff,
+    Release,
+)
 
 PARSED = 16 * 1024 * 1024
 """Bytes of definitions kept parsed."""
@@ -161,29 +171,37 @@ class MemoryPartitionStore:
         """What control and forwarded records of the batch bring about."""
         for origin, offset in batch.forwarded.items():
             self._state.forwarded[batch.partition, origin] = offset
-        if batch.activate is not None:
-            self._activate(*batch.activate)
-        if batch.delete is not None:
-            self._delete(batch.delete)
-        if batch.erase is not None:
-            self._erase(*batch.erase)
-        for id_ in batch.release[0] if batch.release is not None else ():
-            kept = self._state.service_objects.get(id_)
-            if batch.release and kept and kept.owner_partition == batch.partition:
-                kept.owner_partition = batch.release[1]
+        match batch.effect:
+            case Activate() as effect:
+                self._activate(effect)
+            case Delete() as effect:
+                self._delete(effect)
+            case Erase() as effect:
+                self._erase(effect)
+            case Release() as effect:
+                self._release(effect, batch.partition)
+            case None:
+                pass
+            case unknown:
+                assert_never(unknown)
 
-    def _activate(self, service_object: str, version: int, change: int) -> None:
-        """A version is in force, unless a later change was made already."""
-        kept = self._state.service_objects.get(service_object)
+    def _activate(self, effect: Activate) -> None:
+        kept = self._state.service_objects.get(effect.service_object)
         if kept is None:
             return
         first = kept.active_version is None and kept.active_change == 0
-        if kept.active_change < change or first:
-            kept.active_version, kept.active_change = version, change
+        if kept.active_change < effect.change or first:
+            kept.active_version, kept.active_change = effect.version, effect.change
 
-    def _delete(self, service_object: str) -> None:
-        """All that is stored of a Service Object, but for the fact that its id is used up."""
-        state = self._state
+    def _release(self, effect: Release, partition: int) -> None:
+        for each in effect.service_objects:
+            kept = self._state.service_objects.get(each)
+            if kept is not None and kept.owner_partition == partition:
+                kept.owner_partition = effect.to_partition
+
+    def _delete(self, effect: Delete) -> None:
+        """Forget all of a Service Object but that its id is used up."""
+        state, service_object = self._state, effect.service_object
         kept = state.service_objects.get(service_object)
         if kept is not None:
             kept.active_version, kept.active_change = None, 2**63 - 1
@@ -203,12 +221,11 @@ class MemoryPartitionStore:
         for key in [each for each in state.definitions if each[0] == service_object]:
             del state.definitions[key], state.accepted[key]
 
-    def _erase(self, service_object: str, stream: str, change: int) -> None:
-        """The stream's updates, unless a later change has erased it already."""
-        number = self._state.streams.get((service_object, stream))
-        if number is None or 0 < change <= self._state.erased_by.get(number, 0):
+    def _erase(self, effect: Erase) -> None:
+        number = self._state.streams.get((effect.service_object, effect.stream))
+        if number is None or 0 < effect.change <= self._state.erased_by.get(number, 0):
             return
-        self._state.erased_by[number] = change
+        self._state.erased_by[number] = effect.change
         self._forget_updates(number)
 
     def _forget_updates(self, stream_id: int) -> None:

@@ -10,10 +10,13 @@ from port_builders import PARTITIONS, Storage, a_service_object, documents
 
 from servioticy.domain.model import StreamRef
 from servioticy.ports import (
+    Activate,
     Batch,
     Change,
     Charge,
     Current,
+    Delete,
+    Erase,
     NewServiceObject,
     StoredLast,
     StoredUpdate,
@@ -53,7 +56,7 @@ def tenant(storage: Storage) -> int:
     tenant, _ = storage.tenant()
     storage.create(tenant, "so1")
     storage.store.begin(0)
-    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
+    storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
     return tenant
 
 
@@ -127,7 +130,7 @@ def test_the_pipeline_knows_the_streams_of_the_version_in_force(
     storage.catalog.replace(another(tenant, "so1"), 1)
 
     assert streams_in_force(storage) == ["a", "b"]
-    storage.store.store(Batch(0, 1, 2, 0, activate=("so1", 2, 2)))
+    storage.store.store(Batch(0, 1, 2, 0, effect=Activate("so1", 2, 2)))
     assert streams_in_force(storage) == ["a", "c"]
 
 
@@ -139,8 +142,8 @@ def streams_in_force(storage: Storage) -> list[str]:
 
 def test_a_definition_that_comes_again_later_does_nothing(storage: Storage, tenant: int) -> None:
     storage.catalog.replace(another(tenant, "so1"), 1)
-    storage.store.store(Batch(0, 1, 2, 0, activate=("so1", 2, 7)))
-    storage.store.store(Batch(0, 2, 3, 0, activate=("so1", 1, 6)))
+    storage.store.store(Batch(0, 1, 2, 0, effect=Activate("so1", 2, 7)))
+    storage.store.store(Batch(0, 2, 3, 0, effect=Activate("so1", 1, 6)))
 
     assert streams_in_force(storage) == ["a", "c"]
 
@@ -245,7 +248,7 @@ def test_what_is_deleted_does_not_exist_for_the_api(storage: Storage, tenant: in
 
 def test_a_deleted_id_is_not_given_again(storage: Storage, tenant: int) -> None:
     storage.catalog.delete("so1", None, 2000)
-    storage.store.store(Batch(0, 1, 2, 0, delete="so1"))
+    storage.store.store(Batch(0, 1, 2, 0, effect=Delete("so1")))
 
     with pytest.raises(Exception, match=r"so1|duplicate"):
         storage.create(tenant, "so1")
@@ -257,7 +260,7 @@ def test_until_the_log_says_so_the_pipeline_computes_what_is_deleted(
     storage.catalog.delete("so1", None, 2000)
 
     assert streams_in_force(storage) == ["a", "b"]
-    storage.store.store(Batch(0, 1, 2, 0, delete="so1"))
+    storage.store.store(Batch(0, 1, 2, 0, effect=Delete("so1")))
     (placed,) = storage.store.component("so1")
     assert (placed.service_object, placed.deleted) == (None, True)
 
@@ -274,8 +277,8 @@ def test_deletion_takes_all_that_is_stored_with_it(storage: Storage, tenant: int
     storage.store.charge([Charge(tenant, a, 7), Charge(tenant, theirs, 7)])
 
     for offset in (3, 4):  # twice does no harm
-        storage.store.store(Batch(0, offset, offset + 1, 0, delete="so2"))
-    storage.store.store(Batch(0, 5, 6, 0, activate=("so2", 1, 99)))
+        storage.store.store(Batch(0, offset, offset + 1, 0, effect=Delete("so2")))
+    storage.store.store(Batch(0, 5, 6, 0, effect=Activate("so2", 1, 99)))
 
     assert documents(storage, a) == []
     assert storage.history.last_update(a) is None
@@ -297,7 +300,7 @@ def test_erasure_takes_history_and_last_update(storage: Storage, tenant: int) ->
     store_one(storage, 1, a)
     store_one(storage, 2, b)
 
-    storage.store.store(Batch(0, 3, 4, 0, erase=("so1", "a", 5)))
+    storage.store.store(Batch(0, 3, 4, 0, effect=Erase("so1", "a", 5)))
 
     assert documents(storage, a) == []
     assert storage.history.last_update(a) is None
@@ -310,10 +313,10 @@ def test_an_erasure_that_comes_again_spares_what_came_between(
 ) -> None:
     _, token = storage.tenant()
     a = storage.stream_id(token, "so1", "a")
-    storage.store.store(Batch(0, 1, 2, 0, erase=("so1", "a", 5)))
+    storage.store.store(Batch(0, 1, 2, 0, effect=Erase("so1", "a", 5)))
     store_one(storage, 2, a)
 
-    storage.store.store(Batch(0, 3, 4, 0, erase=("so1", "a", 5)))
+    storage.store.store(Batch(0, 3, 4, 0, effect=Erase("so1", "a", 5)))
 
     assert documents(storage, a) == [UPDATE]
 

@@ -11,7 +11,17 @@ from port_builders import PARTITIONS, Storage, a_service_object, documents, ever
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
-from servioticy.ports import Batch, Charge, PutOff, StoredLast, StoredUpdate, StoredVerdict
+from servioticy.ports import (
+    Activate,
+    Batch,
+    Charge,
+    Erase,
+    PutOff,
+    Release,
+    StoredLast,
+    StoredUpdate,
+    StoredVerdict,
+)
 
 
 def document(value: int) -> bytes:
@@ -221,7 +231,7 @@ def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None
     storage.store.begin(0)
     (before,) = storage.store.component("so1")
 
-    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
+    storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
     (placed,) = storage.store.component("so1")
 
     assert (before.service_object, before.id, before.owner_partition) == (None, "so1", 0)
@@ -241,7 +251,7 @@ def test_a_definition_that_is_not_understood_any_more_keeps_its_streams(
     text = b'{"streams":{"a":{"channels":{"x":{"type":"numeric"}}},"b":{}}}'
     storage.catalog.create(a_service_object(tenant, "so1", document=text), PARTITIONS)
     storage.store.begin(0)
-    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
+    storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
     with caplog.at_level("ERROR", "servioticy"):
         found = [storage.store.component("so1")[0].service_object for _ in range(2)]
 
@@ -267,7 +277,7 @@ def test_only_the_owner_can_release(storage: Storage) -> None:
     storage.create(tenant, "so2")  # in partition 1
     storage.store.begin(0)
 
-    storage.store.store(Batch(0, 0, 1, 0, release=(("so1", "so2", "nothing"), 5)))
+    storage.store.store(Batch(0, 0, 1, 0, effect=Release(("so1", "so2", "nothing"), 5)))
 
     assert storage.store.component("so1")[0].owner_partition == 5
     assert storage.store.component("so2")[0].owner_partition == 1
@@ -310,7 +320,7 @@ def test_what_is_erased_is_not_emitted_again(storage: Storage, stream: int) -> N
     updates = [StoredUpdate(1, stream, 5, document(n), 1, n, 0) for n in range(2)]
     storage.store.store(Batch(0, 0, 2, 0, updates=updates))
 
-    storage.store.store(Batch(0, 2, 3, 2, erase=("so1", "a", 1)))
+    storage.store.store(Batch(0, 2, 3, 2, effect=Erase("so1", "a", 1)))
 
     assert storage.store.not_acknowledged(0, 2, 3) == []
 

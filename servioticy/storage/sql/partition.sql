@@ -118,21 +118,23 @@ WITH fence AS (
            fence
         ON CONFLICT (to_partition, from_partition) DO UPDATE
        SET next_offset = excluded.next_offset
-), activated AS (
-    UPDATE service_objects
-       SET active_version = %(active_version)s, active_change = %(active_change)s
-      FROM fence
-     WHERE id = %(activate)s
-       AND (active_change < %(active_change)s OR active_version IS NULL AND active_change = 0)
-), released AS (
-    UPDATE service_objects
-       SET owner_partition = %(release_to)s
-      FROM fence
-     WHERE id = ANY(%(release)s::text[])
-       AND owner_partition = %(partition)s
 )
 SELECT next_offset
   FROM fence;
+
+-- activate --
+-- A version is in force, unless a later change has been made already.
+UPDATE service_objects
+   SET active_version = %(version)s, active_change = %(change)s
+ WHERE id = %(service_object)s
+   AND (active_change < %(change)s OR active_version IS NULL AND active_change = 0);
+
+-- release --
+-- From here on another partition computes these Service Objects.
+UPDATE service_objects
+   SET owner_partition = %(to_partition)s
+ WHERE id = ANY(%(service_objects)s::text[])
+   AND owner_partition = %(partition)s;
 
 -- delete_updates --
 -- A Service Object is gone, and with it all that is stored of its streams.
