@@ -62,6 +62,8 @@ def process(
             state.end(ended)
         folds, ended = stages.fetch(steps, graph, state, partition.programs)
         state.end(ended)
+        if not folds:
+            continue
         within = None if rules.alone else _seconds_left(deadline, work)
         try:
             new, ended = stages.transform(

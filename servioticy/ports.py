@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, TypeAlias
@@ -383,14 +383,14 @@ class Batch:
     """offsets of such records of earlier batches: all that came of them is emitted"""
 
 
-class PlacedObject(NamedTuple):
+class ComponentMember(NamedTuple):
     """A Service Object of a component, and who computes it at the stored progress."""
 
-    service_object: ServiceObject | None
-    """None while no version is in force yet."""
     id: str
     tenant: int
     owner_partition: int
+    version: int | None
+    """in force; None while none is"""
     deleted: bool = False
 
 
@@ -412,8 +412,11 @@ class PartitionStore(Protocol):
     def forwarded(self, partition: int) -> dict[int, int]:
         """From each partition, the offset before which forwarded records were taken."""
 
-    def component(self, service_object: str) -> list[PlacedObject]:
+    def component(self, service_object: str) -> list[ComponentMember]:
         """The Service Objects computed together with this one; empty: it does not exist."""
+
+    def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
+        """Those of them of which a version is in force; each is read when it is asked for."""
 
     def placed(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 import msgspec
@@ -21,9 +21,9 @@ from servioticy.ports import (
     Activate,
     Batch,
     Charge,
+    ComponentMember,
     Delete,
     Erase,
-    PlacedObject,
     PutOff,
     Release,
 )
@@ -70,22 +70,33 @@ class MemoryPartitionStore:
             if to_partition == partition
         }
 
-    def component(self, service_object: str) -> list[PlacedObject]:
+    def component(self, service_object: str) -> list[ComponentMember]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         self._state.ask_postgres()
         with self._state.lock:
             asked = self._state.service_objects.get(service_object)
             return [
-                PlacedObject(
-                    self._service_object(each),
+                ComponentMember(
                     each.id,
                     each.tenant,
                     each.owner_partition,
+                    each.active_version,
                     each.deleted and each.active_version is None,
                 )
                 for each in self._state.service_objects.values()
                 if asked is not None and each.component == asked.component
             ]
+
+    def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
+        """Those of them of which a version is in force; each is read when it is asked for."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            objects = self._state.service_objects
+            kept = [objects[id_] for id_ in ids if id_ in objects]
+        for each in sorted(kept, key=lambda each: each.sequence):
+            found = self._service_object(each)
+            if found is not None:
+                yield found
 
     def _service_object(self, kept: Kept) -> ServiceObject | None:
         if kept.active_version is None:

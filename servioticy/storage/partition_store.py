@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, assert_never
 
 import msgspec
@@ -18,15 +18,15 @@ from servioticy.ports import (
     Activate,
     Batch,
     Charge,
+    ComponentMember,
     Delete,
     Effect,
     Erase,
-    PlacedObject,
     PutOff,
     Release,
     StoredUpdate,
 )
-from servioticy.storage.database import Database, Row
+from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
 _CLAIM = 1_701_013  # class of our advisory locks: any number that nothing else uses
@@ -76,21 +76,21 @@ class PostgresPartitionStore:
         rows = self._database.rows(self._sql["forwarded"], {"partition": partition})
         return dict(rows)
 
-    def component(self, service_object: str) -> list[PlacedObject]:
+    def component(self, service_object: str) -> list[ComponentMember]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         rows = self._database.rows(self._sql["component"], {"service_object": service_object})
-        return [
-            PlacedObject(self._service_object(row), row[0], row[1], row[3], row[5]) for row in rows
-        ]
+        return [ComponentMember(*row) for row in rows]
 
-    def _service_object(self, row: Row) -> ServiceObject | None:
-        id_, tenant, sequence, _owner, version, _deleted, document, stream_ids = row
-        if version is None:
-            return None
-        definition = self._documents.understood(id_, version, document).definition
-        ids = orjson.loads(stream_ids or "{}")
-        declared = {name: ids[name] for *_, name in (each.ref for each in definition.streams)}
-        return ServiceObject(definition, tenant, version, sequence, declared)
+    def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
+        """Those of them of which a version is in force; each is read when it is asked for."""
+        rows = self._database.rows(self._sql["service_objects"], {"ids": list(ids)})
+        for id_, tenant, sequence, version, document, stream_ids in rows:
+            definition = self._documents.understood(id_, version, document).definition
+            numbers = orjson.loads(stream_ids or "{}")
+            declared = {
+                name: numbers[name] for *_, name in (each.ref for each in definition.streams)
+            }
+            yield ServiceObject(definition, tenant, version, sequence, declared)
 
     def placed(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""

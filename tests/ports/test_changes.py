@@ -135,9 +135,8 @@ def test_the_pipeline_knows_the_streams_of_the_version_in_force(
 
 
 def streams_in_force(storage: Storage) -> list[str]:
-    (placed,) = storage.store.component("so1")
-    assert placed.service_object is not None
-    return sorted(placed.service_object.stream_ids)
+    (found,) = storage.store.service_objects(["so1"])
+    return sorted(found.stream_ids)
 
 
 def test_a_definition_that_comes_again_later_does_nothing(storage: Storage, tenant: int) -> None:
@@ -261,8 +260,9 @@ def test_until_the_log_says_so_the_pipeline_computes_what_is_deleted(
 
     assert streams_in_force(storage) == ["a", "b"]
     storage.store.store(Batch(0, 1, 2, 0, effect=Delete("so1")))
-    (placed,) = storage.store.component("so1")
-    assert (placed.service_object, placed.deleted) == (None, True)
+    (member,) = storage.store.component("so1")
+    assert (member.version, member.deleted) == (None, True)
+    assert list(storage.store.service_objects(["so1"])) == []
 
 
 def test_deletion_takes_all_that_is_stored_with_it(storage: Storage, tenant: int) -> None:
@@ -288,7 +288,7 @@ def test_deletion_takes_all_that_is_stored_with_it(storage: Storage, tenant: int
     assert storage.catalog.subscribers("so1", ["a"]) == []
     assert storage.catalog.document("so2", 1) is None
     assert documents(storage, theirs) == [UPDATE]
-    assert [each.service_object for each in storage.store.component("so2")].count(None) == 2
+    assert [each.version for each in storage.store.component("so2")].count(None) == 2
 
 
 def test_erasure_takes_history_and_last_update(storage: Storage, tenant: int) -> None:

@@ -15,6 +15,7 @@ from servioticy.ports import (
     Activate,
     Batch,
     Charge,
+    ComponentMember,
     Erase,
     PutOff,
     Release,
@@ -232,15 +233,14 @@ def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None
     (before,) = storage.store.component("so1")
 
     storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
-    (placed,) = storage.store.component("so1")
+    (after,) = storage.store.component("so1")
+    (found,) = storage.store.service_objects(["so1"])
 
-    assert (before.service_object, before.id, before.owner_partition) == (None, "so1", 0)
-    assert placed.service_object is not None
-    assert [each.ref.stream for each in placed.service_object.definition.streams] == ["b", "a"]
-    assert (placed.service_object.tenant, placed.service_object.version) == (tenant, 1)
-    assert placed.service_object.stream_ids == {
-        name: storage.stream_id(token, "so1", name) for name in "ab"
-    }
+    assert before == ComponentMember("so1", tenant, 0, None)
+    assert after == ComponentMember("so1", tenant, 0, 1)
+    assert [each.ref.stream for each in found.definition.streams] == ["b", "a"]
+    assert (found.tenant, found.version) == (tenant, 1)
+    assert found.stream_ids == {name: storage.stream_id(token, "so1", name) for name in "ab"}
 
 
 def test_a_definition_that_is_not_understood_any_more_keeps_its_streams(
@@ -253,9 +253,9 @@ def test_a_definition_that_is_not_understood_any_more_keeps_its_streams(
     storage.store.begin(0)
     storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
     with caplog.at_level("ERROR", "servioticy"):
-        found = [storage.store.component("so1")[0].service_object for _ in range(2)]
+        found = [next(storage.store.service_objects(["so1"])) for _ in range(2)]
 
-    assert found[0] is not None and found[0] == found[1]
+    assert found[0] == found[1]
     assert set(found[0].stream_ids) == {"a", "b"}
     assert all(each.composite is None for each in found[0].definition.streams)
     told = [(each.message, each.reason) for each in caplog.records]  # type: ignore[attr-defined]
@@ -269,6 +269,22 @@ def test_a_component_is_in_order_of_creation(storage: Storage) -> None:
 
     assert [each.id for each in storage.store.component("so1")] == ["so2", "so1"]
     assert storage.store.component("nothing") == []
+
+
+def test_of_some_service_objects_those_are_found_that_have_a_version_in_force(
+    storage: Storage,
+) -> None:
+    tenant, _ = storage.tenant()
+    for id_ in ("so2", "so3", "so1"):
+        storage.create(tenant, id_)
+    storage.store.begin(0)
+    for offset, id_ in enumerate(("so1", "so2")):
+        storage.store.store(Batch(0, offset, offset + 1, 0, effect=Activate(id_, 1, 1)))
+
+    found = list(storage.store.service_objects(["so1", "so2", "so3", "nothing"]))
+
+    assert [each.id for each in found] == ["so2", "so1"]
+    assert list(storage.store.service_objects([])) == []
 
 
 def test_only_the_owner_can_release(storage: Storage) -> None:

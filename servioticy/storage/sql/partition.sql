@@ -44,14 +44,21 @@ SELECT from_partition, next_offset
 -- component --
 -- The Service Objects computed together with this one, with the versions in force at the
 -- owner's stored progress. No row: it does not exist.
-SELECT service_objects.id, service_objects.tenant_id, sequence, owner_partition, active_version,
-       deleted_at IS NOT NULL AND active_version IS NULL AS deleted,
+SELECT id, tenant_id, owner_partition, active_version,
+       deleted_at IS NOT NULL AND active_version IS NULL AS deleted
+  FROM service_objects
+ WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
+ ORDER BY sequence;
+
+-- service_objects --
+-- The documents in force of these Service Objects, with the numbers of their streams.
+SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
        definitions.document::text,
        (SELECT json_object_agg(name, streams.id) FROM streams
          WHERE service_object = service_objects.id)::text AS stream_ids
   FROM service_objects
-  LEFT JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
- WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
+  JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
+ WHERE service_objects.id = ANY(%(ids)s)
  ORDER BY sequence;
 
 -- placed --

@@ -36,8 +36,7 @@ def test_every_update_arrives_once_at_every_input_that_reads_it(data: st.DataObj
     store = platform.partition_store(argument_names)
     for kept in platform.state.service_objects.values():
         kept.active_version = 1
-    placed = [each for thing in objects for each in store.component(thing.id)]
-    graph = Graph({e.id: e.service_object for e in placed if e.service_object}.values())
+    graph = Graph(store.service_objects([each.id for each in objects]))
     refs = sorted(platform.state.streams)
     updates = defaultdict(list)
     offsets = data.draw(st.integers(1, 6))

@@ -159,7 +159,7 @@ def test_what_is_too_large_to_be_forwarded_is_a_dead_letter(world: World) -> Non
 
 
 def test_a_bug_costs_the_record_that_met_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_id: str) -> None:
+    def broken(_id: str, *, at_once: bool) -> None:
         raise ZeroDivisionError("ours")
 
     monkeypatch.setattr(world.partition, "service_object", broken)
