@@ -1,4 +1,4 @@
-"""The file to read first: a batch of updates through the four stages.
+"""The file to read first: a batch of updates goes through the four stages.
 
 What is stored and emitted equals what an interpreter gives that takes the log one
 update at a time and runs its whole tree breadth first, in order of subscription.
@@ -36,8 +36,8 @@ def process(
     """Compute, store and emit all that follows from the updates of this work.
 
     Raises Overflow before anything is stored where that is more than fits. A tree that the
-    rules say is taken `alone` is evaluated one computation at a time, and the limits cut it
-    where the serial order does. `spending` gets what was spent, whatever happens.
+    rules say is computed `alone` is evaluated one step at a time, and the limits cut it where
+    the serial order does. `spending` gets what was spent, whatever happens.
     """
     graph, stages = partition.graph, engine.stages
     updates = work.new_updates
@@ -140,7 +140,7 @@ def _count_bytes(new: NewUpdates, graph: Graph, spending: Spending, rules: Rules
 def _within_limits(
     steps: Round, partition: Partition, spending: Spending
 ) -> tuple[Round, list[Verdict]]:
-    """The steps that may compute, and how the others end. Of a tree taken alone."""
+    """The steps of a tree that is computed alone which may compute, and how the others end."""
     kept: dict[StreamRef, list[Step]] = {}
     ended: list[Verdict] = []
     for ref, theirs in steps.items():

@@ -1,4 +1,4 @@
-"""What of the log is computed now, and what later: the order of work in one partition.
+"""Decides what of the log is computed now, and what later, in one partition.
 
 Records are taken in order of the log. While several tenants are active, the updates of one
 that has used more than its share of the partition's time are put off: stored as they are,

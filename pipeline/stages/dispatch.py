@@ -34,7 +34,7 @@ def dispatch(
     """The arrivals that new updates cause, by composite, and those that end at once.
 
     Arrivals are counted in `spending`. Raises TreeTooLarge at a limit, unless the tree is
-    taken alone: then what lies beyond the limit ends with its verdict. Raises BatchTooLarge
+    computed alone: then what lies beyond the limit ends with its verdict. Raises BatchTooLarge
     where several trees have too much together.
     """
     arrivals: dict[StreamRef, list[Step]] = {}

@@ -1,4 +1,4 @@
-"""Which Service Objects a partition knows: whole components, loaded when they are needed.
+"""The Service Objects that a partition knows: whole components, loaded when they are needed.
 
 What is computed together is known together. A component may be large: it is loaded in
 slices, and between two of them others are computed.
