@@ -1,4 +1,4 @@
-"""One partition's worker: takes what waits in the log, in order, as long as it comes."""
+"""The worker of one partition: claims it, and tries again what waiting heals."""
 
 from __future__ import annotations
 

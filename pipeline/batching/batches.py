@@ -1,4 +1,4 @@
-"""Computing a stretch of the log whatever its updates do: cut, wait, or leave one out.
+"""Computes a stretch of the log whatever its updates do: cuts it, waits, or leaves one out.
 
 Every error that can come of accepted records is in one of three classes. What heals by
 waiting (Unavailable and its like) is raised, and the stretch is tried again. What concerns

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from servioticy.domain.model import LastUpdate, ServiceObject, Timestamp
 from servioticy.domain.records import EmittedRecord
@@ -61,6 +61,39 @@ class PutOff(NamedTuple):
     """as it stands in the log"""
 
 
+class Activate(NamedTuple):
+    """A version is in force from here on, if the change is a later one."""
+
+    service_object: str
+    version: int
+    change: int
+
+
+class Delete(NamedTuple):
+    """A Service Object is gone from here on, with all that is stored of it."""
+
+    service_object: str
+
+
+class Erase(NamedTuple):
+    """A stream's updates are forgotten, if the change is a later one."""
+
+    service_object: str
+    stream: str
+    change: int
+
+
+class Release(NamedTuple):
+    """Service Objects are computed in another partition from here on."""
+
+    service_objects: tuple[str, ...]
+    to_partition: int
+
+
+Effect: TypeAlias = Activate | Delete | Erase | Release
+"""What a control record brings about in the store, together with the progress past it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
     """All that one transaction stores of a partition."""
@@ -73,14 +106,8 @@ class Batch:
     last_updates: Sequence[StoredLastUpdate] = ()
     verdicts: Sequence[StoredVerdict] = ()
     forwarded: Mapping[int, int] = field(default_factory=dict)
-    activate: tuple[str, int, int] | None = None
-    """(Service Object, version, change) in force from here on, if the change is a later one"""
-    delete: str | None = None
-    """Service Object that is gone from here on, with all that is stored of it"""
-    erase: tuple[str, str, int] | None = None
-    """(Service Object, stream, change): forget its updates, if the change is a later one"""
-    release: tuple[tuple[str, ...], int] | None = None
-    """(Service Objects, partition) computed there from here on"""
+    effect: Effect | None = None
+    """what a control record brings about; then the batch has nothing else"""
     put_off: Sequence[PutOff] = ()
     """records of this stretch that are computed later"""
     taken_up: Sequence[int] = ()
@@ -89,14 +116,14 @@ class Batch:
     """offsets of such records of earlier batches: all that came of them is emitted"""
 
 
-class PlacedObject(NamedTuple):
+class ComponentMember(NamedTuple):
     """A Service Object of a component, and who computes it at the stored progress."""
 
-    service_object: ServiceObject | None
-    """None while no version is in force yet."""
     id: str
     tenant: int
     owner_partition: int
+    version: int | None
+    """in force; None while none is"""
     deleted: bool = False
 
 
@@ -118,8 +145,11 @@ class PartitionStore(Protocol):
     def forwarded(self, partition: int) -> dict[int, int]:
         """From each partition, the offset before which forwarded records were taken."""
 
-    def component(self, service_object: str) -> list[PlacedObject]:
+    def component(self, service_object: str) -> list[ComponentMember]:
         """The Service Objects computed together with this one; empty: it does not exist."""
+
+    def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
+        """Those of them of which a version is in force; each is read when it is asked for."""
 
     def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""

@@ -13,8 +13,11 @@ from servioticy.domain.model import ServiceObjectKey, StreamRef
 from servioticy.errors import Unavailable
 from servioticy.ports.change_store import Change, NewServiceObject
 from servioticy.ports.partition_store import (
+    Activate,
     Batch,
     Charge,
+    Delete,
+    Erase,
     StoredLastUpdate,
     StoredUpdate,
     StoredVerdict,
@@ -51,7 +54,7 @@ def tenant(storage: Storage) -> int:
     tenant = storage.tenant()
     storage.create(tenant, "so1")
     storage.store.begin(0)
-    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
+    storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
     return tenant
 
 
@@ -236,20 +239,19 @@ def test_the_pipeline_knows_the_streams_of_the_version_in_force(
     storage.change_store.replace(another(tenant, "so1"), 1)
 
     assert streams_in_force(storage) == ["a", "b"]
-    storage.store.store(Batch(0, 1, 2, 0, activate=("so1", 2, 2)))
+    storage.store.store(Batch(0, 1, 2, 0, effect=Activate("so1", 2, 2)))
     assert streams_in_force(storage) == ["a", "c"]
 
 
 def streams_in_force(storage: Storage) -> list[str]:
-    (placed,) = storage.store.component("so1")
-    assert placed.service_object is not None
-    return sorted(placed.service_object.stream_ids)
+    (found,) = storage.store.service_objects(["so1"])
+    return sorted(found.stream_ids)
 
 
 def test_a_definition_that_comes_again_later_does_nothing(storage: Storage, tenant: int) -> None:
     storage.change_store.replace(another(tenant, "so1"), 1)
-    storage.store.store(Batch(0, 1, 2, 0, activate=("so1", 2, 7)))
-    storage.store.store(Batch(0, 2, 3, 0, activate=("so1", 1, 6)))
+    storage.store.store(Batch(0, 1, 2, 0, effect=Activate("so1", 2, 7)))
+    storage.store.store(Batch(0, 2, 3, 0, effect=Activate("so1", 1, 6)))
 
     assert streams_in_force(storage) == ["a", "c"]
 
@@ -284,7 +286,7 @@ def test_a_deleted_id_is_not_given_again(
     storage: Storage, tenant: int, so1: ServiceObjectKey
 ) -> None:
     storage.change_store.delete(so1, None, 2000)
-    storage.store.store(Batch(0, 1, 2, 0, delete="so1"))
+    storage.store.store(Batch(0, 1, 2, 0, effect=Delete("so1")))
 
     with pytest.raises(Exception, match=r"so1|duplicate"):
         storage.create(tenant, "so1")
@@ -296,9 +298,10 @@ def test_until_the_log_says_so_the_pipeline_computes_what_is_deleted(
     storage.change_store.delete(so1, None, 2000)
 
     assert streams_in_force(storage) == ["a", "b"]
-    storage.store.store(Batch(0, 1, 2, 0, delete="so1"))
-    (placed,) = storage.store.component("so1")
-    assert (placed.service_object, placed.deleted) == (None, True)
+    storage.store.store(Batch(0, 1, 2, 0, effect=Delete("so1")))
+    (member,) = storage.store.component("so1")
+    assert (member.version, member.deleted) == (None, True)
+    assert list(storage.store.service_objects(["so1"])) == []
 
 
 def test_deletion_takes_all_that_is_stored_with_it(storage: Storage, tenant: int) -> None:
@@ -311,8 +314,8 @@ def test_deletion_takes_all_that_is_stored_with_it(storage: Storage, tenant: int
     storage.store.charge([Charge(tenant, a, 7), Charge(tenant, theirs, 7)])
 
     for offset in (3, 4):  # twice does no harm
-        storage.store.store(Batch(0, offset, offset + 1, 0, delete="so2"))
-    storage.store.store(Batch(0, 5, 6, 0, activate=("so2", 1, 99)))
+        storage.store.store(Batch(0, offset, offset + 1, 0, effect=Delete("so2")))
+    storage.store.store(Batch(0, 5, 6, 0, effect=Activate("so2", 1, 99)))
 
     assert documents(storage, a) == []
     assert storage.history.last_update(key(a)) is None
@@ -320,7 +323,7 @@ def test_deletion_takes_all_that_is_stored_with_it(storage: Storage, tenant: int
     assert [storage.history.processor_us(key(each)) for each in (a, theirs)] == [0, 7]
     assert storage.graph.readers("so1", ["a"]) == []
     assert documents(storage, theirs) == [UPDATE]
-    assert [each.service_object for each in storage.store.component("so2")].count(None) == 2
+    assert [each.version for each in storage.store.component("so2")].count(None) == 2
 
 
 def test_erasure_takes_history_and_last_update(storage: Storage, so1: ServiceObjectKey) -> None:
@@ -331,7 +334,7 @@ def test_erasure_takes_history_and_last_update(storage: Storage, so1: ServiceObj
     store_one(storage, 1, a)
     store_one(storage, 2, b)
 
-    storage.store.store(Batch(0, 3, 4, 0, erase=("so1", "a", 5)))
+    storage.store.store(Batch(0, 3, 4, 0, effect=Erase("so1", "a", 5)))
 
     assert documents(storage, a) == []
     assert storage.history.last_update(key(a)) is None
@@ -343,9 +346,9 @@ def test_an_erasure_that_comes_again_spares_what_came_between(
     storage: Storage, tenant: int
 ) -> None:
     a = storage.stream_id("so1", "a")
-    storage.store.store(Batch(0, 1, 2, 0, erase=("so1", "a", 5)))
+    storage.store.store(Batch(0, 1, 2, 0, effect=Erase("so1", "a", 5)))
     store_one(storage, 2, a)
 
-    storage.store.store(Batch(0, 3, 4, 0, erase=("so1", "a", 5)))
+    storage.store.store(Batch(0, 3, 4, 0, effect=Erase("so1", "a", 5)))
 
     assert documents(storage, a) == [UPDATE]

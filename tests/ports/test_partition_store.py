@@ -12,9 +12,13 @@ from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
+    Activate,
     Batch,
     Charge,
+    ComponentMember,
+    Erase,
     PutOff,
+    Release,
     StoredLastUpdate,
     StoredUpdate,
     StoredVerdict,
@@ -227,16 +231,15 @@ def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None
     storage.store.begin(0)
     (before,) = storage.store.component("so1")
 
-    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
-    (placed,) = storage.store.component("so1")
+    storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
+    (after,) = storage.store.component("so1")
+    (found,) = storage.store.service_objects(["so1"])
 
-    assert (before.service_object, before.id, before.owner_partition) == (None, "so1", 0)
-    assert placed.service_object is not None
-    assert [each.ref.stream for each in placed.service_object.definition.streams] == ["b", "a"]
-    assert (placed.service_object.tenant, placed.service_object.version) == (tenant, 1)
-    assert placed.service_object.stream_ids == {
-        name: storage.stream_id("so1", name) for name in "ab"
-    }
+    assert before == ComponentMember("so1", tenant, 0, None)
+    assert after == ComponentMember("so1", tenant, 0, 1)
+    assert [each.ref.stream for each in found.definition.streams] == ["b", "a"]
+    assert (found.tenant, found.version) == (tenant, 1)
+    assert found.stream_ids == {name: storage.stream_id("so1", name) for name in "ab"}
 
 
 def test_a_definition_that_is_not_understood_any_more_keeps_its_streams(
@@ -247,11 +250,11 @@ def test_a_definition_that_is_not_understood_any_more_keeps_its_streams(
     text = b'{"streams":{"a":{"channels":{"x":{"type":"numeric"}}},"b":{}}}'
     storage.change_store.create(a_service_object(tenant, "so1", document=text), PARTITIONS)
     storage.store.begin(0)
-    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
+    storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
     with caplog.at_level("ERROR", "servioticy"):
-        found = [storage.store.component("so1")[0].service_object for _ in range(2)]
+        found = [next(storage.store.service_objects(["so1"])) for _ in range(2)]
 
-    assert found[0] is not None and found[0] == found[1]
+    assert found[0] == found[1]
     assert set(found[0].stream_ids) == {"a", "b"}
     assert all(each.composite is None for each in found[0].definition.streams)
     told = [(each.message, each.reason) for each in caplog.records]  # type: ignore[attr-defined]
@@ -267,13 +270,29 @@ def test_a_component_is_in_order_of_creation(storage: Storage) -> None:
     assert storage.store.component("nothing") == []
 
 
+def test_of_some_service_objects_those_are_found_that_have_a_version_in_force(
+    storage: Storage,
+) -> None:
+    tenant = storage.tenant()
+    for id_ in ("so2", "so3", "so1"):
+        storage.create(tenant, id_)
+    storage.store.begin(0)
+    for offset, id_ in enumerate(("so1", "so2")):
+        storage.store.store(Batch(0, offset, offset + 1, 0, effect=Activate(id_, 1, 1)))
+
+    found = list(storage.store.service_objects(["so1", "so2", "so3", "nothing"]))
+
+    assert [each.id for each in found] == ["so2", "so1"]
+    assert list(storage.store.service_objects([])) == []
+
+
 def test_only_the_owner_can_release(storage: Storage) -> None:
     tenant = storage.tenant()
     storage.create(tenant, "so1")  # in partition 0
     storage.create(tenant, "so2")  # in partition 1
     storage.store.begin(0)
 
-    storage.store.store(Batch(0, 0, 1, 0, release=(("so1", "so2", "nothing"), 5)))
+    storage.store.store(Batch(0, 0, 1, 0, effect=Release(("so1", "so2", "nothing"), 5)))
 
     assert storage.store.component("so1")[0].owner_partition == 5
     assert storage.store.component("so2")[0].owner_partition == 1
@@ -316,7 +335,7 @@ def test_what_is_erased_is_not_emitted_again(storage: Storage, stream: int) -> N
     updates = [StoredUpdate(1, stream, 5, document(n), 1, n, 0) for n in range(2)]
     storage.store.store(Batch(0, 0, 2, 0, updates=updates))
 
-    storage.store.store(Batch(0, 2, 3, 2, erase=("so1", "a", 1)))
+    storage.store.store(Batch(0, 2, 3, 2, effect=Erase("so1", "a", 1)))
 
     assert storage.store.not_acknowledged(0, 2, 3) == []
 

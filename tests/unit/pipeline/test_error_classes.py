@@ -18,7 +18,16 @@ from sandbox import InfraError, argument_names
 from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
 
-STORE = ("begin", "store", "component", "last_updates", "put_off", "taken_up", "waiting")
+STORE = (
+    "begin",
+    "store",
+    "component",
+    "service_objects",
+    "last_updates",
+    "put_off",
+    "taken_up",
+    "waiting",
+)
 OUTPUT = ("emit", "flush", "poll", "dead_letter", "send_to_log")
 POISON = 66
 
