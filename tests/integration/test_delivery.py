@@ -37,8 +37,6 @@ from servioticy.settings import Settings, load, to_environment
 from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.partition_store import PostgresPartitionStore
 
-pytestmark = pytest.mark.real
-
 WAIT_SECONDS = 30.0
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from waiting import until
 
 from api.edge.calls import Application
 from api.edge.edge import Edge
@@ -162,13 +163,6 @@ def everything(client: socket.socket) -> bytes:
     while some := client.recv(65_536):
         found.append(some)
     return b"".join(found)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 REQUEST = b"PUT /o/streams/s HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\n"
