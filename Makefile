@@ -19,7 +19,7 @@ ENGINE ?= v8
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-.PHONY: help setup demo test property check layers format hostile clean
+.PHONY: help setup demo unit test property check layers format hostile clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,8 +30,11 @@ setup: $(STAMP) ## install all that is needed into .venv and ~/.cache/servioticy
 demo: setup ## run the whole platform here with a demonstration to look at
 	@$(BIN)/servioticy up --demo
 
+unit: setup ## run the quick tests: no server, few examples, half a minute
+	@$(BIN)/pytest tests/unit -m 'not slow' --hypothesis-profile=quick
+
 test: setup ## run every test, those on the real servers too
-	@$(BIN)/pytest
+	@$(BIN)/pytest $(PYTEST_OPTIONS)
 
 # A million a test is a day's work: `make property EXAMPLES=1000000`.
 property: setup ## prove batches equal to the serial order on EXAMPLES random graphs a test

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -13,7 +12,9 @@ from typing import Any
 
 import psycopg2
 import pytest
+from examples import QUICK
 from file_server import repository  # noqa: F401  a fixture
+from hypothesis import settings
 from running_platform import platform  # noqa: F401  a fixture
 
 from servioticy.embedded.folder import DataFolder
@@ -25,13 +26,23 @@ from servioticy.storage.migrations import migrate
 from servioticy.supervisor.process import Child, Guard
 from servioticy.supervisor.program import Program
 
-# Folders of tests are named like the packages they test; where the checkout is on the path,
-# the packages win.
-ROOT = str(Path(__file__).parent.parent)
-if ROOT not in sys.path:
-    sys.path.append(ROOT)
+FOLDER = Path(__file__).parent
+SERVERS = {"integration", "end_to_end", "faults"}
+"""Folders whose tests all need something real."""
 
 SECONDS_TO_START = 60.0
+settings.register_profile(QUICK, max_examples=5, deadline=None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by the folder it stands in."""
+    for item in items:
+        room = item.path.relative_to(FOLDER).parts[0]
+        item.add_marker(room)
+        if room in SERVERS:
+            item.add_marker("real")
+
+
 _numbers = itertools.count()
 _connections: dict[str, Any] = {}
 

@@ -69,8 +69,9 @@ class Judge:
     One tenant after the other: what has ended a dozen processes is not let in any more.
     """
 
-    def __init__(self, pool: SandboxPool) -> None:
+    def __init__(self, pool: SandboxPool, max_seconds: float = MAX_SECONDS) -> None:
         self.pool = pool
+        self._max_seconds = max_seconds
         self.verdicts = Verdicts()
         self._kills = 0
         self.neighbours()
@@ -94,7 +95,7 @@ class Judge:
             self._note(hostile, f"gave {attacked[0]}")
         if before != [RIGHT] or after != [RIGHT]:
             self._note(hostile, f"changed its frame: {before} {after}")
-        if seconds > MAX_SECONDS:
+        if seconds > self._max_seconds:
             self._note(hostile, f"took {seconds:.1f} s")
         if self.neighbours() != [RIGHT]:
             self._note(hostile, "changed its neighbour")

@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterator
 import pytest
 from running_platform import SECONDS_TO_RECOVER, RunningPlatform, until
 
-pytestmark = [pytest.mark.real, pytest.mark.faults]
-
 SILENT = 10_000
 MANY = 200
 FILES_OF_OUR_OWN = 500

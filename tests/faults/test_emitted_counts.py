@@ -27,7 +27,7 @@ from servioticy.settings import Settings, load
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.supervisor.process import Child
 
-pytestmark = [pytest.mark.faults, pytest.mark.real, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
 
 UPDATES = 60
 

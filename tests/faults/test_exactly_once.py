@@ -28,7 +28,7 @@ from servioticy.supervisor.process import Child
 
 BATCH = 20
 
-pytestmark = [pytest.mark.faults, pytest.mark.real, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.timeout(240)
 
 
 class Expected(NamedTuple):

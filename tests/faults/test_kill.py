@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from process_walks import children
 from running_platform import SECONDS_TO_RECOVER, RunningPlatform, until
 
 from servioticy.domain.model import StreamRef
@@ -97,21 +98,9 @@ def undisturbed(platform: RunningPlatform) -> Iterator[list[list[dict[str, Any]]
     yield stored
 
 
-def _children(pid: int) -> list[int]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            found.append(int(entry.parent.name))
-    return found
-
-
 def _below(pid: int) -> list[int]:
-    children = _children(pid)
-    return children + [each for child in children for each in _below(child)]
+    below = children(pid)
+    return below + [each for child in below for each in _below(child)]
 
 
 def _runs(pid: int, words: bytes) -> bool:
@@ -125,7 +114,7 @@ def _python_workers(platform: RunningPlatform) -> list[int]:
     """The processes forked by Spark's daemon, which hold the tasks."""
     below = _below(platform.pids()["pipeline"])
     daemons = [each for each in below if _runs(each, b"pyspark.daemon")]
-    return [each for each in daemons if not set(_children(each)) & set(daemons)]
+    return [each for each in daemons if not set(children(each)) & set(daemons)]
 
 
 def _driver_jvm(platform: RunningPlatform) -> list[int]:
@@ -142,14 +131,13 @@ VICTIMS: dict[str, Callable[[RunningPlatform], list[int]]] = {
     "spark jvm": _driver_jvm,
     "pipeline": lambda platform: [platform.pids()["pipeline"]],
     "api": lambda platform: [platform.pids()["api"]],
-    "api worker": lambda platform: _children(platform.pids()["api"])[:1],
+    "api worker": lambda platform: children(platform.pids()["api"])[:1],
     "delivery": lambda platform: [platform.pids()["delivery"]],
     "broker": lambda platform: [platform.pids()["kafka"]],
     "postgres": lambda platform: [platform.pids()["postgres"]],
 }
 
 
-@pytest.mark.faults
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_replay_ends_the_same_after_kill_9(

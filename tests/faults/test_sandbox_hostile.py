@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from sandbox_pools import a_pool
+from waiting import until
 
-from sandbox import Fault
+from sandbox import Fault, Program, SandboxPool
 from sandbox.hostile.corpus import Hostile, fixed, program
 from sandbox.hostile.generate import generated
 from sandbox.hostile.judge import (
     GOOD,
-    MAX_NEIGHBOUR_MS,
     RIGHT,
     Judge,
     a_call,
     children,
     descriptors,
     harmless,
+    kind,
     resident_kib,
 )
 
-pytestmark = pytest.mark.real
 LIST = fixed()
 HANG = "while(true){}"
+
+
+def a_judge(pool: SandboxPool) -> Judge:
+    """One without a watch: how long things take is measured by `python -m sandbox.hostile`."""
+    return Judge(pool, math.inf)
 
 
 @pytest.fixture(
@@ -39,15 +45,8 @@ HANG = "while(true){}"
 def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
     engine, allow_list = request.param
     pool = a_pool(allow_list=allow_list, engine=engine)
-    yield Judge(pool)
+    yield a_judge(pool)
     pool.close()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
 
 
 def test_the_list_is_long_enough() -> None:
@@ -69,7 +68,6 @@ def test_generated_programs_are_contained(judge: Judge) -> None:
     """Five hundred each; any more by the command."""
     judge.verdicts.wrong.clear()
     judge.verdicts.counts.clear()
-    judge.verdicts.neighbours.clear()
     start = 500 if judge.pool.options.allow_list else 0
     for number in range(start, start + 500):
         judge.try_out(generated(20, number))
@@ -79,7 +77,6 @@ def test_generated_programs_are_contained(judge: Judge) -> None:
     assert counts["timeout"] > 10  # they do bite
     assert counts["policy" if judge.pool.options.allow_list else "script-error"] > 50
     assert counts["syntax"] < 150  # and are mostly programs
-    assert judge.verdicts.neighbour_ms(0.99) < MAX_NEIGHBOUR_MS
 
 
 def test_the_generator_is_the_same_everywhere() -> None:
@@ -108,7 +105,7 @@ def test_nothing_grows_and_nothing_is_left_over_many_kills() -> None:
     """Sixty here; a thousand by `python -m sandbox.hostile --kills 1000`."""
     pool = a_pool(allow_list=False, budget_ms=20)
     try:
-        judge = Judge(pool)
+        judge = a_judge(pool)
         judge.try_out(Hostile("first", "body", HANG))
         zygote = pool._zygote.pid
         assert zygote
@@ -121,42 +118,35 @@ def test_nothing_grows_and_nothing_is_left_over_many_kills() -> None:
         assert judge.verdicts.wrong == []
         assert resident_kib(zygote) - memory < 512
         assert (descriptors(zygote), descriptors(os.getpid())) == (files, ours)
-        wait_until(lambda: len(children(zygote)) == 2)  # the tenant's last and the neighbour's
+        until(lambda: len(children(zygote)) == 2)  # the tenant's last and the neighbour's
         workers = children(zygote)
     finally:
         pool.close()
     assert len(workers) == 2
-    wait_until(lambda: not any(os.path.exists(f"/proc/{each}") for each in workers))
+    until(lambda: not any(os.path.exists(f"/proc/{each}") for each in workers))
 
 
 @pytest.mark.parametrize("engine", ["v8", "quickjs"])
-def test_a_neighbour_in_another_partition_is_hardly_disturbed(engine: str) -> None:
-    """Its answers are right, and 99 in 100 come within MAX_NEIGHBOUR_MS, at any time."""
-    ours, theirs = a_pool(engine=engine), a_pool(allow_list=False, engine=engine)
-    ends = threading.Event()
-
-    def attack() -> None:
-        number = 0
-        while not ends.is_set():
-            number += 1
-            hang = Hostile(f"hang {number}", "body", f"for({number};;);")
-            theirs.run("hostile", [a_call(program(hang))])
-
-    attacker = threading.Thread(target=attack)
+def test_a_neighbour_in_another_partition_is_not_held_up(engine: str) -> None:
+    """It has all its answers while a program hangs that is not ended meanwhile."""
+    ours = a_pool(engine=engine)
+    theirs = a_pool(allow_list=False, engine=engine, budget_ms=600_000)
+    hang = program(Hostile("hang", "body", HANG))
+    attacker = threading.Thread(target=theirs.run, args=("hostile", [a_call(hang)]))
     try:
-        judge = Judge(ours)
-        judge.verdicts.neighbours.clear()
+        judge = a_judge(ours)
         attacker.start()
-        for _ in range(1000):
+        until(lambda: "hostile" in theirs._workers)
+        for _ in range(200):
             assert judge.neighbours() == [RIGHT]
-            time.sleep(0.002)
+        assert attacker.is_alive()
     finally:
-        ends.set()
-        attacker.join()
+        while attacker.is_alive():
+            with contextlib.suppress(KeyError, ProcessLookupError):
+                os.kill(theirs._workers["hostile"].pid, signal.SIGKILL)
+            attacker.join(0.05)
         ours.close()
         theirs.close()
-
-    assert judge.verdicts.neighbour_ms(0.99) < MAX_NEIGHBOUR_MS
 
 
 @pytest.mark.parametrize("death", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT, signal.SIGILL])
@@ -164,7 +154,7 @@ def test_a_worker_that_breaks_is_nobodys_end(death: signal.Signals) -> None:
     """The stand-in for corrupted memory: the process is gone in the middle of its life."""
     pool = a_pool()
     try:
-        judge = Judge(pool)
+        judge = a_judge(pool)
         pool.run("hostile", [a_call(GOOD)])
         os.kill(pool._workers["hostile"].pid, death)
 
@@ -176,21 +166,26 @@ def test_a_worker_that_breaks_is_nobodys_end(death: signal.Signals) -> None:
         pool.close()
 
 
+def outcome_of(pool: SandboxPool, hang: Program) -> str:
+    """What comes of the program, run once."""
+    return kind(pool.run("hostile", [a_call(hang)])[0][0])
+
+
 def test_a_suspended_program_costs_its_tenant_alone() -> None:
     """Then it costs nobody anything: no process is asked."""
     pool = a_pool()
     try:
         hang = program(Hostile("hang", "body", HANG))
-        outcomes = [pool.run("hostile", [a_call(hang)])[0][0] for _ in range(5)]
-        kinds = [each.kind for each in outcomes if isinstance(each, Fault)]
-        assert kinds == ["timeout"] * 3 + ["suspended"] * 2
+        kinds = [outcome_of(pool, hang)]
+        while kinds[-1] == "timeout":  # more than three where a busy machine has starved it
+            kinds.append(outcome_of(pool, hang))
+        assert kinds[3:] and kinds[-1] == outcome_of(pool, hang) == "suspended"
         assert pool.suspended()[hang.id].tenant == "hostile"
 
-        used = pool.cpu_seconds()["hostile"]
+        used = pool.program_cpu_seconds()[hang.id]
         _, good = pool.run("hostile", [a_call(hang), a_call(GOOD)])
 
         assert good == [RIGHT]
-        assert pool.cpu_seconds()["hostile"] - used < 0.09  # not a budget more
-        assert pool.program_cpu_seconds()[hang.id] > 0.25 > pool.program_cpu_seconds()[GOOD.id]
+        assert pool.program_cpu_seconds()[hang.id] == used > pool.program_cpu_seconds()[GOOD.id]
     finally:
         pool.close()

@@ -40,8 +40,6 @@ from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.tenants import PostgresTenants
 
-pytestmark = pytest.mark.real
-
 WAIT_SECONDS = 30.0
 
 

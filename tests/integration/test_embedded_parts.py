@@ -7,18 +7,19 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import psycopg2
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
+from waiting import until
 
-from servioticy.embedded import downloads, jars, java, javascript, setup, stubs
+from servioticy.embedded import jars, java, javascript, setup, stubs
 from servioticy.embedded.folder import DataFolder, read_run
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres, _postgres_processes
@@ -26,16 +27,7 @@ from servioticy.settings import load
 from servioticy.supervisor.process import Child, Guard
 from servioticy.supervisor.program import Program
 
-pytestmark = pytest.mark.real
-
 SECONDS = 60.0
-
-
-def eventually(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -48,7 +40,7 @@ def start(tmp_path: Path) -> Iterator[Callable[[Any], Child]]:
     def run(part: EmbeddedPostgres | EmbeddedKafka) -> Child:
         child = Child(Program("part", part.command(), {}), folder.logs / "part.log", guard)
         children.append(child)
-        eventually(lambda: part.is_ready() or child.exit_status())
+        until(lambda: part.is_ready() or child.exit_status())
         assert child.exit_status() is None, child.last_lines()
         return child
 
@@ -218,11 +210,15 @@ def test_set_up_has_nothing_to_do_twice(capsys, monkeypatch: pytest.MonkeyPatch)
     settings = load()
     setup.prepare(settings)
     capsys.readouterr()
-    for module, name in ((downloads, "fetch"), (stubs, "_compile")):
-        monkeypatch.setattr(module, name, lambda *_: pytest.fail("it was done before"))
-    setup.prepare(settings)
+    with (
+        mock.patch.object(javascript, "download") as scripts,
+        mock.patch.object(jars, "download") as archives,
+        mock.patch.object(stubs, "compile_stubs") as compiler,
+    ):
+        setup.prepare(settings)
 
-    assert capsys.readouterr().err.startswith("servioticy: ready: Java")
+    assert not (scripts.called or archives.called or compiler.called)
+    assert "ready: Java" in capsys.readouterr().err
 
 
 def test_downloaded_jars_are_those_of_the_lock_file() -> None:

@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from waiting import until
 
 from servioticy import bootstrap
 from servioticy.domain.records import EmittedRecord, UpdateRecord
@@ -131,7 +131,7 @@ def test_all_our_clients_are_let_in(broker: Guarded, protocol: str, topic_prefix
         assert writer.append(0, _an_update()) == 0
         output.emit(1, [EmittedRecord("so", "s", 1, 1, 7, msgspec.Raw(b"{}"), (0, 0))])
         output.flush()
-        _until(lambda: [each.timestamp for each in found] == [7])
+        until(lambda: [each.timestamp for each in found] == [7])
         assert [each.timestamp for each in output.emitted_from(0)] == [7]
     finally:
         reader.stop()
@@ -185,17 +185,10 @@ def test_the_pipeline_is_let_in(settings: Settings, pipeline: Path) -> None:
     ensure_topics(bootstrap.kafka(settings), Topics(settings.log.topic_prefix), 1)
     bootstrap.KafkaLog(settings).append(0, _an_update())
     store = PostgresPartitionStore(bootstrap.connect(settings), lambda _: ())
-    _until(lambda: store.all_progress().get(0) == 1)
+    until(lambda: store.all_progress().get(0) == 1)
 
     assert PASSWORD not in pipeline.read_text("utf-8", "replace")
 
 
 def _an_update() -> UpdateRecord:
     return UpdateRecord("so", "s", 7, msgspec.Raw(b"{}"))
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -24,8 +24,6 @@ from servioticy.storage.history import PostgresHistory
 from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.tools.command import cli
 
-pytestmark = pytest.mark.real
-
 UPDATE = UpdateRecord("so", "s", 1, msgspec.Raw(b"{}"))
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import msgspec
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka_faults import bring_fatal_error
+from waiting import until
 
 from servioticy.domain.letters import read_letter
 from servioticy.domain.records import (
@@ -30,16 +29,7 @@ from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader
 from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter, LogWriter
 
-pytestmark = pytest.mark.real
-
 SECONDS = 60.0
-
-
-def eventually(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -153,7 +143,7 @@ def test_a_reader_survives_what_it_cannot_read(
         producer.produce(topics.emitted, value, partition=0)
     assert producer.flush(10) == 0
 
-    eventually(lambda: len(found) == 2)
+    until(lambda: len(found) == 2)
     assert [each.record.timestamp for each in found] == [1, 3]
     assert reader.skipped == len(rubbish)
     assert thread.is_alive()
@@ -174,7 +164,7 @@ def test_each_record_is_read_with_its_partition_and_offset(
         producer.produce(topics.emitted, value, partition=number % 2)
     assert producer.flush(10) == 0
 
-    eventually(lambda: len(found) == 5)
+    until(lambda: len(found) == 5)
     reader.stop()
     assert {each.record.timestamp: each.position for each in found} == {
         number: Position(number % 2, number // 2) for number in (0, 1, 3, 4, 5)
@@ -205,7 +195,7 @@ def test_a_reader_survives_its_listener(
     output.emit(2, [an_emitted_one(2)])
     output.flush()
 
-    eventually(lambda: found == [2])
+    until(lambda: found == [2])
     assert thread.is_alive()
     assert "emitted_not_delivered" in caplog.text
 
@@ -226,6 +216,6 @@ def test_the_log_grows_again_after_a_fatal_error_of_the_client(
             return False
         return True
 
-    eventually(appended)
+    until(appended)
     writer.close()
     assert offsets == [0, 1]

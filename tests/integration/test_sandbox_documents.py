@@ -21,7 +21,6 @@ from sandbox import (
 )
 from sandbox.host.allowance import Allowance
 
-pytestmark = pytest.mark.real
 SMALL = "function(A){return 1}"
 FULL = "function(A){" + "function a(){}" * 280 + " return 1}"
 COSTLY = {

@@ -8,11 +8,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from process_walks import alive
 from sandbox_pools import a_pool
+from waiting import until
 
 from sandbox import (
     Binding,
@@ -25,9 +28,11 @@ from sandbox import (
     TookTooLong,
     Value,
 )
-from sandbox.host.worker_client import Budget, Failure
+from sandbox.host.worker_client import Budget, Failure, WorkerClient
+from sandbox.host.zygote_client import ZygoteClient
 
-pytestmark = pytest.mark.real
+SPAWN = ZygoteClient.spawn
+
 GOOD = Program(
     "good",
     "expression",
@@ -65,20 +70,6 @@ def a_program(attack: str) -> Program:
     """Attacks at the second of three updates."""
     code = f"function(A){{if (A.lastUpdate === 2) {{ {attack} }} return 1}}"
     return Program(code, "function", ("A",), (ChannelCode("t", code, "number"),))
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
-
-
-def running(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @pytest.mark.parametrize(
@@ -143,16 +134,21 @@ def test_the_runner_uses_only_what_it_captured(pool: SandboxPool, attack: str) -
     assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
 
 
-def test_a_program_that_always_hangs_does_not_hold_everyone(pool: SandboxPool) -> None:
+def test_a_program_that_always_hangs_does_not_hold_everyone(
+    pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each hang costs a budget, so after some the rest of that run is not tried."""
+    # Starved is not guilty, and a busy machine starves: here all time is processor time.
+    monkeypatch.setattr(WorkerClient, "_cpu", lambda _: time.monotonic())
     code = "function(A){while(true){}}"
     hangs = Program(code, "function", ("A",), (ChannelCode("t", code, "number"),))
 
     outcomes = pool.run("tenant", [a_call(hangs, 200), a_call()])
 
     kinds = [each.kind for each in outcomes[0] if isinstance(each, Fault)]
+    # Three; more where the machine is busy: who was starved is not guilty.
     tried = kinds.count("timeout")
-    assert 3 <= tried < 200  # three; more where the machine is busy: starved is not guilty
+    assert 3 <= tried < 200
     assert kinds == ["timeout"] * tried + ["suspended"] * (200 - tried)
     assert outcomes[1] == GOOD_OUTCOMES
 
@@ -172,9 +168,9 @@ def test_many_slow_calls_together_take_too_long(pool: SandboxPool) -> None:
         pool.run("tenant", slow, within=0.3)
 
     assert 0.3 < caught.value.seconds <= time.monotonic() - started
-    assert time.monotonic() - started < 10
+    assert 0 < len(pool.program_cpu_seconds()) < len(slow)  # not all have been tried
     assert pool.suspended() == {}
-    assert pool.run("tenant", [a_call()], within=10) == [GOOD_OUTCOMES]
+    assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
 
 
 def test_a_frame_cut_short_by_the_allowance_blames_nobody(pool: SandboxPool) -> None:
@@ -213,7 +209,7 @@ def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
     os.kill(pid, signal.SIGSTOP)
 
     assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
-    assert not running(pid)
+    assert not alive(pid)
 
 
 def test_a_worker_killed_between_frames_is_replaced(pool: SandboxPool) -> None:
@@ -221,7 +217,7 @@ def test_a_worker_killed_between_frames_is_replaced(pool: SandboxPool) -> None:
     pool.run("tenant", [a_call()])
     pid = pool._workers["tenant"].pid
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: not running(pid))
+    until(lambda: not alive(pid))
 
     assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
     assert pool._workers["tenant"].pid != pid
@@ -237,7 +233,7 @@ def test_a_worker_killed_during_a_frame_is_nobodys_fault(pool: SandboxPool) -> N
     burnt = time.clock_gettime((~worker.pid << 3) | 2)
 
     def kill_when_busy() -> None:
-        wait_until(lambda: time.clock_gettime((~worker.pid << 3) | 2) > burnt + 0.005)
+        until(lambda: time.clock_gettime((~worker.pid << 3) | 2) > burnt + 0.005)
         os.kill(worker.pid, signal.SIGKILL)
 
     killer = threading.Thread(target=kill_when_busy)
@@ -255,7 +251,7 @@ def test_a_killed_zygote_is_started_again(pool: SandboxPool) -> None:
     worker, zygote = pool._workers["tenant"].pid, pool._zygote.pid
     assert zygote
     os.kill(zygote, signal.SIGKILL)
-    wait_until(lambda: not running(worker))
+    until(lambda: not alive(worker))
 
     assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
     assert pool._zygote.pid != zygote
@@ -279,11 +275,11 @@ def test_nothing_outlives_its_owner(tmp_path: Path) -> None:
     assert owner.stdout
     pids = [int(each) for each in owner.stdout.readline().split()]
     assert len(pids) == 3
-    assert all(running(pid) for pid in pids)
+    assert all(alive(pid) for pid in pids)
     owner.kill()
     owner.communicate()
 
-    wait_until(lambda: not any(running(pid) for pid in pids))
+    until(lambda: not any(alive(pid) for pid in pids))
 
 
 def test_tenants_never_share_a_process(pool: SandboxPool) -> None:
@@ -341,12 +337,12 @@ def test_thousands_of_programs_stay_in_one_worker(pool: SandboxPool) -> None:
     ]
     first = pool.run("tenant", calls)
     worker = pool._workers["tenant"].pid
-    started = time.monotonic()
 
-    assert pool.run("tenant", calls) == first
+    with mock.patch.object(WorkerClient, "_definitions") as compiled:
+        assert pool.run("tenant", calls) == first
     assert all(isinstance(each[0], Value) for each in first)
     assert pool._workers["tenant"].pid == worker
-    assert time.monotonic() - started < 2  # compiling them takes longer
+    compiled.assert_not_called()
 
 
 def test_a_program_that_hangs_while_it_is_compiled_is_alone_to_blame(pool: SandboxPool) -> None:
@@ -367,12 +363,10 @@ def test_a_document_is_checked_in_one_process(pool: SandboxPool) -> None:
         for n in range(500)
     ]
     programs[333] = a_program("1 +* 1")
-    pool.layers()
-    started = time.monotonic()
+    with mock.patch.object(ZygoteClient, "spawn", autospec=True, side_effect=SPAWN) as spawn:
+        found = pool.check_all(programs)
 
-    found = pool.check_all(programs)
-
-    assert time.monotonic() - started < 10  # 19 s if each had its process; 0.3 s alone here
+    assert spawn.call_count == 1
     assert [at for at, problems in enumerate(found) if problems] == [333]
     assert found[333][0].startswith("channel t: line 1")
 
@@ -425,7 +419,7 @@ def test_an_answer_that_is_garbage_is_a_crash(pool: SandboxPool) -> None:
 
     assert isinstance(answer, Failure)
     assert answer.kind == "crash"
-    wait_until(lambda: not running(client.pid))
+    until(lambda: not alive(client.pid))
 
 
 def test_processor_time_is_counted_by_tenant(pool: SandboxPool) -> None:
@@ -434,4 +428,4 @@ def test_processor_time_is_counted_by_tenant(pool: SandboxPool) -> None:
     pool.run("calm", [a_call()])
 
     used = pool.cpu_seconds()
-    assert used["busy"] > 0.1 > used["calm"] > 0
+    assert used["busy"] > used["calm"] > 0

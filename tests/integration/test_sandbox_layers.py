@@ -15,7 +15,6 @@ from sandbox_pools import JAVASCRIPT, a_pool
 from sandbox import InfraError
 from sandbox.guest.confinement import OTHER_USER
 
-pytestmark = pytest.mark.real
 ALL = {"limits", "network", "files", "user", "privileges", "seccomp"}
 
 # Denies system calls as Docker's default profile does, then becomes the given program.

@@ -21,7 +21,6 @@ from sandbox import (
 )
 from sandbox.host.answers import MAX_OUTPUT_BYTES
 
-pytestmark = pytest.mark.real
 TOO_LONG = Fault("error", f"the output has more than {MAX_OUTPUT_BYTES} bytes")
 PARTS = {"ascii": "x", "two": "\u00e9", "three": "\u20ac", "pair": "\U0001f600", "escaped": "\n"}
 

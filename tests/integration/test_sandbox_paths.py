@@ -26,8 +26,6 @@ from sandbox import (
 from servioticy.domain import references
 from servioticy.domain.model import Reference
 
-pytestmark = pytest.mark.real
-
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:

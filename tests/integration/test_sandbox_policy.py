@@ -13,8 +13,6 @@ import servioticy
 from sandbox import Binding, Call, ChannelCode, Computation, Fault, Program, SandboxPool, Value
 from sandbox.program import argument_names
 
-pytestmark = pytest.mark.real
-
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:

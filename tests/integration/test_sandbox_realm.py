@@ -11,8 +11,6 @@ from sandbox_pools import a_pool
 
 from sandbox import Call, ChannelCode, Computation, Fault, Program, SandboxPool, Value
 
-pytestmark = pytest.mark.real
-
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:

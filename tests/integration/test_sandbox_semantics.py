@@ -27,7 +27,6 @@ from sandbox import (
 )
 from sandbox.host.fold import LastOutput, part
 
-pytestmark = pytest.mark.real
 VALUE = ("channels", "t", "current-value")
 
 

@@ -13,7 +13,6 @@ from sandbox_pools import a_pool
 
 from sandbox import Call, ChannelCode, Computation, Program, SandboxPool, Value
 
-pytestmark = pytest.mark.real
 PAGE = Path(__file__).parents[2] / "docs" / "scripts.md"
 BLOCKS = re.findall(r"```js\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 EXAMPLES = [

@@ -12,8 +12,6 @@ from servioticy.domain.records import UnreadableRecord, UpdateRecord, read_recor
 from servioticy.storage.database import Database
 from servioticy.storage.partition_store import texts
 
-pytestmark = pytest.mark.real
-
 UPDATE = b'{"kind":"update","service_object":"a","stream":"b","timestamp":1,"update":{"x":%s}}'
 
 PIECES = [b"{", b"}", b"[", b"]", b'"', b":", b",", b"\\", b"\\u0000", b"\\ud800", b"\\udc00"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from typing import Any
 
 import pytest
@@ -148,11 +147,10 @@ def test_a_source_may_have_dashes_and_letters_of_any_script() -> None:
 
 
 @pytest.mark.parametrize("text", ["{$" + "a" * 200_000, "{$a.." * 40_000, "\\{" * 100_000])
-def test_no_text_takes_long(text: str) -> None:
-    started = time.perf_counter()
+@pytest.mark.timeout(60)
+def test_no_text_takes_for_ever(text: str) -> None:
+    """A pattern that looks again from each place needs minutes for each of these."""
     substitute(text, lambda source, path: 0)
-
-    assert time.perf_counter() - started < 1
 
 
 @given(st.text(max_size=60))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from waiting import until
 
 from sandbox import TookTooLong
 from sandbox.host.allowance import Allowance
@@ -23,7 +24,7 @@ def test_who_releases_it_comes_after_all_that_wait() -> None:
                 order.append(name)
                 first_has_it.set()
                 if len(order) == 1:
-                    _until(lambda: len(lock._waiting) == 1)
+                    until(lambda: len(lock._waiting) == 1)
 
     long = threading.Thread(target=many, args=("long", 3))
     long.start()
@@ -54,13 +55,3 @@ def test_the_lock_is_released_after_an_error() -> None:
 
     with lock.held(Allowance(0.0)):
         pass
-
-
-def _until(condition: object) -> None:
-    assert callable(condition)
-    waiting = threading.Event()
-    for _ in range(2000):
-        if condition():
-            return
-        waiting.wait(0.005)
-    raise AssertionError("waited in vain")

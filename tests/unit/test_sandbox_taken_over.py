@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 import pytest
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sandbox_pools import a_pool
@@ -174,7 +175,7 @@ def test_a_truthful_worker_is_believed(zygote: Scripted) -> None:
 
 
 EXAMPLES = settings(
-    max_examples=100,
+    max_examples=examples(100),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

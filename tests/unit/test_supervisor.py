@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from process_walks import alive
+from waiting import until
 
 from servioticy.embedded.folder import DataFolder, read_run
 from servioticy.errors import SetupError, Unavailable
@@ -30,21 +31,6 @@ STUBBORN_FAMILY = """
     open(sys.argv[1], "w").write(str(child.pid))
     time.sleep(600)
 """
-
-
-def eventually(condition: Callable[[], Any], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
-
-
-def alive(pid: int) -> bool:
-    """Whether the process runs; a zombie that nobody has collected does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def a_program(name: str = "one", code: str = SLEEP, *arguments: str, **more: Any) -> Program:
@@ -64,7 +50,7 @@ class Run:
         return [event.program for event in self.events if event.kind == kind]
 
     def until(self, condition: Callable[[], Any]) -> None:
-        eventually(lambda: self.supervisor.tick() or condition())
+        until(lambda: self.supervisor.tick() or condition())
 
     def close(self) -> None:
         self.supervisor.stop()
@@ -145,7 +131,7 @@ def test_what_a_killed_program_left_is_killed_before_the_restart(running, tmp_pa
     os.kill(run.supervisor.pids()["one"], signal.SIGKILL)
     run.until(lambda: run.told("exited"))
 
-    eventually(lambda: not alive(orphan))
+    until(lambda: not alive(orphan))
 
 
 def test_pauses_grow_and_end_at_five_seconds() -> None:
@@ -186,7 +172,7 @@ def test_a_program_deaf_to_its_stop_signal_is_killed_with_its_children(running, 
 
     run.supervisor.stop()
 
-    eventually(lambda: not any(map(alive, pids)))
+    until(lambda: not any(map(alive, pids)))
 
 
 def test_a_program_that_dies_at_the_start_is_told_with_its_last_words(running) -> None:
@@ -295,7 +281,7 @@ def test_no_program_outlives_a_killed_supervisor(platform, tmp_path) -> None:
     started.wait()
     again = DataFolder(tmp_path / "data")
 
-    eventually(lambda: not any(map(alive, pids)), seconds=1.0)
+    until(lambda: not any(map(alive, pids)))
     again.release()
 
 

@@ -175,6 +175,7 @@ def test_streams_of_others_are_called_as_the_caller_may_call_them() -> None:
     assert "secret" not in text and "another's stream" in text
 
 
+@pytest.mark.slow
 def test_large_trees_are_looked_at_only_so_far() -> None:
     """A request may not keep the API busy: four hundred streams, each reading all before it."""
     names = ["s0", *(f"s{n}" for n in range(1, 400))]

@@ -92,7 +92,9 @@ def _add_up(group: Any) -> None:
         help="replay everything once more into new Service Objects; the old ones stay",
     )
     demo.add_argument(
-        "--exit-after-replay", action="store_true", help="stop the platform when it is over"
+        "--exit-after-replay",
+        action="store_true",
+        help="check all values when it is over, and stop; exit code 1 if one is wrong",
     )
 
 

@@ -20,20 +20,24 @@ def main() -> int:
     parser = argparse.ArgumentParser("servioticy.tools.demonstration", description=__doc__)
     parser.add_argument("--speed", type=float, default=1.0)
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--last", action="store_true", help="nothing comes after it")
+    parser.add_argument(
+        "--last",
+        action="store_true",
+        help="nothing comes after it: check all values, exit code 1 if one is wrong",
+    )
     parser.add_argument(ENDS_WITH_STDIN, action="store_true")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     if chosen.ends_with_stdin:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     try:
-        story.tell(running.of(load()), chosen.speed, chosen.again, not chosen.last)
+        right = story.tell(running.of(load()), chosen.speed, chosen.again, not chosen.last)
     except ServioticyError as error:
         sys.stderr.write(f"error: the demonstration ends: {error}\n")
         return 1
     except KeyboardInterrupt:
         return 130
-    return 0
+    return 0 if right else 1
 
 
 def _end_with_stdin() -> None:

@@ -87,6 +87,11 @@ class Board:
         """The largest timestamp seen of a stream; 0 before the first."""
         return self._newest.get(shown, 0)
 
+    def last(self, shown: Shown) -> tuple[int, float | bool | None]:
+        """How many updates of a stream have arrived, and the value of the last."""
+        with self._lock:
+            return self._counts[shown], self._values.get(shown)
+
     def median_milliseconds(self) -> float | None:
         """From a device's sending to the arrival of what was computed from it."""
         with self._lock:

@@ -11,7 +11,7 @@ from servioticy.client.rest import Rest
 from servioticy.domain.model import StreamRef
 from servioticy.settings import Settings
 from servioticy.tools.command.platform import reachable
-from servioticy.tools.demonstration import objects, replay, scoring, series
+from servioticy.tools.demonstration import checking, objects, replay, scoring, series
 from servioticy.tools.demonstration.board import Board
 from servioticy.tools.demonstration.series import Reading
 from servioticy.tools.demonstration.templates import SHOWN, STREAM, Shown
@@ -19,10 +19,11 @@ from servioticy.tools.demonstration.templates import SHOWN, STREAM, Shown
 SECONDS_TO_ARRIVE = 10.0
 
 
-def tell(settings: Settings, speed: float, again: bool, stays: bool = True) -> None:
+def tell(settings: Settings, speed: float, again: bool, stays: bool = True) -> bool:
     """Make the objects, replay what is not sent yet, show, judge, and say what to try next.
 
-    `stays`: the platform goes on running afterwards.
+    `stays`: the platform goes on running afterwards. If not, all that it has stored and shown is
+    checked; returns whether it is what the series say.
     Raises ServioticyError where the platform does not do its part.
     """
     room, water = list(series.room()), list(series.water())
@@ -30,8 +31,8 @@ def tell(settings: Settings, speed: float, again: bool, stays: bool = True) -> N
     api, ids = objects.rest(settings, made.token), dict(made.ids)
     waiting = [replay.not_sent(api, ids, each) for each in (room, water)]
     _introduce(made.are_new, sum(map(len, waiting)))
+    board = Board(SHOWN)
     if any(waiting):
-        board = Board(SHOWN)
         stop = threading.Event()
         for shown in SHOWN:
             _watch(settings, made.token, ids, shown, board, api, stop)
@@ -50,8 +51,10 @@ def tell(settings: Settings, speed: float, again: bool, stays: bool = True) -> N
         stop.set()
         _summarize(board, sum(map(len, waiting)))
     _judge(api, ids, room, water)
-    if stays:
-        _what_next(settings, ids)
+    if not stays:
+        return _check(api, ids, room, water, board, made.are_new)
+    _what_next(settings, ids)
+    return True
 
 
 def _introduce(are_new: bool, waiting: int) -> None:
@@ -135,6 +138,45 @@ def _judge(api: Rest, ids: dict[str, str], room: list[Reading], water: list[Read
         "  (people saw four curves and no word about them: two of their marks are Saturday's\n"
         "  daylight, which comes and goes without any CO2)"
     )
+
+
+def _check(
+    api: Rest,
+    ids: dict[str, str],
+    room: list[Reading],
+    water: list[Reading],
+    board: Board,
+    shown_whole: bool,
+) -> bool:
+    """Compare all that is stored, and all that the board has shown, with the series."""
+    wrong = []
+    for device in series.UNITS:
+        sent = {
+            each.timestamp: {device: each.value}
+            for each in (*room, *water)
+            if each.device == device
+        }
+        stored = api.updates(ids[device], STREAM)
+        wrong += [f"{device}: {each}" for each in checking.differences(sent, stored)]
+    wanted = checking.expected(room, water)
+    for (document, stream), updates in wanted.items():
+        stored = api.updates(ids[document], stream)
+        wrong += [f"{stream}: {each}" for each in checking.differences(updates, stored)]
+    if shown_whole:
+        for shown in SHOWN:
+            (count, value), updates = board.last(shown), wanted[shown.document, shown.stream]
+            last = updates[max(updates)][shown.channel]
+            if count != len(updates) or not checking.equal(value, last):
+                wrong.append(
+                    f"{shown.label}: shown are {count} updates, the last {value}, "
+                    f"instead of {len(updates)}, the last {last}"
+                )
+    for each in wrong:
+        _say(f"wrong: {each}")
+    if not wrong:
+        count = sum(map(len, wanted.values()))
+        _say(f"checked: {count} updates of {len(wanted)} composite streams are as computed apart")
+    return not wrong
 
 
 def _what_next(settings: Settings, ids: dict[str, str]) -> None:

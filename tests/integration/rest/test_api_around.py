@@ -78,6 +78,7 @@ def stored(served: Served, victim: str, *documents: dict[str, Any]) -> None:
         served.platform.put_document(created, {**served.platform.document(created), **full})
 
 
+@pytest.mark.slow
 def test_of_documents_not_parsed_yet_as_much_is_read_as_one_may_take(
     served: Served, alice: Caller, victim: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +98,7 @@ def test_of_documents_not_parsed_yet_as_much_is_read_as_one_may_take(
     assert "of the Service Objects around it were looked at: they are" in answer["warnings"][-1]
 
 
+@pytest.mark.slow
 def test_what_is_known_is_looked_at_without_being_read_again(
     served: Served, alice: Caller, victim: str
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 from api_builders import Caller, Served
+from examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -176,7 +177,9 @@ ANY_JSON = st.recursive(
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(value=ANY_JSON)
 def test_no_json_makes_us_fail(served: Served, value: Any) -> None:

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything, until
+from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything
+from waiting import until
 
 from api.edge.connection import State
 from api.edge.heads import parse

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 
 import pytest
-from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything, until
+from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything
+from waiting import until
 
 from api.edge.heads import LARGEST_HEAD
 

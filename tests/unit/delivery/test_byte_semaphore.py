@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 
 from support.delivery_stores import WAIT_SECONDS
+from waiting import until
 
 from delivery.byte_semaphore import ByteSemaphore
 
@@ -21,10 +21,7 @@ def acquiring(semaphore: ByteSemaphore, size: int) -> tuple[threading.Thread, li
 
 
 def until_somebody_waits(semaphore: ByteSemaphore) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not semaphore.waiting:
-        assert time.monotonic() < deadline, "it did not wait"
-        time.sleep(0.001)
+    until(lambda: semaphore.waiting)
 
 
 def test_whoever_exceeds_the_bytes_waits() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from dataclasses import dataclass, field
 
 import msgspec
 import pytest
 from support.delivery_stores import WAIT_SECONDS
+from waiting import until
 
 from delivery.byte_semaphore import ByteSemaphore
 from delivery.cursors import Cursor
@@ -171,10 +171,7 @@ def test_publish_waits_while_more_bytes_are_on_their_way_than_there_is_room_for(
 
         thread = threading.Thread(target=publish, daemon=True)
         thread.start()
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not semaphore.waiting:  # the loop does not turn meanwhile
-            assert time.monotonic() < deadline, "it did not wait"
-            time.sleep(0.001)
+        until(lambda: semaphore.waiting)  # the loop does not turn meanwhile
         before_it_waited = list(published)
         await asyncio.to_thread(thread.join, WAIT_SECONDS)
         assert len(published) == 3

@@ -6,9 +6,10 @@ import asyncio
 import http.client
 import socket
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
+
+from waiting import until
 
 from api.edge.calls import Application
 from api.edge.edge import Edge
@@ -148,10 +149,3 @@ def everything(client: socket.socket) -> bytes:
     while some := client.recv(65_536):
         found.append(some)
     return b"".join(found)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)

@@ -8,12 +8,12 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+import waiting
 
 from servioticy.client.follower import Follower
 from servioticy.domain.model import StreamRef
@@ -144,15 +144,14 @@ class RunningPlatform:
 
 def until(condition: Callable[[], bool], seconds: float) -> None:
     """Wait until it holds; a platform that is not there yet counts as not."""
-    deadline = time.monotonic() + seconds
-    while True:
+
+    def holds() -> bool:
         try:
-            if condition():
-                return
+            return condition()
         except (OSError, http.client.HTTPException):
-            pass
-        assert time.monotonic() < deadline, f"waited {seconds} s for {condition}"
-        time.sleep(0.02)
+            return False
+
+    waiting.until(holds, seconds)
 
 
 @pytest.fixture(scope="session")
