@@ -40,6 +40,7 @@ def test_a_token_that_is_refused_takes_no_turn_of_its_tenant_any_more() -> None:
     """Else whoever found it could make the tenant's own devices wait, or be refused."""
     catalog = Catalog()
     reception = Reception(catalog, Capacity())
+    reception.is_open = True
     client = cast(Any, Client())
 
     def decided() -> Admission | Refusal:
