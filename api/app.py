@@ -7,8 +7,16 @@ from collections.abc import Callable
 
 from flask import Flask
 
-from api import (
-    authentication,
+from api.documents.definitions import Definitions
+from api.documents.document_parser import DocumentParser
+from api.http import authentication
+from api.http.answers import with_common_headers
+from api.http.authentication import guard
+from api.http.backlog import Backlog
+from api.http.errors import handle_errors
+from api.http.inflow import Inflow
+from api.http.read_after_write import ReadAfterWrite
+from api.resources import (
     health,
     replacing,
     service_objects,
@@ -19,14 +27,6 @@ from api import (
     updates,
     versions,
 )
-from api.answers import with_common_headers
-from api.authentication import guard
-from api.backlog import Backlog
-from api.definitions import Definitions
-from api.document_parser import DocumentParser
-from api.errors import handle_errors
-from api.inflow import Inflow
-from api.read_after_write import ReadAfterWrite
 from api.services import Check, Services
 from sandbox import argument_names as read_argument_names
 from servioticy.bootstrap import Ports

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from api.edge.calls import Application
 from api.edge.connection import Connection
 from api.edge.edge import Edge
-from api.read_after_write import Progress
+from api.http.read_after_write import Progress
 from servioticy.errors import SetupError
 from servioticy.settings import Settings, changed
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from api.backlog import Backlog
-from api.definitions import Definitions
-from api.inflow import Inflow
-from api.read_after_write import ReadAfterWrite
+from api.documents.definitions import Definitions
+from api.http.backlog import Backlog
+from api.http.inflow import Inflow
+from api.http.read_after_write import ReadAfterWrite
 from servioticy.bootstrap import Ports
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames

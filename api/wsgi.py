@@ -5,8 +5,8 @@ from __future__ import annotations
 from flask import Flask
 
 from api.app import create_app
-from api.read_after_write import Progress
-from api.snippets import Snippets
+from api.documents.snippets import Snippets
+from api.http.read_after_write import Progress
 from servioticy import bootstrap
 from servioticy.settings import Settings
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from api.edge.heads import Head
-from api.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited
+from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

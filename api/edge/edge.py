@@ -14,7 +14,6 @@ from typing import Any
 
 import orjson
 
-from api.answers import COMMON_HEADERS, JSON
 from api.edge.calls import Answer, Application, NotStoredYet, Request
 from api.edge.connection import Connection
 from api.edge.deadlines import Deadlines
@@ -23,8 +22,9 @@ from api.edge.outgoing import Sent
 from api.edge.pools import Budget, Busy, Job, Pool
 from api.edge.threads import Threads
 from api.edge.waiter import Waiter
-from api.errors import content
-from api.read_after_write import Progress
+from api.http.answers import COMMON_HEADERS, JSON
+from api.http.errors import content
+from api.http.read_after_write import Progress
 from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
 from servioticy.domain.tokens import read_token
 from servioticy.settings import Settings

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from api.read_after_write import (
+from api.http.read_after_write import (
     FIRST_PAUSE_SECONDS,
     GROWTH,
     HEADER,

@@ -13,7 +13,7 @@ from waiting import until
 
 from api.edge.calls import Application
 from api.edge.edge import Edge
-from api.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
+from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
 from api.server import attend
 from servioticy.memory import MemoryPlatform
 from servioticy.settings import Settings, changed

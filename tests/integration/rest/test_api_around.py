@@ -9,8 +9,8 @@ import orjson
 import pytest
 from api_builders import NOW, Caller, Platform, Served
 
-from api import around, trees
 from api.app import create_app
+from api.resources import around, trees
 from sandbox.text import argument_names
 from servioticy.domain.documents.limits import Meter
 from servioticy.settings import Settings

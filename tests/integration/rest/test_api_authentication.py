@@ -7,7 +7,7 @@ from api_builders import SIMPLE, Caller, Served
 from flask import Flask
 from werkzeug.routing import Rule
 
-from api.authentication import guard, right_to
+from api.http.authentication import guard, right_to
 from servioticy.domain.access import Right
 
 OPEN = {"/private/health"}

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from api_builders import Caller, Served
 
-from api import histories
+from api.resources import histories
 from servioticy.domain.model import StreamKey
 from servioticy.errors import Unavailable
 from servioticy.ports.history import VersionedUpdate

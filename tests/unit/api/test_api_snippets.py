@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from api.snippets import SECONDS, Snippets
+from api.documents.snippets import SECONDS, Snippets
 from sandbox import InfraError, Program, TookTooLong, argument_names
 from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.errors import Unavailable

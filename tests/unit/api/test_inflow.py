@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.backlog import SECONDS, Backlog
-from api.inflow import BURST_SECONDS, MAX_KNOWN, Inflow
+from api.http.backlog import SECONDS, Backlog
+from api.http.inflow import BURST_SECONDS, MAX_KNOWN, Inflow
 from servioticy.ports.addresses import Address
 
 

@@ -1,4 +1,4 @@
-"""`python -m api.document_parser_process FD`: parses documents for an API process, one by one.
+"""`python -m api.documents.document_parser_process FD`: parses documents for an API process.
 
 It ends with the API process, whose end of the socket then closes.
 """

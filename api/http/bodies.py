@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from flask import request
 
-from api.errors import Refused, TooLarge
+from api.http.errors import Refused, TooLarge
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import DUPLICATE, NOT_JSON, TOO_NESTED, WRONG_TYPE
 from servioticy.domain.documents.errors import Part

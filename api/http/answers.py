@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from flask import Response
 
-from api.read_after_write import HEADER
+from api.http.read_after_write import HEADER
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -7,9 +7,9 @@ from typing import Any
 import orjson
 from flask import Blueprint, Response
 
-from api import authentication
-from api.answers import answer
-from api.authentication import needs
+from api.http import authentication
+from api.http.answers import answer
+from api.http.authentication import needs
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.verdicts import STALE, SUSPENDED

@@ -6,10 +6,10 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from api import authentication
-from api.answers import answer
-from api.around import MOST_RELATED, understood
-from api.authentication import needs
+from api.http import authentication
+from api.http.answers import answer
+from api.http.authentication import needs
+from api.resources.around import MOST_RELATED, understood
 from api.services import Services
 from servioticy.domain.access import Right, readable, visible_to
 from servioticy.domain.graph import Graph

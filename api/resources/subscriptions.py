@@ -9,11 +9,11 @@ from urllib.parse import quote
 import orjson
 from flask import Blueprint, Response, request
 
-from api import authentication
-from api.answers import answer, nothing
-from api.authentication import needs
-from api.bodies import json_object
-from api.errors import NotFound, Refused
+from api.http import authentication
+from api.http.answers import answer, nothing
+from api.http.authentication import needs
+from api.http.bodies import json_object
+from api.http.errors import NotFound, Refused
 from api.services import Services
 from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.tokens import digest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.around import MOST_RELATED, understood
+from api.resources.around import MOST_RELATED, understood
 from api.services import Services
 from servioticy.domain.access import readable, visible_to
 from servioticy.domain.findings import findings

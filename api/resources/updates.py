@@ -5,11 +5,12 @@ from __future__ import annotations
 import msgspec
 from flask import Blueprint, Response, request
 
-from api import authentication, histories
-from api.answers import data, stored
-from api.authentication import needs
-from api.bodies import body
-from api.errors import NotFound, TooLarge, TooMany
+from api.http import authentication
+from api.http.answers import data, stored
+from api.http.authentication import needs
+from api.http.bodies import body
+from api.http.errors import NotFound, TooLarge, TooMany
+from api.resources import histories
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.documents import BadDocument, parse_update

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from api.answers import answer
-from api.authentication import open_to_everybody
+from api.http.answers import answer
+from api.http.authentication import open_to_everybody
 from api.services import Services
 
 

@@ -9,11 +9,7 @@ from typing import Any
 import orjson
 from flask import Blueprint, Response, request
 
-from api import authentication
-from api.answers import answer, nothing
-from api.authentication import needs
-from api.bodies import json_object
-from api.documents import (
+from api.documents.service_objects import (
     CUSTOM,
     OURS,
     current,
@@ -24,9 +20,13 @@ from api.documents import (
     parse_and_check,
     to_stored,
 )
-from api.errors import Conflict, NotFound, Outdated, Refused
+from api.documents.warnings import warnings
+from api.http import authentication
+from api.http.answers import answer, nothing
+from api.http.authentication import needs
+from api.http.bodies import json_object
+from api.http.errors import Conflict, NotFound, Outdated, Refused
 from api.services import Services
-from api.warnings import warnings
 from servioticy.changes import Changed, StillRead
 from servioticy.domain.access import Right
 from servioticy.domain.documents.service_objects import is_public

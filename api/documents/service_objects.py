@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from api.authentication import authenticated
-from api.errors import NotAuthorized, NotFound
+from api.http.authentication import authenticated
+from api.http.errors import NotAuthorized, NotFound
 from api.services import Services
 from servioticy.domain.access import Right, may
 from servioticy.domain.documents import BadDocument

@@ -7,8 +7,8 @@ import logging
 from flask import Flask, Response
 from werkzeug.exceptions import HTTPException
 
-from api.answers import answer
-from api.read_after_write import NotYet
+from api.http.answers import answer
+from api.http.read_after_write import NotYet
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import INCOMPLETE_GROUP, UNKNOWN_STREAM
 from servioticy.errors import Rejected, ServioticyError, Unavailable

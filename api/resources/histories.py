@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from flask import Response
 
-from api.answers import JSON, nothing, stored
+from api.http.answers import JSON, nothing, stored
 from servioticy.domain.model import StreamKey, Timestamp
 from servioticy.ports.history import History, VersionedUpdate
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from api.answers import answer, stored
-from api.authentication import needs, service_object
-from api.documents import current, etag, group_sources, members
-from api.errors import Conflict, NotFound
-from api.replacing import ATTEMPTS, expect, put_in_force
+from api.documents.service_objects import current, etag, group_sources, members
+from api.http.answers import answer, stored
+from api.http.authentication import needs, service_object
+from api.http.errors import Conflict, NotFound
+from api.resources.replacing import ATTEMPTS, expect, put_in_force
 from api.services import Services
 from servioticy.changes import Changed
 from servioticy.domain.access import Right

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from api.answers import answer, nothing
-from api.authentication import needs, service_object
-from api.documents import current, to_public
+from api.documents.service_objects import current, to_public
+from api.http.answers import answer, nothing
+from api.http.authentication import needs, service_object
 from api.services import Services
 from servioticy.domain.access import Right
 

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 from flask import Flask, g, has_request_context, request
 
-from api.errors import Denied, NotAuthorized, NotFound
-from api.read_after_write import CALLER
+from api.http.errors import Denied, NotAuthorized, NotFound
+from api.http.read_after_write import CALLER
 from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.model import ServiceObjectKey, StreamKey
 from servioticy.domain.tokens import read_token
@@ -55,7 +55,7 @@ def open_to_everybody(view: View) -> View:
 def right_to(view: Callable[..., Any]) -> Right | None:
     """What a view is for; None: everybody may. Raises LookupError where it does not say."""
     if view not in _rights:
-        raise LookupError(f"{view.__qualname__} names no right: see api.authentication.needs")
+        raise LookupError(f"{view.__qualname__} names no right: see api.http.authentication.needs")
     return _rights[view]
 
 

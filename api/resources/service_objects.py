@@ -6,10 +6,7 @@ import uuid
 
 from flask import Blueprint, Response
 
-from api.answers import answer
-from api.authentication import authenticated, needs, service_object
-from api.bodies import json_object
-from api.documents import (
+from api.documents.service_objects import (
     current,
     custom_fields,
     etag,
@@ -18,8 +15,11 @@ from api.documents import (
     to_public,
     to_stored,
 )
+from api.documents.warnings import warnings
+from api.http.answers import answer
+from api.http.authentication import authenticated, needs, service_object
+from api.http.bodies import json_object
 from api.services import Services
-from api.warnings import warnings
 from servioticy.domain.access import Right
 from servioticy.ports.change_store import NewServiceObject
 

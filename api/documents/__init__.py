@@ -1,0 +1,1 @@
+"""Documents of Service Objects: parsed, checked, stored and shown."""
