@@ -11,7 +11,7 @@ from servioticy import bootstrap
 from servioticy.client.rest import Answered, Rest
 from servioticy.embedded.folder import write_private
 from servioticy.settings import Settings
-from servioticy.tools.command.platform import reachable
+from servioticy.tools.command.platform import api_url
 from servioticy.tools.demonstration import templates
 from servioticy.tools.demonstration.series import UNITS
 
@@ -35,7 +35,7 @@ def token_file(settings: Settings) -> Path:
 
 def rest(settings: Settings, token: str) -> Rest:
     """A connection to the platform's API."""
-    return Rest(reachable(settings.host), settings.api.port, token)
+    return Rest(api_url(settings), token)
 
 
 def prepare(settings: Settings, again: bool) -> Objects:
