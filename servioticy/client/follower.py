@@ -13,6 +13,7 @@ from urllib.parse import quote
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from servioticy.client.answers import reason_in
 from servioticy.domain.model import StreamRef, Timestamp
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import ServioticyError, Unavailable
@@ -82,7 +83,7 @@ class Follower:
         """Raise what trying again cannot help against."""
         if isinstance(error, InvalidStatus) and _is_final(error.response.status_code, met):
             hint = " (a token: servioticy tenant create NAME)"
-            message = _message(bytes(error.response.body or b""))
+            message = reason_in(bytes(error.response.body or b"")) or "refused"
             raise Refused(message + hint * (error.response.status_code == 403)) from error
         if not met and isinstance(error, OSError):
             raise Unavailable(
@@ -116,10 +117,3 @@ def written(at: Timestamp) -> str:
     if not 100_000_000 <= seconds < MILLISECONDS_FROM:
         return str(at)
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")[:19] + "Z"
-
-
-def _message(body: bytes) -> str:
-    try:
-        return str(json.loads(body)["message"])
-    except (ValueError, KeyError, TypeError):
-        return body.decode(errors="replace")[:200] or "refused"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import os
 import resource
@@ -15,6 +14,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from running_platform import SECONDS_TO_RECOVER, RunningPlatform, until
+
+from servioticy.errors import Unavailable
 
 SILENT = 10_000
 MANY = 200
@@ -67,7 +68,7 @@ def meanwhile(work: Callable[[], None], count: int) -> Iterator[list[int]]:
 
     def again(number: int) -> None:
         while not stop.is_set():
-            with contextlib.suppress(OSError, http.client.HTTPException):
+            with contextlib.suppress(Unavailable):
                 work()
                 done[number] += 1
 

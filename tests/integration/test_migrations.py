@@ -13,8 +13,6 @@ from servioticy.errors import SetupError
 from servioticy.storage import migrations
 from servioticy.storage.database import Database
 
-pytestmark = pytest.mark.real
-
 SQL = resources.files("servioticy.storage") / "sql"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import subprocess
@@ -16,12 +15,15 @@ import pytest
 import waiting
 
 from servioticy.client.follower import Follower
+from servioticy.client.rest import Rest
 from servioticy.domain.model import StreamRef
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
+from servioticy.errors import Unavailable
 
 SECONDS_TO_START = 150.0
 SECONDS_TO_RECOVER = 90.0
+SECONDS_FOR_AN_ANSWER = 30.0
 
 
 class RunningPlatform:
@@ -91,17 +93,14 @@ class RunningPlatform:
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, dict[str, str], bytes]:
-        """One request on a connection of its own: status, headers (lower case), body."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.api_port, timeout=30)
-        try:
-            sent = {"Authorization": self.token if token is None else token, **(headers or {})}
-            text = None if body is None else json.dumps(body)
-            connection.request(method, path, text, sent)
-            response = connection.getresponse()
-            names = {name.lower(): value for name, value in response.getheaders()}
-            return response.status, names, response.read()
-        finally:
-            connection.close()
+        """One request on a connection of its own: status, headers (lower case), body.
+
+        Raises Unavailable where no answer comes.
+        """
+        url = f"http://127.0.0.1:{self.api_port}"
+        with Rest(url, self.token if token is None else token, SECONDS_FOR_AN_ANSWER) as api:
+            answer = api.request(method, path, body, headers)
+        return answer.status, dict(answer.headers), answer.body
 
     def create(self, document: dict[str, Any]) -> str:
         """Create a Service Object."""
@@ -148,7 +147,7 @@ def until(condition: Callable[[], bool], seconds: float) -> None:
     def holds() -> bool:
         try:
             return condition()
-        except (OSError, http.client.HTTPException):
+        except (OSError, Unavailable):
             return False
 
     waiting.until(holds, seconds)

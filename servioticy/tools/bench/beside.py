@@ -16,6 +16,7 @@ import orjson
 
 from servioticy.settings import Settings
 from servioticy.tools.bench import ground
+from servioticy.tools.bench.connection import Connection
 from servioticy.tools.bench.worst_documents import everything
 
 SIZE = 480_000
@@ -43,13 +44,15 @@ def _show(what: str, puts: Sequence[float], posts: Sequence[float]) -> None:
 
 
 def _puts(settings: Settings, seconds: float) -> list[float]:
-    client = ground.Client(settings, ground.token(settings))
-    path = f"/{client.create(DEVICE)}/streams/s"
+    token = ground.token(settings)
+    with ground.client(settings, token) as client:
+        id_ = client.create(DEVICE)
+    device = Connection(settings, token)
     taken: list[float] = []
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         began = time.perf_counter()
-        client.put(path, 1.0, len(taken))
+        device.put(id_, "s", 1.0, len(taken))
         taken.append(time.perf_counter() - began)
         time.sleep(PAUSE)
     return taken
@@ -62,10 +65,10 @@ def _posting(settings: Settings, connections: int) -> Iterator[list[float]]:
     body, stop, taken = orjson.dumps(document), threading.Event(), list[float]()
 
     def post() -> None:
-        client = ground.Client(settings, ground.token(settings))
+        tenant = Connection(settings, ground.token(settings))
         while not stop.is_set():
             began = time.perf_counter()
-            status, text = client.request("POST", "/", body)
+            status, text = tenant.request("POST", "/", body)
             if status != 400 or b"none of ours" not in text:
                 raise RuntimeError(text.decode())
             taken.append(time.perf_counter() - began)

@@ -2,7 +2,8 @@
 
 A device sends at a steady rate and a WebSocket listens, while the composite's document is
 replaced again and again. Every version returns its own number, so each frame tells which
-one made it. Nothing may be lost, doubled, or made by an older version after a newer one.
+one made it. Device and owner are on http.client: httpx would add its own time
+(connection.py). Nothing may be lost, doubled, or made by an older version after a newer one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from websockets.sync.client import connect
 from servioticy.errors import ServioticyError
 from servioticy.settings import Settings
 from servioticy.tools.bench import ground
+from servioticy.tools.bench.connection import Connection
 from servioticy.tools.command.platform import reachable
 
 
@@ -49,8 +51,9 @@ def _measure(
     settings: Settings, rate: float, changes: int
 ) -> tuple[list[float], list[float], list[float]]:
     token = ground.token(settings)
-    client = ground.Client(settings, token)
-    id_ = client.create(_document(1))
+    with ground.client(settings, token) as client:
+        id_ = client.create(_document(1))
+    owner = Connection(settings, token)
     asked: dict[int, float] = {}
     answered: dict[int, float] = {}
     frames: list[tuple[int, int, float]] = []
@@ -67,12 +70,12 @@ def _measure(
                 if heard.is_set() and len(frames) >= len(sent):
                     return
 
-        def put(device: ground.Client) -> None:
+        def put(device: Connection) -> None:
             sent.append(time.perf_counter())
-            device.put(f"/{id_}/streams/data", 1, len(sent) - 1)
+            device.put(id_, "data", 1, len(sent) - 1)
 
         def drive() -> None:
-            device = ground.Client(settings, token)
+            device = Connection(settings, token)
             began = time.perf_counter()
             while not stop.is_set():
                 pause = began + len(sent) / rate - time.perf_counter()
@@ -88,7 +91,7 @@ def _measure(
         for version in range(2, changes + 2):
             time.sleep(0.5)
             asked[version] = time.perf_counter()
-            client.change(id_, _document(version))
+            owner.change(id_, _document(version))
             answered[version] = time.perf_counter()
         time.sleep(0.5)
         stop.set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,8 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from servioticy.client.rest import Rest
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
@@ -26,9 +24,9 @@ from servioticy.tools.command.platform import (
     PIPELINE_SECONDS,
     READY_FILE,
     Platform,
+    api_url,
     postgres_program,
     prepare_stores,
-    reachable,
 )
 
 
@@ -57,40 +55,9 @@ def token(settings: Settings) -> str:
         database.close()
 
 
-class Client:
-    """One kept-alive connection to the REST API."""
-
-    def __init__(self, settings: Settings, token: str) -> None:
-        self._connection = http.client.HTTPConnection(
-            reachable(settings.host), settings.api.port, timeout=30
-        )
-        self._headers = {"Authorization": token, "Content-Type": "application/json"}
-
-    def create(self, document: dict[str, Any]) -> str:
-        """Create a Service Object and return its id."""
-        status, body = self.request("POST", "/", orjson.dumps(document))
-        if status != 201:
-            raise RuntimeError(body.decode())
-        return str(orjson.loads(body)["id"])
-
-    def change(self, service_object: str, document: dict[str, Any]) -> None:
-        """Put another document in force."""
-        status, body = self.request("PUT", f"/{service_object}", orjson.dumps(document))
-        if status != 200:
-            raise RuntimeError(body.decode())
-
-    def put(self, path: str, value: float, timestamp: int) -> None:
-        """Send an update with one channel `v`."""
-        update = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
-        status, body = self.request("PUT", path, orjson.dumps(update))
-        if status != 202:
-            raise RuntimeError(body.decode())
-
-    def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """Status and body of the answer."""
-        self._connection.request(method, path, body, self._headers)
-        response = self._connection.getresponse()
-        return response.status, response.read()
+def client(settings: Settings, token: str) -> Rest:
+    """A client of the REST API, for what is not measured."""
+    return Rest(api_url(settings), token)
 
 
 def chain(length: int) -> dict[str, Any]:

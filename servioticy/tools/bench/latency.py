@@ -1,7 +1,8 @@
 """PUT to WebSocket: from the client's request to the derived update's frame.
 
 One composite, then a chain of five, at a steady rate, everything on this machine. The
-clock starts before the request is written and stops when the frame has been read.
+clock starts before the request is written and stops when the frame has been read. The device
+is on http.client: httpx would add its own time (connection.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from websockets.sync.client import connect
 
 from servioticy.settings import Settings
 from servioticy.tools.bench import ground
+from servioticy.tools.bench.connection import Connection
 from servioticy.tools.command.platform import reachable
 
 
@@ -48,8 +50,9 @@ _PARTS = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
 def _measure(
     settings: Settings, token: str, length: int, rate: float, seconds: float
 ) -> list[float]:
-    client = ground.Client(settings, token)
-    service_object = client.create(ground.chain(length))
+    with ground.client(settings, token) as client:
+        service_object = client.create(ground.chain(length))
+    device = Connection(settings, token)
     updates = max(1, int(rate * seconds))
     sent: dict[int, float] = {}
     arrived: dict[int, float] = {}
@@ -71,6 +74,6 @@ def _measure(
             if pause > 0:
                 time.sleep(pause)
             sent[number] = time.perf_counter()
-            client.put(f"/{service_object}/streams/s0", number, number)
+            device.put(service_object, "s0", number, number)
         listener.join()
     return [(arrived[number] - sent[number]) * 1000 for number in sent]

@@ -11,7 +11,6 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from servioticy.settings import Settings, changed
 from servioticy.tools.bench import backlog, ground, processes
@@ -86,13 +85,10 @@ def _used(stores: dict[str, int], pipeline: int) -> dict[str, float]:
 
 
 def _part(pid: int) -> str:
-    try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return "worker"
-    if b"zygote" in command:
+    command = " ".join(processes.command(pid))
+    if "zygote" in command:
         return "sandbox"
-    return "jvm" if b"SparkSubmit" in command else "worker"
+    return "jvm" if "SparkSubmit" in command else "worker"
 
 
 def _tell(text: str) -> None:

@@ -1,40 +1,44 @@
-"""What processes use, read from /proc."""
+"""What processes use; the only importer of psutil."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+import psutil
+
+BYTES_A_MEGABYTE = 1024 * 1024
 
 
 def tree(pid: int) -> list[int]:
-    """The process and all below it."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents.setdefault(int(fields[1]), []).append(int(entry.parent.name))
-    found, waiting = [], [pid]
-    while waiting:
-        found.append(waiting.pop())
-        waiting += parents.get(found[-1], [])
-    return found
+    """The process and all below it, parents before their children; empty when it is gone."""
+    try:
+        below = psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+    return [pid, *(each.pid for each in below)]
+
+
+def command(pid: int) -> list[str]:
+    """The words of its command line; none when it is gone, or a zombie."""
+    try:
+        return list(psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return []
 
 
 def processor_seconds(pid: int) -> float:
     """Processor seconds of one process so far; 0 when it is gone."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
         return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return float(times.user + times.system)
 
 
 def memory_megabytes(pid: int) -> float:
-    """Memory with shared pages counted in parts, so that a sum over processes is honest."""
+    """Memory with shared pages counted in parts, so that a sum over processes is honest.
+
+    0 when it is gone, or where we may not read it: only root may of a sandbox's worker.
+    """
     try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
+        return float(psutil.Process(pid).memory_full_info().pss) / BYTES_A_MEGABYTE
+    except psutil.Error:
         return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:")), 0.0)

@@ -10,11 +10,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from sandbox import Binding, Call, ChannelCode, Computation, Program, SandboxPool
 from servioticy.bootstrap import sandbox_pool
+from servioticy.errors import Unavailable
 from servioticy.settings import Settings
+from servioticy.tools.bench import processes
 
 SECONDS = 3.0
 PATH = ("channels", "t", "current-value")
@@ -84,7 +85,11 @@ def _memory(make: Callable[..., SandboxPool]) -> None:
             for number in range(tenants):
                 pool.run(f"tenant {number}", [_call(_good(), 10)])
             zygote = pool._zygote.pid or 0
-            total = sum(map(_megabytes, [zygote, *(w.pid for w in pool._workers.values())]))
+            pids = [zygote, *(worker.pid for worker in pool._workers.values())]
+            used = [processes.memory_megabytes(pid) for pid in pids]
+            if 0.0 in used:
+                raise Unavailable("only root may read how much memory a worker of the sandbox has")
+            total = sum(used)
             print(
                 f"  {tenants:3} tenants: {total:.0f} MB in all, {total / tenants:.1f} each (PSS)"
             )
@@ -161,9 +166,3 @@ def _print(what: str, times: list[float], more: str = "") -> None:
     ordered = sorted(times)
     p50, p99 = (1000 * ordered[int(len(ordered) * at)] for at in (0.5, 0.99))
     print(f"  {what}: p50 {p50:.2f} ms, p99 {p99:.2f} ms  {more}".rstrip(), flush=True)
-
-
-def _megabytes(pid: int) -> float:
-    """Shared pages counted in parts. Only root may read it of a worker."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("Pss:"))

@@ -39,11 +39,12 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
 
 
 def _first_derived(settings: Settings) -> None:
-    client = ground.Client(settings, ground.token(settings))
-    service_object = client.create(ground.chain(1))
-    client.put(f"/{service_object}/streams/s0", 1, 1)
-    while client.request("GET", f"/{service_object}/streams/s1/lastUpdate")[0] != 200:
-        time.sleep(0.01)
+    update = {"channels": {"v": {"current-value": 1}}, "lastUpdate": 1}
+    with ground.client(settings, ground.token(settings)) as client:
+        service_object = client.create(ground.chain(1))
+        client.put(service_object, "s0", update)
+        while client.last_timestamp(service_object, "s1") is None:
+            time.sleep(0.01)
 
 
 def _idle(programs: dict[str, int]) -> None:

@@ -15,10 +15,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from servioticy.bootstrap import emitted_reader
+from servioticy.client.rest import Rest
 from servioticy.domain.records import ConsumedRecord
 from servioticy.errors import Unavailable
 from servioticy.settings import Settings
 from servioticy.tools.bench import ground
+from servioticy.tools.bench.connection import Connection
 from servioticy.tools.bench.topology import TABLE_1, Topology, topology
 
 SECONDS_FOR_A_TREE = 30.0
@@ -40,7 +42,9 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         thread = reader.start(arrivals.take)
         for number, numbers in TABLE_1.items():
             graph = topology(numbers, options.seed)
-            took = _measure(_Built(graph, ground.Client(found, token)), arrivals, options.updates)
+            with ground.client(found, token) as client:
+                built = _Built(graph, client)
+            took = _measure(built, Connection(found, token), arrivals, options.updates)
             cuts = [ground.percentile(took, part) for part in (0.5, 0.9, 0.99, 1.0)]
             print(
                 f"{number:3d} {numbers.nodes:5d} {numbers.edges:5d} {numbers.sources:7d} "
@@ -79,9 +83,8 @@ class _Arrivals:
 class _Built:
     """A topology as Service Objects."""
 
-    def __init__(self, graph: Topology, client: ground.Client) -> None:
+    def __init__(self, graph: Topology, client: Rest) -> None:
         self.graph = graph
-        self.client = client
         source = {"version": "0.2.0", "streams": {"data": {"channels": _channel()}}}
         self.sources = [client.create(source) for _ in range(graph.numbers.sources)]
         self.composites = client.create(document(graph, self.sources))
@@ -105,7 +108,7 @@ def _channel(code: str | None = None) -> dict[str, Any]:
     return {"v": {"type": "number", **({} if code is None else {"current-value": code})}}
 
 
-def _measure(built: _Built, arrivals: _Arrivals, updates: int) -> list[float]:
+def _measure(built: _Built, device: Connection, arrivals: _Arrivals, updates: int) -> list[float]:
     """Milliseconds of every path; a round goes before that is not counted."""
     took: list[float] = []
     timestamp = 0
@@ -116,7 +119,7 @@ def _measure(built: _Built, arrivals: _Arrivals, updates: int) -> list[float]:
                 (built.composites, f"n{node}", timestamp) for node in built.graph.reachable(source)
             }
             sent = time.perf_counter()
-            built.client.put(f"/{id_}/streams/data", number, timestamp)
+            device.put(id_, "data", number, timestamp)
             times = arrivals.of(tree)
             if number >= 0:
                 took += [(at - sent) * 1000 for at in times]

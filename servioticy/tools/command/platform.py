@@ -146,6 +146,12 @@ def answers(host: str, port: int, path: str) -> bool:
         connection.close()
 
 
+def api_url(settings: Settings) -> str:
+    """Where a client on this machine finds the API."""
+    host = reachable(settings.host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.api.port}"
+
+
 def reachable(host: str) -> str:
     """Where a client on this machine finds what listens on `host`."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104

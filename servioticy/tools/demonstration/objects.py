@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from servioticy import bootstrap
-from servioticy.client.rest import Answered, Rest
+from servioticy.client.answers import Answered
+from servioticy.client.rest import Rest
 from servioticy.embedded.folder import write_private
 from servioticy.settings import Settings
 from servioticy.storage.tenants import PostgresTenants
-from servioticy.tools.command.platform import reachable
+from servioticy.tools.command.platform import api_url
 from servioticy.tools.demonstration import templates
 from servioticy.tools.demonstration.series import UNITS
 
@@ -36,7 +37,7 @@ def token_file(settings: Settings) -> Path:
 
 def rest(settings: Settings, token: str) -> Rest:
     """A connection to the platform's API."""
-    return Rest(reachable(settings.host), settings.api.port, token)
+    return Rest(api_url(settings), token)
 
 
 def prepare(settings: Settings, again: bool) -> Objects:

@@ -10,7 +10,7 @@ from servioticy.client.follower import Follower
 from servioticy.client.rest import Rest
 from servioticy.domain.model import StreamRef
 from servioticy.settings import Settings
-from servioticy.tools.command.platform import reachable
+from servioticy.tools.command.platform import api_url, reachable
 from servioticy.tools.demonstration import checking, objects, replay, scoring, series
 from servioticy.tools.demonstration.board import Board
 from servioticy.tools.demonstration.series import Reading
@@ -180,7 +180,7 @@ def _check(
 
 
 def _what_next(settings: Settings, ids: dict[str, str]) -> None:
-    api = f"http://{reachable(settings.host)}:{settings.api.port}"
+    api = api_url(settings)
     live = f"ws://{reachable(settings.host)}:{settings.delivery.port}"
     data = f" --data {settings.data}" if settings.data_path.name != "servioticy-data" else ""
     file = objects.token_file(settings)

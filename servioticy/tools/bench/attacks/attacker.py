@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import itertools
 import socket
 import threading
@@ -16,9 +15,8 @@ from typing import Any
 import orjson
 
 from servioticy.settings import Settings
+from servioticy.tools.bench.connection import ANSWER_SECONDS, Connection, NoAnswer
 from servioticy.tools.command.platform import reachable
-
-ANSWER_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,20 +86,16 @@ class Attacker:
         """Status and body of the answer; 0 where there is none. Each thread has a connection."""
         connection = getattr(self._own, "connection", None)
         if connection is None:
-            connection = self._own.connection = http.client.HTTPConnection(
-                self.place.host, self.place.settings.api.port, timeout=ANSWER_SECONDS
-            )
+            connection = Connection(self.place.settings, self.place.token)
+            self._own.connection = connection
         try:
-            connection.request(method, path, body, {"Authorization": self.place.token})
-            answer = connection.getresponse()
-            content = answer.read()
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
+            status, content = connection.request(method, path, body)
+        except NoAnswer as error:
             self.got[type(error).__name__] += 1
             time.sleep(0.01)
             return 0, b""
-        self.got[f"{method} {answer.status}"] += 1
-        return answer.status, content
+        self.got[f"{method} {status}"] += 1
+        return status, content
 
     def create(self, document: dict[str, Any]) -> str:
         """The id of a new Service Object; empty where it is refused."""

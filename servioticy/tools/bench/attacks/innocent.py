@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import http.client
 import itertools
 import threading
 import time
@@ -16,6 +15,7 @@ from websockets.sync.client import ClientConnection, connect
 from servioticy.tools.bench import ground
 from servioticy.tools.bench.attacks.arrivals import Sent
 from servioticy.tools.bench.attacks.attacker import Place
+from servioticy.tools.bench.connection import Connection, NoAnswer
 from servioticy.tools.bench.ground import chain
 
 PERIOD_SECONDS = 0.1
@@ -39,11 +39,11 @@ class Innocent:
     """
 
     def __init__(self, place: Place) -> None:
-        """Make the Service Object, which is public. Raises RuntimeError where it cannot."""
+        """Make the Service Object, which is public. Raises ServioticyError where it cannot."""
         self._place = place
-        client = ground.Client(place.settings, place.token)
-        self.service_object = client.create({**chain(2), "public": "true"})
-        self.changed_object = client.create({**chain(1), "public": "true"})
+        with ground.client(place.settings, place.token) as client:
+            self.service_object = client.create({**chain(2), "public": "true"})
+            self.changed_object = client.create({**chain(1), "public": "true"})
         self.changes: list[float] = []
         """How many seconds each change of the second object took."""
         self.sent: list[Sent] = []
@@ -89,7 +89,7 @@ class Innocent:
             self.sent.append(update)
             update.answer = self._put(connection, number + 1)
 
-    def _put(self, connection: http.client.HTTPConnection, timestamp: int) -> str:
+    def _put(self, connection: Connection, timestamp: int) -> str:
         update = {"channels": {"v": {"current-value": 1}}, "lastUpdate": timestamp}
         return self._asked(connection, f"/{self.service_object}/streams/s0", update)
 
@@ -106,19 +106,12 @@ class Innocent:
             self.changes.append(time.perf_counter() - began)
             self.turned_away += answer != "200"
 
-    def _asked(
-        self, connection: http.client.HTTPConnection, path: str, body: dict[str, Any]
-    ) -> str:
+    def _asked(self, connection: Connection, path: str, body: dict[str, Any]) -> str:
         """PUT it; the status, or the name of what went wrong."""
-        headers = {"Authorization": self._place.token}
         try:
-            connection.request("PUT", path, orjson.dumps(body), headers)
-            answer = connection.getresponse()
-            answer.read()
-        except (OSError, http.client.HTTPException) as error:
-            connection.close()
+            return str(connection.request("PUT", path, orjson.dumps(body))[0])
+        except NoAnswer as error:
             return type(error).__name__
-        return str(answer.status)
 
     def _listen(self) -> None:
         while not self._watches.is_set() or not self._everything_came():
@@ -162,7 +155,5 @@ class Innocent:
             close_timeout=HANDSHAKE_SECONDS,
         )
 
-    def _connection(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(
-            self._place.host, self._place.settings.api.port, timeout=ANSWER_SECONDS
-        )
+    def _connection(self) -> Connection:
+        return Connection(self._place.settings, self._place.token, ANSWER_SECONDS)

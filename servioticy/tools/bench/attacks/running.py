@@ -83,14 +83,11 @@ def complaints(settings: Settings) -> Counter[str]:
 
 
 def _part(program: str, pid: int) -> str:
-    try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return program
-    if b"zygote" in command:
+    command = " ".join(processes.command(pid))
+    if "zygote" in command:
         return "sandbox"
-    if program == "pipeline":
-        return "jvm" if b"SparkSubmit" in command else "worker"
+    if program == "pipeline" and command:
+        return "jvm" if "SparkSubmit" in command else "worker"
     return program
 
 
