@@ -13,6 +13,7 @@ from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.settings import Settings
+from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.history import PostgresHistory
 
 CHECK_SECONDS = 1.0
@@ -30,7 +31,7 @@ async def run(chosen: Settings) -> None:
     database = bootstrap.connect(chosen)
     own = chosen.delivery
     hub = Hub(
-        bootstrap.catalog(chosen, database),
+        PostgresAddresses(database),
         PostgresHistory(database),
         capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
         max_backlog_bytes=own.backlog_bytes,
@@ -53,7 +54,7 @@ async def _read(chosen: Settings, hub: Hub, stop: asyncio.Event) -> None:
             if stop.is_set() or attempt == MAX_STARTS - 1:
                 raise
             await asyncio.sleep(CHECK_SECONDS)
-    hub.is_ready = True
+    hub.let_in()
     log.info("delivery_ready", extra={"port": chosen.delivery.port})
     while not stop.is_set():
         try:

@@ -13,7 +13,7 @@ from functools import partial
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.reception import Reception
-from delivery.admission.requests import Addresses, Admission
+from delivery.admission.requests import Admission
 from delivery.backlog import Backlog
 from delivery.fanout import FanOut, Subscriber
 from delivery.transports.transport import CLOSE_SECONDS, Connection, Transport
@@ -21,7 +21,8 @@ from delivery.watcher import MAX_UNSENT_BYTES, Watcher
 from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.domain.records import ConsumedRecord
-from servioticy.ports import History
+from servioticy.ports.addresses import Addresses
+from servioticy.ports.history import History
 
 HISTORY_THREADS = 4
 PAGE_UPDATES = 500
@@ -45,8 +46,6 @@ class Hub:
         max_backlog_bytes: int = BACKLOG_BYTES,
         max_unsent_bytes: int = MAX_UNSENT_BYTES,
     ) -> None:
-        self.is_ready = False
-        """Whether what is emitted is being read; transports that have a health tell it."""
         self.reception = Reception(catalog, capacity or Capacity())
         self.watchers: Watchers[Subscriber] = Watchers()
         self.backlog = Backlog(max_backlog_bytes)
@@ -64,6 +63,15 @@ class Hub:
         for transport in transports:
             await transport.start()
             self._transports.append(transport)
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether clients are let in; a transport that has a health tells it."""
+        return self.reception.is_open
+
+    def let_in(self) -> None:
+        """Let clients in from now on: what is emitted is being read."""
+        self.reception.is_open = True
 
     def publish(self, records: list[ConsumedRecord]) -> None:
         """Send a batch to whoever watches; waits while too much is on its way."""
@@ -88,9 +96,7 @@ class Hub:
         await asyncio.gather(*(transport.stop() for transport in self._transports))
 
     async def _read_page(self, admission: Admission, after: Timestamp) -> list[LastUpdate]:
-        read = partial(
-            self._history.updates_after, admission.stream_id, after, PAGE_UPDATES, PAGE_BYTES
-        )
+        read = partial(self._history.updates_after, admission.key, after, PAGE_UPDATES, PAGE_BYTES)
         return await self.history_calls.run(admission.tenant, read)
 
     async def _check_progress(self) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
+from typing import NamedTuple, assert_never
 
 from pipeline.state.partition import Partition
 from servioticy.domain.model import StreamRef
@@ -19,13 +20,35 @@ from servioticy.domain.records import (
     ErasureRecord,
     ReleaseRecord,
 )
-from servioticy.ports import Batch, Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    Delete,
+    Effect,
+    Erase,
+    PutOff,
+    Release,
+)
 
 POLL_SECONDS = 0.005
 
 
+class _Change(NamedTuple):
+    """What a control record changes."""
+
+    effect: Effect | None
+    """In the store, with the progress past the record."""
+    forget: Callable[[], None]
+    """Makes the partition forget what is not so any more; it is loaded when needed."""
+
+
 class Control:
-    """Lets the control records of one partition take effect."""
+    """Lets the control records of one partition take effect.
+
+    Each kind of record has one handler: it waits for what has to come before, and answers
+    what the record changes.
+    """
 
     def __init__(
         self, partition: Partition, output: Output, sleep: Callable[[float], None] = time.sleep
@@ -36,81 +59,79 @@ class Control:
 
     def apply(self, record: ControlRecord, offset: int) -> None:
         """Let the record at this offset take effect, and store that it has."""
-        self._prepare(record)
-        self._partition.commit(
-            lambda first_offset: _batch(
-                record, first_offset, offset + 1, self._partition, self._output
-            )
-        )
-        _forget(record, self._partition)
+        change = self._change(record)
+        self._partition.commit(lambda first_offset: self._batch(change, first_offset, offset + 1))
+        change.forget()
 
     def apply_late(self, record: ControlRecord, late: PutOff) -> None:
         """Let a record take effect that had been put off: progress is past it already."""
-        self._prepare(record)
+        change = self._change(record)
         self._partition.commit(
-            lambda first_offset: replace(
-                _batch(record, first_offset, first_offset, self._partition, self._output),
-                taken_up=(late.offset,),
-            )
+            lambda first_offset: self._batch(change, first_offset, first_offset, (late.offset,))
         )
-        _forget(record, self._partition)
+        change.forget()
 
-    def _prepare(self, record: ControlRecord) -> None:
-        if isinstance(record, AcquireRecord):
-            _wait_for_release(record, self._partition, self._sleep)
-        elif isinstance(record, DeletionRecord | ErasureRecord):
-            # What goes from the store could not be emitted again after a crash.
-            self._output.flush()
+    def _batch(
+        self,
+        change: _Change,
+        first_offset: int,
+        next_offset: int,
+        taken_up: tuple[int, ...] = (),
+    ) -> Batch:
+        return Batch(
+            self._partition.number,
+            first_offset,
+            next_offset,
+            self._output.acknowledged,
+            forwarded=self._partition.forwarded_offsets,
+            effect=change.effect,
+            taken_up=taken_up,
+        )
 
+    def _change(self, record: ControlRecord) -> _Change:
+        match record:
+            case DefinitionRecord():
+                return self._define(record)
+            case DeletionRecord():
+                return self._delete(record)
+            case ErasureRecord():
+                return self._erase(record)
+            case ReleaseRecord():
+                return self._release(record)
+            case AcquireRecord():
+                return self._acquire(record)
+            case unknown:
+                assert_never(unknown)
 
-def _batch(
-    record: ControlRecord,
-    first_offset: int,
-    next_offset: int,
-    partition: Partition,
-    output: Output,
-) -> Batch:
-    """What is stored of it, with the progress past it."""
-    batch = Batch(
-        partition.number,
-        first_offset,
-        next_offset,
-        output.acknowledged,
-        forwarded=partition.forwarded_offsets,
-    )
-    match record:
-        case DefinitionRecord(service_object, version, change):
-            return replace(batch, activate=(service_object, version, change))
-        case DeletionRecord(service_object):
-            return replace(batch, delete=service_object)
-        case ErasureRecord(service_object, stream, change):
-            return replace(batch, erase=(service_object, stream, change))
-        case ReleaseRecord(service_objects, to_partition):
-            return replace(batch, release=(service_objects, to_partition))
-        case _:
-            return batch
+    def _define(self, record: DefinitionRecord) -> _Change:
+        effect = Activate(record.service_object, record.version, record.change)
+        return _Change(effect, partial(self._partition.reload, record.service_object))
 
+    def _delete(self, record: DeletionRecord) -> _Change:
+        self._output.flush()  # what goes from the store could not be emitted again after a crash
+        effect = Delete(record.service_object)
+        return _Change(effect, partial(self._partition.reload, record.service_object))
 
-def _forget(record: ControlRecord, partition: Partition) -> None:
-    """What the partition remembers and is not so any more; it is loaded when needed."""
-    match record:
-        case DefinitionRecord(service_object):
-            partition.reload(service_object)
-        case DeletionRecord(service_object):
-            partition.reload(service_object)
-        case ErasureRecord(service_object, stream):
-            partition.forget_last(StreamRef(service_object, stream))
-        case ReleaseRecord(service_objects) | AcquireRecord(service_objects):
-            partition.forget(service_objects, last_updates=True)
+    def _erase(self, record: ErasureRecord) -> _Change:
+        self._output.flush()  # as before a deletion
+        effect = Erase(record.service_object, record.stream, record.change)
+        stream = StreamRef(record.service_object, record.stream)
+        return _Change(effect, partial(self._partition.forget_last, stream))
 
+    def _release(self, record: ReleaseRecord) -> _Change:
+        effect = Release(record.service_objects, record.to_partition)
+        return _Change(effect, self._forgetting(record.service_objects))
 
-def _wait_for_release(
-    record: AcquireRecord, partition: Partition, sleep: Callable[[float], None]
-) -> None:
-    """Until the old partition has stored everything before its release record.
+    def _acquire(self, record: AcquireRecord) -> _Change:
+        """Wait until the old partition has stored everything before its release record.
 
-    Changes are made one at a time and each releases before it acquires, so of two
-    partitions that wait for each other one waits for an earlier change: no deadlock.
-    """
-    while partition.store.all_progress().get(record.from_partition, 0) <= record.release_offset:
-        sleep(POLL_SECONDS)
+        Changes are made one at a time and each releases before it acquires, so of two
+        partitions that wait for each other one waits for an earlier change: no deadlock.
+        """
+        source, store = record.from_partition, self._partition.store
+        while store.all_progress().get(source, 0) <= record.release_offset:
+            self._sleep(POLL_SECONDS)
+        return _Change(None, self._forgetting(record.service_objects))
+
+    def _forgetting(self, service_objects: tuple[str, ...]) -> Callable[[], None]:
+        return partial(self._partition.forget, service_objects, last_updates=True)

@@ -28,7 +28,7 @@ class BatchTooSlow(Overflow):
 
 
 class TreeTooLarge(Overflow):
-    """An execution tree reaches a limit: it has to be taken alone, in serial order."""
+    """An execution tree reaches a limit: it has to be computed alone, in serial order."""
 
     def __init__(self, offset: int) -> None:
         super().__init__(offset)

@@ -1,4 +1,4 @@
-"""The file to read first: a batch of updates through the four stages.
+"""The file to read first: a batch of updates goes through the four stages.
 
 What is stored and emitted equals what an interpreter gives that takes the log one
 update at a time and runs its whole tree breadth first, in order of subscription.
@@ -7,6 +7,7 @@ update at a time and runs its whole tree breadth first, in order of subscription
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from pipeline.engine import Engine
 from pipeline.errors import BatchTooSlow, TreeTooLarge, TreeTooSlow
@@ -22,7 +23,7 @@ from sandbox import TookTooLong
 from servioticy.domain.graph import Graph
 from servioticy.domain.levels import Level
 from servioticy.domain.model import StreamRef
-from servioticy.ports import Output
+from servioticy.ports.output import Output
 
 
 def process(
@@ -36,19 +37,20 @@ def process(
     """Compute, store and emit all that follows from the updates of this work.
 
     Raises Overflow before anything is stored where that is more than fits. A tree that the
-    rules say is taken `alone` is evaluated one computation at a time, and the limits cut it
-    where the serial order does. `spending` gets what was spent, whatever happens.
+    rules say is computed `alone` is evaluated one step at a time, and the limits cut it where
+    the serial order does. `spending` gets what was spent, whatever happens.
     """
     graph, stages = partition.graph, engine.stages
-    origins = {each.update.origin for each in work.new_updates}
+    updates = work.new_updates
+    origins = {each.update.origin for each in updates}
     # In the tree of an update of theirs, tenants that are refused elsewhere are not.
-    plan = graph.plan(origins, rules.refused - set(work.owners.values()))
+    plan = graph.plan(origins, rules.refused - spending.tenants)
     levels = [Level([], [frozenset(plan.reachable)])] if rules.alone else plan.levels
     state = BatchState(partition.recall(origins | plan.reachable))
     waiting = Waiting()
     deadline = time.monotonic() + BATCH_SECONDS
 
-    new, direct_writes = _received(work, plan.reachable, spending)
+    new, direct_writes = _received(updates, plan.reachable, spending)
     waiting.add(direct_writes)
     state.add(new)
     arrivals, ended = stages.dispatch(new, graph, spending, rules)
@@ -61,6 +63,8 @@ def process(
             state.end(ended)
         folds, ended = stages.fetch(steps, graph, state, partition.programs)
         state.end(ended)
+        if not folds:
+            continue
         within = None if rules.alone else _seconds_left(deadline, work)
         try:
             new, ended = stages.transform(
@@ -79,7 +83,7 @@ def process(
 
 
 def _received(
-    work: Work, reachable: set[StreamRef], spending: Spending
+    updates: Sequence[NewUpdate], reachable: set[StreamRef], spending: Spending
 ) -> tuple[NewUpdates, Round]:
     """What came from outside: updates that nothing comes before, and direct writes.
 
@@ -88,7 +92,7 @@ def _received(
     """
     new: dict[StreamRef, list[NewUpdate]] = {}
     direct_writes: dict[StreamRef, list[Step]] = {}
-    for each in work.new_updates:
+    for each in updates:
         place, update, _uses = each
         origin = update.origin
         spending.add_raw_bytes(len(update.document))
@@ -137,7 +141,7 @@ def _count_bytes(new: NewUpdates, graph: Graph, spending: Spending, rules: Rules
 def _within_limits(
     steps: Round, partition: Partition, spending: Spending
 ) -> tuple[Round, list[Verdict]]:
-    """The steps that may compute, and how the others end. Of a tree taken alone."""
+    """The steps of a tree that is computed alone which may compute, and how the others end."""
     kept: dict[StreamRef, list[Step]] = {}
     ended: list[Verdict] = []
     for ref, theirs in steps.items():

@@ -1,4 +1,4 @@
-"""In which order composites are evaluated: round by round, each after all that it reads."""
+"""Evaluates composites round by round, each of them after all that it reads."""
 
 from __future__ import annotations
 

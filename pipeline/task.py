@@ -1,4 +1,4 @@
-"""One partition's worker: takes what waits in the log, in order, as long as it comes."""
+"""The worker of one partition: claims it, and tries again what waiting heals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from pipeline.state.decided import Decided
 from pipeline.state.partition import Partition
 from pipeline.work import Row
 from servioticy.errors import Unavailable
-from servioticy.ports import Batch, Output, PartitionStore
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import Batch, PartitionStore
 
 log = logging.getLogger("servioticy.pipeline")
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Protocol
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 
-from servioticy.domain.model import StreamRef, Timestamp
-from servioticy.ports import Address
+from servioticy.domain.access import Right, may
+from servioticy.domain.model import StreamKey, StreamRef, Timestamp
+from servioticy.domain.tokens import read_token
+from servioticy.ports.addresses import Address, Addresses
 
 _PATH = re.compile(r"/([^/]+)/streams/([^/]+)/live/?")
 _MAX_TIMESTAMP = 2**63 - 1
@@ -34,7 +35,8 @@ class Admission:
     """The caller may watch this stream, from after a timestamp on if one is named."""
 
     stream: StreamRef
-    stream_id: int
+    key: StreamKey
+    """the stream in the store"""
     after: Timestamp | None
     version: int
     """The version of the document by which the stream was found to be readable."""
@@ -60,15 +62,8 @@ class Refusal:
         )
 
 
-class Addresses(Protocol):
-    """The part of the Catalog that admission asks."""
-
-    def address(self, token: str, service_object: str, stream: str | None) -> Address | None:
-        """Look up what a request names, or None for an unknown token."""
-
-
 def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
-    """Read a request for `target` (path and query, as sent) without asking the catalog."""
+    """Read a request for `target` (path and query, as sent) without asking the store."""
     try:
         parts = urlsplit(target)
         query = parse_qs(parts.query, keep_blank_values=True)
@@ -77,25 +72,26 @@ def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
     found = _PATH.fullmatch(parts.path)
     if found is None:
         return Refusal(404, "Streams are at /{service object}/streams/{stream}/live")
-    token = _token(authorization, query.get("access_token", [""])[-1])
+    # Browsers cannot set headers of a WebSocket.
+    token = read_token(authorization) or query.get("access_token", [""])[-1]
     if not token:
         return Refusal(403, "Missing Authorization Header")
     stream = StreamRef(_storable(unquote(found[1])), _storable(unquote(found[2])))
     return WatchRequest(stream, _storable(token), query.get("after", [None])[-1])
 
 
-def admit(request: WatchRequest, catalog: Addresses) -> Admission | Refusal:
-    """Decide on a request by what the catalog says. Blocks; raises Unavailable."""
-    address = catalog.address(request.token, *request.stream)
+def admit(request: WatchRequest, addresses: Addresses) -> Admission | Refusal:
+    """Decide on a request by what the store says. Blocks; raises Unavailable."""
+    address = addresses.address(request.token, *request.stream)
     refusal = _refusal(address)
-    if address is None or address.stream_id is None or refusal is not None:
+    if address is None or address.stream is None or refusal is not None:
         return refusal or Refusal(403, "Access was denied!")
     after = _timestamp(request.after)
     if isinstance(after, Refusal):
         return after
     foreign = address.owner != address.caller
     return Admission(
-        request.stream, address.stream_id, after, address.version, foreign, address.caller
+        request.stream, address.stream, after, address.version, foreign, address.caller
     )
 
 
@@ -104,9 +100,9 @@ def _refusal(address: Address | None) -> Refusal | None:
         return Refusal(403, "Access was denied!")
     if address.service_object is None:
         return Refusal(404, "The Service Object was not found.")
-    if address.owner != address.caller and not address.public:
+    if not may(address.caller, Right.SUBSCRIBE, address.resource):
         return Refusal(401, "Not authorized")
-    if address.stream_id is None:
+    if address.stream is None:
         return Refusal(404, "This Service Object does not have this stream.")
     return None
 
@@ -117,12 +113,6 @@ def _timestamp(after: str | None) -> Timestamp | Refusal | None:
     if not re.fullmatch(r"-?[0-9]{1,19}", after) or abs(int(after)) > _MAX_TIMESTAMP:
         return Refusal(400, "after has to be a lastUpdate, an integer")
     return int(after)
-
-
-def _token(header: str, parameter: str) -> str:
-    """Read `TOKEN` or `Bearer TOKEN` from the header, else, for browsers, the parameter."""
-    scheme, _, rest = header.strip().partition(" ")
-    return (rest.strip() if scheme.lower() == "bearer" else header.strip()) or parameter
 
 
 def _storable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Computing a stretch of the log whatever its updates do: cut, wait, or leave one out.
+"""Computes a stretch of the log whatever its updates do: cuts it, waits, or leaves one out.
 
 Every error that can come of accepted records is in one of three classes. What heals by
 waiting (Unavailable and its like) is raised, and the stretch is tried again. What concerns
@@ -23,7 +23,8 @@ from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import Rules
 from pipeline.state.partition import Partition
 from pipeline.work import Row, Work
-from servioticy.ports import Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PutOff
 
 log = logging.getLogger("servioticy.pipeline")
 

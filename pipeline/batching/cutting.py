@@ -1,4 +1,4 @@
-"""Into which pieces a batch is cut that is too much for one transaction."""
+"""Cuts a batch that is too much for one transaction into pieces that are less."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PIECES = 4
 """The number of pieces of a batch that took too long."""
 
 ATTEMPTS = 2
-"""Of a tree whose scripts take too long, before it is taken alone and cut by its verdicts: the
+"""Of a tree whose scripts take too long, before it is computed alone and cut by its verdicts: the
 machine may have been busy."""
 
 SLOW_TENANT_SECONDS = 10.0
@@ -93,7 +93,10 @@ class Cutting:
         return [Piece(work, alone=True)]
 
     def _another_time(self, work: Work) -> list[Piece]:
-        """Others come first meanwhile: to know its programs takes a while, for one."""
+        """Nothing now, or the work put off: others come first meanwhile.
+
+        To know the programs of a tree for the first time takes a while, for one.
+        """
         return [] if work.late else _pieces([work.without(work.owners.values())])
 
     def _put_off(self, work: Work) -> list[Work]:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from pipeline.batching.dead_letters import DeadLetters
+from pipeline.state.components import StillLoading
 from pipeline.state.partition import Partition
 from pipeline.steps import NewUpdate, Place
 from pipeline.work import Forwarded, LoggedUpdate, Row
@@ -19,7 +20,8 @@ from servioticy.domain.records import (
     read_record,
 )
 from servioticy.errors import Rejected
-from servioticy.ports import Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PutOff
 
 Admitted: TypeAlias = LoggedUpdate | PutOff | ControlRecord
 """What a record is to its partition: an update to compute, a record to compute later, or a
@@ -43,16 +45,17 @@ class Intake:
         self._passes = passes
         self._forwarded: list[Forwarded] = []
 
-    def admit(self, row: Row, *, late: bool = False) -> Admitted | None:
+    def admit(self, row: Row, *, late: bool = False, at_once: bool = False) -> Admitted | None:
         """What the row is to this partition; None where there is nothing to compute here.
 
-        A row that comes `late` had been put off: it was looked at for repeats before. A bug
-        that the row meets makes a dead letter of it.
+        A row that comes `late` had been put off: it was looked at for repeats before. An
+        update waits while the component of its Service Object is loaded, unless it is to be
+        computed `at_once`. A bug that the row meets makes a dead letter of it.
         """
         try:
             record = self._read(row)
             if isinstance(record, UpdateRecord):
-                return self._admit_update(record, row, late=late)
+                return self._admit_update(record, row, late=late, at_once=at_once)
             return record
         except self._passes:
             raise
@@ -87,12 +90,14 @@ class Intake:
             return None
 
     def _admit_update(
-        self, record: UpdateRecord, row: Row, *, late: bool
+        self, record: UpdateRecord, row: Row, *, late: bool, at_once: bool
     ) -> LoggedUpdate | PutOff | None:
         """The update, if this is the place to compute it and the first time it comes."""
         if record.forwarded is not None and not late and self._has_come(record.forwarded, row):
             return None
-        owner = self._partition.service_object(record.service_object)
+        owner = self._partition.service_object(record.service_object, at_once=at_once)
+        if isinstance(owner, StillLoading):
+            return PutOff(row.offset, owner.tenant, record.service_object, row.value or b"")
         if isinstance(owner, int):
             self._forward_update(owner, record, row, late=late)
             return None

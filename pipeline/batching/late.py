@@ -18,7 +18,7 @@ from servioticy.domain.records import (
     UpdateRecord,
     read_record,
 )
-from servioticy.ports import PutOff
+from servioticy.ports.partition_store import PutOff
 
 
 class LateWork:
@@ -39,8 +39,11 @@ class LateWork:
         self._shares = fairness.shares
         self._pace = fairness.pace
 
-    def take_up(self, tenant: int, max_updates: int) -> None:
-        """Compute the tenant's oldest records, as many as are done in a short time."""
+    def take_up(self, tenant: int, max_updates: int, *, at_once: bool = False) -> None:
+        """Compute the tenant's oldest records, as many as are done in a short time.
+
+        They go on waiting while their component is loaded, unless it is loaded `at_once`.
+        """
         most = min(max_updates, max(1, int(SLICE_SECONDS / self._pace.of(tenant))))
         found = self._partition.store.put_off(
             self._partition.number, tenant, most, MAX_BATCH_BYTES
@@ -48,27 +51,33 @@ class LateWork:
         if not found:
             del self._partition.waiting[tenant]
         elif _control_record(found[0]) is None:
-            self._take_up_updates(_until_control(found))
+            self._take_up_updates(_until_control(found), at_once=at_once)
         else:
             self._take_up_control(found[0])
 
     def finish(self, max_updates: int) -> None:
         """Compute all that waits: it is not to come behind what the next partition computes."""
         while self._partition.waiting:
-            self.take_up(next(iter(self._partition.waiting)), max_updates)
+            self.take_up(next(iter(self._partition.waiting)), max_updates, at_once=True)
 
-    def _take_up_updates(self, records: Sequence[PutOff]) -> None:
+    def _take_up_updates(self, records: Sequence[PutOff], *, at_once: bool) -> None:
         """In order; where they take too long the rest waits for the next time."""
         here = self._partition.next_offset
         updates: list[LoggedUpdate] = []
+        done: list[PutOff] = []
         for each in records:
-            found = self._intake.admit(Row(each.offset, each.record), late=True)
+            row = Row(each.offset, each.record)
+            found = self._intake.admit(row, late=True, at_once=at_once)
             if isinstance(found, LoggedUpdate):
                 updates.append(found)
-            else:  # it is a dead letter, or elsewhere: once is enough
-                self._batches.run(Work((), here, (), (each,)))
+            elif found is None:  # it is a dead letter, or elsewhere: once is enough
+                done.append(each)
+            else:
+                break
         if updates:
             self._batches.run(Work(updates, here, (), [each.record for each in updates]))
+        if done:
+            self._batches.run(Work((), here, (), done))
         self._shares.charge(self._partition.pop_loading())
 
     def _take_up_control(self, late: PutOff) -> None:

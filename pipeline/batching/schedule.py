@@ -1,4 +1,4 @@
-"""What of the log is computed now, and what later: the order of work in one partition.
+"""Decides what of the log is computed now, and what later, in one partition.
 
 Records are taken in order of the log. While several tenants are active, the updates of one
 that has used more than its share of the partition's time are put off: stored as they are,
@@ -24,7 +24,8 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
 from servioticy.domain.records import ControlRecord, ReleaseRecord
-from servioticy.ports import Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PutOff
 
 QUIET_SECONDS = 1.0
 WAITING_SECONDS = 0.02
@@ -58,15 +59,18 @@ class Schedule:
         batch = FormingBatch(self._partition.next_offset, self._pace)
         put_off = self._put_off_now()
         for row in rows:
-            record = self._intake.admit(row)
+            decided = self._partition.decided.covers(row.offset)
+            record = self._intake.admit(row, at_once=decided)
             end = row.offset + 1
             if isinstance(record, LoggedUpdate):
-                if record.record.tenant in put_off and not self._is_decided(row):
+                # What subscribers know of already was not put off the first time.
+                if record.record.tenant in put_off and not decided:
                     batch.put_off(record.record, end)
                 else:
                     batch.add(record, end)
             elif isinstance(record, PutOff):
                 batch.put_off(record, end)
+                put_off |= {record.tenant}
             elif record is None:
                 batch.end = end
             else:
@@ -95,13 +99,9 @@ class Schedule:
             return QUIET_SECONDS
         return WAITING_SECONDS if self._shares.over() >= waiting.keys() else 0.0
 
-    def _is_decided(self, row: Row) -> bool:
-        """Whether subscribers know what came of it: then it was not put off the first time."""
-        return self._partition.decided.covers(row.offset)
-
     def _put_off_now(self) -> Set[int]:
         """The tenants whose records are put off: over their share, or with others waiting."""
-        return self._shares.over() | self._partition.waiting.keys()
+        return frozenset(self._shares.over() | self._partition.waiting.keys())
 
     def _run(self, batch: FormingBatch) -> None:
         work = batch.work(self._intake.pop_forwarded())

@@ -1,4 +1,4 @@
-"""Whose updates are computed now: who has had how much time, and how long updates take."""
+"""What decides whose updates come first: time used so far, and how long updates take."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Pace:
         return self._seconds.get(tenant, UNKNOWN_SECONDS)
 
     def learn(self, updates: Mapping[int, int], seconds: Mapping[int, float]) -> None:
-        """So many updates of each tenant took so long in all."""
+        """Learn that so many updates of each tenant took so many seconds in all."""
         for tenant, count in updates.items():
             each = seconds.get(tenant, 0.0) / count
             known = self._seconds.get(tenant, each)

@@ -38,7 +38,7 @@ class Shares:
         self._seen: OrderedDict[int, float] = OrderedDict()
 
     def saw(self, tenants: Iterable[int]) -> None:
-        """Updates of streams of these tenants have come."""
+        """Note that updates of streams of these tenants have come."""
         now = self._clock()
         for each in tenants:
             self._seen[each] = now
@@ -47,7 +47,7 @@ class Shares:
             self._seen.popitem(last=False)
 
     def charge(self, seconds: Mapping[int, float]) -> None:
-        """Note what tenants' streams have taken of the partition's time."""
+        """Note how many seconds of the partition's time the streams of each tenant have used."""
         now = self._clock()
         for tenant, used in seconds.items():
             balance = max(-MAX_DEBT_SECONDS, self._balance(tenant, now) - used)

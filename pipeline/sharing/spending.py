@@ -27,7 +27,8 @@ class Spending:
             tree_seconds=limits.tree_seconds * limits.foreign,
         )
         self._owners = owners
-        self._own = frozenset(owners.values())
+        self.tenants = frozenset(owners.values())
+        """Whose updates they are that the trees grow from."""
         self.computations: Counter[Part] = Counter()
         self._bytes: Counter[Part] = Counter()
         self._refused: Counter[Part] = Counter()
@@ -99,7 +100,7 @@ class Spending:
 
     def seconds_left(self, tenant: int) -> float:
         """How long scripts of a tenant may still take, in a batch of one or more trees."""
-        limits = self._limits if tenant in self._own else self._foreign
+        limits = self._limits if tenant in self.tenants else self._foreign
         return limits.tree_seconds - self.seconds[tenant]
 
     def _of(self, part: Part) -> Limits:

@@ -11,19 +11,22 @@ MAX_ROWS = 20_000
 MAX_BYTES = 64 * 1024 * 1024
 """Taken from Spark ahead of the work; a backlog stays in the log, not in memory."""
 
-TAKEN_BYTES = 16 * 1024 * 1024
+GET_BYTES = 16 * 1024 * 1024
 """Handed over at once, or a single larger row."""
 
 FULL_SECONDS = 0.01
 
 
 class Inbox:
-    """One thread puts, one takes. Bounded in rows and in bytes: `wait_for_room`."""
+    """Rows that one thread puts and another gets.
+
+    `wait_for_room` bounds them in number and in bytes.
+    """
 
     def __init__(self, max_bytes: int = MAX_BYTES, max_rows: int = MAX_ROWS) -> None:
         self._rows: SimpleQueue[Row | None] = SimpleQueue()
         self._max_bytes, self._max_rows = max_bytes, max_rows
-        self._put = self._taken = 0
+        self._bytes_in = self._bytes_out = 0
         self._room = threading.Event()
         self._held: Row | None = None
         self._failure: BaseException | None = None
@@ -32,26 +35,29 @@ class Inbox:
     @property
     def bytes(self) -> int:
         """About how many bytes wait: each thread counts its own half."""
-        return self._put - self._taken
+        return self._bytes_in - self._bytes_out
 
     def put(self, row: Row) -> None:
-        """Let a row wait."""
-        self._put += len(row.value or b"")
+        """Add a row."""
+        self._bytes_in += len(row.value or b"")
         self._rows.put(row)
 
     def wait_for_room(self) -> None:
-        """Where too much waits already, until some of it is taken."""
+        """Wait, where too much is in here already, until there is room."""
         while self.bytes > self._max_bytes or self._rows.qsize() > self._max_rows:
             self._room.clear()
             self._room.wait(FULL_SECONDS)
 
     def end(self, failure: BaseException | None = None) -> None:
-        """No more rows come; the failure is raised by whoever takes the last."""
+        """Note that no more rows come; whoever gets the last one gets the failure next."""
         self._failure = failure
         self._rows.put(None)
 
-    def take(self, most: int, seconds: float) -> list[Row] | None:
-        """All that waits, up to a bound; nothing came for so long: none; None: that was all."""
+    def get(self, most: int, seconds: float) -> list[Row] | None:
+        """All rows that wait, up to a bound; none where nothing came for so many seconds.
+
+        None where no more will come. Raises what the reading ended with.
+        """
         if self._ended:
             if self._failure is not None:
                 raise self._failure
@@ -62,7 +68,7 @@ class Inbox:
             row = self._next(seconds)
             while row is not None:
                 size += len(row.value or b"")
-                if rows and size > TAKEN_BYTES:
+                if rows and size > GET_BYTES:
                     self._held = row
                     break
                 rows.append(row)
@@ -72,7 +78,7 @@ class Inbox:
             self._ended = row is None
         except Empty:
             pass
-        self._taken += sum(len(each.value or b"") for each in rows)
+        self._bytes_out += sum(len(each.value or b"") for each in rows)
         self._room.set()
         return rows
 

@@ -56,7 +56,7 @@ def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator
 def _work(task: Task, inbox: Inbox, most: int) -> None:
     try:
         task.take(())
-        while (rows := inbox.take(most, task.patience)) is not None:
+        while (rows := inbox.get(most, task.patience)) is not None:
             if rows:
                 task.take(rows)
             else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from pipeline.errors import TreeTooLarge
@@ -34,14 +34,18 @@ def dispatch(
     """The arrivals that new updates cause, by composite, and those that end at once.
 
     Arrivals are counted in `spending`. Raises TreeTooLarge at a limit, unless the tree is
-    taken alone: then what lies beyond the limit ends with its verdict. Raises BatchTooLarge
+    computed alone: then what lies beyond the limit ends with its verdict. Raises BatchTooLarge
     where several trees have too much together.
     """
     arrivals: dict[StreamRef, list[Step]] = {}
     ended: list[Verdict] = []
     most_hops = rules.limits.hops
     for origin, updates in new.items():
-        for index, wake, waking in _wakes(origin, updates, graph, spending, rules, ended):
+        if rules.refused:
+            woken = _woken_but(origin, updates, graph, spending, rules, ended)
+        else:
+            woken = [(index, wake, updates) for index, wake in enumerate(graph.wakes(origin))]
+        for index, wake, waking in woken:
             composite, number = wake
             tenant = graph.tenant(composite)
             theirs = arrivals.setdefault(composite, [])
@@ -63,23 +67,20 @@ def dispatch(
     return arrivals, ended
 
 
-def _wakes(
+def _woken_but(
     origin: StreamRef,
     updates: Sequence[NewUpdate],
     graph: Graph,
     spending: Spending,
     rules: Rules,
     ended: list[Verdict],
-) -> Iterable[tuple[int, Wake, Sequence[NewUpdate]]]:
+) -> list[tuple[int, Wake, Sequence[NewUpdate]]]:
     """Whom the updates of a stream wake: each with its number, and by which of the updates.
 
     Composites of refused tenants are not woken: their verdicts go to `ended`. In the tree of
     a tenant's own update nothing of that tenant is refused: it is made to wait before.
     """
-    if not rules.refused:
-        for index, wake in enumerate(graph.wakes(origin)):
-            yield index, wake, updates
-        return
+    woken: list[tuple[int, Wake, Sequence[NewUpdate]]] = []
     for each in updates:
         (offset, depth, path), update, _uses = each
         split = graph.wakes_but(origin, rules.refused - {spending.owner(offset)})
@@ -87,8 +88,8 @@ def _wakes(
             place = Place(offset, depth + 1, (*path, index))
             refusal = OVER_SHARE, "its tenant has used its share of time here"
             ended.append(_refused(place, wake.composite, update, refusal))
-        for index, wake in split.others:
-            yield index, wake, (each,)
+        woken += [(index, wake, (each,)) for index, wake in split.others]
+    return woken
 
 
 def _refused(

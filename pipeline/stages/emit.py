@@ -14,7 +14,8 @@ from pipeline.steps import NewUpdate
 from pipeline.work import Work
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
-from servioticy.ports import Batch, Output
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import Batch
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -24,7 +25,7 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
 
     Raises Fenced where another worker has the partition: then nothing is stored.
     """
-    new = state.new_updates
+    new, last_updates = state.new_updates, state.last_updates()
     emitted = [_emitted(each, partition) for each in new]
     if state.repeats:
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
@@ -37,14 +38,14 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
             work.next_offset,
             output.acknowledged,
             rows.updates(new, partition),
-            rows.last_updates(state, partition),
+            rows.last_updates(last_updates, partition),
             rows.verdicts(state, partition),
             {each.source: each.next_offset for each in work.forwarded},
             put_off=work.put_off,
             taken_up=[each.offset for each in work.late],
         )
     )
-    partition.remember(state.last_updates())
+    partition.remember(last_updates)
     _send_stored(work, emitted, partition, output)
 
 

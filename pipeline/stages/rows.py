@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import orjson
 
 from pipeline.state.batch import BatchState
 from pipeline.state.partition import Partition
 from pipeline.steps import NewUpdate, Verdict
-from servioticy.domain.model import StreamRef
+from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.verdicts import STALE
-from servioticy.ports import StoredLast, StoredUpdate, StoredVerdict
+from servioticy.ports.partition_store import StoredLastUpdate, StoredUpdate, StoredVerdict
 
 MAX_INPUTS_BYTES = 2048
 """Of the inputs that a stored verdict tells: a composite may have a thousand."""
@@ -33,13 +33,15 @@ def updates(new: Iterable[NewUpdate], partition: Partition) -> list[StoredUpdate
     return stored
 
 
-def last_updates(state: BatchState, partition: Partition) -> list[StoredLast]:
+def last_updates(
+    changed: Mapping[StreamRef, LastUpdate], partition: Partition
+) -> list[StoredLastUpdate]:
     """The last updates that a batch changed, in order of stream."""
     rows = []
-    for ref, last in state.last_updates().items():
+    for ref, last in changed.items():
         owner, stream_id = partition.row_of(ref)
         rows.append(
-            StoredLast(
+            StoredLastUpdate(
                 owner.tenant,
                 stream_id,
                 last.timestamp,
@@ -54,7 +56,8 @@ def last_updates(state: BatchState, partition: Partition) -> list[StoredLast]:
 def verdicts(state: BatchState, partition: Partition) -> list[StoredVerdict]:
     """How often each composite's computations ended how, and the last one of each kind."""
     rows = []
-    for verdict in state.verdicts:
+    for ending in state.endings:
+        verdict = ending.last
         owner, stream_id = partition.row_of(verdict.composite)
         about = {
             "trigger": str(verdict.trigger.origin),
@@ -64,7 +67,7 @@ def verdicts(state: BatchState, partition: Partition) -> list[StoredVerdict]:
             "inputs": _inputs(verdict, state, partition),
         }
         text = orjson.dumps(about)
-        rows.append(StoredVerdict(owner.tenant, stream_id, verdict.kind, verdict.times, text))
+        rows.append(StoredVerdict(owner.tenant, stream_id, verdict.kind, ending.times, text))
     return sorted(rows, key=lambda each: (each.stream_id, each.verdict))
 
 

@@ -23,7 +23,7 @@ class BatchState:
         self._before = last_updates
         self._timelines: dict[StreamRef, Timeline] = {}
         self._new: list[NewUpdate] = []
-        self._endings: dict[tuple[StreamRef, str], _Ending] = {}
+        self._endings: dict[tuple[StreamRef, str], Ending] = {}
 
     def add(self, new: NewUpdates) -> None:
         """Note new updates: each is its stream's last one from its place on, if not older.
@@ -40,16 +40,16 @@ class BatchState:
             key = (each.composite, each.kind)
             ending = self._endings.get(key)
             if ending is None:
-                self._endings[key] = _Ending(each, each.times)
+                self._endings[key] = Ending(each, each.times)
             else:
                 ending.times += each.times
                 if each.place > ending.last.place:
                     ending.last = each
 
     @property
-    def verdicts(self) -> list[Verdict]:
-        """The last verdict of each composite and kind, with how many there were in all."""
-        return [each.last._replace(times=each.times) for each in self._endings.values()]
+    def endings(self) -> Iterable[Ending]:
+        """How computations ended: one of each composite and kind of verdict."""
+        return self._endings.values()
 
     def timeline(self, stream: StreamRef) -> Timeline:
         """The last updates of a stream through the batch."""
@@ -90,8 +90,8 @@ class BatchState:
 
 
 @dataclass(slots=True)
-class _Ending:
-    """The last of the verdicts of one composite and kind, and how many there were."""
+class Ending:
+    """The last verdict of one composite and kind, and how many there were in all."""
 
     last: Verdict
     times: int

@@ -60,7 +60,7 @@ class Decided:
         return (composite, place) in self._values
 
     def outcomes(self, fold: Fold, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
-        """The outcomes of the fold's steps as subscribers know them, where they do."""
+        """The outcomes of the fold's steps, where subscribers know them as they know them."""
         if not self._trees:
             return outcomes
         return [

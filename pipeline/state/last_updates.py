@@ -26,16 +26,16 @@ class LastUpdates:
 
     @property
     def bytes(self) -> int:
-        """About what is remembered takes of memory."""
+        """About how many bytes of memory all takes that is remembered."""
         return self._bytes
 
     @property
     def known(self) -> Mapping[StreamRef, LastUpdate | None]:
-        """What is remembered."""
+        """All that is remembered; None is a stream that has no update."""
         return self._known
 
     def use(self, streams: Iterable[StreamRef]) -> list[StreamRef]:
-        """Note that these are needed now; those that are not known."""
+        """Note that these streams are needed now, and return those that are not known."""
         unknown = []
         for ref in streams:
             if ref in self._known:
@@ -45,7 +45,7 @@ class LastUpdates:
         return unknown
 
     def keep(self, stream: StreamRef, last: LastUpdate | None) -> None:
-        """This is the stream's last update from now on."""
+        """Remember this as the last update of the stream; None where it has none."""
         before = self._known.get(stream)
         if before is not None or stream in self._known:
             self._bytes -= _size(before)
@@ -53,7 +53,7 @@ class LastUpdates:
         self._bytes += _size(last)
 
     def forget(self, streams: Iterable[StreamRef]) -> None:
-        """It is read again when needed."""
+        """Forget the last updates of these streams; each is read again when needed."""
         for ref in streams:
             if ref in self._known:
                 self._bytes -= _size(self._known.pop(ref))
@@ -63,7 +63,7 @@ class LastUpdates:
         return [ref for ref in self._known if ref.service_object in service_objects]
 
     def trim(self) -> None:
-        """Forget what there is no room for."""
+        """Forget what there is no room for, the least recently used first."""
         while self._bytes > self._room and self._known:
             _ref, gone = self._known.popitem(last=False)
             self._bytes -= _size(gone)

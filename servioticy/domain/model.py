@@ -25,6 +25,20 @@ class StreamRef(NamedTuple):
         return f"{self.service_object}/{self.stream}"
 
 
+class ServiceObjectKey(NamedTuple):
+    """A Service Object in the store: whose it is, and its id."""
+
+    tenant: int
+    id: str
+
+
+class StreamKey(NamedTuple):
+    """A stream in the store: whose it is, and its number there."""
+
+    tenant: int
+    stream_id: int
+
+
 @dataclass(frozen=True, slots=True)
 class Channel:
     """One dimension of a stream. `code` is its `current-value`, None in a simple stream."""

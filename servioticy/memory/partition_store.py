@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import assert_never
 
 import msgspec
 import orjson
@@ -15,8 +16,17 @@ from servioticy.domain.model import LastUpdate, ServiceObject
 from servioticy.domain.records import EmittedRecord
 from servioticy.domain.timing import becomes_last
 from servioticy.errors import Fenced, Unavailable
-from servioticy.memory.state import Kept, Progress, State
-from servioticy.ports import Batch, Charge, PlacedObject, PutOff
+from servioticy.memory.state import Progress, ServiceObjectRow, State
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    Charge,
+    ComponentMember,
+    Delete,
+    Erase,
+    PutOff,
+    Release,
+)
 
 PARSED = 16 * 1024 * 1024
 """Bytes of definitions kept parsed."""
@@ -60,38 +70,49 @@ class MemoryPartitionStore:
             if to_partition == partition
         }
 
-    def component(self, service_object: str) -> list[PlacedObject]:
+    def component(self, service_object: str) -> list[ComponentMember]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         self._state.ask_postgres()
         with self._state.lock:
             asked = self._state.service_objects.get(service_object)
             return [
-                PlacedObject(
-                    self._service_object(each),
+                ComponentMember(
                     each.id,
                     each.tenant,
                     each.owner_partition,
-                    each.deleted and each.active_version is None,
+                    each.active_version,
+                    each.deleted_at is not None and each.active_version is None,
                 )
                 for each in self._state.service_objects.values()
                 if asked is not None and each.component == asked.component
             ]
 
-    def _service_object(self, kept: Kept) -> ServiceObject | None:
-        if kept.active_version is None:
-            return None
-        version = kept.active_version
-        document = self._state.definitions[kept.id, version]
-        definition = self._documents.understood(kept.id, version, document).definition
-        names = [each.ref.stream for each in definition.streams]
-        streams = {name: self._state.streams[kept.id, name] for name in names}
-        return ServiceObject(definition, kept.tenant, version, kept.sequence, streams)
+    def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
+        """Those of them of which a version is in force; each is read when it is asked for."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            objects = self._state.service_objects
+            rows = [objects[id_] for id_ in ids if id_ in objects]
+        for each in sorted(rows, key=lambda each: each.sequence):
+            found = self._service_object(each)
+            if found is not None:
+                yield found
 
-    def placed(self, service_object: str) -> tuple[int, int] | None:
+    def _service_object(self, row: ServiceObjectRow) -> ServiceObject | None:
+        if row.active_version is None:
+            return None
+        version = row.active_version
+        document = self._state.definitions[row.id, version]
+        definition = self._documents.understood(row.id, version, document).definition
+        names = [each.ref.stream for each in definition.streams]
+        streams = {name: self._state.streams[row.id, name] for name in names}
+        return ServiceObject(definition, row.tenant, version, row.sequence, streams)
+
+    def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
         self._state.ask_postgres()
-        kept = self._state.service_objects.get(service_object)
-        return None if kept is None else (kept.tenant, kept.owner_partition)
+        row = self._state.service_objects.get(service_object)
+        return None if row is None else (row.tenant, row.owner_partition)
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one."""
@@ -161,54 +182,60 @@ class MemoryPartitionStore:
         """What control and forwarded records of the batch bring about."""
         for origin, offset in batch.forwarded.items():
             self._state.forwarded[batch.partition, origin] = offset
-        if batch.activate is not None:
-            self._activate(*batch.activate)
-        if batch.delete is not None:
-            self._delete(batch.delete)
-        if batch.erase is not None:
-            self._erase(*batch.erase)
-        for id_ in batch.release[0] if batch.release is not None else ():
-            kept = self._state.service_objects.get(id_)
-            if batch.release and kept and kept.owner_partition == batch.partition:
-                kept.owner_partition = batch.release[1]
+        match batch.effect:
+            case Activate() as effect:
+                self._activate(effect)
+            case Delete() as effect:
+                self._delete(effect)
+            case Erase() as effect:
+                self._erase(effect)
+            case Release() as effect:
+                self._release(effect, batch.partition)
+            case None:
+                pass
+            case unknown:
+                assert_never(unknown)
 
-    def _activate(self, service_object: str, version: int, change: int) -> None:
-        """A version is in force, unless a later change was made already."""
-        kept = self._state.service_objects.get(service_object)
-        if kept is None:
+    def _activate(self, effect: Activate) -> None:
+        row = self._state.service_objects.get(effect.service_object)
+        if row is None:
             return
-        first = kept.active_version is None and kept.active_change == 0
-        if kept.active_change < change or first:
-            kept.active_version, kept.active_change = version, change
+        first = row.active_version is None and row.active_change == 0
+        if row.active_change < effect.change or first:
+            row.active_version, row.active_change = effect.version, effect.change
 
-    def _delete(self, service_object: str) -> None:
-        """All that is stored of a Service Object, but for the fact that its id is used up."""
-        state = self._state
-        kept = state.service_objects.get(service_object)
-        if kept is not None:
-            kept.active_version, kept.active_change = None, 2**63 - 1
+    def _release(self, effect: Release, partition: int) -> None:
+        for each in effect.service_objects:
+            row = self._state.service_objects.get(each)
+            if row is not None and row.owner_partition == partition:
+                row.owner_partition = effect.to_partition
+
+    def _delete(self, effect: Delete) -> None:
+        """Forget all of a Service Object but that its id is used up."""
+        state, service_object = self._state, effect.service_object
+        row = state.service_objects.get(service_object)
+        if row is not None:
+            row.active_version, row.active_change = None, 2**63 - 1
         gone = {number for ref, number in state.streams.items() if ref[0] == service_object}
         for number in gone:
             self._forget_updates(number)
         state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] not in gone}
         for stream in gone:
             state.processor_us.pop(stream, None)
-        state.subscriptions = {
-            key: row
-            for key, row in state.subscriptions.items()
-            if row.stream_id not in gone
-            and (row.callback, row.destination) != ("internal", service_object)
-        }
+        state.edges = [
+            each
+            for each in state.edges
+            if service_object not in (each.reader, each.source.service_object)
+        ]
         state.streams = {ref: n for ref, n in state.streams.items() if ref[0] != service_object}
         for key in [each for each in state.definitions if each[0] == service_object]:
-            del state.definitions[key], state.accepted[key]
+            del state.definitions[key]
 
-    def _erase(self, service_object: str, stream: str, change: int) -> None:
-        """The stream's updates, unless a later change has erased it already."""
-        number = self._state.streams.get((service_object, stream))
-        if number is None or 0 < change <= self._state.erased_by.get(number, 0):
+    def _erase(self, effect: Erase) -> None:
+        number = self._state.streams.get((effect.service_object, effect.stream))
+        if number is None or 0 < effect.change <= self._state.erased_by.get(number, 0):
             return
-        self._state.erased_by[number] = change
+        self._state.erased_by[number] = effect.change
         self._forget_updates(number)
 
     def _forget_updates(self, stream_id: int) -> None:

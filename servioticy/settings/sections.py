@@ -103,8 +103,8 @@ class Api:
 
     port: Port = setting(8080, "port of the REST API")
     workers: Annotated[int, Meta(ge=1, le=1_000)] = setting(1, "processes of the REST API")
-    threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
-        32, "updates one API process accepts at once"
+    update_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        32, "updates one API process works on at once"
     )
     read_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
         16, "reads one API process works on at once"
@@ -116,6 +116,10 @@ class Api:
     queue: Count = setting(2_000, "requests that wait for a thread of one kind; more get 503")
     queue_of_one: Count = setting(200, "of these, requests of one tenant; more get 429")
     queue_seconds: Seconds = setting(30.0, "how long a request waits for a thread, then 503")
+    waiting_reads: Count = setting(
+        2_000, "reads that wait for the pipeline in one API process; more get 503"
+    )
+    waiting_reads_of_one: Count = setting(200, "of these, reads of one tenant; more get 429")
     connections: Count = setting(
         15_000, "connections to one API process; then the longest silent one is closed"
     )
@@ -127,7 +131,9 @@ class Api:
         30.0, "how long a client may take nothing of its answer before it is cut off"
     )
     held_bytes: Bytes = setting(
-        268_435_456, "bytes of bodies and unsent answers one API process holds, a tenant a quarter"
+        268_435_456,
+        "bytes that clients have sent, or not taken yet, and one API process holds; a tenant a "
+        "quarter of them",
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, assert_never
 
 import msgspec
 import orjson
@@ -14,8 +14,19 @@ from servioticy.domain.documents.stored import parsing
 from servioticy.domain.model import LastUpdate, ServiceObject
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
-from servioticy.ports import Batch, Charge, PlacedObject, PutOff, StoredUpdate
-from servioticy.storage.database import Database, Row
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    Charge,
+    ComponentMember,
+    Delete,
+    Effect,
+    Erase,
+    PutOff,
+    Release,
+    StoredUpdate,
+)
+from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
 _CLAIM = 1_701_013  # class of our advisory locks: any number that nothing else uses
@@ -65,25 +76,25 @@ class PostgresPartitionStore:
         rows = self._database.rows(self._sql["forwarded"], {"partition": partition})
         return dict(rows)
 
-    def component(self, service_object: str) -> list[PlacedObject]:
+    def component(self, service_object: str) -> list[ComponentMember]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         rows = self._database.rows(self._sql["component"], {"service_object": service_object})
-        return [
-            PlacedObject(self._service_object(row), row[0], row[1], row[3], row[5]) for row in rows
-        ]
+        return [ComponentMember(*row) for row in rows]
 
-    def _service_object(self, row: Row) -> ServiceObject | None:
-        id_, tenant, sequence, _owner, version, _deleted, document, stream_ids = row
-        if version is None:
-            return None
-        definition = self._documents.understood(id_, version, document).definition
-        ids = orjson.loads(stream_ids or "{}")
-        declared = {name: ids[name] for *_, name in (each.ref for each in definition.streams)}
-        return ServiceObject(definition, tenant, version, sequence, declared)
+    def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
+        """Those of them of which a version is in force; each is read when it is asked for."""
+        rows = self._database.rows(self._sql["service_objects"], {"ids": list(ids)})
+        for id_, tenant, sequence, version, document, stream_ids in rows:
+            definition = self._documents.understood(id_, version, document).definition
+            numbers = orjson.loads(stream_ids or "{}")
+            declared = {
+                name: numbers[name] for *_, name in (each.ref for each in definition.streams)
+            }
+            yield ServiceObject(definition, tenant, version, sequence, declared)
 
-    def placed(self, service_object: str) -> tuple[int, int] | None:
+    def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
-        row = self._database.row(self._sql["placed"], {"service_object": service_object})
+        row = self._database.row(self._sql["owner"], {"service_object": service_object})
         return None if row is None else (row[0], row[1])
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
@@ -98,25 +109,30 @@ class PostgresPartitionStore:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
         displaced = superseded(batch.updates)
         late = batch.put_off or batch.taken_up or batch.emitted_late
-        ordinary = batch.delete is None and batch.erase is None and batch.release is None
-        if ordinary and not displaced and not late:
+        if batch.effect is None and not displaced and not late:
             self._store(batch)
             return
         with self._database.transaction():
-            if batch.release is not None or batch.taken_up:
-                # From now on updates are forwarded: they must not be in another's log while
-                # a server that fell has forgotten why. And what is computed late is not read
-                # back from what was emitted, as what follows progress is.
-                self._database.rows(self._sql["wait_for_the_disk"])
             self._store(batch)
             if displaced:
                 self._set_aside(displaced, batch)
-            if batch.delete is not None:
-                self._delete(batch.delete)
-            if batch.erase is not None:
-                self._erase(*batch.erase)
+            if batch.effect is not None:
+                self._take_effect(batch.effect, batch.partition)
             if late:
                 self._store_put_off(batch)
+
+    def _take_effect(self, effect: Effect, partition: int) -> None:
+        match effect:
+            case Activate():
+                self._activate(effect)
+            case Delete():
+                self._delete(effect)
+            case Erase():
+                self._erase(effect)
+            case Release():
+                self._release(effect, partition)
+            case unknown:
+                assert_never(unknown)
 
     def _store(self, batch: Batch) -> None:
         if not self._database.prepared("store_batch", self._sql["store"], _values(batch)):
@@ -127,6 +143,10 @@ class PostgresPartitionStore:
 
     def _store_put_off(self, batch: Batch) -> None:
         """Records that are computed later, and those that have been."""
+        if batch.taken_up:
+            # What is computed late is not read back from what was emitted, as what follows
+            # progress is.
+            self._database.rows(self._sql["wait_for_the_disk"])
         if batch.put_off:
             offsets, tenants, service_objects, records = _columns(batch.put_off, 4)
             values = {
@@ -163,24 +183,37 @@ class PostgresPartitionStore:
         self._database.rows(self._sql["forget_superseded"], values)
         self._database.rows(self._sql["set_aside"], values)
 
-    def _delete(self, service_object: str) -> None:
+    def _activate(self, effect: Activate) -> None:
+        self._database.rows(self._sql["activate"], effect._asdict())
+
+    def _delete(self, effect: Delete) -> None:
         for name in (
             "delete_updates",
             "delete_last_updates",
             "delete_verdicts",
             "delete_usage",
             "delete_streams",
-            "delete_subscriptions_of",
+            "delete_edges",
             "delete_definitions",
             "delete_service_object",
         ):
-            self._database.rows(self._sql[name], {"delete": service_object})
+            self._database.rows(self._sql[name], {"delete": effect.service_object})
 
-    def _erase(self, service_object: str, stream: str, change: int) -> None:
-        values = {"service_object": service_object, "stream": stream, "change": change}
-        for (stream_id,) in self._database.rows(self._sql["erase"], values):
+    def _erase(self, effect: Erase) -> None:
+        for (stream_id,) in self._database.rows(self._sql["erase"], effect._asdict()):
             for name in ("erase_updates", "erase_last_update"):
                 self._database.rows(self._sql[name], {"stream": stream_id})
+
+    def _release(self, effect: Release, partition: int) -> None:
+        # From now on updates are forwarded: they must not be in another's log while a server
+        # that fell has forgotten why.
+        self._database.rows(self._sql["wait_for_the_disk"])
+        values = {
+            "partition": partition,
+            "service_objects": list(effect.service_objects),
+            "to_partition": effect.to_partition,
+        }
+        self._database.rows(self._sql["release"], values)
 
     def charge(self, charges: Sequence[Charge]) -> None:
         """Add to what streams have used."""
@@ -250,7 +283,7 @@ def _values(batch: Batch) -> dict[str, Any]:
     """The batch as columns. A stream and timestamp met twice is stored as it was last."""
     updates = list({(each.stream_id, each.timestamp): each for each in batch.updates}.values())
     tenants, streams, timestamps, documents, versions, offsets, positions = _columns(updates, 7)
-    lasts = _columns(batch.last_updates, 6)
+    last_updates = _columns(batch.last_updates, 6)
     verdicts = _columns(batch.verdicts, 5)
     return {
         "partition": batch.partition,
@@ -264,12 +297,12 @@ def _values(batch: Batch) -> dict[str, Any]:
         "versions": numbers(versions),
         "offsets": numbers(offsets),
         "positions": numbers(positions),
-        "last_tenants": numbers(lasts[0]),
-        "last_streams": numbers(lasts[1]),
-        "last_timestamps": numbers(lasts[2]),
-        "last_documents": texts(lasts[3]),
-        "last_versions": numbers(lasts[4]),
-        "last_uses": texts(lasts[5]),
+        "last_tenants": numbers(last_updates[0]),
+        "last_streams": numbers(last_updates[1]),
+        "last_timestamps": numbers(last_updates[2]),
+        "last_documents": texts(last_updates[3]),
+        "last_versions": numbers(last_updates[4]),
+        "last_uses": texts(last_updates[5]),
         "verdict_tenants": numbers(verdicts[0]),
         "verdict_streams": numbers(verdicts[1]),
         "verdicts": texts([each.encode() for each in verdicts[2]]),
@@ -277,11 +310,6 @@ def _values(batch: Batch) -> dict[str, Any]:
         "verdict_lasts": texts(verdicts[4]),
         "forwarded_from": numbers(batch.forwarded),
         "forwarded_next": numbers(batch.forwarded.values()),
-        "activate": batch.activate and batch.activate[0],
-        "active_version": batch.activate and batch.activate[1],
-        "active_change": batch.activate and batch.activate[2],
-        "release": list(batch.release[0]) if batch.release else [],
-        "release_to": batch.release and batch.release[1],
     }
 
 

@@ -32,10 +32,13 @@ from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.producer import Emitter
-from servioticy.ports import Batch, NewServiceObject, StoredUpdate
+from servioticy.ports.change_store import NewServiceObject
+from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.settings import Settings, load, to_environment
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.addresses import PostgresAddresses
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.tenants import PostgresTenants
 
 WAIT_SECONDS = 30.0
 
@@ -52,17 +55,18 @@ class World:
         self.settings = settings
         self.program = program
         database = bootstrap.connect(settings)
-        self.catalog = PostgresCatalog(database)
-        self.ours, self.theirs = map(self.catalog.create_tenant, ("ours", "theirs"))
+        self.addresses = PostgresAddresses(database)
+        tenants = PostgresTenants(database)
+        self.ours, self.theirs = map(tenants.create_tenant, ("ours", "theirs"))
         for name, token, public in (
             ("mine", self.ours, False),
             ("open", self.theirs, True),
             ("private", self.theirs, False),
         ):
-            tenant = self.catalog.tenant_of(token) or 0
+            tenant = tenants.tenant_of(token) or 0
             document = b'{"streams":{"data":{"channels":{"v":{"type":"number"}}}}}'
             new = NewServiceObject(name, tenant, public, document, ("data",), (), 1)
-            self.catalog.create(new, 1)
+            PostgresChangeStore(database).create(new, 1)
         self.store = PostgresPartitionStore(database, argument_names)
         self.store.begin(0)
         self.offset = 0
@@ -73,7 +77,7 @@ class World:
         return f"ws://127.0.0.1:{self.settings.delivery.port}"
 
     def stored(self, *times: int, name: str = "mine", padding: int = 0) -> None:
-        address = self.catalog.address(self.ours, name, "data")
+        address = self.addresses.address(self.ours, name, "data")
         assert address is not None
         rows = [
             StoredUpdate(
@@ -168,6 +172,30 @@ def world(settings: Settings) -> Iterator[World]:
             yield World(settings, program)
         finally:
             program.kill()
+
+
+def test_nobody_is_let_in_while_what_is_emitted_cannot_be_read(settings: Settings) -> None:
+    """A client that was let in would wait for ever, or miss what comes until it can be read."""
+    no_broker = {"SERVIOTICY_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
+    environment = {**os.environ, **to_environment(settings), **no_broker}
+    port = settings.delivery.port
+    with subprocess.Popen([sys.executable, "-m", "delivery"], env=environment) as program:
+        try:
+            deadline = time.monotonic() + WAIT_SECONDS
+            while health(port) != 503:
+                assert time.monotonic() < deadline, "delivery does not listen"
+                time.sleep(0.02)
+            with pytest.raises(InvalidStatus) as refused:
+                connect(
+                    f"ws://127.0.0.1:{port}/mine/streams/data/live?after=0",
+                    additional_headers={"Authorization": "a token"},
+                    proxy=None,
+                )
+        finally:
+            program.kill()
+
+    assert refused.value.response.status_code == 503
+    assert int(refused.value.response.headers["Retry-After"]) > 0
 
 
 def test_frames_are_the_updates_as_emitted_in_order(world: World) -> None:

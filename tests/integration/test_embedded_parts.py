@@ -205,7 +205,8 @@ def test_nothing_outlives_a_killed_platform(tmp_path) -> None:
     assert _postgres_processes(data / "postgres" / "cluster") == []
 
 
-def test_set_up_has_nothing_to_do_twice(capsys) -> None:
+def test_set_up_has_nothing_to_do_twice(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it also succeeds where there is no network any more."""
     settings = load()
     setup.prepare(settings)
     capsys.readouterr()

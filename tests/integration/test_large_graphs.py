@@ -16,12 +16,11 @@ from pipeline.spark.worker import limits_of
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import SandboxPool, argument_names
-from servioticy.changes import create
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import NewServiceObject
+from servioticy.ports.change_store import NewServiceObject
 from servioticy.settings import Settings
 
 OBJECTS, STREAMS = 10, 1000
@@ -45,7 +44,7 @@ def a_service_object(
     )
     streams = tuple(stream.ref.stream for stream in definition.streams)
     new = NewServiceObject(id_, tenant, False, json.dumps(document).encode(), streams, sources, 0)
-    create(new, platform.catalog, platform.log)
+    platform.changes.create(new)
 
 
 def adding(number: int) -> dict[str, Any]:
@@ -57,7 +56,7 @@ def adding(number: int) -> dict[str, Any]:
 def test_one_update_wakes_ten_thousand_composites(pool: SandboxPool) -> None:
     """All of them are stored by one transaction and emitted in order of subscription."""
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t")) or 0
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t")) or 0
     a_service_object(
         platform, tenant, "device", {"streams": {"data": {"channels": {"v": {"type": "number"}}}}}
     )

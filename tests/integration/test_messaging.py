@@ -9,16 +9,25 @@ import msgspec
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
+from kafka_faults import bring_fatal_error
 from waiting import until
 
 from servioticy.domain.letters import read_letter
-from servioticy.domain.records import ConsumedRecord, DeadLetter, EmittedRecord, Position, write
+from servioticy.domain.records import (
+    ConsumedRecord,
+    DeadLetter,
+    EmittedRecord,
+    Position,
+    UpdateRecord,
+    write,
+)
 from servioticy.domain.topics import Topics
 from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.errors import Unavailable
 from servioticy.messaging.admin import LARGEST_MESSAGE, _client, ensure_topics
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader
-from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter
+from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter, LogWriter
 
 SECONDS = 60.0
 
@@ -145,8 +154,9 @@ def test_each_record_is_read_with_its_partition_and_offset(
 ) -> None:
     """Whoever remembers them can read on from there; what cannot be read has an offset, too."""
     topics = Topics(topic_prefix)
-    ensure_topics(real_kafka.bootstrap_servers, topics, 2)
-    reader, found = EmittedReader(real_kafka.bootstrap_servers, topics), []
+    connection = KafkaConnection(real_kafka.bootstrap_servers)
+    ensure_topics(connection, topics, 2)
+    reader, found = EmittedReader(connection, topics), []
     reader.start(found.extend)
     producer = Producer({"bootstrap.servers": real_kafka.bootstrap_servers})
     for number in range(6):
@@ -188,3 +198,24 @@ def test_a_reader_survives_its_listener(
     until(lambda: found == [2])
     assert thread.is_alive()
     assert "emitted_not_delivered" in caplog.text
+
+
+def test_the_log_grows_again_after_a_fatal_error_of_the_client(
+    real_kafka: EmbeddedKafka, topics: Topics
+) -> None:
+    """Without another producer every PUT would be 503 until somebody restarts the API."""
+    writer = LogWriter(KafkaConnection(real_kafka.bootstrap_servers), topics, 10.0)
+    record = UpdateRecord("so", "s", 1, msgspec.Raw(b'{"lastUpdate":1}'))
+    offsets = [writer.append(0, record)]
+    bring_fatal_error(writer._producer)
+
+    def appended() -> bool:
+        try:
+            offsets.append(writer.append(0, record))
+        except Unavailable:
+            return False
+        return True
+
+    until(appended)
+    writer.close()
+    assert offsets == [0, 1]

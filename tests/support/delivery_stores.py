@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from servioticy.domain.model import LastUpdate, Timestamp
-from servioticy.ports import Address
+from servioticy.domain.model import LastUpdate, StreamKey, Timestamp
+from servioticy.ports.addresses import Address
 
 WAIT_SECONDS = 30.0
 
@@ -43,7 +43,7 @@ class History:
         self.largest_page = 0
 
     def updates_after(
-        self, stream_id: int, after: Timestamp, limit: int, max_bytes: int
+        self, stream: StreamKey, after: Timestamp, limit: int, max_bytes: int
     ) -> list[LastUpdate]:
         fitting = min(limit, max(1, max_bytes // max(1, self.size)))
         times = range(after + 1, min(after + fitting, self.updates) + 1)

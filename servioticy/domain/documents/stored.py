@@ -15,7 +15,7 @@ import orjson
 
 from servioticy.domain.cache import Cache
 from servioticy.domain.documents.errors import BadDocument
-from servioticy.domain.documents.limits import MAX_SUBSCRIPTIONS, Meter
+from servioticy.domain.documents.limits import MAX_SUBSCRIPTIONS, Laborious, Meter
 from servioticy.domain.documents.service_objects import (
     ArgumentNames,
     is_public,
@@ -70,21 +70,30 @@ class Documents:
         """The version if it is kept."""
         return self._kept.get((service_object, version))
 
-    def understood(self, service_object: str, version: int, document: bytes | str) -> Understood:
-        """The version, whose document is at hand. It never changes, so it is parsed once."""
+    def understood(
+        self,
+        service_object: str,
+        version: int,
+        document: bytes | str,
+        parse: Parse | None = None,
+    ) -> Understood:
+        """The version, whose document is at hand. It never changes, so it is parsed once.
+
+        `parse`: how, this time. What it raises of Unavailable and Laborious is passed on.
+        """
         key = (service_object, version)
         found = self._kept.get(key)
         if found is None:
-            found = self._understand(key, document)
+            found = self._understand(key, document, parse or self._parse)
             self._kept.put(key, found, memory(found.definition))
         return found
 
-    def _understand(self, key: tuple[str, int], document: bytes | str) -> Understood:
+    def _understand(self, key: tuple[str, int], document: bytes | str, parse: Parse) -> Understood:
         content, meter, problem = {}, Meter(), None
         try:
             content = orjson.loads(document)
-            definition = self._parse(content, key[0], meter)
-        except (MemoryError, Unavailable):
+            definition = parse(content, key[0], meter)
+        except (MemoryError, Unavailable, Laborious):
             raise
         except Exception as error:  # noqa: BLE001  it was accepted, and others wait for its reader
             problem = str(error) if isinstance(error, BadDocument) else repr(error)

@@ -44,17 +44,24 @@ SELECT from_partition, next_offset
 -- component --
 -- The Service Objects computed together with this one, with the versions in force at the
 -- owner's stored progress. No row: it does not exist.
-SELECT service_objects.id, service_objects.tenant_id, sequence, owner_partition, active_version,
-       deleted_at IS NOT NULL AND active_version IS NULL AS deleted,
+SELECT id, tenant_id, owner_partition, active_version,
+       deleted_at IS NOT NULL AND active_version IS NULL AS deleted
+  FROM service_objects
+ WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
+ ORDER BY sequence;
+
+-- service_objects --
+-- The documents in force of these Service Objects, with the numbers of their streams.
+SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
        definitions.document::text,
        (SELECT json_object_agg(name, streams.id) FROM streams
          WHERE service_object = service_objects.id)::text AS stream_ids
   FROM service_objects
-  LEFT JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
- WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
+  JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
+ WHERE service_objects.id = ANY(%(ids)s)
  ORDER BY sequence;
 
--- placed --
+-- owner --
 SELECT tenant_id, owner_partition
   FROM service_objects
  WHERE id = %(service_object)s;
@@ -118,21 +125,23 @@ WITH fence AS (
            fence
         ON CONFLICT (to_partition, from_partition) DO UPDATE
        SET next_offset = excluded.next_offset
-), activated AS (
-    UPDATE service_objects
-       SET active_version = %(active_version)s, active_change = %(active_change)s
-      FROM fence
-     WHERE id = %(activate)s
-       AND (active_change < %(active_change)s OR active_version IS NULL AND active_change = 0)
-), released AS (
-    UPDATE service_objects
-       SET owner_partition = %(release_to)s
-      FROM fence
-     WHERE id = ANY(%(release)s::text[])
-       AND owner_partition = %(partition)s
 )
 SELECT next_offset
   FROM fence;
+
+-- activate --
+-- A version is in force, unless a later change has been made already.
+UPDATE service_objects
+   SET active_version = %(version)s, active_change = %(change)s
+ WHERE id = %(service_object)s
+   AND (active_change < %(change)s OR active_version IS NULL AND active_change = 0);
+
+-- release --
+-- From here on another partition computes these Service Objects.
+UPDATE service_objects
+   SET owner_partition = %(to_partition)s
+ WHERE id = ANY(%(service_objects)s::text[])
+   AND owner_partition = %(partition)s;
 
 -- delete_updates --
 -- A Service Object is gone, and with it all that is stored of its streams.
@@ -160,15 +169,14 @@ DELETE FROM usage
    AND service_object = %(delete)s;
 
 -- delete_streams --
--- Subscriptions to them go along.
+-- Subscriptions to them, and edges from them, go along.
 DELETE FROM streams
  WHERE service_object = %(delete)s;
 
--- delete_subscriptions_of --
--- What its groups subscribed it to.
-DELETE FROM subscriptions
- WHERE callback = 'internal'
-   AND destination = %(delete)s;
+-- delete_edges --
+-- What its groups read.
+DELETE FROM graph_edges
+ WHERE reader = %(delete)s;
 
 -- delete_definitions --
 DELETE FROM definitions

@@ -9,13 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from delivery.admission.requests import Admission, Refusal, WatchRequest, admit, read_request
-from servioticy.domain.model import StreamRef
-from servioticy.ports import Address
+from servioticy.domain.model import StreamKey, StreamRef
+from servioticy.ports.addresses import Address
 
 OURS, THEIRS = 1, 2
 
 
-class Catalog:
+class Addresses:
     """One tenant's token, three Service Objects with a stream `data`."""
 
     def address(self, token: str, service_object: str, stream: str | None) -> Address | None:
@@ -33,7 +33,7 @@ class Catalog:
 
 def ask(target: str, authorization: str = "good") -> Admission | Refusal:
     request = read_request(target, authorization)
-    return admit(request, Catalog()) if isinstance(request, WatchRequest) else request
+    return admit(request, Addresses()) if isinstance(request, WatchRequest) else request
 
 
 def status(answer: Admission | Refusal) -> int:
@@ -43,7 +43,9 @@ def status(answer: Admission | Refusal) -> int:
 @pytest.mark.parametrize("header", ["good", "Bearer good", "bearer  good", " good "])
 def test_a_token_comes_raw_or_as_bearer(header: str) -> None:
     stream = StreamRef("mine", "data")
-    assert ask("/mine/streams/data/live", header) == Admission(stream, 42, None, 1, False, OURS)
+    assert ask("/mine/streams/data/live", header) == Admission(
+        stream, StreamKey(OURS, 42), None, 1, False, OURS
+    )
 
 
 def test_who_watches_what_is_another_tenants_is_known() -> None:

@@ -75,7 +75,7 @@ class World:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.platform = MemoryPlatform()
-        tenant = self.platform.catalog.tenant_of(self.platform.catalog.create_tenant("t"))
+        tenant = self.platform.tenants.tenant_of(self.platform.tenants.create_tenant("t"))
         define(THINGS, CODES, tenant, self.platform)
         self.postgres = Postgres(self.platform)
         self.begin()

@@ -27,7 +27,7 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import TookTooLong, argument_names
-from servioticy import changes
+from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
 
@@ -181,7 +181,7 @@ def test_what_is_put_off_is_computed_as_if_it_had_come_later(data, sandbox) -> N
     kinds = st.sampled_from(["", "", "", "prepared", "slow"])
     slow = Slow(sandbox, data.draw(st.lists(kinds, max_size=12)))
     platform = MemoryPlatform()
-    tenants = [platform.catalog.tenant_of(platform.catalog.create_tenant(n)) for n in "ab"]
+    tenants = [platform.tenants.tenant_of(platform.tenants.create_tenant(n)) for n in "ab"]
     for each in objects:
         define(each, codes, tenants[each.tenant], platform)
     first = len(platform.state.log[0])
@@ -232,10 +232,10 @@ def owner(ref, objects) -> int:
 def test_a_change_waits_behind_what_waits(sandbox) -> None:
     """A deletion must not come before updates that stand before it in the log."""
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("a"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
     define(Object("so", ("d0",), ()), {}, tenant, platform)
     append(platform, [(("so", "d0"), 1, 1)])
-    changes.erase("so", "d0", platform.catalog, platform.log)
+    platform.changes.erase(ServiceObjectKey(tenant, "so"), "d0")
     append(platform, [(("so", "d0"), 2, 2)])
     shares = Whims([])
     runs = Runs(platform, sandbox, shares, {})
@@ -255,7 +255,7 @@ def test_a_change_waits_behind_what_waits(sandbox) -> None:
 def test_updates_wait_for_the_document_that_declares_their_stream(sandbox) -> None:
     """It may have been put off itself; what was accepted must not become a dead letter."""
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("a"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
     define(Object("so", ("d0",), ()), {}, tenant, platform)
     append(platform, [(("so", "d0"), 1, 1)])
     shares = Whims([])
@@ -288,7 +288,7 @@ class AlwaysSlow:
 def test_after_a_slow_tree_others_of_its_tenant_are_cut_at_once(sandbox) -> None:
     """The first is tried again, as the machine may have been busy; a row of them is not."""
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("a"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
     thing = Object("so", ("d0",), (Composite("c", ("d0",), lambda values: values[0]),))
     define(thing, {("so", "c"): CODE}, tenant, platform)
     append(platform, [(("so", "d0"), 1, 1)])
@@ -310,7 +310,7 @@ def test_after_a_slow_tree_others_of_its_tenant_are_cut_at_once(sandbox) -> None
 def test_what_was_put_off_lets_rows_pass_after_a_long_batch(sandbox) -> None:
     """What came meanwhile would wait for both; but every second time it is taken up."""
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("a"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
     define(Object("so", ("d0",), ()), {}, tenant, platform)
     append(platform, [(("so", "d0"), at, 1) for at in range(1, 5)])
     shares = Whims([])

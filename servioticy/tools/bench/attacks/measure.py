@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.database import Database
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.tools.bench.attacks import running
 from servioticy.tools.bench.attacks.apart import begun
 from servioticy.tools.bench.attacks.arrivals import Suffered, Waits, recovered, usual, waits
@@ -124,7 +124,7 @@ def _waits(innocent: Innocent, begin: float, end: float) -> Waits:
 def _tenants(settings: Settings) -> tuple[str, str]:
     database = Database(settings.store.dsn)
     try:
-        catalog = PostgresCatalog(database)
-        return catalog.create_tenant("attacker"), catalog.create_tenant("innocent")
+        tenants = PostgresTenants(database)
+        return tenants.create_tenant("attacker"), tenants.create_tenant("innocent")
     finally:
         database.close()
