@@ -213,7 +213,7 @@ def test_set_up_has_nothing_to_do_twice(capsys, monkeypatch: pytest.MonkeyPatch)
     with (
         mock.patch.object(javascript, "download") as scripts,
         mock.patch.object(jars, "download") as archives,
-        mock.patch.object(stubs, "compile_stubs") as compiler,
+        mock.patch.object(stubs, "_compile") as compiler,
     ):
         setup.prepare(settings)
 

@@ -266,9 +266,8 @@ def test_nothing_outlives_its_owner(tmp_path: Path) -> None:
         "print(pool._zygote.pid, *(w.pid for w in pool._workers.values()), flush=True)\n"
         "sys.stdin.read()\n"
     )
-    here = Path(__file__).parent
     owner = subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, (here.parents[1], here.parent, here))],
+        [sys.executable, "-c", script, *sys.path],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

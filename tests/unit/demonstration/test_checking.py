@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from servioticy.tools.demonstration import __main__ as demonstration
 from servioticy.tools.demonstration import checking, series
 from servioticy.tools.demonstration.checking import differences, expected
 from servioticy.tools.demonstration.series import Reading
@@ -81,3 +82,13 @@ def test_many_differences_are_told_in_a_few_lines() -> None:
     wanted = {at: {"v": 1} for at in range(1, 100)}
 
     assert differences(wanted, [])[-1] == "and 89 more"
+
+
+@pytest.mark.parametrize(("right", "code"), [(True, 0), (False, 1)])
+def test_the_exit_code_says_whether_all_was_right(monkeypatch, right: bool, code: int) -> None:
+    monkeypatch.setattr("sys.argv", ["demonstration", "--last"])
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr(demonstration.running, "of", lambda settings: settings)
+    monkeypatch.setattr(demonstration.story, "tell", lambda *_: right)
+
+    assert demonstration.main() == code
