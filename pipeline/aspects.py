@@ -18,7 +18,7 @@ from pipeline.state.programs import Programs
 from pipeline.steps import Fold, NewUpdates, Round, Verdict
 from pipeline.work import Work
 from servioticy.domain.graph import Graph
-from servioticy.ports import Output
+from servioticy.ports.output import Output
 
 Dispatch: TypeAlias = Callable[
     [NewUpdates, Graph, Spending, Rules],

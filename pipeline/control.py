@@ -20,7 +20,16 @@ from servioticy.domain.records import (
     ErasureRecord,
     ReleaseRecord,
 )
-from servioticy.ports import Activate, Batch, Delete, Effect, Erase, Output, PutOff, Release
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    Delete,
+    Effect,
+    Erase,
+    PutOff,
+    Release,
+)
 
 POLL_SECONDS = 0.005
 

@@ -27,6 +27,8 @@ class Engine:
     heals: tuple[type[Exception], ...] = (Unavailable,)
     """Errors after which the same is tried again, as waiting heals them."""
     sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    """Seconds."""
 
     @property
     def passes(self) -> tuple[type[Exception], ...]:

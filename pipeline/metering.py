@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from pipeline.state.partition import Partition
 from servioticy.domain.scripts import stream_of
-from servioticy.ports import Charge
+from servioticy.ports.partition_store import Charge
 
 SECONDS = 10.0
 

@@ -20,9 +20,10 @@ from pipeline.state.partition import Partition
 from pipeline.steps import DIRECT_WRITE, NewUpdate, NewUpdates, Round, Step, Verdict
 from pipeline.work import Work
 from sandbox import TookTooLong
-from servioticy.domain.graph import Graph, Level
+from servioticy.domain.graph import Graph
+from servioticy.domain.levels import Level
 from servioticy.domain.model import StreamRef
-from servioticy.ports import Output
+from servioticy.ports.output import Output
 
 
 def process(

@@ -8,9 +8,10 @@ from operator import itemgetter
 
 from pipeline.state.batch import BatchState
 from pipeline.steps import DIRECT_WRITE, Place, Round, Step, Verdict
-from pipeline.verdict_kinds import SUPERSEDED
-from servioticy.domain.graph import Graph, Level
+from servioticy.domain.graph import Graph
+from servioticy.domain.levels import Level
 from servioticy.domain.model import StreamRef
+from servioticy.domain.verdicts import SUPERSEDED
 
 
 class Waiting:

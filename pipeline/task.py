@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pipeline.batching.schedule import Schedule
 from pipeline.engine import Engine
 from pipeline.errors import ProgressLost
+from pipeline.limits import SLICE_SECONDS
 from pipeline.metering import Meter
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares
@@ -18,7 +19,8 @@ from pipeline.state.decided import Decided
 from pipeline.state.partition import Partition
 from pipeline.work import Row
 from servioticy.errors import Unavailable
-from servioticy.ports import Batch, Output, PartitionStore
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import Batch, PartitionStore
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -65,6 +67,7 @@ class Task:
         self._meter = meter
         self._begun: _Begun | None = None
         self._claimed = False
+        self._lets_pass = False
         self._reached = 0
         self._failures = 0
 
@@ -80,8 +83,9 @@ class Task:
         while True:
             try:
                 begun = self._claim()
+                since = self._engine.clock()
                 self._take_new(begun, rows)
-                begun.schedule.take_late()
+                self._take_late(begun, self._engine.clock() - since)
                 self._note_success(begun)
                 return
             except ProgressLost as error:
@@ -188,6 +192,15 @@ class Task:
             end = row.offset + 1
         begun.schedule.take(new)
         self._reached = partition.next_offset
+
+    def _take_late(self, begun: _Begun, seconds: float) -> None:
+        """Take up some of what has been put off; every second time only, where rows took long.
+
+        What has come meanwhile would wait for both.
+        """
+        self._lets_pass = seconds > SLICE_SECONDS / 2 and not self._lets_pass
+        if not self._lets_pass:
+            begun.schedule.take_late()
 
     def _note_success(self, begun: _Begun) -> None:
         self._failures = 0

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from pipeline.steps import NewUpdate
-from servioticy.ports import PutOff
+from servioticy.ports.partition_store import PutOff
 
 
 class Row(NamedTuple):

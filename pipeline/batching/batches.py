@@ -23,7 +23,8 @@ from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import Rules
 from pipeline.state.partition import Partition
 from pipeline.work import Row, Work
-from servioticy.ports import Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PutOff
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -48,7 +49,7 @@ class Batches:
         self._shares = fairness.shares
         self._fairness = fairness
         self._dead_letters = dead_letters
-        self._cutting = Cutting(fairness.shares)
+        self._cutting = Cutting(fairness.shares, engine.clock)
 
     def run(self, work: Work) -> None:
         """Compute the work as one batch, or as several where it causes too much for one.
@@ -67,7 +68,8 @@ class Batches:
                 waiting += map(Piece, reversed(some.cut(decided, decided + 1)))
                 continue
             try:
-                self._compute(some, alone=piece.alone, decided=decided is not None)
+                alone = piece.alone or self._cutting.is_slow(some)
+                self._compute(some, alone=alone, decided=decided is not None)
             except Overflow as overflow:
                 pieces = self._cutting.smaller(some, overflow)
                 if some.late:
@@ -127,6 +129,7 @@ class Batches:
         finally:
             self._note(work, spending, time.monotonic() - began)
         self._partition.note_waiting(work)
+        self._cutting.note(work, spending)
 
     def _note(self, work: Work, spending: Spending, seconds: float) -> None:
         """Charge tenants with the time of a batch, and tell of one that took long."""

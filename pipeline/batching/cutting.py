@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
 
 from pipeline.errors import BatchTooLarge, BatchTooSlow, Overflow, TreeTooLarge, TreeTooSlow
 from pipeline.sharing.shares import Shares
+from pipeline.sharing.spending import Spending
 from pipeline.work import Work
+
+T = TypeVar("T")
 
 PIECES = 4
 """The number of pieces of a batch that took too long."""
 
-ATTEMPTS = 3
+ATTEMPTS = 2
 """Of a tree whose scripts take too long, before it is computed alone and cut by its verdicts: the
 machine may have been busy."""
+
+SLOW_TENANT_SECONDS = 10.0
+"""So long after such a tree, others of the tenant are computed alone at once: with several of them
+one after the other it is not the machine."""
 
 PREPARING_ATTEMPTS = 100
 """Of a tree whose programs are met for the first time; each gets further than the one before."""
@@ -34,9 +41,25 @@ class Piece(NamedTuple):
 class Cutting:
     """Cuts the batches of one partition, and remembers how often a tree was tried."""
 
-    def __init__(self, shares: Shares) -> None:
+    def __init__(self, shares: Shares, clock: Callable[[], float]) -> None:
         self._shares = shares
+        self._clock = clock
         self._attempts: OrderedDict[int, tuple[int, int]] = OrderedDict()
+        self._slow_until: OrderedDict[int, float] = OrderedDict()
+
+    def is_slow(self, work: Work) -> bool:
+        """Whether it is a tree of a tenant whose trees have just been too slow."""
+        if len(work.updates) != 1 or not self._slow_until:
+            return False
+        return self._clock() < self._slow_until.get(work.updates[0].record.tenant, 0.0)
+
+    def note(self, work: Work, spending: Spending) -> None:
+        """Remember whose tree has been cut because its scripts took too long."""
+        if len(work.updates) != 1:
+            return
+        tenant = work.updates[0].record.tenant
+        if spending.seconds_left(tenant) <= 0:
+            _remember(self._slow_until, tenant, self._clock() + SLOW_TENANT_SECONDS)
 
     def smaller(self, work: Work, overflow: Overflow) -> list[Piece]:
         """The work in pieces of which each is less; the slow ones of a tenant are put off.
@@ -84,10 +107,15 @@ class Cutting:
     def _tries_again(self, tree: TreeTooSlow) -> bool:
         preparing, other = self._attempts.get(tree.offset, (0, 0))
         preparing, other = (preparing + 1, other) if tree.prepared else (preparing, other + 1)
-        self._attempts[tree.offset] = preparing, other
-        if len(self._attempts) > MAX_REMEMBERED:
-            self._attempts.popitem(last=False)
+        _remember(self._attempts, tree.offset, (preparing, other))
         return preparing < PREPARING_ATTEMPTS and other < ATTEMPTS
+
+
+def _remember(memory: OrderedDict[int, T], key: int, value: T) -> None:
+    """Note it; where there are too many, what was noted first is forgotten."""
+    memory[key] = value
+    if len(memory) > MAX_REMEMBERED:
+        memory.popitem(last=False)
 
 
 def _pieces(works: Iterable[Work]) -> list[Piece]:

@@ -7,7 +7,7 @@ import logging
 from pipeline.work import Row
 from servioticy.domain.letters import clipped
 from servioticy.domain.records import DeadLetter
-from servioticy.ports import Output
+from servioticy.ports.output import Output
 
 log = logging.getLogger("servioticy.pipeline")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pipeline.limits import MAX_BATCH_BYTES, SLICE_SECONDS
 from pipeline.sharing.pace import Pace
 from pipeline.work import Forwarded, LoggedUpdate, Work
-from servioticy.ports import PutOff
+from servioticy.ports.partition_store import PutOff
 
 
 class FormingBatch:

@@ -20,7 +20,8 @@ from servioticy.domain.records import (
     read_record,
 )
 from servioticy.errors import Rejected
-from servioticy.ports import Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PutOff
 
 Admitted: TypeAlias = LoggedUpdate | PutOff | ControlRecord
 """What a record is to its partition: an update to compute, a record to compute later, or a

@@ -18,7 +18,7 @@ from servioticy.domain.records import (
     UpdateRecord,
     read_record,
 )
-from servioticy.ports import PutOff
+from servioticy.ports.partition_store import PutOff
 
 
 class LateWork:

@@ -24,7 +24,8 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
 from servioticy.domain.records import ControlRecord, ReleaseRecord
-from servioticy.ports import Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PutOff
 
 QUIET_SECONDS = 1.0
 WAITING_SECONDS = 0.02

@@ -19,16 +19,14 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.spark.worker import work
+from servioticy.messaging.connection import KafkaConnection
 from servioticy.settings import Settings
+from servioticy.settings.sections import Spark
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
-_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
-
 _SPARK = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
@@ -49,47 +47,69 @@ _RECORD = "concat(CAST(offset AS BINARY), coalesce(value, X''))"
 
 
 def session(settings: Settings, jars: list[Path], partitions: int, scratch: Path) -> SparkSession:
-    """A local Spark with room for every partition's task and a spare slot.
+    """The Spark that the settings name, else a local one.
 
     What it writes down for itself goes to the scratch folder, to be removed after it.
     """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = (
-        SparkSession.builder.master(f"local[{partitions + 1},4]")
-        .appName("servioticy")
-        .config("spark.jars", ",".join(str(each) for each in jars if each.is_file()))
-        .config("spark.driver.extraClassPath", os.pathsep.join(str(each) for each in jars))
-        .config("spark.driver.memory", settings.pipeline_heap)
-        .config("spark.local.dir", str(scratch))
-        .config("spark.driver.extraJavaOptions", f'{_JVM} "-Djava.io.tmpdir={scratch}"')
-    )
-    for key, value in _SPARK.items():
+    builder = SparkSession.builder.appName("servioticy")
+    for key, value in configuration(settings.spark, jars, partitions, scratch).items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     return spark
 
 
+def configuration(
+    settings: Spark, jars: list[Path], partitions: int, scratch: Path
+) -> dict[str, str]:
+    """What Spark is told at its start; what the settings say themselves wins.
+
+    A local Spark has room for every partition's task and a spare slot.
+    """
+    return {
+        "spark.master": settings.master or f"local[{partitions + 1},4]",
+        "spark.driver.host": settings.driver_host,
+        "spark.driver.bindAddress": settings.driver_host,
+        "spark.driver.memory": settings.heap,
+        "spark.driver.extraJavaOptions": f'{settings.java_options} "-Djava.io.tmpdir={scratch}"',
+        "spark.driver.extraClassPath": os.pathsep.join(str(each) for each in jars),
+        "spark.jars": ",".join(str(each) for each in jars if each.is_file()),
+        "spark.local.dir": str(scratch),
+        **_SPARK,
+        **settings.conf,
+    }
+
+
 def rows(
-    spark: SparkSession, settings: Settings, topic: str, offsets: dict[int, int]
+    spark: SparkSession, connection: KafkaConnection, topic: str, offsets: dict[int, int]
 ) -> DataFrame:
     """The log from these offsets on: one column, a record's offset and value in one.
 
     Every record is followed by a null. The JVM holds the newest row back until another
     comes; the null is that other. One column costs half of what two and a flag do.
     """
-    starting = {str(partition): offset for partition, offset in offsets.items()}
     return (
         spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", settings.bootstrap_servers)
-        .option("subscribe", topic)
-        .option("startingOffsets", json.dumps({topic: starting}))
-        .option("kafka.fetch.max.wait.ms", "100")
-        .option("kafka.fetch.min.bytes", "1")
-        .option("failOnDataLoss", "true")
+        .options(**source_options(connection, topic, offsets))
         .load()
         .selectExpr(f"explode(array({_RECORD}, NULL)) AS record")
     )
+
+
+def source_options(
+    connection: KafkaConnection, topic: str, offsets: dict[int, int]
+) -> dict[str, str]:
+    """The options of Spark's Kafka source. They hold secrets."""
+    starting = {str(partition): offset for partition, offset in offsets.items()}
+    return {
+        **{f"kafka.{key}": value for key, value in connection.for_java().items()},
+        "subscribe": topic,
+        "startingOffsets": json.dumps({topic: starting}),
+        "kafka.fetch.max.wait.ms": "100",
+        "kafka.fetch.min.bytes": "1",
+        "failOnDataLoss": "true",
+    }
 
 
 def start(source: DataFrame, settings: Settings, scratch: Path) -> StreamingQuery:
@@ -106,7 +126,7 @@ def start(source: DataFrame, settings: Settings, scratch: Path) -> StreamingQuer
         .writeStream.format("noop")
         .outputMode("update")
         .option("checkpointLocation", checkpoint)
-        .trigger(realTime=f"{settings.batch_seconds} seconds")
+        .trigger(realTime=f"{settings.spark.batch_seconds} seconds")
         .start()
     )
 

@@ -23,12 +23,11 @@ from pipeline.spark import quickack
 from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
 from pipeline.work import Row
-from sandbox import InfraError, SandboxPool, argument_names
+from sandbox import InfraError, SandboxPool
 from servioticy import logs
-from servioticy.bootstrap import connect, emitter
+from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
 from servioticy.errors import Unavailable
 from servioticy.settings import Settings
-from servioticy.storage.partition_store import PostgresPartitionStore
 
 OFFSET = Struct(">q")
 """What precedes the value of a record."""
@@ -47,7 +46,7 @@ def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator
     reader = threading.Thread(target=read, args=(batches, inbox), name="row-reader", daemon=True)
     reader.start()
     try:
-        _work(_task(partition, settings), inbox, settings.max_batch_updates)
+        _work(_task(partition, settings), inbox, settings.pipeline.max_batch_updates)
     except Exception:
         log.exception("task_failed", extra={"partition": partition})
         raise
@@ -87,15 +86,15 @@ def _task(partition: int, settings: Settings) -> Task:
     """The task of a partition, kept between Spark batches with what it remembers."""
     logs.configure(settings.log_level)
     # What is stored here can be computed again from the log, so it need not wait for the disk.
-    store = PostgresPartitionStore(connect(settings, durable=False), argument_names)
     engine = Engine(
         _sandbox(settings),
-        settings.max_batch_updates,
-        settings.head_cache_bytes,
+        settings.pipeline.max_batch_updates,
+        settings.pipeline.head_cache_bytes,
         limits_of(settings),
         heals=(Unavailable, InfraError),
     )
-    fairness = Fairness(Shares(settings.tenant_share))
+    fairness = Fairness(Shares(settings.pipeline.tenant_share))
+    store = partition_store(connect(settings, durable=False))
     task = Task(
         partition, store, lambda: emitter(settings, partition), engine, fairness, _meter(settings)
     )
@@ -106,11 +105,11 @@ def _task(partition: int, settings: Settings) -> Task:
 def limits_of(settings: Settings) -> Limits:
     """How far one update may go, by the settings."""
     return Limits(
-        settings.max_hops,
-        settings.max_computations,
-        settings.max_tree_bytes,
-        settings.max_tree_script_ms / 1000,
-        settings.foreign_part,
+        settings.limits.max_hops,
+        settings.limits.max_computations,
+        settings.limits.max_tree_bytes,
+        settings.limits.max_tree_script_ms / 1000,
+        settings.limits.foreign_part,
     )
 
 
@@ -126,13 +125,7 @@ def collect_rarely() -> None:
 
 @cache
 def _sandbox(settings: Settings) -> SandboxPool:
-    return SandboxPool(
-        budget_ms=settings.script_budget_ms,
-        budget_ms_per_update=settings.script_budget_ms_per_update,
-        max_workers=settings.sandbox_workers,
-        unprotected=settings.sandbox_protection == "any",
-        engine=settings.sandbox_engine,
-    )
+    return sandbox_pool(settings)
 
 
 @cache

@@ -9,9 +9,9 @@ from pipeline.errors import TreeTooLarge
 from pipeline.limits import Limits
 from pipeline.sharing.spending import Spending
 from pipeline.steps import ARRIVAL, NewUpdate, NewUpdates, Place, Round, Step, Verdict
-from pipeline.verdict_kinds import HOP_LIMIT, OVER_SHARE
 from servioticy.domain.graph import Graph, Wake
 from servioticy.domain.model import SensorUpdate, StreamRef
+from servioticy.domain.verdicts import HOP_LIMIT, OVER_SHARE
 
 MAX_SHED_NOTED = 100
 """Composites of others over their share that get a verdict; the rest end without one."""

@@ -14,7 +14,8 @@ from pipeline.steps import NewUpdate
 from pipeline.work import Work
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
-from servioticy.ports import Batch, Output
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import Batch
 
 log = logging.getLogger("servioticy.pipeline")
 

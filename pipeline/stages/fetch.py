@@ -8,7 +8,6 @@ from typing import TypeAlias
 from pipeline.state.batch import BatchState
 from pipeline.state.programs import Programs
 from pipeline.steps import DIRECT_WRITE, Fold, PendingStep, Place, Round, Step, Verdict
-from pipeline.verdict_kinds import MISSING, STALE
 from sandbox.program import Assignment, Call, Computation
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
@@ -19,6 +18,7 @@ from servioticy.domain.timing import (
     triggers,
     triggers_by_input,
 )
+from servioticy.domain.verdicts import MISSING, STALE
 
 Values: TypeAlias = list[LastUpdate | None]
 """The update that each input is; None where there is none yet."""

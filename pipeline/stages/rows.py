@@ -9,9 +9,9 @@ import orjson
 from pipeline.state.batch import BatchState
 from pipeline.state.partition import Partition
 from pipeline.steps import NewUpdate, Verdict
-from pipeline.verdict_kinds import STALE
 from servioticy.domain.model import LastUpdate, StreamRef
-from servioticy.ports import StoredLast, StoredUpdate, StoredVerdict
+from servioticy.domain.verdicts import STALE
+from servioticy.ports.partition_store import StoredLastUpdate, StoredUpdate, StoredVerdict
 
 MAX_INPUTS_BYTES = 2048
 """Of the inputs that a stored verdict tells: a composite may have a thousand."""
@@ -35,13 +35,13 @@ def updates(new: Iterable[NewUpdate], partition: Partition) -> list[StoredUpdate
 
 def last_updates(
     changed: Mapping[StreamRef, LastUpdate], partition: Partition
-) -> list[StoredLast]:
+) -> list[StoredLastUpdate]:
     """The last updates that a batch changed, in order of stream."""
     rows = []
     for ref, last in changed.items():
         owner, stream_id = partition.row_of(ref)
         rows.append(
-            StoredLast(
+            StoredLastUpdate(
                 owner.tenant,
                 stream_id,
                 last.timestamp,

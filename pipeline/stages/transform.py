@@ -9,9 +9,9 @@ from typing import Protocol
 from pipeline.sharing.spending import Spending
 from pipeline.state.decided import Decided
 from pipeline.steps import DIRECT_WRITE, Fold, NewUpdate, NewUpdates, PendingStep, Verdict
-from pipeline.verdict_kinds import EMITTED, STALE
 from sandbox.program import Call, Computation, Outcome, Value
 from servioticy.domain.model import SensorUpdate, StreamRef
+from servioticy.domain.verdicts import EMITTED, STALE
 
 
 class Sandbox(Protocol):

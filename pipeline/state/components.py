@@ -17,7 +17,7 @@ from pipeline.state.programs import Programs
 from servioticy.domain.access import readable
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject
-from servioticy.ports import PartitionStore
+from servioticy.ports.partition_store import PartitionStore
 
 MAX_DEFINITION_BYTES = 512 * 1024 * 1024
 """Of Service Objects known at once, estimated; beyond it whole components are forgotten."""

@@ -4,8 +4,9 @@ Commits do not wait for the disk, and emission follows at once: a Postgres that 
 forget what was emitted. Computed again, a script near its budget may end otherwise. So what
 was emitted counts: each update says of which place in the serial order it is, those that
 come after stored progress are read back, and the trees that they are of end as they did
-then. Trees are emitted one after the other, each in serial order: so of all but the last one
-it is known of every place whether anything came of it, and of the last up to its last place.
+then. Trees are emitted one after the other, each in serial order: so of a tree that another
+one follows it is known of every place whether anything came of it, of others up to their last
+place. What was computed again before is there again, perhaps less of it.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from pipeline.steps import Fold, Place
 from sandbox.program import Fault, Outcome, Value
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EmittedRecord
+from servioticy.domain.verdicts import TIMEOUT
 
-NOTHING_THEN = Fault("timeout", "computed again after a crash: nothing came of it the first time")
+NOTHING_THEN = Fault(TIMEOUT, "computed again after a crash: nothing came of it the first time")
 
 
 class Decided:
@@ -25,16 +27,21 @@ class Decided:
 
     def __init__(self, emitted: Iterable[EmittedRecord] = ()) -> None:
         self._values: dict[tuple[StreamRef, Place], Value] = {}
-        self._trees: set[int] = set()
-        self._last: Place | None = None
-        """up to where the tree is known that was the last to be emitted"""
+        self._trees: dict[int, Place] = {}
+        """up to where each tree is known at least"""
+        self._whole: set[int] = set()
+        """the trees of which all is known, by their offset"""
+        before: int | None = None
         for each in emitted:
             if each.place is not None:
                 offset, depth, *path = each.place
+                place = Place(offset, depth, tuple(path))
                 ref = StreamRef(each.service_object, each.stream)
-                self._last = Place(offset, depth, tuple(path))
-                self._values[ref, self._last] = Value(each.timestamp, bytes(each.update))
-                self._trees.add(offset)
+                self._values[ref, place] = Value(each.timestamp, bytes(each.update))
+                self._trees[offset] = max(place, self._trees.get(offset, place))
+                if before is not None and before != offset:
+                    self._whole.add(before)
+                before = offset
 
     @property
     def trees(self) -> int:
@@ -67,6 +74,6 @@ class Decided:
         known = self._values.get((composite, place))
         if known is not None:
             return known
-        last = self._last
-        cut = last is not None and place.offset == last.offset and place > last
-        return NOTHING_THEN if isinstance(outcome, Value) and not cut else outcome
+        whole = place.offset in self._whole
+        known_to_be_nothing = whole or place <= self._trees[place.offset]
+        return NOTHING_THEN if isinstance(outcome, Value) and known_to_be_nothing else outcome

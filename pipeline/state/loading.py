@@ -7,7 +7,7 @@ from itertools import islice
 
 from pipeline.state.weights import weight
 from servioticy.domain.model import ServiceObject
-from servioticy.ports import ComponentMember, PartitionStore
+from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
 ASKED_AT_ONCE = 32
 """Service Objects that the store is asked for: a document may have a megabyte."""

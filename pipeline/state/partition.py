@@ -16,7 +16,7 @@ from pipeline.state.last_updates import LastUpdates
 from pipeline.work import Work
 from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef
 from servioticy.errors import Unavailable
-from servioticy.ports import Batch, PartitionStore
+from servioticy.ports.partition_store import Batch, PartitionStore
 
 
 class Partition:
@@ -85,12 +85,12 @@ class Partition:
 
     def tenant_of(self, service_object: str) -> int | None:
         """Whose it is, wherever it is computed; None where it does not exist."""
-        found = self.store.placed(service_object)
+        found = self.store.owner(service_object)
         return found and found[0]
 
     def owner_of(self, service_object: str) -> int | None:
         """The partition where it is computed, or will be; None where it does not exist."""
-        found = self.store.placed(service_object)
+        found = self.store.owner(service_object)
         return found and found[1]
 
     def is_deleted(self, service_object: str) -> bool:

@@ -1,8 +1,9 @@
 """QuickJS as WebAssembly in wasmtime. The only importer of wasmtime.
 
-The file is what `npm pack @jitl/quickjs-wasmfile-release-sync@0.32.0` holds; its exports
-have short names, which `_EXPORTS` explains. A script sees a memory of its own and nothing
-else: the host's functions give it a clock, more memory up to a limit, and no files.
+The file comes from the npm package @jitl/quickjs-wasmfile-release-sync. Its exports have short
+names that change with its version; `_EXPORTS` explains those of 0.32.0. A script sees a memory
+of its own and nothing else: the host's functions give it a clock, more memory up to a limit,
+and no files.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 import struct
 import threading
 import time
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,16 @@ from wasmtime import Config, Func, Instance, Memory, MemoryType, Module, Store
 from sandbox.guest.engines import (
     FlagsRefused,
     Handle,
+    MakeEngine,
     NotParsed,
     OutOfMemory,
     ScriptFailed,
     TimedOut,
 )
+from sandbox.third_party import QUICKJS
 
-WASM = Path(__file__).parents[1] / "vendor" / "quickjs-0.32.0.wasm"
 HEAP_BYTES = 64 * 1024 * 1024
-MOST_BYTES = 128 * 1024 * 1024
+MAX_BYTES = 128 * 1024 * 1024
 STACK_BYTES = 192 * 1024
 """Of the stack in its memory, which QuickJS counts; the machine's must not end first."""
 
@@ -47,19 +49,18 @@ _EXPORTS = {
 }  # fmt: skip
 
 
-@cache
-def initialise() -> tuple[wasmtime.Engine, Module]:
-    """Compile the module, a second, once for all workers."""
+def load(javascript: Path) -> MakeEngine:
+    """Compile the module, a second's work, and return what makes an engine of it."""
     config = Config()
     config.epoch_interruption = True
     config.max_wasm_stack = WASM_STACK_BYTES
     engine = wasmtime.Engine(config)
-    return engine, Module.from_file(engine, str(WASM))
+    return partial(proven, Module.from_file(engine, str(javascript / QUICKJS)), engine)
 
 
-def proven() -> Engine:
-    """A new engine whose limits have been tried. Raises FlagsRefused."""
-    engine = Engine()
+def proven(module: Module, shared: wasmtime.Engine) -> Engine:
+    """Make an engine whose limits have been tried. Raises FlagsRefused."""
+    engine = Engine(module, shared)
     deep = b"(()=>{let n=0,f=()=>{n++;f()};try{f()}catch{};return n<9999?1:0})()"
     much = b"(()=>{try{return 'a'.repeat(2**28).length?0:0}catch{return 1}})()"
     for source, limit in ((deep, "stack size"), (much, "memory limit")):
@@ -69,12 +70,11 @@ def proven() -> Engine:
 
 
 class Engine:
-    """One runtime with one context, in a WebAssembly instance of its own."""
+    """An engine is one runtime with one context, in a WebAssembly instance of its own."""
 
-    def __init__(self) -> None:
-        engine, module = initialise()
+    def __init__(self, module: Module, engine: wasmtime.Engine) -> None:
         self._store = Store(engine)
-        self._store.set_limits(memory_size=MOST_BYTES)
+        self._store.set_limits(memory_size=MAX_BYTES)
         self._store.set_epoch_deadline(1000)
         self._ticker = _Ticker(engine)
         kind = next(each.type for each in module.imports if isinstance(each.type, MemoryType))
@@ -96,7 +96,7 @@ class Engine:
         self._name = self._put(b"script\0")
 
     def evaluate(self, source: bytes, seconds: float) -> Handle:
-        """The value of a script; the caller releases it."""
+        """Run a script and return its value, which the caller releases."""
         with self._ticker.within(self._store, seconds):
             text = self._put(source + b"\0")
             try:
@@ -106,7 +106,7 @@ class Engine:
             return self._checked(value)
 
     def call(self, function: Handle, text: bytes, seconds: float, *arguments: Handle) -> Handle:
-        """`function` called with `text` as its `this`; the caller releases the answer."""
+        """Call `function` with `text` as its `this`; the caller releases what it returns."""
         with self._ticker.within(self._store, seconds):
             this = self._text(text)
             passed = self._put(struct.pack(f"<{len(arguments)}I", *arguments) or b"\0")
@@ -119,26 +119,26 @@ class Engine:
             return self._checked(value)
 
     def call_for_text(self, function: Handle, text: bytes, seconds: float) -> bytes:
-        """As call(), for a function that answers a string."""
+        """Call a function that returns a string, and return its bytes."""
         return self.text_of(self.call(function, text, seconds))
 
     def text_of(self, handle: Handle) -> bytes:
-        """A string's bytes; anything else is empty. Releases the handle."""
+        """Return a string's bytes, b"" for any other value, and release the handle."""
         kind = self._ask("type", self._context, handle)
         is_text = self._at(kind) == b"string"
         self._ask("free", kind)
-        found = self._taken(self._ask("text", self._context, handle)) if is_text else b""
+        found = self._text_to_free(self._ask("text", self._context, handle)) if is_text else b""
         self.release(handle)
         return found
 
     def number_of(self, handle: Handle) -> int:
-        """A small integer's value; anything else is -1. Releases the handle."""
+        """Return a small integer, -1 for any other value, and release the handle."""
         value = self._ask("number", self._context, handle)
         self.release(handle)
         return int(value) if math.isfinite(value) and value == int(value) else -1
 
     def item(self, array: Handle, index: int) -> Handle:
-        """An element of an array; the caller releases it."""
+        """Return an element of an array; the caller releases it."""
         return self._ask("item", self._context, array, index)
 
     def release(self, handle: Handle) -> None:
@@ -159,14 +159,14 @@ class Engine:
         error = self._ask("exception", self._context, value)
         if not error:
             return value
-        told = json.loads(self._taken(self._ask("dump", self._context, error)) or b"{}")
+        thrown = json.loads(self._text_to_free(self._ask("dump", self._context, error)) or b"{}")
         self.release(error)
         self.release(value)
-        if not isinstance(told, dict):
-            raise ScriptFailed(str(told)[:300])
-        reason = f"{told.get('name')}: {told.get('message')}"
-        if told.get("name") == "SyntaxError":
-            raise NotParsed(f"{_line(str(told.get('stack')))}: {reason}")
+        if not isinstance(thrown, dict):
+            raise ScriptFailed(str(thrown)[:300])
+        reason = f"{thrown.get('name')}: {thrown.get('message')}"
+        if thrown.get("name") == "SyntaxError":
+            raise NotParsed(f"{_line(str(thrown.get('stack')))}: {reason}")
         if reason == "InternalError: out of memory":
             raise OutOfMemory
         raise ScriptFailed(reason[:300])
@@ -185,15 +185,15 @@ class Engine:
         self._memory.write(self._store, content, at)
         return at
 
-    def _taken(self, at: int) -> bytes:
-        """The text of a value, which is then given back."""
+    def _text_to_free(self, at: int) -> bytes:
+        """Return the text at this address, and free it."""
         found = self._at(at)
         if at:
             self._ask("free_text", self._context, at)
         return found
 
     def _at(self, at: int) -> bytes:
-        """A text that ends with 0."""
+        """Return the text at this address, which ends with 0."""
         start = ctypes.addressof(self._memory.data_ptr(self._store).contents)
         return ctypes.string_at(start + at) if at else b""
 
@@ -224,7 +224,7 @@ class Engine:
         return 1
 
     def _local_time(self, seconds: int, at: int) -> None:
-        """A `struct tm` of UTC."""
+        """Write a `struct tm` of UTC."""
         now = time.gmtime(max(-(2**40), min(2**40, seconds)))
         fields = (now.tm_sec, now.tm_min, now.tm_hour, now.tm_mday, now.tm_mon - 1)
         more = (now.tm_year - 1900, (now.tm_wday + 1) % 7, now.tm_yday - 1, 0, 0)
@@ -238,7 +238,7 @@ class Engine:
 
 
 class _Ticker:
-    """Counts the engine's epochs up while a script runs; a script ends at its last."""
+    """A ticker counts the engine's epochs up while a script runs, which ends at its last one."""
 
     def __init__(self, engine: wasmtime.Engine) -> None:
         self._engine = engine
@@ -246,7 +246,7 @@ class _Ticker:
         threading.Thread(target=self._tick, daemon=True).start()
 
     def within(self, store: Store, seconds: float) -> _Ticker:
-        """For a `with`: what runs in it is interrupted after so long."""
+        """Return what a `with` needs so that its body is interrupted after so many seconds."""
         store.set_epoch_deadline(max(1, math.ceil(seconds / TICK_SECONDS)) + 1)
         return self
 
@@ -267,6 +267,6 @@ def _now() -> float:
 
 
 def _line(stack: str) -> str:
-    """`    at script:3:7` as "3"."""
+    """Return the line of `    at script:3:7`, which is "3"."""
     _, _, place = stack.partition("script:")
     return place.partition(":")[0].strip() or "1"

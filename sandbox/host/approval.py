@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from cachetools import LRUCache
+
 from sandbox.encoding import encode_program
 from sandbox.host.allowance import UNLIMITED, Allowance
-from sandbox.host.remembered import Remembered
-from sandbox.host.worker_client import Client, Failure, portions
-from sandbox.host.zygote_client import Nursery
+from sandbox.host.worker_client import Failure, WorkerClient, portions
+from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Fault, Program
 
-MOST_REMEMBERED = 50_000
-MOST_FAILED = 10_000
+MAX_REMEMBERED = 50_000
+MAX_FAILED = 10_000
 RETRY_SECONDS = 60.0
 
 Problems = list[tuple[str, str]]
@@ -23,7 +24,7 @@ Problems = list[tuple[str, str]]
 def examine(
     programs: Sequence[Program], ask: Callable[[Sequence[bytes]], list[Problems] | Failure]
 ) -> Iterator[Problems | Failure]:
-    """What `ask` finds, many programs at a time, but one by one where that fails."""
+    """Yield what `ask` finds for each program: many at a time, one by one where that fails."""
     for some in portions([encode_program(each) for each in programs], len):
         answer = ask(some)
         if not isinstance(answer, Failure):
@@ -37,34 +38,34 @@ def examine(
 
 
 class Approval:
-    """Speaks with one checker process, started when first needed."""
+    """Approval speaks with one checker process, which is started when first needed."""
 
     def __init__(
         self,
-        nursery: Nursery,
+        zygote: ZygoteClient,
         idle_seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._nursery = nursery
+        self._zygote = zygote
         self._idle_seconds = idle_seconds
-        self._checker: Client | None = None
+        self._checker: WorkerClient | None = None
         self._clock = clock
-        self._known: Remembered[str, Fault | None] = Remembered(MOST_REMEMBERED)
-        self._failed: Remembered[str, float] = Remembered(MOST_FAILED)
+        self._known: LRUCache[str, Fault | None] = LRUCache(MAX_REMEMBERED)
+        self._failed: LRUCache[str, float] = LRUCache(MAX_FAILED)
         self._seconds = 0.0  # processor time nobody has been charged for
 
     def fault(self, program: Program) -> Fault | None:
-        """What every computation of this program gets, if it may not run; learn() it first."""
+        """Return why a program may not run, None if it may; learn() it first."""
         if program.id not in self._known:
             return Fault("policy", "the program cannot be checked now")
-        return self._known.use(program.id, self._known[program.id])
+        return self._known[program.id]
 
     def knows(self, program: Program) -> bool:
-        """Whether it has been looked at before."""
+        """Tell whether the program has been looked at before."""
         return program.id in self._known
 
     def learn(self, programs: Iterable[Program], allowance: Allowance = UNLIMITED) -> None:
-        """Ask for those that are not known yet, all at once. Raises TookTooLong.
+        """Ask for the programs that are not known yet, all at once. Raises TookTooLong.
 
         What cannot be checked is not asked again for a while: each time costs the wait.
         """
@@ -74,21 +75,21 @@ class Approval:
         found = examine(list(new.values()), lambda texts: self.ask(texts, allowance))
         for name, problems in zip(new, found, strict=True):  # as they come, should it be cut
             if not isinstance(problems, Failure):
-                self._known.use(name, Fault(*problems[0]) if problems else None)
+                self._known[name] = Fault(*problems[0]) if problems else None
                 allowance.note_preparation()
             elif not problems.starved:
-                self._failed.use(name, self._clock() + RETRY_SECONDS)
+                self._failed[name] = self._clock() + RETRY_SECONDS
 
     def _is_new(self, name: str) -> bool:
         return name not in self._known and self._failed.get(name, 0.0) <= self._clock()
 
     def take_cpu(self) -> float:
-        """Processor seconds used since this was last asked."""
+        """Return the processor seconds used since this was last asked."""
         taken, self._seconds = self._seconds, 0.0
         return taken
 
     def ask(self, texts: Sequence[bytes], allowance: Allowance) -> list[Problems] | Failure:
-        """What the allow-list has against each program, as JSON. Raises TookTooLong."""
+        """Return what the allow-list has against each program (JSON). Raises TookTooLong."""
         checker = self._ready()
         try:
             return checker.check(texts, allowance)
@@ -109,12 +110,12 @@ class Approval:
             self._checker.abandon()
         self._checker = None
 
-    def _ready(self) -> Client:
+    def _ready(self) -> WorkerClient:
         checker = self._checker
         if checker:
             idle = time.monotonic() - checker.last_used > self._idle_seconds
             if not idle and checker.alive():
                 return checker
             self.close()
-        self._checker = Client(self._nursery, checks=True)
+        self._checker = WorkerClient(self._zygote, checks=True)
         return self._checker

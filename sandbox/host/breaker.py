@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sandbox.host.remembered import Remembered
+from cachetools import LRUCache, TTLCache
 
 KILLS = 3
 WINDOW_SECONDS = 600.0
@@ -19,19 +19,19 @@ SUSPENSIONS = (60.0, 300.0, 1800.0)
 TENANT_KILLS = 12
 """From so many in the window on, a tenant's programs are suspended at their first."""
 
-MOST_REMEMBERED = 10_000
-MOST_TENANTS = 10_000
-MOST_KILLS = 1000
-MOST_PROVEN = 100_000
+MAX_REMEMBERED = 10_000
+MAX_TENANTS = 10_000
+MAX_KILLS = 1000
+MAX_PROVEN = 100_000
 
 
 def _kills() -> deque[float]:
-    return deque(maxlen=MOST_KILLS)
+    return deque(maxlen=MAX_KILLS)
 
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """Why and how long a program does not run; at 0 seconds it is tried again: half-open."""
+    """A program does not run for so many seconds; at 0 it is half-open: tried once more."""
 
     tenant: str
     kind: str
@@ -49,37 +49,37 @@ class _Record:
 
 
 class Breaker:
-    """Remembers the kills of programs and of tenants."""
+    """A breaker remembers who has ended processes, programs and tenants, and suspends programs."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._records: Remembered[str, _Record] = Remembered(MOST_REMEMBERED)
-        self._proven: Remembered[str, None] = Remembered(MOST_PROVEN)
-        self._tenants: Remembered[str, deque[float]] = Remembered(MOST_TENANTS)
+        self._records: LRUCache[str, _Record] = LRUCache(MAX_REMEMBERED)
+        self._proven: LRUCache[str, None] = LRUCache(MAX_PROVEN)
+        # A tenant is forgotten that has ended nothing for the whole window.
+        self._tenants: TTLCache[str, deque[float]] = TTLCache(MAX_TENANTS, WINDOW_SECONDS, clock)
 
     def killed(self, tenant: str, program: str, kind: str) -> None:
-        """A process was ended because of this program."""
+        """Note that a process was ended because of this program."""
         now = self._clock()
-        record = self._records.use(program, self._records.get(program) or _Record(tenant))
+        record = self._records[program] = self._records.get(program) or _Record(tenant)
         record.kind = kind
         _note(record.kills, now)
-        kills = self._tenants.use(tenant, self._tenants.get(tenant) or _kills())
+        kills = self._tenants[tenant] = self._tenants.get(tenant) or _kills()
         _note(kills, now)
         most = 1 if record.level or len(kills) > TENANT_KILLS else KILLS
         if len(record.kills) >= most:
             record.until = now + SUSPENSIONS[min(record.level, len(SUSPENSIONS) - 1)]
             record.level += 1
-        self._forget(now)
 
     def survived(self, program: str) -> None:
-        """The program gave its outcomes; if it was half-open it is trusted again."""
-        self._proven.use(program, None)
+        """Note that the program gave its outcomes; if it was half-open, it is trusted again."""
+        self._proven[program] = None
         record = self._records.get(program)
         if record and record.level and self._clock() >= record.until:
             del self._records[program]
 
     def suspension(self, tenant: str, program: str) -> Suspension | None:
-        """Why the program must not run now, if so."""
+        """Return why the program must not run now; None if it may."""
         record = self._records.get(program)
         left = record.until - self._clock() if record else 0.0
         if record and left > 0:
@@ -87,8 +87,11 @@ class Breaker:
         return None if program in self._proven else self._unproven(tenant)
 
     def _unproven(self, tenant: str) -> Suspension | None:
-        """A tenant that ends process after process is not given another try with each new
-        program; those that have given outcomes before run on."""
+        """Return why a program that has given no outcome yet must not run, None if it may.
+
+        A tenant that ends process after process does not get another try with each new
+        program; its programs that have given outcomes run on.
+        """
         kills = self._tenants.get(tenant, ())
         if len(kills) <= TENANT_KILLS:
             return None
@@ -97,18 +100,13 @@ class Breaker:
         return Suspension(tenant, what, len(kills), left) if left > 0 else None
 
     def all(self) -> dict[str, Suspension]:
-        """All that are suspended or half-open."""
+        """Return all programs that are suspended or half-open, by their ids."""
         now = self._clock()
         return {
             program: _described(record, max(0.0, record.until - now))
             for program, record in self._records.items()
             if record.level
         }
-
-    def _forget(self, now: float) -> None:
-        """The tenants that ended nothing in the window; the first is the longest quiet."""
-        while self._tenants and now - next(iter(self._tenants.values()))[-1] > WINDOW_SECONDS:
-            self._tenants.popitem(last=False)
 
 
 def _note(kills: deque[float], now: float) -> None:

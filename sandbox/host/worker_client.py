@@ -15,7 +15,7 @@ from sandbox import protocol
 from sandbox.encoding import encode_calls, encode_program
 from sandbox.host.allowance import UNLIMITED, Allowance
 from sandbox.host.answers import (
-    Garbage,
+    MalformedAnswer,
     Shape,
     clipped,
     decode_answer,
@@ -24,20 +24,20 @@ from sandbox.host.answers import (
     decode_ticks,
     shape_of,
 )
-from sandbox.host.zygote_client import InfraError, Nursery
+from sandbox.host.zygote_client import InfraError, ZygoteClient
 from sandbox.program import Call, Outcome
 
 GRACE_SECONDS = 0.4  # beyond the budget: V8 has built-ins that never look up
 READY_SECONDS = 10.0
 CHECK_MS = 1000
-LEAST_CHECK_MS = 100
-MOST_WORDS = 1000  # bytes of what a worker says where it has no answer
+MIN_CHECK_MS = 100
+MAX_MESSAGE_BYTES = 1000  # bytes of what a worker says where it has no answer
 CHECKED_BYTES_PER_MS = 100
 DEFINE_MS = 5  # a program, beside the budget of the frame that brings it
 PORTION_PROGRAMS = 64
 PORTION_BYTES = 65_536
 
-MOST_MEMORY = 32 * 1024 * 1024
+MAX_MEMORY = 32 * 1024 * 1024
 """Of the heap, for programs. A tenant with more gets a new worker now and then."""
 
 PROGRAM_BYTES = 500
@@ -56,19 +56,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How long a frame may take, and how long at least when an allowance runs out."""
+    """A frame may take so long, and at least the minimum even where an allowance runs out."""
 
     milliseconds: int
-    least: int
+    minimum: int
 
     def plus(self, more: int) -> Budget:
-        """The same with `more` milliseconds."""
-        return Budget(self.milliseconds + more, self.least + more)
+        """Return a budget that is longer by so many milliseconds."""
+        return Budget(self.milliseconds + more, self.minimum + more)
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A program on its way to a worker."""
+    """A program as it is sent to a worker."""
 
     name: str
     text: bytes
@@ -77,18 +77,18 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A frame had no answer; the worker is dead. `starved` if it had hardly any processor."""
+    """A frame had no answer, and its worker is dead; a `starved` one had hardly any processor."""
 
     kind: str
     message: str
     starved: bool = False
 
 
-class Client:
-    """One living worker process of one tenant."""
+class WorkerClient:
+    """A client is our hold on one living worker process of one tenant."""
 
-    def __init__(self, nursery: Nursery, checks: bool = False) -> None:
-        self._connection, self.pid = nursery.spawn(checks)
+    def __init__(self, zygote: ZygoteClient, checks: bool = False) -> None:
+        self._connection, self.pid = zygote.spawn(checks)
         try:
             self._process = os.pidfd_open(self.pid)  # a pid could be somebody else's by then
         except OSError as error:
@@ -107,8 +107,8 @@ class Client:
         self._ready()
 
     def full(self) -> bool:
-        """Whether its programs take so much that a script might lack it."""
-        return self._memory > MOST_MEMORY
+        """Tell whether its programs take so much memory that a script might lack it."""
+        return self._memory > MAX_MEMORY
 
     @property
     def ended(self) -> bool:
@@ -116,21 +116,23 @@ class Client:
         return self._process < 0
 
     def alive(self) -> bool:
-        """Whether the worker still holds its end; it says nothing without being asked."""
+        """Tell whether the worker still holds its end; it says nothing without being asked."""
         return not self._silence.poll(0)
 
     def run(
         self, calls: Sequence[Call], budget: Budget, allowance: Allowance = UNLIMITED
     ) -> list[list[Outcome]] | Failure:
-        """Outcomes of every step, or why there are none. Raises TookTooLong."""
+        """Return the outcomes of every step, or why there are none. Raises TookTooLong."""
         self.ticks = []
         for portion in self._unknown(calls):
             more = DEFINE_MS * len(portion)
             done = self._exchange(
                 protocol.DEFINE, self._definitions(portion), budget.plus(more), allowance
             )
+            if isinstance(done, Failure):
+                return done
             if done:
-                return done if isinstance(done, Failure) else self._senseless("words")
+                return self._malformed("a body where there is none")
             allowance.note_preparation()
         body = encode_calls(calls, self._slots)
         answer = self._exchange(protocol.RUN, body, budget, allowance)
@@ -140,25 +142,25 @@ class Client:
             lines, _, ticks = answer.rpartition(b"\n")
             self.ticks = decode_ticks(ticks, calls)
             return decode_answer(lines, calls, [self._shapes[each.program.id] for each in calls])
-        except Garbage as error:
-            return self._senseless(str(error))
+        except MalformedAnswer as error:
+            return self._malformed(str(error))
 
     def check(
         self, programs: Sequence[bytes], allowance: Allowance = UNLIMITED
     ) -> list[list[tuple[str, str]]] | Failure:
-        """For each program as JSON, kind and text of its problems. Raises TookTooLong."""
+        """Return kind and text of the problems of each program (JSON). Raises TookTooLong."""
         body = _listed(programs)
-        budget = Budget(CHECK_MS + len(body) // CHECKED_BYTES_PER_MS, LEAST_CHECK_MS)
+        budget = Budget(CHECK_MS + len(body) // CHECKED_BYTES_PER_MS, MIN_CHECK_MS)
         answer = self._exchange(protocol.CHECK, body, budget, allowance)
         if isinstance(answer, Failure):
             return answer
         try:
             return decode_problems(answer, len(programs))
-        except Garbage as error:
-            return self._senseless(str(error))
+        except MalformedAnswer as error:
+            return self._malformed(str(error))
 
     def take_cpu(self) -> float:
-        """Processor seconds used since this was last asked."""
+        """Return the processor seconds used since this was last asked."""
         total = self._cpu()
         taken = total - self._accounted
         self._accounted = total
@@ -187,15 +189,15 @@ class Client:
         kind, body = answer
         if kind != protocol.READY:
             self.kill()
-            raise InfraError(f"a worker will not serve: {_words(body)}")
+            raise InfraError(f"a worker will not serve: {_message(body)}")
         try:
             self.layers = decode_layers(body)
-        except Garbage as error:
+        except MalformedAnswer as error:
             self.kill()
             raise InfraError(f"a worker will not serve: {error}") from error
 
     def _unknown(self, calls: Sequence[Call]) -> list[list[Definition]]:
-        """The programs that the worker does not know, in portions of a few milliseconds."""
+        """Return the programs that the worker does not know yet, in portions."""
         new = {each.program.id: each.program for each in calls}
         texts = [
             Definition(name, encode_program(program), shape_of(program))
@@ -205,7 +207,7 @@ class Client:
         return portions(texts, lambda each: len(each.text))
 
     def _definitions(self, portion: Sequence[Definition]) -> bytes:
-        """What makes the portion known; from here on its programs have slots."""
+        """Write the question that makes a portion known, and give its programs their slots."""
         for each in portion:
             self._slots[each.name] = len(self._slots)
             self._shapes[each.name] = each.shape
@@ -215,13 +217,13 @@ class Client:
     def _exchange(
         self, kind: int, question: bytes, budget: Budget, allowance: Allowance
     ) -> bytes | Failure:
-        """The answer's body. After a Failure the worker is dead.
+        """Send a question and return the answer's body. After a Failure the worker is dead.
 
         Raises TookTooLong where the allowance is used up before the frame is sent; or
         where it left the frame less than its budget, and the frame took all of that.
         """
         allowance.check()
-        granted = allowance.granted(budget.milliseconds, budget.least)
+        granted = allowance.granted(budget.milliseconds, budget.minimum)
         before = self._cpu()
         try:
             message = protocol.frame(kind, protocol.budgeted(granted, question))
@@ -238,13 +240,13 @@ class Client:
             starved = answer.kind == "timeout" and burned < granted / 2000
             return Failure(answer.kind, answer.message, starved)
         if answer[0] != ANSWERS[kind]:
-            return self._senseless(f"frame of kind {answer[0]}")
+            return self._malformed(f"frame of kind {answer[0]}")
         if self._reader.surplus():
-            return self._senseless("more than was asked for")
+            return self._malformed("more than was asked for")
         return answer[1]
 
-    def _senseless(self, why: str) -> Failure:
-        """The worker is no longer what we have started."""
+    def _malformed(self, why: str) -> Failure:
+        """End a worker whose answer does not fit: it is no longer what we have started."""
         self.kill()
         return Failure("crash", f"the answer made no sense: {why}")
 
@@ -266,7 +268,7 @@ class Client:
         if kind == protocol.OOM:
             return Failure("oom", "out of memory")
         if kind == protocol.BROKEN:
-            return Failure("error", "the frame cannot be run: " + _words(body))
+            return Failure("error", "the frame cannot be run: " + _message(body))
         return kind, body
 
     def _cpu(self) -> float:
@@ -277,7 +279,7 @@ class Client:
 
 
 def portions(items: Sequence[T], length: Callable[[T], int]) -> list[list[T]]:
-    """In order, so that no portion is more than a few milliseconds of compiling."""
+    """Cut items, in order, into portions that take no more than a few milliseconds to compile."""
     cut: list[list[T]] = []
     size = PORTION_BYTES
     for item in items:
@@ -289,8 +291,8 @@ def portions(items: Sequence[T], length: Callable[[T], int]) -> list[list[T]]:
     return cut
 
 
-def _words(body: bytes) -> str:
-    return clipped(body[:MOST_WORDS].decode("utf-8", "replace"))
+def _message(body: bytes) -> str:
+    return clipped(body[:MAX_MESSAGE_BYTES].decode("utf-8", "replace"))
 
 
 def _listed(texts: Sequence[bytes]) -> bytes:

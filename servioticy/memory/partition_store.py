@@ -16,8 +16,8 @@ from servioticy.domain.model import LastUpdate, ServiceObject
 from servioticy.domain.records import EmittedRecord
 from servioticy.domain.timing import becomes_last
 from servioticy.errors import Fenced, Unavailable
-from servioticy.memory.state import Kept, Progress, State
-from servioticy.ports import (
+from servioticy.memory.state import Progress, ServiceObjectRow, State
+from servioticy.ports.partition_store import (
     Activate,
     Batch,
     Charge,
@@ -81,7 +81,7 @@ class MemoryPartitionStore:
                     each.tenant,
                     each.owner_partition,
                     each.active_version,
-                    each.deleted and each.active_version is None,
+                    each.deleted_at is not None and each.active_version is None,
                 )
                 for each in self._state.service_objects.values()
                 if asked is not None and each.component == asked.component
@@ -92,27 +92,27 @@ class MemoryPartitionStore:
         self._state.ask_postgres()
         with self._state.lock:
             objects = self._state.service_objects
-            kept = [objects[id_] for id_ in ids if id_ in objects]
-        for each in sorted(kept, key=lambda each: each.sequence):
+            rows = [objects[id_] for id_ in ids if id_ in objects]
+        for each in sorted(rows, key=lambda each: each.sequence):
             found = self._service_object(each)
             if found is not None:
                 yield found
 
-    def _service_object(self, kept: Kept) -> ServiceObject | None:
-        if kept.active_version is None:
+    def _service_object(self, row: ServiceObjectRow) -> ServiceObject | None:
+        if row.active_version is None:
             return None
-        version = kept.active_version
-        document = self._state.definitions[kept.id, version]
-        definition = self._documents.understood(kept.id, version, document).definition
+        version = row.active_version
+        document = self._state.definitions[row.id, version]
+        definition = self._documents.understood(row.id, version, document).definition
         names = [each.ref.stream for each in definition.streams]
-        streams = {name: self._state.streams[kept.id, name] for name in names}
-        return ServiceObject(definition, kept.tenant, version, kept.sequence, streams)
+        streams = {name: self._state.streams[row.id, name] for name in names}
+        return ServiceObject(definition, row.tenant, version, row.sequence, streams)
 
-    def placed(self, service_object: str) -> tuple[int, int] | None:
+    def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
         self._state.ask_postgres()
-        kept = self._state.service_objects.get(service_object)
-        return None if kept is None else (kept.tenant, kept.owner_partition)
+        row = self._state.service_objects.get(service_object)
+        return None if row is None else (row.tenant, row.owner_partition)
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one."""
@@ -197,40 +197,39 @@ class MemoryPartitionStore:
                 assert_never(unknown)
 
     def _activate(self, effect: Activate) -> None:
-        kept = self._state.service_objects.get(effect.service_object)
-        if kept is None:
+        row = self._state.service_objects.get(effect.service_object)
+        if row is None:
             return
-        first = kept.active_version is None and kept.active_change == 0
-        if kept.active_change < effect.change or first:
-            kept.active_version, kept.active_change = effect.version, effect.change
+        first = row.active_version is None and row.active_change == 0
+        if row.active_change < effect.change or first:
+            row.active_version, row.active_change = effect.version, effect.change
 
     def _release(self, effect: Release, partition: int) -> None:
         for each in effect.service_objects:
-            kept = self._state.service_objects.get(each)
-            if kept is not None and kept.owner_partition == partition:
-                kept.owner_partition = effect.to_partition
+            row = self._state.service_objects.get(each)
+            if row is not None and row.owner_partition == partition:
+                row.owner_partition = effect.to_partition
 
     def _delete(self, effect: Delete) -> None:
         """Forget all of a Service Object but that its id is used up."""
         state, service_object = self._state, effect.service_object
-        kept = state.service_objects.get(service_object)
-        if kept is not None:
-            kept.active_version, kept.active_change = None, 2**63 - 1
+        row = state.service_objects.get(service_object)
+        if row is not None:
+            row.active_version, row.active_change = None, 2**63 - 1
         gone = {number for ref, number in state.streams.items() if ref[0] == service_object}
         for number in gone:
             self._forget_updates(number)
         state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] not in gone}
         for stream in gone:
             state.processor_us.pop(stream, None)
-        state.subscriptions = {
-            key: row
-            for key, row in state.subscriptions.items()
-            if row.stream_id not in gone
-            and (row.callback, row.destination) != ("internal", service_object)
-        }
+        state.edges = [
+            each
+            for each in state.edges
+            if service_object not in (each.reader, each.source.service_object)
+        ]
         state.streams = {ref: n for ref, n in state.streams.items() if ref[0] != service_object}
         for key in [each for each in state.definitions if each[0] == service_object]:
-            del state.definitions[key], state.accepted[key]
+            del state.definitions[key]
 
     def _erase(self, effect: Erase) -> None:
         number = self._state.streams.get((effect.service_object, effect.stream))

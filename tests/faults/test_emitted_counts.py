@@ -61,7 +61,7 @@ def a_task(settings: Settings) -> Task:
 
 def rows(ground: Ground, first: int, end: int) -> list[Row]:
     consumer = Consumer(
-        {"bootstrap.servers": ground.settings.bootstrap_servers, "group.id": "tests"}
+        {"bootstrap.servers": ground.settings.log.bootstrap_servers, "group.id": "tests"}
     )
     consumer.assign([TopicPartition(ground.topics.updates, 0, first)])
     found: list[Row] = []

@@ -71,7 +71,7 @@ def test_options_win_over_the_environment(monkeypatch) -> None:
     cli.main(["up", "--api-port", "2", "--live-port", "3", "--demo", "--speed", "4"])
 
     settings, demonstration, exit_after = seen[0]
-    assert (settings.api_port, settings.live_port) == (2, 3)
+    assert (settings.api.port, settings.delivery.port) == (2, 3)
     assert demonstration == ["--speed", "4.0"]
     assert not exit_after
 

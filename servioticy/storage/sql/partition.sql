@@ -61,7 +61,7 @@ SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
  WHERE service_objects.id = ANY(%(ids)s)
  ORDER BY sequence;
 
--- placed --
+-- owner --
 SELECT tenant_id, owner_partition
   FROM service_objects
  WHERE id = %(service_object)s;
@@ -169,15 +169,14 @@ DELETE FROM usage
    AND service_object = %(delete)s;
 
 -- delete_streams --
--- Subscriptions to them go along.
+-- Subscriptions to them, and edges from them, go along.
 DELETE FROM streams
  WHERE service_object = %(delete)s;
 
--- delete_subscriptions_of --
--- What its groups subscribed it to.
-DELETE FROM subscriptions
- WHERE callback = 'internal'
-   AND destination = %(delete)s;
+-- delete_edges --
+-- What its groups read.
+DELETE FROM graph_edges
+ WHERE reader = %(delete)s;
 
 -- delete_definitions --
 DELETE FROM definitions

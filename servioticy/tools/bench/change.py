@@ -56,7 +56,7 @@ def _measure(
     frames: list[tuple[int, int, float]] = []
     sent: list[float] = []
     stop, heard = threading.Event(), threading.Event()
-    url = f"ws://{reachable(settings.host)}:{settings.live_port}/{id_}/streams/out/live"
+    url = f"ws://{reachable(settings.host)}:{settings.delivery.port}/{id_}/streams/out/live"
     with connect(url, additional_headers={"Authorization": token}, compression=None) as socket:
 
         def listen() -> None:

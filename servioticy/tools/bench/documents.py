@@ -28,7 +28,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser("servioticy bench documents")
     parser.add_argument("--only", default="", help="kinds whose name has this in it")
     options = parser.parse_args(arguments)
-    most = settings.max_body_bytes
+    most = settings.requests.max_body_bytes
     print(
         "kind: largest accepted, ms, ms of half of it, MB when parsed; ms of a body at the limit"
     )
@@ -82,7 +82,7 @@ def _milliseconds(text: bytes) -> float:
     """Processor time of reading it, or of refusing it; the least of some tries."""
     found = []
     for _ in range(TRIES):
-        references.known.clear()
+        references.parsed_paths.clear()
         gc.collect()
         began = time.process_time()
         _accepted(text, len(text))

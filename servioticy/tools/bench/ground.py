@@ -17,9 +17,9 @@ from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
-from servioticy.settings import Settings, to_environment
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.settings import Settings, changed, to_environment
 from servioticy.storage.database import Database
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.supervisor.program import Program
 from servioticy.supervisor.supervisor import Supervisor
 from servioticy.tools.command.platform import (
@@ -35,11 +35,11 @@ from servioticy.tools.command.platform import (
 @contextmanager
 def platform(settings: Settings) -> Iterator[Settings]:
     """The platform that runs on the settings' data folder, else one on a folder of its own."""
-    if settings.dsn and settings.bootstrap_servers:
+    if settings.store.dsn and settings.log.bootstrap_servers:
         yield settings
         return
     with tempfile.TemporaryDirectory(prefix="servioticy-bench-") as folder:
-        own = replace(settings, data=folder, api_port=ports.free(), live_port=ports.free())
+        own = changed(settings, data=folder, api_port=ports.free(), live_port=ports.free())
         running = Platform(own)
         try:
             running.supervisor.start()
@@ -50,9 +50,9 @@ def platform(settings: Settings) -> Iterator[Settings]:
 
 def token(settings: Settings) -> str:
     """A token of the benchmarks' tenant."""
-    database = Database(settings.dsn)
+    database = Database(settings.store.dsn)
     try:
-        return PostgresCatalog(database).create_tenant("bench")
+        return PostgresTenants(database).create_tenant("bench")
     finally:
         database.close()
 
@@ -62,7 +62,7 @@ class Client:
 
     def __init__(self, settings: Settings, token: str) -> None:
         self._connection = http.client.HTTPConnection(
-            reachable(settings.host), settings.api_port, timeout=30
+            reachable(settings.host), settings.api.port, timeout=30
         )
         self._headers = {"Authorization": token, "Content-Type": "application/json"}
 
@@ -133,7 +133,7 @@ def stores(settings: Settings, partitions: int = 1) -> Iterator[Stores]:
         supervisor = Supervisor(programs, folder)
         try:
             supervisor.start()
-            found = replace(
+            found = changed(
                 settings,
                 data=data,
                 dsn=postgres.dsn,

@@ -53,7 +53,7 @@ def _measure(
     updates = max(1, int(rate * seconds))
     sent: dict[int, float] = {}
     arrived: dict[int, float] = {}
-    url = f"ws://{reachable(settings.host)}:{settings.live_port}/{service_object}/streams"
+    url = f"ws://{reachable(settings.host)}:{settings.delivery.port}/{service_object}/streams"
     with connect(
         f"{url}/s{length}/live", additional_headers={"Authorization": token}, compression=None
     ) as socket:

@@ -11,10 +11,9 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 from servioticy.tools.bench import backlog, ground, processes
 
 LENGTH = 3
@@ -55,7 +54,7 @@ def _drain(
     backlog.fill(stores.settings, placed, before, updates)
     stored, rows = progress.total(), progress.rows()
     end = sum(backlog.ends(stores.settings))
-    settings = replace(stores.settings, max_batch_updates=batch)
+    settings = changed(stores.settings, max_batch_updates=batch)
     with ground.pipeline(stores, settings) as pid:
         while (first := progress.total()) <= stored:
             time.sleep(PAUSE_SECONDS)

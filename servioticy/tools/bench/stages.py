@@ -29,14 +29,20 @@ from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import SandboxPool, argument_names
-from servioticy.bootstrap import connect, emitter
-from servioticy.changes import create
+from servioticy.bootstrap import connect, emitter, sandbox_pool
+from servioticy.changes import Changes
 from servioticy.domain.records import LogRecord, write
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import Catalog, Output, PartitionStore
+from servioticy.ports.change_store import ChangeStore
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PartitionStore
+from servioticy.ports.stream_graph import StreamGraph
+from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.stream_graph import PostgresStreamGraph
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.tools.bench import backlog, ground, processes
 from servioticy.tools.bench.stopwatch import Spent, Stopwatch
 
@@ -87,17 +93,20 @@ class Bench:
 
     task: Task
     watch: Stopwatch
-    catalog: Catalog
+    tenants: Tenants
+    graph: StreamGraph
+    change_store: ChangeStore
     others: Callable[[], dict[str, float]]
     ids: list[str] = field(default_factory=list)
     log: list[bytes] = field(default_factory=list)
 
     def rows(self, devices: int, updates: int) -> list[Row]:
         """The log: definitions of the devices, then updates of one after the other."""
-        tenant = self.catalog.tenant_of(self.catalog.create_tenant("bench"))
+        tenant = self.tenants.tenant_of(self.tenants.create_tenant("bench"))
+        changes = Changes(self.graph, self.change_store, self)
         for number in range(devices):
             self.ids.append(f"bench{number:06d}")
-            create(backlog.device(self.ids[-1], tenant or 0, LENGTH), self.catalog, self)
+            changes.create(backlog.device(self.ids[-1], tenant or 0, LENGTH))
         self._update(updates + 2 * devices)
         return [Row(offset, value) for offset, value in enumerate(self.log)]
 
@@ -111,7 +120,7 @@ class Bench:
             at = len(self.log)
             self.log.append(write(backlog.update(self.ids[at % len(self.ids)], at)))
 
-    # What `create` asks of the log.
+    # What `Changes` asks of the log.
 
     def append(self, _partition: int, record: LogRecord) -> int:
         """Append one record."""
@@ -129,7 +138,7 @@ class Bench:
 
 @contextmanager
 def _real(settings: Settings) -> Iterator[Bench]:
-    pool = SandboxPool(settings.script_budget_ms, settings.script_budget_ms_per_update)
+    pool = sandbox_pool(settings)
     with ground.stores(settings) as stores:
         found = stores.settings
         database = connect(found)
@@ -143,9 +152,12 @@ def _real(settings: Settings) -> Iterator[Bench]:
             return {**used, "sandbox": sum(pool.cpu_seconds().values())}
 
         try:
-            bench = _bench(pool, store, emitter(found, 0), PostgresCatalog(database), others)
-            yield bench
-            bench.task.end()
+            output = emitter(found, 0)
+            graph, changes = PostgresStreamGraph(database), PostgresChangeStore(database)
+            tenants = PostgresTenants(database)
+            task, watch = _task(pool, store, output)
+            yield Bench(task, watch, tenants, graph, changes, others)
+            task.end()
         finally:
             pool.close()
             database.close()
@@ -153,28 +165,24 @@ def _real(settings: Settings) -> Iterator[Bench]:
 
 @contextmanager
 def _twins(settings: Settings) -> Iterator[Bench]:
-    pool = SandboxPool(settings.script_budget_ms, settings.script_budget_ms_per_update)
+    pool = sandbox_pool(settings)
     platform = MemoryPlatform()
     store = platform.partition_store(argument_names)
     try:
-        yield _bench(
-            pool,
-            store,
-            platform.output(0),
-            platform.catalog,
+        task, watch = _task(pool, store, platform.output(0))
+        yield Bench(
+            task,
+            watch,
+            platform.tenants,
+            platform.graph,
+            platform.change_store,
             lambda: {"sandbox": sum(pool.cpu_seconds().values())},
         )
     finally:
         pool.close()
 
 
-def _bench(
-    pool: SandboxPool,
-    store: PartitionStore,
-    output: Output,
-    catalog: Catalog,
-    others: Callable[[], dict[str, float]],
-) -> Bench:
+def _task(pool: SandboxPool, store: PartitionStore, output: Output) -> tuple[Task, Stopwatch]:
     watch = Stopwatch({TASK: Spent()})
     stages = around(STAGES, lambda name, stage: watch.timed(PARTS[name], stage))
     watch.watch(pool, SANDBOX)
@@ -183,7 +191,7 @@ def _bench(
     engine = Engine(pool, 10**6, 10**6, stages=stages)
     task = Task(0, store, lambda: output, engine)
     watch.watch(task, {"take": TASK})
-    return Bench(task, watch, catalog, others)
+    return task, watch
 
 
 def _measure(bench: Bench, rows: Sequence[Row], most: int) -> None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 from servioticy.embedded import tcp_ports as ports
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 from servioticy.tools.bench import ground, processes
 from servioticy.tools.command.platform import Platform
 
@@ -23,7 +22,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     """Print seconds of both starts, then idle memory and processor use of each program."""
     del arguments
     with tempfile.TemporaryDirectory(prefix="servioticy-bench-") as folder:
-        own = replace(settings, data=folder, api_port=ports.free(), live_port=ports.free())
+        own = changed(settings, data=folder, api_port=ports.free(), live_port=ports.free())
         for name in ("cold", "warm"):
             began = time.perf_counter()
             platform = Platform(own)

@@ -36,7 +36,7 @@ def migrate(_parsed: argparse.Namespace, settings: Settings) -> int:
     with running.database(settings):
         _say("schema: up to date")
     found = running.of(settings)
-    if found.bootstrap_servers:
+    if found.log.bootstrap_servers:
         platform.prepare_stores(found)
         _say("topics: there")
     return 0
@@ -70,7 +70,7 @@ def tail(parsed: argparse.Namespace, settings: Settings) -> int:
     if not token:
         raise SettingsError("no token: give --token, or set SERVIOTICY_TOKEN")
     found = running.of(settings)
-    url = parsed.url or f"ws://{reachable(found.host)}:{found.live_port}"
+    url = parsed.url or f"ws://{reachable(found.host)}:{found.delivery.port}"
     stream = StreamRef(parsed.service_object, parsed.stream)
     for frame in tail.Follower(url.rstrip("/"), stream, token, parsed.after).updates():
         _say(frame if parsed.json else tail.line(frame))

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from sandbox import InfraError, SandboxPool
+from sandbox import InfraError
 from servioticy import logs
-from servioticy.bootstrap import present_log
+from servioticy.bootstrap import present_log, sandbox_pool
 from servioticy.domain import log_loss
-from servioticy.embedded import jars, java, stubs, unprivileged
+from servioticy.embedded import jars, java, javascript, stubs, unprivileged
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
 from servioticy.errors import ServioticyError, SetupError
@@ -59,16 +59,17 @@ def examine(settings: Settings) -> Iterator[Check]:
         f"{version.major}.{version.minor}.{version.micro}",
         "use Python 3.11 or 3.12: `make clean`, then `make setup PYTHON=python3.12`",
     )
+    yield _javascript(settings)
     yield _sandbox(settings)
     yield _java(settings)
     yield _jars(settings)
     yield _disk(settings)
     yield from _own_ports(settings)
-    if os.geteuid() == 0 and not settings.dsn:
+    if os.geteuid() == 0 and not settings.store.dsn:
         yield _user_namespaces()
-    if settings.dsn:
-        yield _reachable("postgres", *_postgres_address(settings.dsn), "SERVIOTICY_DSN")
-    for server in filter(None, settings.bootstrap_servers.split(",")):
+    if settings.store.dsn:
+        yield _reachable("postgres", *_postgres_address(settings.store.dsn), "SERVIOTICY_DSN")
+    for server in filter(None, settings.log.bootstrap_servers.split(",")):
         host, _, port = server.strip().partition(":")
         number = int(port) if port.isdecimal() else KAFKA_PORT
         yield _reachable("kafka", host, number, "SERVIOTICY_BOOTSTRAP_SERVERS")
@@ -91,9 +92,9 @@ def accept_log_loss(settings: Settings) -> int:
 
 def _log(settings: Settings) -> Iterator[Check]:
     """Whether the log has what is stored of it; nothing where nothing runs."""
-    if not (settings.dsn and settings.bootstrap_servers):
+    if not (settings.store.dsn and settings.log.bootstrap_servers):
         return
-    database = Database(settings.dsn)
+    database = Database(settings.store.dsn)
     try:
         stored = PostgresLogIdentity(database).stored()
         present = present_log(settings)
@@ -116,9 +117,10 @@ def _log(settings: Settings) -> Iterator[Check]:
 
 def _sandbox(settings: Settings) -> Check:
     """Which layers of the sandbox this machine allows."""
-    pool = SandboxPool(
-        unprotected=settings.sandbox_protection == "any", engine=settings.sandbox_engine
-    )
+    try:
+        pool = sandbox_pool(settings)
+    except SetupError as error:
+        return Check("sandbox", False, str(error), "run `make setup`")
     try:
         layers = pool.layers()
     except InfraError as error:
@@ -136,6 +138,22 @@ def _sandbox(settings: Settings) -> Check:
     return Check("sandbox", True, f"{active}; not here: {missing}" if missing else active)
 
 
+def _javascript(settings: Settings) -> Check:
+    """Whether the sandbox's downloaded parts are here, and what they are."""
+    folder = javascript.folder(settings)
+    if damaged := javascript.damaged(settings):
+        files = " ".join(path.name for path in damaged)
+        return Check("javascript", False, f"damaged: {files}", f"rm -r {folder}; make setup")
+    absent = javascript.missing(settings)
+    here = ", ".join(f"{x.base} {x.version}" for x in javascript.locked() if x not in absent)
+    lack = f"; not here: {', '.join(each.base for each in absent)}" if absent else ""
+    try:
+        javascript.require(settings, settings.sandbox.engine)
+    except SetupError as error:
+        return Check("javascript", False, str(error), "run `make setup`")
+    return Check("javascript", True, f"{here} in {folder}{lack}")
+
+
 def _java(settings: Settings) -> Check:
     try:
         found = java.find(settings)
@@ -151,9 +169,9 @@ def _jars(settings: Settings) -> Check:
         return Check("jars", False, f"{len(damaged)} damaged", f"rm {files}; make setup")
     stubs_absent = jars.token_provider(settings) is None and not stubs.jar(settings).exists()
     if absent or stubs_absent:
-        detail = f"{len(absent) + stubs_absent} missing in {settings.jars_path}"
+        detail = f"{len(absent) + stubs_absent} missing in {settings.embedded.jars_path}"
         return Check("jars", False, detail, "run `make setup`")
-    return Check("jars", True, f"complete in {settings.jars_path}")
+    return Check("jars", True, f"complete in {settings.embedded.jars_path}")
 
 
 def _disk(settings: Settings) -> Check:
@@ -171,8 +189,7 @@ def _disk(settings: Settings) -> Check:
 
 def _own_ports(settings: Settings) -> Iterator[Check]:
     ours = read_run(settings.data_path)
-    for name in ("api_port", "live_port"):
-        port = getattr(settings, name)
+    for name, port in (("api_port", settings.api.port), ("live_port", settings.delivery.port)):
         free = ports.is_free(port, settings.host)
         detail = f"{port} is {'free' if free else 'ours' if ours else 'taken'}"
         remedy = f"stop what listens there, or choose another in SERVIOTICY_{name.upper()}"

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from servioticy.domain.topics import Topics
+from servioticy import bootstrap
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
-from servioticy.messaging.admin import ensure_topics
-from servioticy.settings import Settings, to_environment
+from servioticy.errors import SettingsError
+from servioticy.settings import Settings, changed, to_environment
+from servioticy.settings.sections import Kafka
 from servioticy.storage.database import Database
 from servioticy.storage.migrations import migrate
 from servioticy.supervisor.program import Event, Program
@@ -42,11 +43,11 @@ class Platform:
             self._folder,
             report,
             {
-                "dsn": self.settings.dsn,
-                "bootstrap_servers": self.settings.bootstrap_servers,
+                "dsn": self.settings.store.dsn,
+                "bootstrap_servers": self.settings.log.bootstrap_servers,
                 "host": self.settings.host,
-                "api_port": self.settings.api_port,
-                "live_port": self.settings.live_port,
+                "api_port": self.settings.api.port,
+                "live_port": self.settings.delivery.port,
             },
         )
 
@@ -58,13 +59,12 @@ class Platform:
 
 def prepare_stores(settings: Settings) -> None:
     """Bring the schema up to date and make the topics. Raises Unavailable."""
-    database = Database(settings.dsn)
+    database = Database(settings.store.dsn)
     try:
         migrate(database)
     finally:
         database.close()
-    topics = Topics(settings.topic_prefix)
-    ensure_topics(settings.bootstrap_servers, topics, settings.partitions)
+    bootstrap.make_topics(settings)
 
 
 def postgres_program(postgres: EmbeddedPostgres) -> Program:
@@ -77,15 +77,19 @@ def postgres_program(postgres: EmbeddedPostgres) -> Program:
 def stores(settings: Settings) -> tuple[list[Program], Settings]:
     """Those of Postgres and Kafka that the settings do not name, and where they all are."""
     programs = []
-    if not settings.dsn:
+    if not settings.store.dsn:
         postgres = EmbeddedPostgres(settings.data_path / "postgres")
         postgres.prepare()
-        settings = replace(settings, dsn=postgres.dsn)
+        settings = changed(settings, dsn=postgres.dsn)
         programs.append(postgres_program(postgres))
-    if not settings.bootstrap_servers:
+    if not settings.log.bootstrap_servers:
+        if settings.kafka != Kafka():
+            raise SettingsError(
+                "settings kafka_* are not of the embedded broker: expected bootstrap_servers, too"
+            )
         kafka = EmbeddedKafka(settings.data_path / "kafka", settings)
         kafka.prepare()
-        settings = replace(settings, bootstrap_servers=kafka.bootstrap_servers)
+        settings = changed(settings, bootstrap_servers=kafka.bootstrap_servers)
         programs.append(Program("kafka", kafka.command(), kafka.environment(), kafka.is_ready))
     # They do not need each other: wait for both at once.
     return [replace(each, together=each is not programs[-1]) for each in programs], settings
@@ -118,14 +122,14 @@ def _programs(settings: Settings, scratch: Path) -> list[Program]:
         "api",
         _module("api"),
         environment,
-        lambda: answers(settings.host, settings.api_port, "/private/health"),
+        lambda: answers(settings.host, settings.api.port, "/private/health"),
         together=True,
     )
     delivery = Program(
         "delivery",
         _module("delivery"),
         environment,
-        lambda: answers(settings.host, settings.live_port, "/health"),
+        lambda: answers(settings.host, settings.delivery.port, "/health"),
     )
     return [pipeline, api, delivery]
 

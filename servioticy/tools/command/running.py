@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from servioticy.embedded.folder import DataFolder, read_run
 from servioticy.embedded.postgres import EmbeddedPostgres
-from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.settings import Settings, changed
 from servioticy.storage.database import Database
 from servioticy.storage.migrations import migrate
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.supervisor.supervisor import Supervisor
 from servioticy.tools.command.platform import postgres_program
 from servioticy.tools.command.platform import stores as programs_of_stores
@@ -23,10 +22,12 @@ def of(settings: Settings) -> Settings:
     What a setting names explicitly is left as it is: it may mean another platform.
     """
     facts = read_run(settings.data_path) or {}
-    found = {name: facts.get(name, "") for name in ("dsn", "bootstrap_servers")}
-    missing = {name: value for name, value in found.items() if not getattr(settings, name)}
-    known = {name: facts[name] for name in ("host", "api_port", "live_port") if name in facts}
-    return replace(settings, **missing, **known)
+    names = ["host", "api_port", "live_port"]
+    if not settings.store.dsn:
+        names.append("dsn")
+    if not settings.log.bootstrap_servers:
+        names.append("bootstrap_servers")
+    return changed(settings, **{name: facts[name] for name in names if name in facts})
 
 
 @contextmanager
@@ -49,7 +50,7 @@ def database(settings: Settings) -> Iterator[Database]:
 def stores(settings: Settings) -> Iterator[Settings]:
     """Where the platform's Postgres and broker are; started for the moment if nothing runs."""
     found = of(settings)
-    if found.dsn and found.bootstrap_servers:
+    if found.store.dsn and found.log.bootstrap_servers:
         yield found
         return
     folder = DataFolder(settings.data_path)
@@ -68,13 +69,13 @@ def stores(settings: Settings) -> Iterator[Settings]:
 def create_tenant(settings: Settings, name: str) -> str:
     """Make the tenant unless it exists, and a new token for it, which is returned."""
     with database(settings) as opened:
-        return PostgresCatalog(opened).create_tenant(name)
+        return PostgresTenants(opened).create_tenant(name)
 
 
 @contextmanager
 def _postgres(settings: Settings) -> Iterator[str]:
-    if settings.dsn:
-        yield settings.dsn
+    if settings.store.dsn:
+        yield settings.store.dsn
         return
     folder = DataFolder(settings.data_path)
     try:

@@ -107,14 +107,14 @@ def ready_line(settings: Settings) -> str:
     """Where everything is, in one line."""
     host = reachable(settings.host)
     return (
-        f"servioticy ready: api http://{host}:{settings.api_port} "
-        f"live ws://{host}:{settings.live_port} data {_short(settings.data_path)}"
+        f"servioticy ready: api http://{host}:{settings.api.port} "
+        f"live ws://{host}:{settings.delivery.port} data {_short(settings.data_path)}"
     )
 
 
 def _check_ports(settings: Settings) -> None:
-    for name, option in (("api_port", "--api-port"), ("live_port", "--live-port")):
-        port = getattr(settings, name)
+    options = ((settings.api.port, "--api-port"), (settings.delivery.port, "--live-port"))
+    for port, option in options:
         if not ports.is_free(port, settings.host):
             raise SetupError(
                 f"port {port} is taken by another program; stop that, or choose one with {option}"

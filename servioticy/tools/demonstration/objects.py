@@ -11,7 +11,7 @@ from servioticy import bootstrap
 from servioticy.client.rest import Answered, Rest
 from servioticy.embedded.folder import write_private
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.tools.command.platform import reachable
 from servioticy.tools.demonstration import templates
 from servioticy.tools.demonstration.series import UNITS
@@ -36,7 +36,7 @@ def token_file(settings: Settings) -> Path:
 
 def rest(settings: Settings, token: str) -> Rest:
     """A connection to the platform's API."""
-    return Rest(reachable(settings.host), settings.api_port, token)
+    return Rest(reachable(settings.host), settings.api.port, token)
 
 
 def prepare(settings: Settings, again: bool) -> Objects:
@@ -72,7 +72,7 @@ def _token(settings: Settings) -> str:
         except Answered as error:
             if error.status not in (401, 403):
                 raise
-    token = PostgresCatalog(bootstrap.connect(settings)).create_tenant(TENANT)
+    token = PostgresTenants(bootstrap.connect(settings)).create_tenant(TENANT)
     write_private(file, token)
     return token
 

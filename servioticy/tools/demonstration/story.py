@@ -76,7 +76,7 @@ def _watch(
     """Follow a stream from its last stored update on, so that nothing is missed meanwhile."""
     stream = StreamRef(ids[shown.document], shown.stream)
     after = api.last_timestamp(*stream) or 0
-    url = f"ws://{reachable(settings.host)}:{settings.live_port}"
+    url = f"ws://{reachable(settings.host)}:{settings.delivery.port}"
     follower = Follower(url, stream, token, after)
 
     def follow() -> None:
@@ -138,8 +138,8 @@ def _judge(api: Rest, ids: dict[str, str], room: list[Reading], water: list[Read
 
 
 def _what_next(settings: Settings, ids: dict[str, str]) -> None:
-    api = f"http://{reachable(settings.host)}:{settings.api_port}"
-    live = f"ws://{reachable(settings.host)}:{settings.live_port}"
+    api = f"http://{reachable(settings.host)}:{settings.api.port}"
+    live = f"ws://{reachable(settings.host)}:{settings.delivery.port}"
     data = f" --data {settings.data}" if settings.data_path.name != "servioticy-data" else ""
     file = objects.token_file(settings)
     token = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file

@@ -66,7 +66,7 @@ def test_the_dead_letter_s_update_is_accepted_and_doubles_when_escaped() -> None
     record = UpdateRecord("1500000000000" + 32 * "a", "s", 1, msgspec.Raw(accepted.document))
     letter = DeadLetter(0, 1, "deleted", write(record).decode())
 
-    assert len(accepted.document) <= Settings().max_body_bytes
+    assert len(accepted.document) <= Settings().requests.max_body_bytes
     assert len(write(letter)) > MAX_MESSAGE_BYTES
 
 

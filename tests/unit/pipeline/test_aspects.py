@@ -33,7 +33,7 @@ class Counting:
 def computed(stages) -> MemoryPlatform:
     """A platform on which an update and what follows from it was computed by these stages."""
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t"))
     thing = Object("so", ("d",), (Composite("c", ("d",), None),))
     define(thing, {("so", "c"): "function(d){return 1}"}, tenant, platform)
     append(platform, [(("so", "d"), 1, 1)])

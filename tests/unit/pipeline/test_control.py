@@ -23,7 +23,15 @@ from servioticy.domain.records import (
 )
 from servioticy.memory import MemoryPlatform
 from servioticy.memory.state import Progress
-from servioticy.ports import Activate, Batch, Delete, Effect, Erase, PutOff, Release
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    Delete,
+    Effect,
+    Erase,
+    PutOff,
+    Release,
+)
 
 REF = StreamRef("so", "d")
 
@@ -34,7 +42,7 @@ class World:
     def __init__(self) -> None:
         self.platform = MemoryPlatform(2)
         self.happened: list[Any] = []
-        tenant = self.platform.catalog.tenant_of(self.platform.catalog.create_tenant("t")) or 0
+        tenant = self.platform.tenants.tenant_of(self.platform.tenants.create_tenant("t")) or 0
         define(Object("so", ("d",), ()), {}, tenant, self.platform)
         for kept in self.platform.state.service_objects.values():
             kept.active_version, kept.active_change = 1, 1

@@ -23,7 +23,7 @@ from servioticy.domain.model import LastUpdate
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import Batch, PutOff
+from servioticy.ports.partition_store import Batch, PutOff
 
 
 class Bug(Exception):
@@ -52,7 +52,7 @@ class FakeOutput:
 def partition(monkeypatch: pytest.MonkeyPatch) -> Partition:
     """One where `so` with the streams `d` and `c` is computed."""
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t")) or 0
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t")) or 0
     thing = Object("so", ("d",), (Composite("c", ("d",), lambda values: None),))
     define(thing, {("so", "c"): "function(d){return 1}"}, tenant, platform)
     for kept in platform.state.service_objects.values():

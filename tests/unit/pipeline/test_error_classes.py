@@ -95,7 +95,7 @@ def sandbox():
 
 def platform_with(values: list[int]) -> MemoryPlatform:
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t"))
     thing = Object("so", ("d0",), (Composite("c", ("d0",), plus_one),))
     define(thing, {("so", "c"): CODE}, tenant, platform)
     append(platform, [(("so", "d0"), at, value) for at, value in enumerate(values, start=1)])

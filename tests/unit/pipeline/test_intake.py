@@ -21,7 +21,7 @@ from servioticy.domain.records import DeletionRecord, LogRecord, ReleaseRecord, 
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import PutOff
+from servioticy.ports.partition_store import PutOff
 
 
 class World:
@@ -30,7 +30,7 @@ class World:
     def __init__(self) -> None:
         self.platform = MemoryPlatform(2)
         self.tenant = (
-            self.platform.catalog.tenant_of(self.platform.catalog.create_tenant("t")) or 0
+            self.platform.tenants.tenant_of(self.platform.tenants.create_tenant("t")) or 0
         )
         for id_ in ("so", "moved", "deleted"):
             define(Object(id_, ("d",), ()), {}, self.tenant, self.platform)
@@ -38,7 +38,7 @@ class World:
         for kept in objects.values():
             kept.active_version, kept.owner_partition = 1, 0
         objects["moved"].owner_partition = 1
-        objects["deleted"].deleted, objects["deleted"].active_version = True, None
+        objects["deleted"].deleted_at, objects["deleted"].active_version = 1, None
         for log in self.platform.state.log:
             log.clear()
         self.output = self.platform.output(0)

@@ -26,7 +26,7 @@ from sandbox import argument_names
 from servioticy.domain.records import AcquireRecord, ReleaseRecord, UpdateRecord
 from servioticy.memory import MemoryPlatform
 from servioticy.memory.partition_store import MemoryPartitionStore
-from servioticy.ports import Batch, Release
+from servioticy.ports.partition_store import Batch, Release
 
 NUMBERS = (3, 7, 11)
 CODE = python(*NUMBERS)
@@ -116,7 +116,7 @@ class Partitions:
     def __init__(self, sandbox: Examples) -> None:
         sandbox.example += 1
         self.platform = MemoryPlatform(2)
-        self.tenant = self.platform.catalog.tenant_of(self.platform.catalog.create_tenant("t"))
+        self.tenant = self.platform.tenants.tenant_of(self.platform.tenants.create_tenant("t"))
         self.sandbox = sandbox
         self.postgres = Postgres(self.platform)
         self.define(LEFT)

@@ -45,7 +45,7 @@ class SlowStore:
 def platform() -> MemoryPlatform:
     """A component of several Service Objects, of two tenants, and one alone."""
     found = MemoryPlatform()
-    tenants = [found.catalog.tenant_of(found.catalog.create_tenant(n)) or 0 for n in "ab"]
+    tenants = [found.tenants.tenant_of(found.tenants.create_tenant(n)) or 0 for n in "ab"]
     define(Object("so0", ("d",), ()), {}, tenants[0], found)
     for number in range(1, PARTS):
         group = {"g": (("so0", "d"),)}
@@ -165,7 +165,7 @@ def test_updates_that_wait_for_their_component_are_computed_as_if_they_had_come_
     death = st.sampled_from(["before", "after"])
     deaths = data.draw(st.dictionaries(st.integers(1, 30), death, max_size=3))
     platform = MemoryPlatform()
-    tenants = [platform.catalog.tenant_of(platform.catalog.create_tenant(n)) for n in "ab"]
+    tenants = [platform.tenants.tenant_of(platform.tenants.create_tenant(n)) for n in "ab"]
     for each in objects:
         define(each, codes, tenants[each.tenant], platform)
     first = len(platform.state.log[0])

@@ -58,7 +58,7 @@ ONE = 2 * STREAM_BYTES
 @pytest.fixture
 def partition() -> Partition:
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t"))
     for name in ("a", "b", "c"):
         define(Object(name, ("d0",), ()), {}, tenant, platform)
     for kept in platform.state.service_objects.values():

@@ -154,7 +154,7 @@ class Innocent:
 
     def _open(self, after: int) -> ClientConnection:
         return connect(
-            f"ws://{self._place.host}:{self._place.settings.live_port}/{self.service_object}"
+            f"ws://{self._place.host}:{self._place.settings.delivery.port}/{self.service_object}"
             f"/streams/s2/live?after={after}",
             additional_headers={"Authorization": self._place.token},
             compression=None,
@@ -164,5 +164,5 @@ class Innocent:
 
     def _connection(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(
-            self._place.host, self._place.settings.api_port, timeout=ANSWER_SECONDS
+            self._place.host, self._place.settings.api.port, timeout=ANSWER_SECONDS
         )

@@ -11,7 +11,6 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -19,7 +18,7 @@ import orjson
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
 from servioticy.errors import Unavailable
-from servioticy.settings import Settings, to_environment
+from servioticy.settings import Settings, changed, to_environment
 from servioticy.tools.bench import processes
 from servioticy.tools.command import running
 
@@ -34,7 +33,7 @@ def platform(settings: Settings, logs: Path | None) -> Iterator[Settings]:
     Raises Unavailable where it does not start.
     """
     with tempfile.TemporaryDirectory(prefix="servioticy-bench-") as folder:
-        own = replace(
+        own = changed(
             settings,
             data=f"{folder}/data",
             dsn="",

@@ -59,7 +59,7 @@ def _dead_letters(attacker: Attacker, _nothing: None) -> None:
     for _ in itertools.islice(attacker.every(PERIOD_SECONDS), TIMES):
         service_object = attacker.create(document({}, "string"))
         try:
-            plain = attacker.open(attacker.place.settings.api_port)
+            plain = attacker.open(attacker.place.settings.api.port)
         except OSError as error:
             attacker.got[type(error).__name__] += 1
             continue

@@ -36,7 +36,7 @@ def _silence(attacker: Attacker, _nothing: None) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     settings = attacker.place.settings
-    ports = (settings.api_port, settings.live_port)
+    ports = (settings.api.port, settings.delivery.port)
     half = attacker.left() / 2
     opened = _silent(attacker, ports, FEW)
     time.sleep(max(0.0, attacker.left() - half))
@@ -68,7 +68,7 @@ def _half_sent(attacker: Attacker, service_object: str) -> None:
     path = f"/{service_object}/streams/s"
 
     def half(_number: int) -> None:
-        with counted(attacker), attacker.open(attacker.place.settings.api_port) as plain:
+        with counted(attacker), attacker.open(attacker.place.settings.api.port) as plain:
             plain.sendall(attacker.head("PUT", path, "Content-Length: 1000") + b'{"channels":')
             attacker.wait_for_answer(plain, "half PUT")
 
@@ -185,7 +185,7 @@ def _slow_readers(attacker: Attacker, service_object: str) -> None:
     unread = [each for _ in range(5) for each in _unread(attacker, service_object)]
 
     def read(_number: int) -> None:
-        with counted(attacker), attacker.open(attacker.place.settings.api_port) as plain:
+        with counted(attacker), attacker.open(attacker.place.settings.api.port) as plain:
             plain.sendall(attacker.head("GET", f"/{service_object}/streams/s"))
             first = plain.recv(65_536)
             attacker.got[f"GET {first[9:12].decode() or 'closed'}"] += 1
@@ -206,7 +206,7 @@ def _unread(attacker: Attacker, service_object: str) -> Iterator[socket.socket]:
     )
     path = f"/{service_object}/streams/s/live?after=0"
     with counted(attacker):
-        plain = attacker.open(attacker.place.settings.live_port, receive_buffer=4096)
+        plain = attacker.open(attacker.place.settings.delivery.port, receive_buffer=4096)
         plain.sendall(attacker.head("GET", path, *upgrade))
         yield plain
 
