@@ -21,7 +21,7 @@ ATTEMPTS = 2
 machine may have been busy."""
 
 SLOW_TENANT_SECONDS = 10.0
-"""So long after such a tree, others of the tenant are taken alone at once: with several of them
+"""So long after such a tree, others of the tenant are computed alone at once: with several of them
 one after the other it is not the machine."""
 
 PREPARING_ATTEMPTS = 100

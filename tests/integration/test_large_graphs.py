@@ -79,6 +79,8 @@ def test_one_update_wakes_ten_thousand_composites(pool: SandboxPool) -> None:
     )
     task = Task(0, platform.partition_store(argument_names), lambda: platform.output(0), engine)
     task.take(Row(offset, value) for offset, value in enumerate(platform.state.log[0]))
+    while platform.state.put_off.keys() - platform.state.taken_up:  # until all is loaded
+        task.take(())
 
     emitted = [
         json.loads(bytes(each.update))["channels"]["v"]["current-value"]

@@ -1,11 +1,18 @@
-"""How many examples each law tries: EXAMPLES in the environment, else these."""
+"""How many examples each law tries: EXAMPLES in the environment, else these.
+
+And time to load components: the machine that runs the tests may be busy with others.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 
+import pytest
 from examples import examples
 from hypothesis import HealthCheck, settings
+
+from pipeline.state import components
 
 for name, usual in {"law": 500, "changes": 100}.items():
     settings.register_profile(
@@ -16,3 +23,9 @@ for name, usual in {"law": 500, "changes": 100}.items():
         # A whole graph and its history is a lot to draw; the sandbox is to outlive examples.
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_component_waits_until_it_is_loaded() -> None:
+    """What is put off is not taken up by a test that does not expect it: see test_loading."""
+    components.SLICE_SECONDS = math.inf
