@@ -18,7 +18,6 @@ from servioticy.messaging.records import (
     ErasureRecord,
     ReleaseRecord,
 )
-from servioticy.model import StreamRef
 from servioticy.ports import Batch, Output, PutOff
 
 POLL_SECONDS = 0.005
@@ -83,10 +82,10 @@ def _forget(record: ControlRecord, partition: Partition) -> None:
     match record:
         case DefinitionRecord(service_object):
             partition.reload(service_object)
-        case DeletionRecord(service_object):
+        case DeletionRecord(service_object) | ErasureRecord(service_object):
+            # Updates of an erased stream are stored under another number from now on.
             partition.reload(service_object)
-        case ErasureRecord(service_object, stream):
-            partition.forget_last(StreamRef(service_object, stream))
+            partition.to_purge = True
         case ReleaseRecord(service_objects) | AcquireRecord(service_objects):
             partition.forget(service_objects, lasts=True)
 

@@ -46,6 +46,8 @@ class Partition:
         """How many records of each tenant have been put off."""
         self.emitted_late: list[int] = []
         """Records that had been put off: what came of them is emitted and acknowledged."""
+        self.to_purge = True
+        """Whether something deleted or erased may still have rows; at first nobody knows."""
         self._objects: dict[str, ServiceObject] = {}
         self._components: dict[str, frozenset[str]] = {}
         self.spent: defaultdict[int, float] = defaultdict(float)
@@ -133,10 +135,6 @@ class Partition:
         component = {each.id for each in self.store.component(service_object)}
         self.forget(component | {service_object})
         self._lasts.forget(self._lasts.of({service_object}))
-
-    def forget_last(self, stream: StreamRef) -> None:
-        """Its last update is not so any more."""
-        self._lasts.forget([stream])
 
     def tenant_of(self, service_object: str) -> int | None:
         """Whose it is, wherever it is computed; None where it does not exist."""

@@ -20,6 +20,7 @@ from pipeline.intake import Intake, Row
 from pipeline.limits import MAX_BATCH_BYTES, SLICE_SECONDS, Limits
 from pipeline.pace import Pace
 from pipeline.partition import Partition
+from pipeline.purging import Purging
 from pipeline.shares import Shares
 from pipeline.stages.transform import Sandbox
 from pipeline.work import Taken, Work
@@ -60,6 +61,7 @@ class Schedule:
         self._sleep = sleep
         self._intake = Intake(partition, output, heals)
         self._batches = Batches(partition, sandbox, output, limits, shares, pace, heals)
+        self._purging = Purging(partition, shares, heals)
 
     def take(self, rows: Sequence[Row]) -> None:
         """Work on rows that follow the stored progress."""
@@ -96,11 +98,15 @@ class Schedule:
         if tenant not in self._shares.over():
             self._take_up(tenant)
 
+    def purge(self, *, idle: bool) -> None:
+        """Remove a little of what was deleted or erased; `idle`: no rows have come."""
+        self._purging.work(idle=idle and not self._partition.waiting)
+
     def patience(self) -> float:
         """Seconds to wait for rows before something else is to be done."""
         waiting = self._partition.waiting
         if not waiting:
-            return QUIET_SECONDS
+            return 0.0 if self._partition.to_purge else QUIET_SECONDS
         return WAITING_SECONDS if self._shares.over() >= waiting.keys() else 0.0
 
     def _is_decided(self, row: Row) -> bool:

@@ -125,7 +125,7 @@ class Task:
         )
 
     def take(self, rows: Iterable[Row]) -> None:
-        """Work on rows in order of offset, then on a little of what has been put off.
+        """Work on rows in order of offset, then on a little of what has been put off or deleted.
 
         Postgres, broker or sandbox away: wait for them.
 
@@ -141,6 +141,7 @@ class Task:
                     self._claimed = True
                 self._take(rows)
                 self._take_late()
+                self._purge(idle=not rows)
                 self._note_success()
                 if self._meter and self._partition and self._meter.due:
                     self._meter.charge(self._partition)
@@ -166,8 +167,8 @@ class Task:
         return self._schedule.patience() if self._schedule else REST_SECONDS
 
     def rest(self) -> None:
-        """Nothing came for a while: take what has been put off, or note what is acknowledged."""
-        if self._partition is not None and self._partition.waiting:
+        """Nothing came for a while: do what has been put off, or note what is acknowledged."""
+        if self._partition and (self._partition.waiting or self._partition.to_purge):
             return self.take(())
         return self._settle()
 
@@ -179,6 +180,10 @@ class Task:
     def _take_late(self) -> None:
         if self._schedule is not None:
             self._schedule.take_late()
+
+    def _purge(self, *, idle: bool) -> None:
+        if self._schedule is not None:
+            self._schedule.purge(idle=idle)
 
     def _settle(self) -> None:
         partition, output = self._partition, self._output

@@ -343,9 +343,10 @@ class Batch:
     activate: tuple[str, int, int] | None = None
     """(Service Object, version, change) in force from here on, if the change is a later one"""
     delete: str | None = None
-    """Service Object that is gone from here on, with all that is stored of it"""
+    """Service Object that is gone from here on; what is stored of it is left to `purge`"""
     erase: tuple[str, str, int] | None = None
-    """(Service Object, stream, change): forget its updates, if the change is a later one"""
+    """(Service Object, stream, change): forget its updates, if the change is a later one; what
+    comes is stored under another number (see `component`), and they are left to `purge`"""
     release: tuple[tuple[str, ...], int] | None = None
     """(Service Objects, partition) computed there from here on"""
     put_off: Sequence[PutOff] = ()
@@ -386,7 +387,11 @@ class PartitionStore(Protocol):
         """From each partition, the offset before which forwarded records were taken."""
 
     def component(self, service_object: str) -> list[Placed]:
-        """The Service Objects computed together with this one; empty: it does not exist."""
+        """The Service Objects computed together with this one; empty: it does not exist.
+
+        Their `stream_ids` are the numbers under which updates are stored now. Readers need
+        not know them: to a History a stream has the same id as long as it exists.
+        """
 
     def placed(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
@@ -396,6 +401,13 @@ class PartitionStore(Protocol):
 
     def store(self, batch: Batch) -> None:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+
+    def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
+        """Remove a piece of what was deleted or erased here; whose it was. None: nothing is left.
+
+        Rows that nobody can read any more: at most so many, and no more than take about so
+        many bytes and one.
+        """
 
     def charge(self, charges: Sequence[Charge]) -> None:
         """Add to what streams have used; those that are gone are left out."""

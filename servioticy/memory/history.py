@@ -50,7 +50,7 @@ class MemoryHistory:
     def last_update(self, stream_id: int) -> Labelled | None:
         """The stream's last update, or None."""
         self._state.ask_postgres()
-        last = self._state.last_updates.get(stream_id)
+        last = self._state.last_updates.get(self._stored_as(stream_id))
         return None if last is None else Labelled(last.document, last.version)
 
     def progress(self, partition: int) -> int:
@@ -84,19 +84,26 @@ class MemoryHistory:
         """How computations of a composite stream ended: (verdict, count, last one)."""
         self._state.ask_postgres()
         with self._state.lock:
+            number = self._stored_as(stream_id)
             return sorted(
                 (verdict, times, last)
                 for (stream, verdict), (times, last) in self._state.verdicts.items()
-                if stream == stream_id
+                if stream == number
             )
 
     def processor_us(self, stream_id: int) -> int:
         """Microseconds of processor time that a composite stream's code has used."""
         self._state.ask_postgres()
-        return self._state.processor_us.get(stream_id, 0)
+        return self._state.processor_us.get(self._stored_as(stream_id), 0)
+
+    def _stored_as(self, stream_id: int) -> int:
+        """Under which number the stream's updates are stored; 0: it is gone."""
+        number = self._state.stored_as(stream_id)
+        return number if number in self._state.readable() else 0
 
     def _of_stream(self, stream_id: int) -> list[StoredUpdate]:
         self._state.ask_postgres()
         with self._state.lock:
-            found = [row for _, row in self._state.updates.values() if row.stream_id == stream_id]
+            number = self._stored_as(stream_id)
+            found = [row for _, row in self._state.updates.values() if row.stream_id == number]
         return sorted(found, key=lambda row: row.timestamp)

@@ -12,7 +12,7 @@ from servioticy.documents import Documents
 from servioticy.documents.service_objects import ArgumentNames
 from servioticy.documents.stored import parsing
 from servioticy.errors import Fenced, Unavailable
-from servioticy.memory.state import Kept, Progress, State
+from servioticy.memory.state import GONE, Kept, Progress, Purge, State
 from servioticy.messaging.records import EmittedRecord
 from servioticy.model import LastUpdate, ServiceObject
 from servioticy.ports import Batch, Charge, Placed, PutOff
@@ -84,7 +84,8 @@ class MemoryPartitionStore:
         document = self._state.definitions[kept.id, version]
         definition = self._documents.understood(kept.id, version, document).definition
         names = [each.ref.stream for each in definition.streams]
-        streams = {name: self._state.streams[kept.id, name] for name in names}
+        state = self._state
+        streams = {name: state.stored_as(state.streams[kept.id, name]) for name in names}
         return ServiceObject(definition, kept.tenant, version, kept.sequence, streams)
 
     def placed(self, service_object: str) -> tuple[int, int] | None:
@@ -164,9 +165,9 @@ class MemoryPartitionStore:
         if batch.activate is not None:
             self._activate(*batch.activate)
         if batch.delete is not None:
-            self._delete(batch.delete)
+            self._delete(batch.partition, batch.delete)
         if batch.erase is not None:
-            self._erase(*batch.erase)
+            self._erase(batch.partition, *batch.erase)
         for id_ in batch.release[0] if batch.release is not None else ():
             kept = self._state.service_objects.get(id_)
             if batch.release and kept and kept.owner_partition == batch.partition:
@@ -181,46 +182,91 @@ class MemoryPartitionStore:
         if kept.active_change < change or first:
             kept.active_version, kept.active_change = version, change
 
-    def _delete(self, service_object: str) -> None:
-        """All that is stored of a Service Object, but for the fact that its id is used up."""
-        state = self._state
-        kept = state.service_objects.get(service_object)
-        if kept is not None:
-            kept.active_version, kept.active_change = None, 2**63 - 1
-        gone = {number for ref, number in state.streams.items() if ref[0] == service_object}
-        for number in gone:
-            self._forget_updates(number)
-        state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] not in gone}
-        for stream in gone:
-            state.processor_us.pop(stream, None)
-        state.subscriptions = {
-            key: row
-            for key, row in state.subscriptions.items()
-            if row.stream_id not in gone
-            and (row.callback, row.destination) != ("internal", service_object)
-        }
-        state.streams = {ref: n for ref, n in state.streams.items() if ref[0] != service_object}
-        for key in [each for each in state.definitions if each[0] == service_object]:
-            del state.definitions[key], state.accepted[key]
-
-    def _erase(self, service_object: str, stream: str, change: int) -> None:
-        """The stream's updates, unless a later change has erased it already."""
-        number = self._state.streams.get((service_object, stream))
-        if number is None or 0 < change <= self._state.erased_by.get(number, 0):
+    def _delete(self, partition: int, service_object: str) -> None:
+        """Nothing of it can be read any more, and its id is used up; the rest is to be removed."""
+        kept = self._state.service_objects.get(service_object)
+        if kept is None:
             return
-        self._state.erased_by[number] = change
-        self._forget_updates(number)
+        kept.active_version, kept.active_change = None, GONE
+        kept.component = f"deleted {kept.id}"
+        if not any(each.service_object == kept.id for each in self._state.purge):
+            self._state.purge.append(Purge(partition, kept.tenant, kept.id))
 
-    def _forget_updates(self, stream_id: int) -> None:
-        self._state.last_updates.pop(stream_id, None)
-        for key in [each for each in self._state.updates if each[0] == stream_id]:
-            del self._state.updates[key]
+    def _erase(self, partition: int, service_object: str, stream: str, change: int) -> None:
+        """What comes is stored under another number, unless a later change has erased already."""
+        state = self._state
+        number = state.streams.get((service_object, stream))
+        if number is None or 0 < change <= state.erased_by.get(number, 0):
+            return
+        before = state.stored_as(number)
+        state.last_stream += 1
+        state.erased_by[number], state.after_erasure[number] = change, state.last_stream
+        state.last_updates.pop(before, None)
+        state.verdicts = {
+            (state.last_stream if key[0] == before else key[0], key[1]): row
+            for key, row in state.verdicts.items()
+        }
+        if before in state.processor_us:
+            state.processor_us[state.last_stream] = state.processor_us.pop(before)
+        tenant = state.service_objects[service_object].tenant
+        state.purge.append(Purge(partition, tenant, stored_as=before))
+
+    def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
+        """Remove a piece of what was deleted or erased; whose it was. None: nothing is left."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            left = [each for each in self._state.purge if each.partition == partition]
+            if not left:
+                return None
+            first = min(left, key=lambda each: each.stored_as is None)
+            if first.stored_as is not None:
+                self._purge_stored(first, first.stored_as, most, most_bytes)
+            else:
+                self._purge_service_object(first, first.service_object or "", most)
+            return first.tenant
+
+    def _purge_stored(self, entry: Purge, number: int, most: int, most_bytes: int) -> None:
+        state = self._state
+        rows = sorted(each for each in state.updates if each[0] == number)[:most]
+        for key in rows:
+            if most_bytes <= 0:
+                break
+            most_bytes -= len(state.updates.pop(key)[1].document)
+        if not rows:
+            state.last_updates.pop(number, None)
+            state.processor_us.pop(number, None)
+            state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] != number}
+            state.superseded = [row for row in state.superseded if row[1].stream_id != number]
+            state.purge.remove(entry)
+
+    def _purge_service_object(self, entry: Purge, service_object: str, most: int) -> None:
+        state = self._state
+        own = [ref for ref in state.streams if ref[0] == service_object]
+        stream = state.streams[own[0]] if own else None
+        wanted = ("internal", service_object)
+        subscriptions = [
+            id_
+            for id_, each in state.subscriptions.items()
+            if (each.stream_id == stream if own else (each.callback, each.destination) == wanted)
+        ]
+        versions = [each for each in state.definitions if each[0] == service_object]
+        if subscriptions:
+            for id_ in subscriptions[:most]:
+                del state.subscriptions[id_]
+        elif stream is not None:
+            stored_as = state.stored_as(state.streams.pop(own[0]))
+            state.purge.append(Purge(entry.partition, entry.tenant, stored_as=stored_as))
+        elif versions:
+            for key in versions[:most]:
+                del state.definitions[key], state.accepted[key]
+        else:
+            state.purge.remove(entry)
 
     def charge(self, charges: Sequence[Charge]) -> None:
         """Add to what streams have used; those that are gone are left out."""
         self._state.ask_postgres()
         with self._state.lock:
-            there = set(self._state.streams.values())
+            there = self._state.readable()
             for each in charges:
                 if each.stream_id in there:
                     used = self._state.processor_us.get(each.stream_id, 0)
@@ -232,7 +278,7 @@ class MemoryPartitionStore:
         """What was stored between the two, in the order it was made."""
         self._state.ask_postgres()
         with self._state.lock:
-            names = {number: ref for ref, number in self._state.streams.items()}
+            names = self._state.readable()
             rows = [
                 row
                 for stored_from, row in (*self._state.updates.values(), *self._state.superseded)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from servioticy.documents.service_objects import ArgumentNames
 from servioticy.documents.stored import parsing
 from servioticy.errors import Fenced, Unavailable
 from servioticy.messaging.records import EmittedRecord
-from servioticy.model import LastUpdate, ServiceObject
+from servioticy.model import Definition, LastUpdate, ServiceObject, StreamRef
 from servioticy.ports import Batch, Charge, Placed, PutOff, StoredUpdate
 from servioticy.storage.database import Database, Row
 from servioticy.storage.queries import queries
@@ -68,16 +68,30 @@ class PostgresPartitionStore:
     def component(self, service_object: str) -> list[Placed]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         rows = self._database.rows(self._sql["component"], {"service_object": service_object})
-        return [Placed(self._service_object(row), row[0], row[1], row[3], row[5]) for row in rows]
+        definitions = {row[0]: self._definition(row) for row in rows}
+        stored_as = self._stored_as(definitions.values())
+        return [
+            Placed(
+                _service_object(row, definitions[row[0]], stored_as),
+                row[0],
+                row[1],
+                row[3],
+                row[5],
+            )
+            for row in rows
+        ]
 
-    def _service_object(self, row: Row) -> ServiceObject | None:
-        id_, tenant, sequence, _owner, version, _deleted, document, stream_ids = row
+    def _definition(self, row: Row) -> Definition | None:
+        id_, _tenant, _sequence, _owner, version, _deleted, document = row
         if version is None:
             return None
-        definition = self._documents.understood(id_, version, document).definition
-        ids = orjson.loads(stream_ids or "{}")
-        declared = {name: ids[name] for *_, name in (each.ref for each in definition.streams)}
-        return ServiceObject(definition, tenant, version, sequence, declared)
+        return self._documents.understood(id_, version, document).definition
+
+    def _stored_as(self, definitions: Iterable[Definition | None]) -> dict[StreamRef, int]:
+        refs = [stream.ref for each in definitions if each for stream in each.streams]
+        values = {"ids": [id_ for id_, _ in refs], "names": [name for _, name in refs]}
+        rows = self._database.rows(self._sql["stored_as"], values) if refs else []
+        return {StreamRef(id_, name): number for id_, name, number in rows}
 
     def placed(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
@@ -110,9 +124,10 @@ class PostgresPartitionStore:
             if displaced:
                 self._set_aside(displaced, batch)
             if batch.delete is not None:
-                self._delete(batch.delete)
+                values = {"partition": batch.partition, "service_object": batch.delete}
+                self._database.rows(self._sql["delete"], values)
             if batch.erase is not None:
-                self._erase(*batch.erase)
+                self._erase(batch.partition, *batch.erase)
             if late:
                 self._store_put_off(batch)
 
@@ -161,24 +176,48 @@ class PostgresPartitionStore:
         self._database.rows(self._sql["forget_superseded"], values)
         self._database.rows(self._sql["set_aside"], values)
 
-    def _delete(self, service_object: str) -> None:
-        for name in (
-            "delete_updates",
-            "delete_last_updates",
-            "delete_verdicts",
-            "delete_usage",
-            "delete_streams",
-            "delete_subscriptions_of",
-            "delete_definitions",
-            "delete_service_object",
-        ):
-            self._database.rows(self._sql[name], {"delete": service_object})
+    def _erase(self, partition: int, service_object: str, stream: str, change: int) -> None:
+        values = {
+            "partition": partition,
+            "service_object": service_object,
+            "stream": stream,
+            "change": change,
+        }
+        self._database.rows(self._sql["erase"], values)
 
-    def _erase(self, service_object: str, stream: str, change: int) -> None:
-        values = {"service_object": service_object, "stream": stream, "change": change}
-        for (stream_id,) in self._database.rows(self._sql["erase"], values):
-            for name in ("erase_updates", "erase_last_update"):
-                self._database.rows(self._sql[name], {"stream": stream_id})
+    def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
+        """Remove a piece of what was deleted or erased; whose it was. None: nothing is left.
+
+        A transaction of its own, and no matter who does it: nobody can read these rows.
+        """
+        with self._database.transaction():
+            row = self._database.row(self._sql["next_purge"], {"partition": partition})
+            if row is None:
+                return None
+            id_, tenant, service_object, stored_as, reached = row
+            values = {
+                "id": id_,
+                "service_object": service_object,
+                "stored_as": stored_as,
+                "reached": reached,
+                "partition": partition,
+                "most": most,
+                "most_bytes": most_bytes,
+            }
+            for name in self._purge_steps(values):
+                if self._database.rows(self._sql[name], values):
+                    break
+        return int(tenant)
+
+    def _purge_steps(self, values: dict[str, Any]) -> tuple[str, ...]:
+        """Statements of which each is run where the one before found nothing to remove."""
+        if values["stored_as"] is not None:
+            return ("purge_updates", "purge_rest_of_stream", "purged")
+        stream = self._database.row(self._sql["stream_to_purge"], values)
+        if stream is None:
+            return ("purge_subscriptions_of", "purge_definitions", "purged")
+        values["stream"] = stream[0]
+        return ("purge_subscriptions_to", "purge_stream")
 
     def charge(self, charges: Sequence[Charge]) -> None:
         """Add to what streams have used."""
@@ -234,6 +273,17 @@ class PostgresPartitionStore:
         """Offsets of records that are computed late and perhaps not all emitted."""
         rows = self._database.rows(self._sql["taken_up"], {"partition": partition})
         return [row[0] for row in rows]
+
+
+def _service_object(
+    row: Row, definition: Definition | None, stored_as: Mapping[StreamRef, int]
+) -> ServiceObject | None:
+    if definition is None:
+        return None
+    # Another partition may just have removed those of an object that it computes.
+    known = [each.ref for each in definition.streams if each.ref in stored_as]
+    streams = {ref.stream: stored_as[ref] for ref in known}
+    return ServiceObject(definition, row[1], row[4], row[2], streams)
 
 
 def superseded(updates: Sequence[StoredUpdate]) -> list[StoredUpdate]:

@@ -35,7 +35,14 @@ def storage(request: pytest.FixtureRequest) -> Storage:
         platform.state.change_wait_seconds = CHANGE_WAIT_SECONDS
         store = platform.partition_store(argument_names)
         other_store = platform.partition_store(argument_names)
-        return Storage(platform.catalog, platform.history, store, other_store)
+        tables = {"usage": "processor_us"}
+        return Storage(
+            platform.catalog,
+            platform.history,
+            store,
+            other_store,
+            lambda table: len(getattr(platform.state, tables.get(table, table))),
+        )
     database, other = (Database(request.getfixturevalue("dsn")) for _ in range(2))
     request.addfinalizer(database.close)
     request.addfinalizer(other.close)
@@ -44,6 +51,7 @@ def storage(request: pytest.FixtureRequest) -> Storage:
         PostgresHistory(database),
         PostgresPartitionStore(database, argument_names),
         PostgresPartitionStore(other, argument_names),
+        lambda table: int(database.rows(f"SELECT count(*) FROM {table}")[0][0]),
     )
 
 

@@ -38,6 +38,8 @@ class Storage:
     store: PartitionStore
     other_store: PartitionStore
     """another worker's"""
+    rows: Callable[[str], int]
+    """how many rows a table has, those too that nobody can read"""
 
     def tenant(self, name: str = "acme") -> tuple[int, str]:
         """A tenant's id and one of its tokens."""
@@ -49,6 +51,17 @@ class Storage:
     def create(self, tenant: int, id_: str, groups: tuple[tuple[str, StreamRef], ...] = ()) -> Any:
         """Keep a Service Object with the streams `a` and `b`."""
         return self.catalog.create(a_service_object(tenant, id_, groups), PARTITIONS)
+
+    def stored_as(self, id_: str, stream: str = "a") -> int:
+        """The number under which the pipeline stores updates of a stream now."""
+        (found,) = [each for each in self.store.component(id_) if each.id == id_]
+        assert found.service_object is not None
+        return found.service_object.stream_ids[stream]
+
+    def purge(self, partition: int = 0) -> None:
+        """Remove all that is deleted or erased."""
+        while self.store.purge(partition, 1000, 10**6) is not None:
+            pass
 
     def stream_id(self, token: str, id_: str, stream: str = "a") -> int:
         """The number under which updates of a stream are stored."""

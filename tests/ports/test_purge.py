@@ -1,0 +1,237 @@
+"""What is deleted or erased is gone at once, whoever asks; its rows go in bounded pieces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from port_builders import Storage, a_service_object, documents, everything
+
+from servioticy.model import LastUpdate
+from servioticy.ports import Batch, Charge, StoredLast, StoredUpdate, StoredVerdict
+
+ALL = 10**6
+TABLES = ("updates", "last_updates", "verdicts", "usage", "superseded", "definitions")
+TABLES += ("streams", "subscriptions", "purge")
+
+
+def document(at: int, size: int = 10) -> bytes:
+    return b'{"t":%d,"x":"%s"}' % (at, b"x" * size)
+
+
+@pytest.fixture
+def tenant(storage: Storage) -> int:
+    """A tenant with the Service Object `so1`, in force, in partition 0."""
+    tenant, _ = storage.tenant()
+    storage.create(tenant, "so1")
+    storage.store.begin(0)
+    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
+    return tenant
+
+
+def store_some(
+    storage: Storage, stored_as: int, times: range = range(5), size: int = 10
+) -> list[bytes]:
+    """Updates with all that may come of them; their documents."""
+    first = storage.store.all_progress()[0]
+    rows = [
+        StoredUpdate(1, stored_as, at, document(at, size), 1, first + n, 0)
+        for n, at in enumerate(times)
+    ]
+    displaced = replace_timestamp(rows[-1], rows[0].timestamp)
+    storage.store.store(
+        Batch(
+            0,
+            first,
+            first + len(rows),
+            first,
+            updates=[displaced, *rows],
+            lasts=[StoredLast(1, stored_as, times[-1], rows[-1].document, 1)],
+            verdicts=[StoredVerdict(1, stored_as, "emitted", 5, b"{}")],
+        )
+    )
+    storage.store.charge([Charge(1, stored_as, 7)])
+    return [each.document for each in rows]
+
+
+def replace_timestamp(row: StoredUpdate, timestamp: int) -> StoredUpdate:
+    """Made before the others, so that one of them displaces it."""
+    return row._replace(timestamp=timestamp, position=1, document=document(99))
+
+
+def store_effect(storage: Storage, **effect: object) -> None:
+    at = storage.store.all_progress()[0]
+    storage.store.store(replace(Batch(0, at, at + 1, at), **effect))
+
+
+def everything_read(storage: Storage, stream: int) -> list[object]:
+    """What a reader gets who learnt the stream's id at any time before."""
+    history = storage.history
+    found = [history.newest(stream), history.last_update(stream), history.processor_us(stream)]
+    return [
+        *found,
+        *everything(storage, stream),
+        *history.updates_after(stream, -1, 500, ALL),
+        *history.verdicts(stream),
+    ]
+
+
+NOTHING = [None, None, 0]
+
+
+def test_what_is_deleted_is_gone_before_its_rows_are(storage: Storage, tenant: int) -> None:
+    _, token = storage.tenant()
+    a = storage.stream_id(token, "so1")
+    store_some(storage, storage.stored_as("so1"))
+    assert len(everything_read(storage, a)) == 3 + 5 + 5 + 1
+
+    store_effect(storage, delete="so1")
+
+    assert everything_read(storage, a) == NOTHING
+    assert storage.store.not_acknowledged(0, 0, 99) == []
+    storage.store.charge([Charge(tenant, a, 7)])
+    assert everything_read(storage, a) == NOTHING
+    assert storage.rows("updates") == 5
+    storage.purge()
+    assert [storage.rows(each) for each in TABLES] == [0] * len(TABLES)
+
+
+def test_what_is_erased_is_gone_before_its_rows_are(storage: Storage, tenant: int) -> None:
+    """And what comes afterwards is not taken for it, timestamps being what they are."""
+    _, token = storage.tenant()
+    a = storage.stream_id(token, "so1")
+    store_some(storage, storage.stored_as("so1"))
+
+    store_effect(storage, erase=("so1", "a", 5))
+
+    assert everything_read(storage, a) == [None, None, 7, ("emitted", 5, b"{}")]
+    assert storage.store.not_acknowledged(0, 0, 99) == []
+    assert storage.store.last_updates([storage.stored_as("so1")]) == {}
+    assert storage.rows("updates") == 5
+    new = store_some(storage, storage.stored_as("so1"), range(3, 6))
+    for left in (7, 6, 5, 4, 3, 3):
+        assert storage.store.purge(0, 1, ALL) == tenant
+        assert documents(storage, a) == new
+        assert storage.rows("updates") == left
+    assert storage.store.purge(0, 1, ALL) is None
+    assert storage.history.verdicts(a) == [("emitted", 10, b"{}")]
+    assert storage.history.processor_us(a) == 14
+    assert storage.store.last_updates([storage.stored_as("so1")]) == {
+        storage.stored_as("so1"): LastUpdate(5, new[-1])
+    }
+
+
+def test_a_stream_may_be_erased_again_before_it_is_purged(storage: Storage, tenant: int) -> None:
+    _, token = storage.tenant()
+    a = storage.stream_id(token, "so1")
+    for change in (5, 6, 7):
+        store_some(storage, storage.stored_as("so1"))
+        store_effect(storage, erase=("so1", "a", change))
+    store_effect(storage, erase=("so1", "a", 6))  # told again
+
+    assert documents(storage, a) == []
+    new = store_some(storage, storage.stored_as("so1"))
+    storage.purge()
+
+    assert documents(storage, a) == new
+    assert storage.rows("updates") == 5
+    assert storage.rows("purge") == 0
+
+
+def test_an_erased_stream_may_be_deleted_before_it_is_purged(
+    storage: Storage, tenant: int
+) -> None:
+    _, token = storage.tenant()
+    a = storage.stream_id(token, "so1")
+    store_some(storage, storage.stored_as("so1"))
+    store_effect(storage, erase=("so1", "a", 5))
+    store_some(storage, storage.stored_as("so1"))
+    store_effect(storage, delete="so1")
+
+    assert everything_read(storage, a) == NOTHING
+    storage.purge()
+
+    assert [storage.rows(each) for each in TABLES] == [0] * len(TABLES)
+
+
+@pytest.mark.parametrize(
+    ("most", "most_bytes", "left"), [(2, ALL, [3, 1, 0, 0]), (100, 1500, [3, 1, 0, 0])]
+)
+def test_a_piece_is_bounded_in_rows_and_in_bytes(
+    storage: Storage, tenant: int, most: int, most_bytes: int, left: list[int]
+) -> None:
+    """It ends with the row that reaches the bound; one goes however large it is."""
+    store_some(storage, storage.stored_as("so1"), size=1000)
+    store_effect(storage, erase=("so1", "a", 5))
+
+    found = []
+    while storage.store.purge(0, most, most_bytes) is not None:
+        found.append(storage.rows("updates"))
+
+    assert found == left
+    store_some(storage, storage.stored_as("so1"), size=1000)
+    store_effect(storage, erase=("so1", "a", 6))
+    assert storage.store.purge(0, 100, 1) == tenant
+    assert storage.rows("updates") == 4
+
+
+def test_all_that_belongs_to_an_object_goes_in_pieces(storage: Storage, tenant: int) -> None:
+    """However many others subscribe to it, and however often it was changed."""
+    _, token = storage.tenant()
+    a = storage.stream_id(token, "so1")
+    for n in range(5):
+        storage.catalog.subscribe(f"s{n}", tenant, a, "pubsub", f"x{n}", b"{}", 1000)
+    for n in range(4):
+        new = replace(a_service_object(tenant, "so1"), streams=("a", f"n{n}"))
+        assert storage.catalog.replace(new, n + 1) is not None
+    storage.catalog.delete("so1", None, 2000)
+    store_effect(storage, delete="so1")
+
+    before = [storage.rows(each) for each in TABLES]
+    assert before[TABLES.index("streams")] == 6
+    while storage.store.purge(0, 2, ALL) is not None:
+        after = [storage.rows(each) for each in TABLES]
+        gone = [a - b for a, b in zip(before, after, strict=True)]
+        assert max(gone) <= 2, gone
+        before = after
+
+    assert before == [0] * len(TABLES)
+
+
+def test_a_partition_purges_its_own(storage: Storage, tenant: int) -> None:
+    store_some(storage, storage.stored_as("so1"))
+    store_effect(storage, delete="so1")
+
+    assert storage.store.purge(1, 100, ALL) is None
+    assert storage.rows("updates") == 5
+
+
+def test_what_is_created_later_is_not_touched(storage: Storage, tenant: int) -> None:
+    _, token = storage.tenant()
+    store_some(storage, storage.stored_as("so1"))
+    store_effect(storage, delete="so1")
+    storage.create(tenant, "so2")
+    store_effect(storage, activate=("so2", 1, 9))
+    new = store_some(storage, storage.stored_as("so2"))
+
+    storage.purge()
+
+    b = storage.stream_id(token, "so2")
+    assert documents(storage, b) == new
+    assert storage.history.processor_us(b) == 7
+    assert storage.rows("streams") == 2
+
+
+def test_only_streams_in_force_are_loaded(storage: Storage, tenant: int) -> None:
+    """An object may have had any number of others."""
+    for n in range(3):
+        new = replace(
+            a_service_object(tenant, "so1", document=b'{"streams":{"n%d":{"channels":{}}}}' % n),
+            streams=(f"n{n}",),
+        )
+        assert storage.catalog.replace(new, n + 1) is not None
+    store_effect(storage, activate=("so1", 4, 2))
+
+    (placed,) = storage.store.component("so1")
+    assert placed.service_object is not None
+    assert list(placed.service_object.stream_ids) == ["n2"]
