@@ -70,7 +70,8 @@ def _send(work: Work, emitted: list[EmittedRecord], partition: Partition, output
 def _updates(made: list[Made], partition: Partition) -> list[StoredUpdate]:
     rows: dict[StreamRef, tuple[int, int, int]] = {}
     stored = []
-    tree, position = -1, 0
+    tree: int | None = None
+    position = 0
     for (offset, _depth, _path), (origin, timestamp, document) in made:
         row = rows.get(origin)
         if row is None:
