@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pipeline.journal import Place
+from pipeline.journal import Made, Place
 from pipeline.stages.fetch import Fold
 from sandbox.program import Fault, Outcome, Value
 from servioticy.messaging.records import EmittedRecord
-from servioticy.model import StreamRef
+from servioticy.model import SensorUpdate, StreamRef
 
 NOTHING_THEN = Fault("timeout", "computed again after a crash: nothing came of it the first time")
 
@@ -25,17 +25,30 @@ class Decided:
     """The outcomes that subscribers know, of each tree that has begun to be emitted."""
 
     def __init__(self, emitted: Iterable[EmittedRecord] = ()) -> None:
-        self._values: dict[tuple[StreamRef, Place], Value] = {}
-        self._trees: set[int] = set()
+        self._trees: dict[int, dict[tuple[StreamRef, Place], Value]] = {}
+        self._roots: dict[int, SensorUpdate] = {}
         self._last: Place | None = None
         """up to where the tree is known that was the last to be emitted"""
         for each in emitted:
             if each.place is not None:
                 offset, depth, *path = each.place
                 ref = StreamRef(each.service_object, each.stream)
+                update = SensorUpdate(ref, each.timestamp, bytes(each.update))
                 self._last = Place(offset, depth, tuple(path))
-                self._values[ref, self._last] = Value(each.timestamp, bytes(each.update))
-                self._trees.add(offset)
+                if depth == 0:
+                    self.meets(Made(self._last, update))
+                    self._roots[offset] = update
+                tree = self._trees.setdefault(offset, {})
+                tree[ref, self._last] = Value(each.timestamp, update.document)
+
+    def meets(self, made: Made) -> None:
+        """The log has this update at its place: a tree of another one there is forgotten.
+
+        It was emitted of a part of the log that is lost.
+        """
+        offset = made.place.offset
+        if self._roots.get(offset, made.update) != made.update:
+            del self._trees[offset], self._roots[offset]
 
     @property
     def trees(self) -> int:
@@ -51,7 +64,7 @@ class Decided:
 
     def knows(self, composite: StreamRef, place: Place) -> bool:
         """Whether subscribers got a value of this computation."""
-        return (composite, place) in self._values
+        return (composite, place) in self._trees.get(place.offset, {})
 
     def outcomes(self, fold: Fold, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
         """The outcomes of the fold's steps as subscribers know them, where they do."""
@@ -63,9 +76,10 @@ class Decided:
         ]
 
     def _outcome(self, composite: StreamRef, place: Place, outcome: Outcome) -> Outcome:
-        if place.offset not in self._trees:
+        tree = self._trees.get(place.offset)
+        if tree is None:
             return outcome
-        known = self._values.get((composite, place))
+        known = tree.get((composite, place))
         if known is not None:
             return known
         last = self._last

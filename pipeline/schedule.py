@@ -71,6 +71,7 @@ class Schedule:
             record = self._intake.guarded(row)
             end = row.offset + 1
             if isinstance(record, Taken):
+                self._partition.decided.meets(record.made)
                 if record.record.tenant in later and not self._is_decided(row):
                     batch.put_off(record.record, end)
                 else:
