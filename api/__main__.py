@@ -25,8 +25,8 @@ def main() -> int:
 
 def _serve(chosen: Settings) -> None:
     listener = workers.inherited()
-    if listener is None and chosen.api_workers > 1:
-        workers.Workers(server.listen(chosen), chosen.api_workers).run()
+    if listener is None and chosen.api.workers > 1:
+        workers.Workers(server.listen(chosen), chosen.api.workers).run()
         return
     from api.wsgi import build  # not needed, and slow to import, where others do the work
 

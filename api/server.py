@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import resource
 import signal
 import socket
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from api.edge.connection import Connection
 from api.edge.edge import Edge
 from api.read_after_write import Progress
 from servioticy.errors import SetupError
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -26,11 +26,16 @@ log = logging.getLogger("api")
 
 MOST_AT_ONCE = 64
 PAUSE_SECONDS = 0.1
+"""Until we accept again where that has failed."""
+ROOM_AT_ONCE = 8
+"""Silent connections that go then, for want of open files."""
 SECONDS_TO_FINISH = 3.0
 """What is under way at SIGTERM may take so long."""
 BACKLOG = 4_096
 FILES_OF_OUR_OWN = 512
 """Open files that are no clients' connections: Postgres, Kafka, the sandbox."""
+NO_FILES = (errno.EMFILE, errno.ENFILE)
+"""Our process, or the machine, may open no more files: a connection has to close."""
 
 _arriving: set[asyncio.Task[Any]] = set()
 """The loop itself keeps no hold on its tasks."""
@@ -42,9 +47,9 @@ def run(
     build: Callable[[], tuple[WSGIApplication, Progress]],
 ) -> None:
     """Serve what comes to the listening socket until SIGTERM or SIGINT."""
-    settings = replace(
+    settings = changed(
         settings,
-        api_connections=max(1, min(settings.api_connections, raise_files() - FILES_OF_OUR_OWN)),
+        api_connections=max(1, min(settings.api.connections, raise_files() - FILES_OF_OUR_OWN)),
     )
     app, progress = build()
     asyncio.run(
@@ -57,11 +62,11 @@ def listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         return socket.create_server(
-            (settings.host, settings.api_port), family=family, backlog=BACKLOG
+            (settings.host, settings.api.port), family=family, backlog=BACKLOG
         )
     except OSError as error:
         raise SetupError(
-            f"cannot listen on {settings.host} port {settings.api_port}: {error}"
+            f"cannot listen on {settings.host} port {settings.api.port}: {error}"
         ) from error
 
 
@@ -89,6 +94,8 @@ async def _serve(
 
 def attend(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
     """Let in whoever connects, from now on."""
+    if edge.stopping:
+        return
     listener.setblocking(False)
     loop.add_reader(listener, _accept, listener, edge, loop)
 
@@ -100,10 +107,14 @@ def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop
             client, _address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return
-        except OSError as error:  # no open file is left: some will close
+        except OSError as error:
+            # Tried again at once it would fail again, and nothing else would be done.
             log.warning("cannot_accept", extra={"reason": str(error)})
             loop.remove_reader(listener)
             loop.call_later(PAUSE_SECONDS, attend, listener, edge, loop)
+            if error.errno in NO_FILES:
+                for _ in range(ROOM_AT_ONCE):
+                    edge.make_room()
             return
         client.setblocking(False)
         task = loop.create_task(

@@ -4,45 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from api.backlog import Backlog
 from api.definitions import Definitions
 from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
-from servioticy.documents.service_objects import ArgumentNames
-from servioticy.model import Definition
-from servioticy.ports import Catalog, History, Log
+from servioticy.bootstrap import Ports
+from servioticy.domain.documents import BadDocument
+from servioticy.domain.documents.service_objects import ArgumentNames
+from servioticy.domain.model import Definition
 from servioticy.settings import Settings
 
 EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  compared, not listened on
-Check = Callable[[Definition], list[str]]
-"""Looks at the snippets of a new definition; what is wrong with them, each a sentence."""
-
-
-class Ports(Protocol):
-    """The outside, as the API needs it."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """Tenants and their Service Objects."""
-
-    @property
-    def history(self) -> History:
-        """What the pipeline has stored."""
-
-    @property
-    def log(self) -> Log:
-        """Where updates are appended."""
+Check = Callable[[Definition], list[BadDocument]]
+"""Looks at the snippets of a new definition; what is wrong with them, each with its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """Ports, settings, clock, and what is made of them once."""
 
-    catalog: Catalog
-    history: History
-    log: Log
+    ports: Ports
     settings: Settings
     clock: Callable[[], float]
     argument_names: ArgumentNames
@@ -59,13 +41,13 @@ class Services:
         Never what a request calls us (`Host`). Where we listen on all addresses and have
         not been told our name it is empty: the address then is a path.
         """
-        if self.settings.public_url:
-            return self.settings.public_url.rstrip("/")
+        if self.settings.requests.public_url:
+            return self.settings.requests.public_url.rstrip("/")
         host = self.settings.host
         if host in EVERYWHERE:
             return ""
         named = f"[{host}]" if ":" in host else host
-        return f"http://{named}:{self.settings.api_port}"
+        return f"http://{named}:{self.settings.api.port}"
 
     def now(self) -> int:
         """Our clock, in milliseconds."""

@@ -7,16 +7,13 @@ from flask import Flask
 from api.app import create_app
 from api.read_after_write import Progress
 from api.snippets import Snippets
-from sandbox import SandboxPool
 from servioticy import bootstrap
 from servioticy.settings import Settings
 
 
 def build(settings: Settings) -> tuple[Flask, Progress]:
     """Connect and wire: the application, and what reads that wait ask."""
-    pool = SandboxPool(
-        unprotected=settings.sandbox_protection == "any", engine=settings.sandbox_engine
-    )
+    pool = bootstrap.sandbox_pool(settings)
     ports = bootstrap.ports(settings)
     app = create_app(ports, settings, check=Snippets(pool).problems)
     return app, Progress(ports.history, ports.log)

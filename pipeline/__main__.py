@@ -14,18 +14,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline import job
-from sandbox import argument_names
+from pipeline.spark import job
 from servioticy import logs
-from servioticy.bootstrap import connect, present_log
-from servioticy.embedded import jars, java, stubs
-from servioticy.errors import ServioticyError, Unavailable
-from servioticy.log_loss import check
-from servioticy.messaging.admin import ensure_topics
+from servioticy.bootstrap import (
+    check_log,
+    connect,
+    kafka,
+    log_ends,
+    make_topics,
+    partition_store,
+    topics,
+)
+from servioticy.embedded import jars, java, javascript
+from servioticy.errors import ServioticyError, SettingsError, Unavailable
 from servioticy.messaging.consumer import LogEnds
-from servioticy.messaging.topics import Topics
 from servioticy.settings import Settings, load
-from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 log = logging.getLogger("servioticy.pipeline")
@@ -45,37 +48,36 @@ def main() -> int:
     stopping: list[int] = []
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda number, _frame: stopping.append(number))
-    settings = load()
-    logs.configure(settings.log_level)
     try:
+        settings = load()
+        logs.configure(settings.log_level)
         return _run(settings, stopping)
+    except SettingsError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
     except ServioticyError as error:
         log.error("pipeline_stops", extra={"why": str(error)})
         return 1
 
 
 def _run(settings: Settings, stopping: list[int]) -> int:
-    topics = Topics(settings.topic_prefix)
-    ensure_topics(settings.bootstrap_servers, topics, settings.partitions)
+    # Or each of Spark's workers would fail.
+    javascript.require(settings, settings.sandbox.engine)
+    make_topics(settings)
     database = connect(settings)
-
-    def check_log() -> None:
-        check(PostgresLogIdentity(database), lambda: present_log(settings))
-
-    check_log()  # before Spark starts: that takes its time
-    ends = LogEnds(settings.bootstrap_servers, topics)
+    check_log(settings, database)  # before Spark starts: that takes its time
+    ends, store = log_ends(settings), partition_store(database)
     partitions = ends.partitions()
-    store = PostgresPartitionStore(database, argument_names)
     os.environ["JAVA_HOME"] = str(java.find(settings).home)
-    classes = [*jars.spark_jars(settings), *_stubs(settings)]
+    classes = jars.spark_jars(settings)
     with _scratch() as scratch:
         spark = job.session(settings, classes, partitions, scratch)
         try:
             while not stopping:
-                check_log()
+                check_log(settings, database)
                 progress = store.all_progress()
                 offsets = {each: progress.get(each, 0) for each in range(partitions)}
-                source = job.rows(spark, settings, topics.updates, offsets)
+                source = job.rows(spark, kafka(settings), topics(settings).updates, offsets)
                 query = job.start(source, settings, scratch)
                 log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
                 if _watch(spark, query, store, ends, offsets, stopping):
@@ -94,10 +96,6 @@ def _scratch() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _stubs(settings: Settings) -> list[Path]:
-    return [] if jars.token_provider(settings) else [stubs.require(settings)]
 
 
 def _watch(

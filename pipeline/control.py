@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
+from typing import NamedTuple, assert_never
 
-from pipeline.partition import Partition
-from servioticy.messaging.records import (
+from pipeline.state.partition import Partition
+from servioticy.domain.records import (
     AcquireRecord,
     ControlRecord,
     DefinitionRecord,
@@ -18,85 +19,118 @@ from servioticy.messaging.records import (
     ErasureRecord,
     ReleaseRecord,
 )
-from servioticy.ports import Batch, Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    Delete,
+    Effect,
+    Erase,
+    PutOff,
+    Release,
+)
 
 POLL_SECONDS = 0.005
 
 
-def apply(
-    record: ControlRecord,
-    offset: int,
-    partition: Partition,
-    output: Output,
-    sleep: Callable[[float], None] = time.sleep,
-    late: PutOff | None = None,
-) -> None:
-    """Let the record take effect, and store that it has.
+class _Change(NamedTuple):
+    """What a control record changes."""
 
-    `late`, it had been put off: progress is past it already.
+    effect: Effect | None
+    """In the store, with the progress past the record."""
+    forget: Callable[[], None]
+    """Makes the partition forget what is not so any more; it is loaded when needed."""
+
+
+class Control:
+    """Lets the control records of one partition take effect.
+
+    Each kind of record has one handler: it waits for what has to come before, and answers
+    what the record changes.
     """
-    if isinstance(record, AcquireRecord):
-        _wait_for_release(record, partition, sleep)
-    elif isinstance(record, DeletionRecord | ErasureRecord):
-        output.flush()  # what goes from the store could not be emitted again after a crash
-    partition.commit(
-        lambda first_offset: _placed(
-            _batch(record, first_offset, offset, partition, output), first_offset, late
+
+    def __init__(
+        self, partition: Partition, output: Output, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._partition = partition
+        self._output = output
+        self._sleep = sleep
+
+    def apply(self, record: ControlRecord, offset: int) -> None:
+        """Let the record at this offset take effect, and store that it has."""
+        change = self._change(record)
+        self._partition.commit(lambda first_offset: self._batch(change, first_offset, offset + 1))
+        change.forget()
+
+    def apply_late(self, record: ControlRecord, late: PutOff) -> None:
+        """Let a record take effect that had been put off: progress is past it already."""
+        change = self._change(record)
+        self._partition.commit(
+            lambda first_offset: self._batch(change, first_offset, first_offset, (late.offset,))
         )
-    )
-    _forget(record, partition)
+        change.forget()
 
+    def _batch(
+        self,
+        change: _Change,
+        first_offset: int,
+        next_offset: int,
+        taken_up: tuple[int, ...] = (),
+    ) -> Batch:
+        return Batch(
+            self._partition.number,
+            first_offset,
+            next_offset,
+            self._output.acknowledged,
+            forwarded=self._partition.forwarded_offsets,
+            effect=change.effect,
+            taken_up=taken_up,
+        )
 
-def _placed(batch: Batch, first_offset: int, late: PutOff | None) -> Batch:
-    if late is None:
-        return batch
-    return replace(batch, next_offset=first_offset, taken_up=(late.offset,))
+    def _change(self, record: ControlRecord) -> _Change:
+        match record:
+            case DefinitionRecord():
+                return self._define(record)
+            case DeletionRecord():
+                return self._delete(record)
+            case ErasureRecord():
+                return self._erase(record)
+            case ReleaseRecord():
+                return self._release(record)
+            case AcquireRecord():
+                return self._acquire(record)
+            case unknown:
+                assert_never(unknown)
 
+    def _define(self, record: DefinitionRecord) -> _Change:
+        effect = Activate(record.service_object, record.version, record.change)
+        return _Change(effect, partial(self._partition.reload, record.service_object))
 
-def _batch(
-    record: ControlRecord, first_offset: int, offset: int, partition: Partition, output: Output
-) -> Batch:
-    """What is stored of it, with the progress past it."""
-    batch = Batch(
-        partition.number,
-        first_offset,
-        offset + 1,
-        output.acknowledged,
-        forwarded=partition.taken,
-    )
-    match record:
-        case DefinitionRecord(service_object, version, change):
-            return replace(batch, activate=(service_object, version, change))
-        case DeletionRecord(service_object):
-            return replace(batch, delete=service_object)
-        case ErasureRecord(service_object, stream, change):
-            return replace(batch, erase=(service_object, stream, change))
-        case ReleaseRecord(service_objects, to_partition):
-            return replace(batch, release=(service_objects, to_partition))
-        case _:
-            return batch
+    def _delete(self, record: DeletionRecord) -> _Change:
+        self._output.flush()  # what goes from the store could not be emitted again after a crash
+        effect = Delete(record.service_object)
+        return _Change(effect, partial(self._partition.reload_purged, record.service_object))
 
+    def _erase(self, record: ErasureRecord) -> _Change:
+        self._output.flush()  # as before a deletion
+        effect = Erase(record.service_object, record.stream, record.change)
+        # Its updates are stored under another number from now on.
+        return _Change(effect, partial(self._partition.reload_purged, record.service_object))
 
-def _forget(record: ControlRecord, partition: Partition) -> None:
-    """What the partition remembers and is not so any more; it is loaded when needed."""
-    match record:
-        case DefinitionRecord(service_object):
-            partition.reload(service_object)
-        case DeletionRecord(service_object) | ErasureRecord(service_object):
-            # Updates of an erased stream are stored under another number from now on.
-            partition.reload(service_object)
-            partition.to_purge = True
-        case ReleaseRecord(service_objects) | AcquireRecord(service_objects):
-            partition.forget(service_objects, lasts=True)
+    def _release(self, record: ReleaseRecord) -> _Change:
+        effect = Release(record.service_objects, record.to_partition)
+        return _Change(effect, self._forgetting(record.service_objects))
 
+    def _acquire(self, record: AcquireRecord) -> _Change:
+        """Wait until the old partition has stored everything before its release record.
 
-def _wait_for_release(
-    record: AcquireRecord, partition: Partition, sleep: Callable[[float], None]
-) -> None:
-    """Until the old partition has stored everything before its release record.
+        Changes are made one at a time and each releases before it acquires, so of two
+        partitions that wait for each other one waits for an earlier change: no deadlock.
+        """
+        source, store = record.from_partition, self._partition.store
+        while store.all_progress().get(source, 0) <= record.release_offset:
+            self._sleep(POLL_SECONDS)
+        return _Change(None, self._forgetting(record.service_objects))
 
-    Changes are made one at a time and each releases before it acquires, so of two
-    partitions that wait for each other one waits for an earlier change: no deadlock.
-    """
-    while partition.store.all_progress().get(record.from_partition, 0) <= record.release_offset:
-        sleep(POLL_SECONDS)
+    def _forgetting(self, service_objects: tuple[str, ...]) -> Callable[[], None]:
+        return partial(self._partition.forget, service_objects, last_updates=True)

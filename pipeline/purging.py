@@ -11,8 +11,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 
-from pipeline.partition import Partition
-from pipeline.shares import Shares
+from pipeline.sharing.shares import Shares
+from pipeline.state.partition import Partition
 
 log = logging.getLogger("servioticy.pipeline")
 

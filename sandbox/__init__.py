@@ -1,15 +1,15 @@
-"""The sandbox: tenants' JavaScript, in processes that can be killed.
+"""The sandbox runs tenants' JavaScript in processes that can be killed.
 
-Start at `pool.py`. The parts, from the caller inwards: `pool` settles who is to blame,
-`client` holds one worker, `nursery` asks the `zygote` for it, `worker` serves frames,
-`compile` proves and assembles, `engine` is V8, `runner.js` is the fold. What is promised
-and what is not: README.md.
+`host` is what runs in our own process: start at `host/pool.py`. `guest` is what runs in a
+tenant's, from `guest/zygote.py` inwards. What both speak about stands beside them: `program`
+(nouns), `encoding`, `protocol`, `text`. What is promised and what is not: README.md.
 """
 
-from sandbox.allowance import TookTooLong
-from sandbox.breaker import Suspension
-from sandbox.nursery import InfraError
-from sandbox.pool import SandboxPool
+from sandbox.host.allowance import TookTooLong
+from sandbox.host.breaker import Suspension
+from sandbox.host.options import SandboxOptions
+from sandbox.host.pool import SandboxPool
+from sandbox.host.zygote_client import InfraError
 from sandbox.program import (
     FAULT_KINDS,
     INPUT,
@@ -40,6 +40,7 @@ __all__ = [
     "InfraError",
     "Outcome",
     "Program",
+    "SandboxOptions",
     "SandboxPool",
     "Step",
     "Suspension",

@@ -1,21 +1,40 @@
-"""Wires the ports to Postgres and Kafka. Importing a module opens nothing; this does."""
+"""Builds what programs share from the settings. Importing a module opens nothing; this does."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sandbox import SandboxOptions, SandboxPool, argument_names
+from servioticy.changes import Changes
+from servioticy.domain import log_loss
+from servioticy.domain.log_loss import Present
+from servioticy.domain.records import LogRecord
+from servioticy.domain.topics import Topics
+from servioticy.embedded import javascript
 from servioticy.errors import SettingsError, Unavailable
-from servioticy.log_loss import Present
-from servioticy.messaging.admin import topic_id
+from servioticy.messaging.admin import ensure_topics, topic_id
+from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.producer import Emitter, LogWriter
-from servioticy.messaging.records import LogRecord
-from servioticy.messaging.topics import Topics
+from servioticy.ports.addresses import Addresses
+from servioticy.ports.history import History
+from servioticy.ports.log import Log
+from servioticy.ports.service_objects import ServiceObjects
+from servioticy.ports.stream_graph import StreamGraph
+from servioticy.ports.subscriptions import Subscriptions
+from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.addresses import PostgresAddresses
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
+from servioticy.storage.log_identity import PostgresLogIdentity
+from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.service_objects import PostgresServiceObjects
+from servioticy.storage.stream_graph import PostgresStreamGraph
+from servioticy.storage.subscriptions import PostgresSubscriptions
+from servioticy.storage.tenants import PostgresTenants
 
 STATEMENT_SECONDS = 30.0
 """Of a request: a thread that waits longer for Postgres is needed for others."""
@@ -33,11 +52,9 @@ class KafkaLog:
     ) -> None:
         self._progress = progress
         self._whole: set[int] = set()
-        topics = Topics(settings.topic_prefix)
-        self._writer = LogWriter(
-            settings.bootstrap_servers, topics, settings.accept_timeout_seconds
-        )
-        self._ends = LogEnds(settings.bootstrap_servers, topics)
+        seconds = settings.log.accept_timeout_seconds
+        self._writer = LogWriter(kafka(settings), topics(settings), seconds)
+        self._ends = log_ends(settings)
         self._partitions = 0
 
     def append(self, partition: int, record: LogRecord) -> int:
@@ -68,46 +85,118 @@ class KafkaLog:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the API and delivery ask."""
+    """What the programs ask of Postgres and of the log."""
 
-    catalog: PostgresCatalog
-    history: PostgresHistory
-    log: KafkaLog
+    tenants: Tenants
+    addresses: Addresses
+    service_objects: ServiceObjects
+    graph: StreamGraph
+    changes: Changes
+    subscriptions: Subscriptions
+    history: History
+    log: Log
 
 
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
     database = connect(settings, statement_seconds=STATEMENT_SECONDS)
-    catalog = PostgresCatalog(database, settings.change_wait_seconds)
-    history = PostgresHistory(database)
-    return Ports(catalog, history, KafkaLog(settings, history.progress))
+    log = KafkaLog(settings, PostgresHistory(database).progress)
+    return ports_on(database, log, settings.requests.change_wait_seconds)
+
+
+def ports_on(database: Database, log: Log, change_wait_seconds: float = 10.0) -> Ports:
+    """The ports on this Postgres and this log."""
+    graph = PostgresStreamGraph(database)
+    return Ports(
+        tenants=PostgresTenants(database),
+        addresses=PostgresAddresses(database),
+        service_objects=PostgresServiceObjects(database),
+        graph=graph,
+        changes=Changes(graph, PostgresChangeStore(database, change_wait_seconds), log),
+        subscriptions=PostgresSubscriptions(database),
+        history=PostgresHistory(database),
+        log=log,
+    )
 
 
 def connect(
     settings: Settings, *, durable: bool = True, statement_seconds: float | None = None
 ) -> Database:
     """Postgres as the settings name it; see Database for the rest."""
-    if not settings.dsn:
+    if not settings.store.dsn:
         raise SettingsError(
             "no Postgres is named: set SERVIOTICY_DSN, or let `servioticy up` start one"
         )
-    return Database(settings.dsn, durable=durable, statement_seconds=statement_seconds)
+    return Database(settings.store.dsn, durable=durable, statement_seconds=statement_seconds)
+
+
+def partition_store(database: Database) -> PostgresPartitionStore:
+    """Where the pipeline's tasks keep what they compute."""
+    return PostgresPartitionStore(database, argument_names)
+
+
+def sandbox_pool(
+    settings: Settings, *, engine: str | None = None, max_workers: int | None = None
+) -> SandboxPool:
+    """Make a pool of sandbox processes as the settings describe it; they start when it is used.
+
+    `engine` and `max_workers` are in place of the settings'. Raises SetupError if set-up has
+    not downloaded what that engine needs.
+    """
+    own = settings.sandbox
+    chosen = engine or own.engine
+    options = SandboxOptions(
+        engine=chosen,
+        budget_ms=own.budget_ms,
+        budget_ms_per_update=own.budget_ms_per_update,
+        max_workers=max_workers or own.workers,
+        unprotected=own.protection == "any",
+    )
+    return SandboxPool(javascript.require(settings, chosen), options)
+
+
+def kafka(settings: Settings) -> KafkaConnection:
+    """How Kafka is reached, as the settings name it. Raises SettingsError."""
+    if not settings.log.bootstrap_servers:
+        raise SettingsError(
+            "no Kafka is named: set SERVIOTICY_BOOTSTRAP_SERVERS, or let `servioticy up` start one"
+        )
+    return KafkaConnection(settings.log.bootstrap_servers, settings.kafka)
+
+
+def topics(settings: Settings) -> Topics:
+    """The names of the topics."""
+    return Topics(settings.log.topic_prefix)
+
+
+def make_topics(settings: Settings) -> None:
+    """Make the topics that do not exist yet. Raises Unavailable."""
+    ensure_topics(kafka(settings), topics(settings), settings.log.partitions)
+
+
+def log_ends(settings: Settings) -> LogEnds:
+    """Who tells how far the log reaches."""
+    return LogEnds(kafka(settings), topics(settings))
+
+
+def check_log(settings: Settings, database: Database) -> None:
+    """Raises LogLost unless the log has what is stored of it. Raises Unavailable."""
+    log_loss.check(PostgresLogIdentity(database), lambda: present_log(settings))
 
 
 def present_log(settings: Settings) -> Present:
     """The log as the broker has it now. Raises Unavailable."""
-    topics = Topics(settings.topic_prefix)
-    ends = LogEnds(settings.bootstrap_servers, topics)
+    name, ends = topics(settings).updates, log_ends(settings)
     partitions = range(ends.partitions())
-    identity = topic_id(settings.bootstrap_servers, topics.updates)
-    return Present(topics.updates, identity, {each: ends.bounds(each, 5.0) for each in partitions})
+    identity = topic_id(kafka(settings), name)
+    return Present(name, identity, {each: ends.bounds(each, 5.0) for each in partitions})
 
 
 def emitter(settings: Settings, partition: int) -> Emitter:
     """Where the pipeline's task of this partition sends what it stored."""
-    return Emitter(settings.bootstrap_servers, Topics(settings.topic_prefix), partition)
+    return Emitter(kafka(settings), topics(settings), partition)
 
 
 def emitted_reader(settings: Settings) -> EmittedReader:
     """What the pipeline emits from now on."""
-    return EmittedReader(settings.bootstrap_servers, Topics(settings.topic_prefix))
+    return EmittedReader(kafka(settings), topics(settings))

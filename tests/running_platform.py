@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from servioticy.embedded import ports
+from servioticy.client.follower import Follower
+from servioticy.domain.model import StreamRef
+from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
-from servioticy.model import StreamRef
-from servioticy.tail import Follower
 
 SECONDS_TO_START = 150.0
 SECONDS_TO_RECOVER = 90.0
@@ -44,7 +44,7 @@ class RunningPlatform:
         """Start it and wait for its line that it is ready."""
         self._output = (self.data.parent / "up.log").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "servioticy.cli", "up"],
+            [sys.executable, "-m", "servioticy.tools.command.cli", "up"],
             env=self._environment,
             stdout=subprocess.PIPE,
             stderr=self._output,
@@ -70,7 +70,7 @@ class RunningPlatform:
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a `servioticy` command beside it."""
         return subprocess.run(
-            [sys.executable, "-m", "servioticy.cli", *arguments],
+            [sys.executable, "-m", "servioticy.tools.command.cli", *arguments],
             env=self._environment,
             capture_output=True,
             text=True,

@@ -11,8 +11,9 @@ import subprocess
 import uuid
 from pathlib import Path
 
-from servioticy.embedded import jars, java, ports
-from servioticy.errors import SettingsError, SetupError
+from servioticy.embedded import jars, java
+from servioticy.embedded import tcp_ports as ports
+from servioticy.errors import SetupError
 from servioticy.settings import Settings
 
 SECONDS_TO_FORMAT = 120
@@ -90,7 +91,7 @@ class EmbeddedKafka:
         controller = ports.kept(self._data / "controller-port")
         logs = self._data / "logs"
         configuration = PROPERTIES.format(port=self._port, controller=controller, logs=logs)
-        configuration += self._flush()
+        configuration += FLUSH[self._settings.embedded.broker_flush]
         self._properties.write_text(configuration, encoding="utf-8")
         self._logging.write_text(LOGGING, encoding="utf-8")
         formatted = self._data / "formatted"
@@ -123,14 +124,6 @@ class EmbeddedKafka:
         except (OSError, struct.error):
             return False
 
-    def _flush(self) -> str:
-        chosen = self._settings.broker_flush
-        if chosen not in FLUSH:
-            raise SettingsError(
-                f"setting broker_flush = {chosen!r}: it is one of {', '.join(FLUSH)}"
-            )
-        return FLUSH[chosen]
-
     def _format(self) -> str:
         identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         words = ["format", f"--cluster-id={identity}", "--config", str(self._properties)]
@@ -150,7 +143,7 @@ class EmbeddedKafka:
         runtime = java.find(self._settings)
         return [
             str(runtime.executable),
-            f"-Xmx{self._settings.broker_heap}",
+            f"-Xmx{self._settings.embedded.broker_heap}",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
             f"-Dlog4j2.configurationFile={self._logging.as_uri()}",

@@ -12,7 +12,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from servioticy.embedded import ports, unprivileged
+from servioticy.embedded import tcp_ports as ports
+from servioticy.embedded import unprivileged
 from servioticy.embedded.folder import write_private
 from servioticy.errors import SetupError
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from servioticy.domain.letters import fitting
+from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord, write
+from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Rejected, Unavailable
 from servioticy.memory.state import State
-from servioticy.messaging.letters import fitting
-from servioticy.messaging.records import DeadLetter, EmittedRecord, LogRecord, write
-from servioticy.messaging.topics import MAX_MESSAGE_BYTES
 
 ENVELOPE = 16_384
 """More than all but the update can take: only what comes near the limit is measured."""
@@ -52,7 +52,7 @@ class MemoryOutput:
         self._records.append((partition, value))
         self.poll()
 
-    def bury(self, letter: DeadLetter) -> None:
+    def dead_letter(self, letter: DeadLetter) -> None:
         """Send a record that can never succeed to the dead letters."""
         self._letters.append(fitting(letter))
         self.poll()

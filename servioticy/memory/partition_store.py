@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import assert_never
 
 import msgspec
 import orjson
 
-from servioticy.documents import Documents
-from servioticy.documents.service_objects import ArgumentNames
-from servioticy.documents.stored import parsing
+from servioticy.domain.documents import Documents
+from servioticy.domain.documents.service_objects import ArgumentNames
+from servioticy.domain.documents.stored import parsing
+from servioticy.domain.model import LastUpdate, ServiceObject
+from servioticy.domain.records import EmittedRecord
+from servioticy.domain.timing import becomes_last
 from servioticy.errors import Fenced, Unavailable
-from servioticy.memory.state import GONE, Kept, Progress, Purge, State
-from servioticy.messaging.records import EmittedRecord
-from servioticy.model import LastUpdate, ServiceObject
-from servioticy.ports import Batch, Charge, Placed, PutOff
-from servioticy.timing import becomes_last
+from servioticy.memory.state import GONE, Progress, Purge, ServiceObjectRow, State
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    Charge,
+    ComponentMember,
+    Delete,
+    Erase,
+    PutOff,
+    Release,
+)
 
 PARSED = 16 * 1024 * 1024
 """Bytes of definitions kept parsed."""
@@ -60,39 +70,50 @@ class MemoryPartitionStore:
             if to_partition == partition
         }
 
-    def component(self, service_object: str) -> list[Placed]:
+    def component(self, service_object: str) -> list[ComponentMember]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         self._state.ask_postgres()
         with self._state.lock:
             asked = self._state.service_objects.get(service_object)
             return [
-                Placed(
-                    self._service_object(each),
+                ComponentMember(
                     each.id,
                     each.tenant,
                     each.owner_partition,
-                    each.deleted and each.active_version is None,
+                    each.active_version,
+                    each.deleted_at is not None and each.active_version is None,
                 )
                 for each in self._state.service_objects.values()
                 if asked is not None and each.component == asked.component
             ]
 
-    def _service_object(self, kept: Kept) -> ServiceObject | None:
-        if kept.active_version is None:
+    def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
+        """Those of them of which a version is in force; each is read when it is asked for."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            objects = self._state.service_objects
+            rows = [objects[id_] for id_ in ids if id_ in objects]
+        for each in sorted(rows, key=lambda each: each.sequence):
+            found = self._service_object(each)
+            if found is not None:
+                yield found
+
+    def _service_object(self, row: ServiceObjectRow) -> ServiceObject | None:
+        if row.active_version is None:
             return None
-        version = kept.active_version
-        document = self._state.definitions[kept.id, version]
-        definition = self._documents.understood(kept.id, version, document).definition
+        version = row.active_version
+        document = self._state.definitions[row.id, version]
+        definition = self._documents.understood(row.id, version, document).definition
         names = [each.ref.stream for each in definition.streams]
         state = self._state
-        streams = {name: state.stored_as(state.streams[kept.id, name]) for name in names}
-        return ServiceObject(definition, kept.tenant, version, kept.sequence, streams)
+        streams = {name: state.stored_as(state.streams[row.id, name]) for name in names}
+        return ServiceObject(definition, row.tenant, version, row.sequence, streams)
 
-    def placed(self, service_object: str) -> tuple[int, int] | None:
+    def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
         self._state.ask_postgres()
-        kept = self._state.service_objects.get(service_object)
-        return None if kept is None else (kept.tenant, kept.owner_partition)
+        row = self._state.service_objects.get(service_object)
+        return None if row is None else (row.tenant, row.owner_partition)
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one."""
@@ -150,7 +171,7 @@ class MemoryPartitionStore:
             if displaced is not None and displaced[1].offset >= batch.first_offset:
                 self._state.superseded.append(displaced)
             self._state.updates[key] = (batch.partition, update)
-        for last in batch.lasts:
+        for last in batch.last_updates:
             before = self._state.last_updates.get(last.stream_id)
             if becomes_last(last.timestamp, before and before.timestamp):
                 self._state.last_updates[last.stream_id] = last
@@ -162,45 +183,54 @@ class MemoryPartitionStore:
         """What control and forwarded records of the batch bring about."""
         for origin, offset in batch.forwarded.items():
             self._state.forwarded[batch.partition, origin] = offset
-        if batch.activate is not None:
-            self._activate(*batch.activate)
-        if batch.delete is not None:
-            self._delete(batch.partition, batch.delete)
-        if batch.erase is not None:
-            self._erase(batch.partition, *batch.erase)
-        for id_ in batch.release[0] if batch.release is not None else ():
-            kept = self._state.service_objects.get(id_)
-            if batch.release and kept and kept.owner_partition == batch.partition:
-                kept.owner_partition = batch.release[1]
+        match batch.effect:
+            case Activate() as effect:
+                self._activate(effect)
+            case Delete() as effect:
+                self._delete(effect, batch.partition)
+            case Erase() as effect:
+                self._erase(effect, batch.partition)
+            case Release() as effect:
+                self._release(effect, batch.partition)
+            case None:
+                pass
+            case unknown:
+                assert_never(unknown)
 
-    def _activate(self, service_object: str, version: int, change: int) -> None:
-        """A version is in force, unless a later change was made already."""
-        kept = self._state.service_objects.get(service_object)
-        if kept is None:
+    def _activate(self, effect: Activate) -> None:
+        row = self._state.service_objects.get(effect.service_object)
+        if row is None:
             return
-        first = kept.active_version is None and kept.active_change == 0
-        if kept.active_change < change or first:
-            kept.active_version, kept.active_change = version, change
+        first = row.active_version is None and row.active_change == 0
+        if row.active_change < effect.change or first:
+            row.active_version, row.active_change = effect.version, effect.change
 
-    def _delete(self, partition: int, service_object: str) -> None:
+    def _release(self, effect: Release, partition: int) -> None:
+        for each in effect.service_objects:
+            row = self._state.service_objects.get(each)
+            if row is not None and row.owner_partition == partition:
+                row.owner_partition = effect.to_partition
+
+    def _delete(self, effect: Delete, partition: int) -> None:
         """Nothing of it can be read any more, and its id is used up; the rest is to be removed."""
-        kept = self._state.service_objects.get(service_object)
-        if kept is None:
+        state = self._state
+        row = state.service_objects.get(effect.service_object)
+        if row is None:
             return
-        kept.active_version, kept.active_change = None, GONE
-        kept.component = f"deleted {kept.id}"
-        if not any(each.service_object == kept.id for each in self._state.purge):
-            self._state.purge.append(Purge(partition, kept.tenant, kept.id))
+        row.active_version, row.active_change = None, GONE
+        row.component = f"deleted {row.id}"
+        if not any(each.service_object == row.id for each in state.purge):
+            state.purge.append(Purge(partition, row.tenant, row.id))
 
-    def _erase(self, partition: int, service_object: str, stream: str, change: int) -> None:
+    def _erase(self, effect: Erase, partition: int) -> None:
         """What comes is stored under another number, unless a later change has erased already."""
         state = self._state
-        number = state.streams.get((service_object, stream))
-        if number is None or 0 < change <= state.erased_by.get(number, 0):
+        number = state.streams.get((effect.service_object, effect.stream))
+        if number is None or 0 < effect.change <= state.erased_by.get(number, 0):
             return
         before = state.stored_as(number)
         state.last_stream += 1
-        state.erased_by[number], state.after_erasure[number] = change, state.last_stream
+        state.erased_by[number], state.after_erasure[number] = effect.change, state.last_stream
         state.last_updates.pop(before, None)
         state.verdicts = {
             (state.last_stream if key[0] == before else key[0], key[1]): row
@@ -208,7 +238,7 @@ class MemoryPartitionStore:
         }
         if before in state.processor_us:
             state.processor_us[state.last_stream] = state.processor_us.pop(before)
-        tenant = state.service_objects[service_object].tenant
+        tenant = state.service_objects[effect.service_object].tenant
         state.purge.append(Purge(partition, tenant, stored_as=before))
 
     def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
@@ -241,24 +271,22 @@ class MemoryPartitionStore:
 
     def _purge_service_object(self, entry: Purge, service_object: str, most: int) -> None:
         state = self._state
-        own = [ref for ref in state.streams if ref[0] == service_object]
-        stream = state.streams[own[0]] if own else None
-        wanted = ("internal", service_object)
-        subscriptions = [
-            id_
-            for id_, each in state.subscriptions.items()
-            if (each.stream_id == stream if own else (each.callback, each.destination) == wanted)
+        own = next((ref for ref in state.streams if ref[0] == service_object), None)
+        edges = [
+            each
+            for each in state.edges
+            if (each.source == own if own else each.reader == service_object)
         ]
         versions = [each for each in state.definitions if each[0] == service_object]
-        if subscriptions:
-            for id_ in subscriptions[:most]:
-                del state.subscriptions[id_]
-        elif stream is not None:
-            stored_as = state.stored_as(state.streams.pop(own[0]))
+        if edges:
+            for each in edges[:most]:
+                state.edges.remove(each)
+        elif own is not None:
+            stored_as = state.stored_as(state.streams.pop(own))
             state.purge.append(Purge(entry.partition, entry.tenant, stored_as=stored_as))
         elif versions:
             for key in versions[:most]:
-                del state.definitions[key], state.accepted[key]
+                del state.definitions[key]
         else:
             state.purge.remove(entry)
 

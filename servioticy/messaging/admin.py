@@ -10,22 +10,23 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
+from servioticy.domain.topics import Topics
 from servioticy.errors import Unavailable
+from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import wait_until_led
-from servioticy.messaging.topics import Topics
 
 log = logging.getLogger("servioticy.messaging")
 
 LARGEST_MESSAGE = "max.message.bytes"
 
 
-def ensure_topics(bootstrap_servers: str, topics: Topics, partitions: int) -> None:
+def ensure_topics(connection: KafkaConnection, topics: Topics, partitions: int) -> None:
     """Make the topics that do not exist yet; existing ones keep their partitions.
 
     New ones can be used when this returns. An existing topic that takes smaller messages than
     it needs is told to take larger ones. Raises Unavailable where the broker does not answer.
     """
-    with _client(bootstrap_servers) as client:
+    with _client(connection) as client:
         existing = set(client.list_topics())
         wanted = [
             NewTopic(
@@ -44,15 +45,15 @@ def ensure_topics(bootstrap_servers: str, topics: Topics, partitions: int) -> No
         if wanted:
             with suppress(TopicAlreadyExistsError):  # another program made them meanwhile
                 client.create_topics(wanted)
-            wait_until_led(bootstrap_servers, [each.name for each in wanted], partitions)
+            wait_until_led(connection, [each.name for each in wanted], partitions)
         sizes = {name: size for name, size in topics.sizes.items() if name in existing}
         if sizes:
             _raise_limits(client, sizes)
 
 
-def topic_id(bootstrap_servers: str, topic: str) -> str:
+def topic_id(connection: KafkaConnection, topic: str) -> str:
     """The id that Kafka gave the topic: one made anew has another. Raises Unavailable."""
-    with _client(bootstrap_servers) as client:
+    with _client(connection) as client:
         (found,) = client.describe_topics([topic])
     if found["error_code"]:
         raise Unavailable(f"the broker does not tell of the topic {topic}: {found['error_code']}")
@@ -81,16 +82,15 @@ def _raise_limits(client: KafkaAdminClient, sizes: Mapping[str, int]) -> None:
 
 
 @contextmanager
-def _client(bootstrap_servers: str) -> Iterator[KafkaAdminClient]:
+def _client(connection: KafkaConnection) -> Iterator[KafkaAdminClient]:
+    servers = connection.bootstrap_servers
     try:
-        client = KafkaAdminClient(
-            bootstrap_servers=bootstrap_servers.split(","), reconnect_backoff_max_ms=1000
-        )
+        client = KafkaAdminClient(**connection.for_kafka_python(), reconnect_backoff_max_ms=1000)
     except KafkaError as error:
-        raise Unavailable(f"no Kafka broker answers at {bootstrap_servers}: {error}") from error
+        raise Unavailable(f"no Kafka broker answers at {servers}: {error}") from error
     try:
         yield client
     except KafkaError as error:
-        raise Unavailable(f"the broker at {bootstrap_servers} refuses: {error}") from error
+        raise Unavailable(f"the broker at {servers} refuses: {error}") from error
     finally:
         client.close()

@@ -9,17 +9,24 @@ from collections.abc import Callable, Iterable, Iterator
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message, TopicPartition
 
+from servioticy.domain.letters import clipped
+from servioticy.domain.log_loss import Bounds
+from servioticy.domain.records import (
+    ConsumedRecord,
+    EmittedRecord,
+    Position,
+    UnreadableRecord,
+    read_emitted,
+)
+from servioticy.domain.topics import Topics
 from servioticy.errors import Unavailable
-from servioticy.log_loss import Bounds
-from servioticy.messaging.letters import clipped
-from servioticy.messaging.records import EmittedRecord, UnreadableRecord, read_emitted
-from servioticy.messaging.topics import Topics
+from servioticy.messaging.connection import KafkaConnection
 
 log = logging.getLogger("servioticy.messaging")
 
-MOST = 1000
-MOST_BYTES = 8_388_608
-"""Handed to the listener at once: the last message may pass it."""
+MAX_BATCH = 1000
+MAX_BATCH_BYTES = 8_388_608
+"""So much is handed to the listener at once; the last message may exceed it."""
 
 QUEUED_KIB = 16_384
 """What the client fetches ahead."""
@@ -33,10 +40,10 @@ PAUSE_SECONDS = 1.0
 """After an error, so that one that stays is not logged without end."""
 
 
-def _consumer(bootstrap_servers: str) -> Consumer:
+def _consumer(connection: KafkaConnection) -> Consumer:
     return Consumer(
         {
-            "bootstrap.servers": bootstrap_servers,
+            **connection.for_librdkafka(),
             "group.id": "servioticy-reader",  # required by the client; offsets are never committed
             "enable.auto.commit": False,
             "fetch.wait.max.ms": 500,
@@ -48,12 +55,12 @@ def _consumer(bootstrap_servers: str) -> Consumer:
     )
 
 
-def wait_until_led(bootstrap_servers: str, topics: Iterable[str], partitions: int) -> None:
+def wait_until_led(connection: KafkaConnection, topics: Iterable[str], partitions: int) -> None:
     """Wait until topics that were just made can be read and written. Raises Unavailable.
 
     The broker says that they are there a moment before it knows who leads them.
     """
-    consumer = _consumer(bootstrap_servers)
+    consumer = _consumer(connection)
     deadline = time.monotonic() + READ_SECONDS
     try:
         for place in [TopicPartition(name, n) for name in topics for n in range(partitions)]:
@@ -76,9 +83,9 @@ def _is_led(consumer: Consumer, place: TopicPartition) -> bool:
 class LogEnds:
     """Asks the broker how far the log reaches. Safe to share between threads."""
 
-    def __init__(self, bootstrap_servers: str, topics: Topics) -> None:
+    def __init__(self, connection: KafkaConnection, topics: Topics) -> None:
         self._topic = topics.updates
-        self._consumer = _consumer(bootstrap_servers)
+        self._consumer = _consumer(connection)
 
     def end_offset(self, partition: int, timeout_seconds: float = 1.0) -> int:
         """The offset that the partition's next record will get. Raises Unavailable."""
@@ -104,14 +111,14 @@ class LogEnds:
 
 
 def emitted_from(
-    bootstrap_servers: str, topics: Topics, partition: int, next_offset: int
+    connection: KafkaConnection, topics: Topics, partition: int, next_offset: int
 ) -> list[EmittedRecord]:
     """What has been emitted with a place in the log from this offset on; those read are few.
 
     It was emitted after the log had that record, so the topic is read from that time on.
     Where the log ends there, nothing was. Raises Unavailable.
     """
-    consumer = _consumer(bootstrap_servers)
+    consumer = _consumer(connection)
     try:
         since = _appended_at(consumer, TopicPartition(topics.updates, partition, next_offset))
         if since is None:
@@ -166,18 +173,21 @@ def _offset(record: EmittedRecord) -> int:
 
 
 class EmittedReader:
-    """Hands every update emitted from now on to a listener, in a thread of its own."""
+    """Hands every update emitted from now on to a listener, in a thread of its own.
 
-    def __init__(self, bootstrap_servers: str, topics: Topics) -> None:
-        self._bootstrap_servers = bootstrap_servers
+    Each comes with its partition and offset, from which a reader that remembers them can go on.
+    """
+
+    def __init__(self, connection: KafkaConnection, topics: Topics) -> None:
+        self._connection = connection
         self._topic = topics.emitted
         self._stopped = threading.Event()
         self.skipped = 0
         """Messages that could not be read, and errors of partitions, since the start."""
 
-    def start(self, listener: Callable[[list[EmittedRecord]], None]) -> threading.Thread:
+    def start(self, listener: Callable[[list[ConsumedRecord]], None]) -> threading.Thread:
         """Begin at the present end of every partition; returns once that is fixed."""
-        consumer = _consumer(self._bootstrap_servers)
+        consumer = _consumer(self._connection)
         try:
             partitions = consumer.list_topics(self._topic, 10).topics[self._topic].partitions
             ends = []
@@ -201,7 +211,7 @@ class EmittedReader:
         """Let the thread end."""
         self._stopped.set()
 
-    def _read(self, consumer: Consumer, listener: Callable[[list[EmittedRecord]], None]) -> None:
+    def _read(self, consumer: Consumer, listener: Callable[[list[ConsumedRecord]], None]) -> None:
         """One message wakes us; whatever else waits already comes along, up to a bound.
 
         Nothing that comes, and nothing that the listener makes of it, ends the reading.
@@ -216,8 +226,8 @@ class EmittedReader:
                 self._stopped.wait(PAUSE_SECONDS)
         consumer.close()
 
-    def _records(self, consumer: Consumer) -> list[EmittedRecord]:
-        found: list[EmittedRecord] = []
+    def _records(self, consumer: Consumer) -> list[ConsumedRecord]:
+        found: list[ConsumedRecord] = []
         size = 0
         message = consumer.poll(0.5)
         while message is not None:
@@ -227,11 +237,14 @@ class EmittedReader:
                 self._stopped.wait(PAUSE_SECONDS)
                 break
             try:
-                found.append(read_emitted(value))
+                position = Position(message.partition() or 0, message.offset() or 0)
+                found.append(ConsumedRecord(read_emitted(value), position))
             except UnreadableRecord as error:
                 self._note("emitted_unreadable", message, str(error))
             size += len(value)
-            message = consumer.poll(0) if len(found) < MOST and size < MOST_BYTES else None
+            message = (
+                consumer.poll(0) if len(found) < MAX_BATCH and size < MAX_BATCH_BYTES else None
+            )
         return found
 
     def _note(self, event: str, message: Message, why: str) -> None:

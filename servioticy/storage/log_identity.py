@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from servioticy.log_loss import Loss, Stored
+from servioticy.domain.log_loss import Loss, Stored
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 

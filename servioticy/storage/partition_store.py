@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, assert_never
 
 import msgspec
 import orjson
 
-from servioticy.documents import Documents
-from servioticy.documents.service_objects import ArgumentNames
-from servioticy.documents.stored import parsing
+from servioticy.domain.documents import Documents
+from servioticy.domain.documents.service_objects import ArgumentNames
+from servioticy.domain.documents.stored import parsing
+from servioticy.domain.model import Definition, LastUpdate, ServiceObject
+from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
-from servioticy.messaging.records import EmittedRecord
-from servioticy.model import Definition, LastUpdate, ServiceObject, StreamRef
-from servioticy.ports import Batch, Charge, Placed, PutOff, StoredUpdate
-from servioticy.storage.database import Database, Row
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    Charge,
+    ComponentMember,
+    Delete,
+    Effect,
+    Erase,
+    PutOff,
+    Release,
+    StoredUpdate,
+)
+from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
 _CLAIM = 1_701_013  # class of our advisory locks: any number that nothing else uses
@@ -65,37 +76,30 @@ class PostgresPartitionStore:
         rows = self._database.rows(self._sql["forwarded"], {"partition": partition})
         return dict(rows)
 
-    def component(self, service_object: str) -> list[Placed]:
+    def component(self, service_object: str) -> list[ComponentMember]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         rows = self._database.rows(self._sql["component"], {"service_object": service_object})
-        definitions = {row[0]: self._definition(row) for row in rows}
-        stored_as = self._stored_as(definitions.values())
-        return [
-            Placed(
-                _service_object(row, definitions[row[0]], stored_as),
-                row[0],
-                row[1],
-                row[3],
-                row[5],
+        return [ComponentMember(*row) for row in rows]
+
+    def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
+        """Those of them of which a version is in force; each is read when it is asked for."""
+        rows = self._database.rows(self._sql["service_objects"], {"ids": list(ids)})
+        for id_, tenant, sequence, version, document in rows:
+            definition = self._documents.understood(id_, version, document).definition
+            yield ServiceObject(
+                definition, tenant, version, sequence, self._stored_as(definition, tenant)
             )
-            for row in rows
-        ]
 
-    def _definition(self, row: Row) -> Definition | None:
-        id_, _tenant, _sequence, _owner, version, _deleted, document = row
-        if version is None:
-            return None
-        return self._documents.understood(id_, version, document).definition
+    def _stored_as(self, definition: Definition, tenant: int) -> dict[str, int]:
+        names = [each.ref.stream for each in definition.streams]
+        values = {"service_object": definition.id, "tenant": tenant, "names": names}
+        numbers = dict(self._database.rows(self._sql["stored_as"], values))
+        # Another partition may just have removed those of an object that it computes.
+        return {name: numbers[name] for name in names if name in numbers}
 
-    def _stored_as(self, definitions: Iterable[Definition | None]) -> dict[StreamRef, int]:
-        refs = [stream.ref for each in definitions if each for stream in each.streams]
-        values = {"ids": [id_ for id_, _ in refs], "names": [name for _, name in refs]}
-        rows = self._database.rows(self._sql["stored_as"], values) if refs else []
-        return {StreamRef(id_, name): number for id_, name, number in rows}
-
-    def placed(self, service_object: str) -> tuple[int, int] | None:
+    def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
-        row = self._database.row(self._sql["placed"], {"service_object": service_object})
+        row = self._database.row(self._sql["owner"], {"service_object": service_object})
         return None if row is None else (row[0], row[1])
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
@@ -110,26 +114,30 @@ class PostgresPartitionStore:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
         displaced = superseded(batch.updates)
         late = batch.put_off or batch.taken_up or batch.emitted_late
-        ordinary = batch.delete is None and batch.erase is None and batch.release is None
-        if ordinary and not displaced and not late:
+        if batch.effect is None and not displaced and not late:
             self._store(batch)
             return
         with self._database.transaction():
-            if batch.release is not None or batch.taken_up:
-                # From now on updates are forwarded: they must not be in another's log while
-                # a server that fell has forgotten why. And what is computed late is not read
-                # back from what was emitted, as what follows progress is.
-                self._database.rows(self._sql["wait_for_the_disk"])
             self._store(batch)
             if displaced:
                 self._set_aside(displaced, batch)
-            if batch.delete is not None:
-                values = {"partition": batch.partition, "service_object": batch.delete}
-                self._database.rows(self._sql["delete"], values)
-            if batch.erase is not None:
-                self._erase(batch.partition, *batch.erase)
+            if batch.effect is not None:
+                self._take_effect(batch.effect, batch.partition)
             if late:
                 self._store_put_off(batch)
+
+    def _take_effect(self, effect: Effect, partition: int) -> None:
+        match effect:
+            case Activate():
+                self._activate(effect)
+            case Delete():
+                self._delete(effect, partition)
+            case Erase():
+                self._erase(effect, partition)
+            case Release():
+                self._release(effect, partition)
+            case unknown:
+                assert_never(unknown)
 
     def _store(self, batch: Batch) -> None:
         if not self._database.prepared("store_batch", self._sql["store"], _values(batch)):
@@ -140,6 +148,10 @@ class PostgresPartitionStore:
 
     def _store_put_off(self, batch: Batch) -> None:
         """Records that are computed later, and those that have been."""
+        if batch.taken_up:
+            # What is computed late is not read back from what was emitted, as what follows
+            # progress is.
+            self._database.rows(self._sql["wait_for_the_disk"])
         if batch.put_off:
             offsets, tenants, service_objects, records = _columns(batch.put_off, 4)
             values = {
@@ -176,14 +188,25 @@ class PostgresPartitionStore:
         self._database.rows(self._sql["forget_superseded"], values)
         self._database.rows(self._sql["set_aside"], values)
 
-    def _erase(self, partition: int, service_object: str, stream: str, change: int) -> None:
+    def _activate(self, effect: Activate) -> None:
+        self._database.rows(self._sql["activate"], effect._asdict())
+
+    def _delete(self, effect: Delete, partition: int) -> None:
+        self._database.rows(self._sql["delete"], {"partition": partition, **effect._asdict()})
+
+    def _erase(self, effect: Erase, partition: int) -> None:
+        self._database.rows(self._sql["erase"], {"partition": partition, **effect._asdict()})
+
+    def _release(self, effect: Release, partition: int) -> None:
+        # From now on updates are forwarded: they must not be in another's log while a server
+        # that fell has forgotten why.
+        self._database.rows(self._sql["wait_for_the_disk"])
         values = {
             "partition": partition,
-            "service_object": service_object,
-            "stream": stream,
-            "change": change,
+            "service_objects": list(effect.service_objects),
+            "to_partition": effect.to_partition,
         }
-        self._database.rows(self._sql["erase"], values)
+        self._database.rows(self._sql["release"], values)
 
     def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
         """Remove a piece of what was deleted or erased; whose it was. None: nothing is left.
@@ -197,6 +220,7 @@ class PostgresPartitionStore:
             id_, tenant, service_object, stored_as, reached = row
             values = {
                 "id": id_,
+                "tenant": tenant,
                 "service_object": service_object,
                 "stored_as": stored_as,
                 "reached": reached,
@@ -215,9 +239,9 @@ class PostgresPartitionStore:
             return ("purge_updates", "purge_rest_of_stream", "purged")
         stream = self._database.row(self._sql["stream_to_purge"], values)
         if stream is None:
-            return ("purge_subscriptions_of", "purge_definitions", "purged")
+            return ("purge_edges_to", "purge_definitions", "purged")
         values["stream"] = stream[0]
-        return ("purge_subscriptions_to", "purge_stream")
+        return ("purge_subscriptions_to", "purge_edges_from", "purge_stream")
 
     def charge(self, charges: Sequence[Charge]) -> None:
         """Add to what streams have used."""
@@ -275,17 +299,6 @@ class PostgresPartitionStore:
         return [row[0] for row in rows]
 
 
-def _service_object(
-    row: Row, definition: Definition | None, stored_as: Mapping[StreamRef, int]
-) -> ServiceObject | None:
-    if definition is None:
-        return None
-    # Another partition may just have removed those of an object that it computes.
-    known = [each.ref for each in definition.streams if each.ref in stored_as]
-    streams = {ref.stream: stored_as[ref] for ref in known}
-    return ServiceObject(definition, row[1], row[4], row[2], streams)
-
-
 def superseded(updates: Sequence[StoredUpdate]) -> list[StoredUpdate]:
     """Those that a later one of the same stream and timestamp displaces."""
     last = {(each.stream_id, each.timestamp): each for each in updates}
@@ -298,7 +311,7 @@ def _values(batch: Batch) -> dict[str, Any]:
     """The batch as columns. A stream and timestamp met twice is stored as it was last."""
     updates = list({(each.stream_id, each.timestamp): each for each in batch.updates}.values())
     tenants, streams, timestamps, documents, versions, offsets, positions = _columns(updates, 7)
-    lasts = _columns(batch.lasts, 6)
+    last_updates = _columns(batch.last_updates, 6)
     verdicts = _columns(batch.verdicts, 5)
     return {
         "partition": batch.partition,
@@ -312,12 +325,12 @@ def _values(batch: Batch) -> dict[str, Any]:
         "versions": numbers(versions),
         "offsets": numbers(offsets),
         "positions": numbers(positions),
-        "last_tenants": numbers(lasts[0]),
-        "last_streams": numbers(lasts[1]),
-        "last_timestamps": numbers(lasts[2]),
-        "last_documents": texts(lasts[3]),
-        "last_versions": numbers(lasts[4]),
-        "last_uses": texts(lasts[5]),
+        "last_tenants": numbers(last_updates[0]),
+        "last_streams": numbers(last_updates[1]),
+        "last_timestamps": numbers(last_updates[2]),
+        "last_documents": texts(last_updates[3]),
+        "last_versions": numbers(last_updates[4]),
+        "last_uses": texts(last_updates[5]),
         "verdict_tenants": numbers(verdicts[0]),
         "verdict_streams": numbers(verdicts[1]),
         "verdicts": texts([each.encode() for each in verdicts[2]]),
@@ -325,11 +338,6 @@ def _values(batch: Batch) -> dict[str, Any]:
         "verdict_lasts": texts(verdicts[4]),
         "forwarded_from": numbers(batch.forwarded),
         "forwarded_next": numbers(batch.forwarded.values()),
-        "activate": batch.activate and batch.activate[0],
-        "active_version": batch.activate and batch.activate[1],
-        "active_change": batch.activate and batch.activate[2],
-        "release": list(batch.release[0]) if batch.release else [],
-        "release_to": batch.release and batch.release[1],
     }
 
 

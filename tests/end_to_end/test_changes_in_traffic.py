@@ -10,7 +10,7 @@ from typing import Any
 
 from running_platform import RunningPlatform, until
 
-from servioticy.model import StreamRef
+from servioticy.domain.model import StreamRef
 
 DEVICE = {"streams": {"data": {"channels": {"v": {"type": "number"}}}}}
 VALUE = '.channels.v["current-value"]'

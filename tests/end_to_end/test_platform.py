@@ -10,10 +10,10 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from running_platform import RunningPlatform, until
 
+from servioticy.domain.letters import read_letter
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import DeadLetter
 from servioticy.embedded.folder import read_run
-from servioticy.messaging.letters import read_letter
-from servioticy.messaging.records import DeadLetter
-from servioticy.model import StreamRef
 
 DEVICE = {"streams": {"data": {"channels": {"v": {"type": "number"}}}}}
 VALUE = '.channels.v["current-value"]'

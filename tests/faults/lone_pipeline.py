@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +22,21 @@ from postgres_proxy import PostgresProxy
 from running_platform import until
 
 from sandbox import argument_names
-from servioticy.bench import processes
-from servioticy.bootstrap import connect
-from servioticy.changes import create
-from servioticy.documents import parse_service_object
+from servioticy.bootstrap import connect, kafka
+from servioticy.changes import Changes
+from servioticy.domain.documents import parse_service_object
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import EmittedRecord, LogRecord, UpdateRecord, read_emitted
+from servioticy.domain.topics import Topics
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.producer import LogWriter
-from servioticy.messaging.records import EmittedRecord, LogRecord, UpdateRecord, read_emitted
-from servioticy.messaging.topics import Topics
-from servioticy.model import StreamRef
-from servioticy.ports import NewServiceObject
-from servioticy.settings import Settings, to_environment
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.ports.change_store import NewServiceObject
+from servioticy.settings import Settings, changed, to_environment
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.migrations import migrate
+from servioticy.storage.stream_graph import PostgresStreamGraph
+from servioticy.storage.tenants import PostgresTenants
+from servioticy.tools.bench import processes
 
 SECONDS = 90.0
 UPDATES = 240
@@ -56,8 +58,8 @@ class Pipeline:
     """`python -m pipeline`, started again when it ends by itself, as its supervisor does."""
 
     def __init__(self, settings: Settings, log: Path) -> None:
-        self.proxy = PostgresProxy(settings.dsn)
-        self._settings = replace(settings, dsn=self.proxy.dsn)
+        self.proxy = PostgresProxy(settings.store.dsn)
+        self._settings = changed(settings, dsn=self.proxy.dsn)
         self._log = log
         self._wanted = True
         self._start()
@@ -78,7 +80,7 @@ class Pipeline:
 
     def start_again(self, settings: Settings) -> None:
         """End it, and wait until it works with these settings, all but its Postgres."""
-        self._settings = replace(settings, dsn=self.proxy.dsn)
+        self._settings = changed(settings, dsn=self.proxy.dsn)
         begun = self.said().count("partition_begun")
         self.signal("program", signal.SIGKILL)
         until(lambda: self.said().count("partition_begun") > begun, SECONDS)
@@ -144,7 +146,7 @@ class Log:
 
     def __init__(self, settings: Settings, topics: Topics) -> None:
         self._topic = topics.updates
-        self._writer = LogWriter(settings.bootstrap_servers, topics, 30)
+        self._writer = LogWriter(kafka(settings), topics, 30)
         self._consumer = _consumer(settings)
 
     def append(self, partition: int, record: LogRecord) -> int:
@@ -163,7 +165,7 @@ class Log:
 
 
 def _consumer(settings: Settings) -> Consumer:
-    return Consumer({"bootstrap.servers": settings.bootstrap_servers, "group.id": "tests"})
+    return Consumer({"bootstrap.servers": settings.log.bootstrap_servers, "group.id": "tests"})
 
 
 @dataclass
@@ -175,10 +177,12 @@ class Ground:
     def __post_init__(self) -> None:
         self.database = connect(self.settings)
         migrate(self.database)
-        ensure_topics(self.settings.bootstrap_servers, self.topics, self.settings.partitions)
+        ensure_topics(kafka(self.settings), self.topics, self.settings.log.partitions)
         self.log = Log(self.settings, self.topics)
-        self.catalog = PostgresCatalog(self.database)
-        self.tenant = self.catalog.tenant_of(self.catalog.create_tenant("t")) or 0
+        graph = PostgresStreamGraph(self.database)
+        self.changes = Changes(graph, PostgresChangeStore(self.database), self.log)
+        tenants = PostgresTenants(self.database)
+        self.tenant = tenants.tenant_of(tenants.create_tenant("t")) or 0
 
     def close(self) -> None:
         """Close all connections."""
@@ -187,7 +191,7 @@ class Ground:
 
     @property
     def topics(self) -> Topics:
-        return Topics(self.settings.topic_prefix)
+        return Topics(self.settings.log.topic_prefix)
 
     def progress(self) -> tuple[int, int]:
         """How far everything is stored, and how far acknowledged."""
@@ -300,7 +304,7 @@ class Replay:
         new = NewServiceObject(
             id_, self.ground.tenant, False, orjson.dumps(document), streams, sources, 0
         )
-        create(new, self.ground.catalog, self.ground.log)
+        self.ground.changes.create(new)
 
 
 _STORED = {

@@ -15,15 +15,17 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from lone_pipeline import Emitted, Ground, Replay
 
-from pipeline.task import Row, Task
+from pipeline.engine import Engine
+from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
 from sandbox.program import Call, Computation, Fault, Outcome, Value
 from servioticy.bootstrap import connect, emitter
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
-from servioticy.embedded.process import Child
 from servioticy.settings import Settings, load
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.supervisor.process import Child
 
 pytestmark = [pytest.mark.faults, pytest.mark.real, pytest.mark.timeout(240)]
 
@@ -54,12 +56,12 @@ class Fickle:
 
 def a_task(settings: Settings) -> Task:
     store = PostgresPartitionStore(connect(settings, durable=False), argument_names)
-    return Task(0, store, Fickle(), lambda: emitter(settings, 0), 20, 1000)
+    return Task(0, store, lambda: emitter(settings, 0), Engine(Fickle(), 20, 1000))
 
 
 def rows(ground: Ground, first: int, end: int) -> list[Row]:
     consumer = Consumer(
-        {"bootstrap.servers": ground.settings.bootstrap_servers, "group.id": "tests"}
+        {"bootstrap.servers": ground.settings.log.bootstrap_servers, "group.id": "tests"}
     )
     consumer.assign([TopicPartition(ground.topics.updates, 0, first)])
     found: list[Row] = []

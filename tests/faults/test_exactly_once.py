@@ -11,7 +11,6 @@ import logging
 import random
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
@@ -24,8 +23,8 @@ from running_platform import until
 
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
-from servioticy.embedded.process import Child
-from servioticy.settings import load
+from servioticy.settings import changed, load
+from servioticy.supervisor.process import Child
 
 BATCH = 20
 
@@ -195,7 +194,7 @@ def test_a_death_is_noticed_though_nothing_follows(
     ground: Ground, pipeline: Pipeline, emitted: Emitted, expected: Expected
 ) -> None:
     """The last update for a long time must not wait for the next one."""
-    pipeline.start_again(replace(ground.settings, batch_seconds=300))
+    pipeline.start_again(changed(ground.settings, batch_seconds=300))
     replay = Replay(ground)
     until(lambda: ground.progress()[0] == ground.log.end_offset(0), SECONDS)
     killing = Killing(pipeline, "worker", "before", 1, lambda: None)
@@ -251,7 +250,7 @@ def test_a_postgres_that_forgets_its_last_moments_changes_nothing(
             pipeline.signal("worker", signal.SIGCONT)
             replay.finish()
 
-        noticed = ("partition_rewound", "query_starts_again")
+        noticed = ("progress_lost", "query_starts_again")
         assert sum(pipeline.said().count(each) for each in noticed) >= 2
         expected.assert_equal(replay, emitted)
     finally:
@@ -270,7 +269,7 @@ def test_a_second_pipeline_stands_by_and_takes_over(
     """One stores, the other waits; when the first is paused and forgotten, the second goes
     on; the first, awake again, is fenced out; when the second is killed, it takes over."""
     # Between two Spark batches whoever waits may have the partition.
-    settings = replace(ground.settings, batch_seconds=300)
+    settings = changed(ground.settings, batch_seconds=300)
     pipeline.start_again(settings)
     second = Pipeline(settings, tmp_path / "log")
     try:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from running_platform import SECONDS_TO_RECOVER, RunningPlatform, until
 
-from servioticy.model import StreamRef
+from servioticy.domain.model import StreamRef
 
 UPDATES = 240
 KILLED_AT = 80

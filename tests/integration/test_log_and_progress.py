@@ -9,17 +9,20 @@ import pytest
 from kafka.errors import KafkaError
 
 from pipeline import __main__ as pipeline_program
-from servioticy import bootstrap, cli, log_loss
+from servioticy import bootstrap
+from servioticy.domain import log_loss
+from servioticy.domain.log_loss import LogLost
+from servioticy.domain.records import UpdateRecord
+from servioticy.domain.topics import Topics
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
-from servioticy.log_loss import LogLost
 from servioticy.messaging.admin import _client, ensure_topics
-from servioticy.messaging.records import UpdateRecord
-from servioticy.messaging.topics import Topics
-from servioticy.settings import Settings
+from servioticy.messaging.connection import KafkaConnection
+from servioticy.settings import Settings, changed
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.log_identity import PostgresLogIdentity
+from servioticy.tools.command import cli
 
 pytestmark = pytest.mark.real
 
@@ -39,8 +42,8 @@ def settings(dsn: str, real_kafka: EmbeddedKafka, topic_prefix: str, monkeypatch
     monkeypatch.setenv("SERVIOTICY_DSN", dsn)
     monkeypatch.setenv("SERVIOTICY_BOOTSTRAP_SERVERS", servers)
     monkeypatch.setenv("SERVIOTICY_TOPIC_PREFIX", topic_prefix)
-    ensure_topics(servers, Topics(topic_prefix), 1)
-    return Settings(dsn=dsn, bootstrap_servers=servers, topic_prefix=topic_prefix)
+    ensure_topics(KafkaConnection(servers), Topics(topic_prefix), 1)
+    return changed(Settings(), dsn=dsn, bootstrap_servers=servers, topic_prefix=topic_prefix)
 
 
 def store_up_to(database: Database, offset: int) -> None:
@@ -62,12 +65,12 @@ def check(settings: Settings, database: Database) -> None:
 
 
 def make_anew(settings: Settings) -> None:
-    topics = Topics(settings.topic_prefix)
-    with _client(settings.bootstrap_servers) as client:
+    topics = Topics(settings.log.topic_prefix)
+    with _client(bootstrap.kafka(settings)) as client:
         client.delete_topics([topics.updates])
     for _ in range(200):
         try:
-            ensure_topics(settings.bootstrap_servers, topics, 1)
+            ensure_topics(bootstrap.kafka(settings), topics, 1)
             if bootstrap.present_log(settings).bounds[0].end == 0:
                 return
         except (Unavailable, KafkaError, KeyError):

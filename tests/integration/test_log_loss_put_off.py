@@ -7,14 +7,16 @@ from collections.abc import Iterator
 import pytest
 
 from sandbox import argument_names
-from servioticy import log_loss
-from servioticy.log_loss import Bounds, Present
-from servioticy.ports import Batch, NewServiceObject, PutOff, StoredUpdate
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.domain import log_loss
+from servioticy.domain.log_loss import Bounds, Present
+from servioticy.ports.change_store import NewServiceObject
+from servioticy.ports.partition_store import Activate, Batch, Erase, PutOff, StoredUpdate
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.tenants import PostgresTenants
 
 pytestmark = pytest.mark.real
 
@@ -30,14 +32,14 @@ def database(dsn: str) -> Iterator[Database]:
 
 @pytest.fixture
 def store(database: Database) -> PostgresPartitionStore:
-    catalog = PostgresCatalog(database)
-    tenant = catalog.tenant_of(catalog.create_tenant("t")) or 0
+    tenants = PostgresTenants(database)
+    tenant = tenants.tenant_of(tenants.create_tenant("t")) or 0
     new = NewServiceObject("so", tenant, False, TEXT, ("a",), (), 0)
-    catalog.create(new, 1)
+    PostgresChangeStore(database).create(new, 1)
     PostgresLogIdentity(database).note("updates", "A")
     found = PostgresPartitionStore(database, argument_names)
     found.begin(0)
-    found.store(Batch(0, 0, 1, 0, activate=("so", 1, 1)))
+    found.store(Batch(0, 0, 1, 0, effect=Activate("so", 1, 1)))
     return found
 
 
@@ -53,9 +55,8 @@ def late(offset: int, tenant: int = 1) -> PutOff:
 
 
 def row(store: PostgresPartitionStore, offset: int, at: int, value: int) -> StoredUpdate:
-    (placed,) = store.component("so")
-    assert placed.service_object is not None
-    number = placed.service_object.stream_ids["a"]
+    (found,) = store.service_objects(["so"])
+    number = found.stream_ids["a"]
     return StoredUpdate(1, number, at, b'{"v":%d}' % value, 1, offset, 0)
 
 
@@ -152,7 +153,7 @@ def test_what_is_to_be_purged_is_no_place_in_the_log(
     database: Database, store: PostgresPartitionStore
 ) -> None:
     stored(store)
-    store.store(Batch(0, 10, 11, 10, erase=("so", "a", 5), emitted_late=[3]))
+    store.store(Batch(0, 10, 11, 10, effect=Erase("so", "a", 5), emitted_late=[3]))
 
     accept(database, 0, 0, "B")
 

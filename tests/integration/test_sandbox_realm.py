@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sandbox_pools import a_pool
 
 from sandbox import Call, ChannelCode, Computation, Fault, Program, SandboxPool, Value
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.real
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
     """Without the allow-list: the realm must hold by itself, in either engine."""
-    pool = SandboxPool(allow_list=False, engine=request.param)
+    pool = a_pool(allow_list=False, engine=request.param)
     yield pool
     pool.close()
 
@@ -240,12 +241,12 @@ def test_equal_results_for_any_batch_and_process(pool: SandboxPool) -> None:
 )  # fmt: skip
 def test_too_much_work_is_the_scripts_error(pool: SandboxPool, code: str) -> None:
     """Where the engine would not look up, it is not let in: no process is lost."""
-    process = pool._worker("tenant").pid
+    process = pool._workers.of("tenant").pid
     outcome = value(pool, code)
 
     assert isinstance(outcome, Fault)
     assert (outcome.kind, outcome.message[:10]) == ("script-error", "RangeError")
-    assert pool._worker("tenant").pid == process
+    assert pool._workers.of("tenant").pid == process
 
 
 @pytest.mark.parametrize(

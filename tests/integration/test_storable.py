@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from servioticy.messaging.records import UnreadableRecord, UpdateRecord, read_record
+from servioticy.domain.records import UnreadableRecord, UpdateRecord, read_record
 from servioticy.storage.database import Database
 from servioticy.storage.partition_store import texts
 

@@ -1,28 +1,33 @@
-"""Every suite here runs on the twin and on the real thing: what one promises, both keep."""
+"""Ports that have a twin run on it and on the real thing: what one promises, both keep."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
-from port_builders import PARTITIONS, Messaging, Storage, messages, values
+from port_builders import PARTITIONS, Messaging, Storage, Stored, messages, stream_id, values
 
 from sandbox.text import argument_names
 from servioticy.bootstrap import KafkaLog
+from servioticy.domain.letters import read_letter
+from servioticy.domain.records import read_emitted, read_record
+from servioticy.domain.topics import Topics
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
 from servioticy.messaging.admin import ensure_topics
-from servioticy.messaging.letters import read_letter
+from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.producer import Emitter
-from servioticy.messaging.records import read_emitted, read_record
-from servioticy.messaging.topics import Topics
-from servioticy.ports import Log
-from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.ports.log import Log
+from servioticy.settings import Settings, changed
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.stream_graph import PostgresStreamGraph
+from servioticy.storage.tenants import PostgresTenants
 
 CHANGE_WAIT_SECONDS = 1.0
 KINDS = ["memory", pytest.param("real", marks=pytest.mark.real)]
@@ -33,26 +38,44 @@ def storage(request: pytest.FixtureRequest) -> Storage:
     if request.param == "memory":
         platform = MemoryPlatform(PARTITIONS)
         platform.state.change_wait_seconds = CHANGE_WAIT_SECONDS
-        store = platform.partition_store(argument_names)
-        other_store = platform.partition_store(argument_names)
-        tables = {"usage": "processor_us"}
+        tables = {"usage": "processor_us", "graph_edges": "edges"}
         return Storage(
-            platform.catalog,
+            platform.tenants,
+            platform.graph,
+            platform.change_store,
             platform.history,
-            store,
-            other_store,
+            platform.partition_store(argument_names),
+            platform.partition_store(argument_names),
+            lambda id_, name: platform.state.streams[id_, name],
             lambda table: len(getattr(platform.state, tables.get(table, table))),
         )
-    database, other = (Database(request.getfixturevalue("dsn")) for _ in range(2))
-    request.addfinalizer(database.close)
+    database: Database = request.getfixturevalue("database")
+    other = Database(request.getfixturevalue("dsn"))
     request.addfinalizer(other.close)
     return Storage(
-        PostgresCatalog(database, CHANGE_WAIT_SECONDS),
+        PostgresTenants(database),
+        PostgresStreamGraph(database),
+        PostgresChangeStore(database, CHANGE_WAIT_SECONDS),
         PostgresHistory(database),
         PostgresPartitionStore(database, argument_names),
         PostgresPartitionStore(other, argument_names),
+        partial(stream_id, database),
         lambda table: int(database.rows(f"SELECT count(*) FROM {table}")[0][0]),
     )
+
+
+@pytest.fixture
+def database(dsn: str) -> Iterator[Database]:
+    """A Postgres with the schema and nothing in it."""
+    found = Database(dsn)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def stored(database: Database) -> Stored:
+    """The ports that only Postgres is behind."""
+    return Stored(database)
 
 
 @pytest.fixture(params=KINDS)
@@ -68,13 +91,14 @@ def messaging(request: pytest.FixtureRequest) -> Messaging:
         )
     kafka: EmbeddedKafka = request.getfixturevalue("real_kafka")
     servers = kafka.bootstrap_servers
+    connection = KafkaConnection(servers)
     topics = Topics(request.getfixturevalue("topic_prefix"))
-    ensure_topics(servers, topics, PARTITIONS)
-    log = KafkaLog(Settings(bootstrap_servers=servers, topic_prefix=topics.prefix))
+    ensure_topics(connection, topics, PARTITIONS)
+    log = KafkaLog(changed(Settings(), bootstrap_servers=servers, topic_prefix=topics.prefix))
     wait_for_leaders(log)
     return Messaging(
         log,
-        lambda partition: Emitter(servers, topics, partition),
+        lambda partition: Emitter(connection, topics, partition),
         lambda partition: [read_record(v) for v in values(servers, topics.updates, partition)],
         lambda: [read_emitted(v) for n in (0, 1) for v in values(servers, topics.emitted, n)],
         lambda: [

@@ -5,14 +5,26 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from port_builders import Storage, a_service_object, documents, everything
+from port_builders import Storage, Stored, a_service_object, documents, everything, key
 
-from servioticy.model import LastUpdate
-from servioticy.ports import Batch, Charge, StoredLast, StoredUpdate, StoredVerdict
+from servioticy.domain.model import LastUpdate, ServiceObjectKey, StreamRef
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    Charge,
+    Delete,
+    Effect,
+    Erase,
+    StoredLastUpdate,
+    StoredUpdate,
+    StoredVerdict,
+)
+from servioticy.ports.subscriptions import NewSubscription
+from servioticy.storage.partition_store import PostgresPartitionStore
 
 ALL = 10**6
 TABLES = ("updates", "last_updates", "verdicts", "usage", "superseded", "definitions")
-TABLES += ("streams", "subscriptions", "purge")
+TABLES += ("streams", "graph_edges", "purge")
 
 
 def document(at: int, size: int = 10) -> bytes:
@@ -22,10 +34,10 @@ def document(at: int, size: int = 10) -> bytes:
 @pytest.fixture
 def tenant(storage: Storage) -> int:
     """A tenant with the Service Object `so1`, in force, in partition 0."""
-    tenant, _ = storage.tenant()
+    tenant = storage.tenant()
     storage.create(tenant, "so1")
     storage.store.begin(0)
-    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
+    storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
     return tenant
 
 
@@ -46,7 +58,7 @@ def store_some(
             first + len(rows),
             first,
             updates=[displaced, *rows],
-            lasts=[StoredLast(1, stored_as, times[-1], rows[-1].document, 1)],
+            last_updates=[StoredLastUpdate(1, stored_as, times[-1], rows[-1].document, 1)],
             verdicts=[StoredVerdict(1, stored_as, "emitted", 5, b"{}")],
         )
     )
@@ -59,20 +71,21 @@ def replace_timestamp(row: StoredUpdate, timestamp: int) -> StoredUpdate:
     return row._replace(timestamp=timestamp, position=1, document=document(99))
 
 
-def store_effect(storage: Storage, **effect: object) -> None:
+def store_effect(storage: Storage, effect: Effect) -> None:
     at = storage.store.all_progress()[0]
-    storage.store.store(replace(Batch(0, at, at + 1, at), **effect))
+    storage.store.store(Batch(0, at, at + 1, at, effect=effect))
 
 
 def everything_read(storage: Storage, stream: int) -> list[object]:
     """What a reader gets who learnt the stream's id at any time before."""
-    history = storage.history
-    found = [history.newest(stream), history.last_update(stream), history.processor_us(stream)]
+    history, asked = storage.history, key(stream)
     return [
-        *found,
+        history.newest(asked),
+        history.last_update(asked),
+        history.processor_us(asked),
         *everything(storage, stream),
-        *history.updates_after(stream, -1, 500, ALL),
-        *history.verdicts(stream),
+        *history.updates_after(asked, -1, 500, ALL),
+        *history.verdicts(asked),
     ]
 
 
@@ -80,12 +93,11 @@ NOTHING = [None, None, 0]
 
 
 def test_what_is_deleted_is_gone_before_its_rows_are(storage: Storage, tenant: int) -> None:
-    _, token = storage.tenant()
-    a = storage.stream_id(token, "so1")
+    a = storage.stream_id("so1", "a")
     store_some(storage, storage.stored_as("so1"))
     assert len(everything_read(storage, a)) == 3 + 5 + 5 + 1
 
-    store_effect(storage, delete="so1")
+    store_effect(storage, Delete("so1"))
 
     assert everything_read(storage, a) == NOTHING
     assert storage.store.not_acknowledged(0, 0, 99) == []
@@ -98,11 +110,10 @@ def test_what_is_deleted_is_gone_before_its_rows_are(storage: Storage, tenant: i
 
 def test_what_is_erased_is_gone_before_its_rows_are(storage: Storage, tenant: int) -> None:
     """And what comes afterwards is not taken for it, timestamps being what they are."""
-    _, token = storage.tenant()
-    a = storage.stream_id(token, "so1")
+    a = storage.stream_id("so1", "a")
     store_some(storage, storage.stored_as("so1"))
 
-    store_effect(storage, erase=("so1", "a", 5))
+    store_effect(storage, Erase("so1", "a", 5))
 
     assert everything_read(storage, a) == [None, None, 7, ("emitted", 5, b"{}")]
     assert storage.store.not_acknowledged(0, 0, 99) == []
@@ -114,20 +125,19 @@ def test_what_is_erased_is_gone_before_its_rows_are(storage: Storage, tenant: in
         assert documents(storage, a) == new
         assert storage.rows("updates") == left
     assert storage.store.purge(0, 1, ALL) is None
-    assert storage.history.verdicts(a) == [("emitted", 10, b"{}")]
-    assert storage.history.processor_us(a) == 14
+    assert storage.history.verdicts(key(a)) == [("emitted", 10, b"{}")]
+    assert storage.history.processor_us(key(a)) == 14
     assert storage.store.last_updates([storage.stored_as("so1")]) == {
         storage.stored_as("so1"): LastUpdate(5, new[-1])
     }
 
 
 def test_a_stream_may_be_erased_again_before_it_is_purged(storage: Storage, tenant: int) -> None:
-    _, token = storage.tenant()
-    a = storage.stream_id(token, "so1")
+    a = storage.stream_id("so1", "a")
     for change in (5, 6, 7):
         store_some(storage, storage.stored_as("so1"))
-        store_effect(storage, erase=("so1", "a", change))
-    store_effect(storage, erase=("so1", "a", 6))  # told again
+        store_effect(storage, Erase("so1", "a", change))
+    store_effect(storage, Erase("so1", "a", 6))  # told again
 
     assert documents(storage, a) == []
     new = store_some(storage, storage.stored_as("so1"))
@@ -141,12 +151,11 @@ def test_a_stream_may_be_erased_again_before_it_is_purged(storage: Storage, tena
 def test_an_erased_stream_may_be_deleted_before_it_is_purged(
     storage: Storage, tenant: int
 ) -> None:
-    _, token = storage.tenant()
-    a = storage.stream_id(token, "so1")
+    a = storage.stream_id("so1", "a")
     store_some(storage, storage.stored_as("so1"))
-    store_effect(storage, erase=("so1", "a", 5))
+    store_effect(storage, Erase("so1", "a", 5))
     store_some(storage, storage.stored_as("so1"))
-    store_effect(storage, delete="so1")
+    store_effect(storage, Delete("so1"))
 
     assert everything_read(storage, a) == NOTHING
     storage.purge()
@@ -162,7 +171,7 @@ def test_a_piece_is_bounded_in_rows_and_in_bytes(
 ) -> None:
     """It ends with the row that reaches the bound; one goes however large it is."""
     store_some(storage, storage.stored_as("so1"), size=1000)
-    store_effect(storage, erase=("so1", "a", 5))
+    store_effect(storage, Erase("so1", "a", 5))
 
     found = []
     while storage.store.purge(0, most, most_bytes) is not None:
@@ -170,55 +179,77 @@ def test_a_piece_is_bounded_in_rows_and_in_bytes(
 
     assert found == left
     store_some(storage, storage.stored_as("so1"), size=1000)
-    store_effect(storage, erase=("so1", "a", 6))
+    store_effect(storage, Erase("so1", "a", 6))
     assert storage.store.purge(0, 100, 1) == tenant
     assert storage.rows("updates") == 4
 
 
 def test_all_that_belongs_to_an_object_goes_in_pieces(storage: Storage, tenant: int) -> None:
-    """However many others subscribe to it, and however often it was changed."""
-    _, token = storage.tenant()
-    a = storage.stream_id(token, "so1")
-    for n in range(5):
-        storage.catalog.subscribe(f"s{n}", tenant, a, "pubsub", f"x{n}", b"{}", 1000)
+    """However many others read it, however many it reads, and however often it was changed."""
     for n in range(4):
         new = replace(a_service_object(tenant, "so1"), streams=("a", f"n{n}"))
-        assert storage.catalog.replace(new, n + 1) is not None
-    storage.catalog.delete("so1", None, 2000)
-    store_effect(storage, delete="so1")
+        assert storage.change_store.replace(new, n + 1) is not None
+    for n in range(5):
+        storage.create(tenant, f"reader{n}", (("g", StreamRef("so1", "a")),))
+    groups = tuple((f"g{n}", StreamRef("reader0", "a")) for n in range(5))
+    reading = replace(a_service_object(tenant, "so1", groups), streams=("a",))
+    assert storage.change_store.replace(reading, 5) is not None
+    storage.change_store.delete(ServiceObjectKey(tenant, "so1"), None, 2000)
+    store_effect(storage, Delete("so1"))
 
     before = [storage.rows(each) for each in TABLES]
-    assert before[TABLES.index("streams")] == 6
+    own = dict.fromkeys(TABLES, 0) | {"streams": 6, "graph_edges": 10, "definitions": 6}
+    others = dict.fromkeys(TABLES, 0) | {"streams": 10, "definitions": 5}
+    assert before[:-1] == [own[each] + others[each] for each in TABLES[:-1]]
     while storage.store.purge(0, 2, ALL) is not None:
         after = [storage.rows(each) for each in TABLES]
         gone = [a - b for a, b in zip(before, after, strict=True)]
         assert max(gone) <= 2, gone
         before = after
 
-    assert before == [0] * len(TABLES)
+    assert before == list(others.values())
+
+
+@pytest.mark.real
+def test_subscriptions_to_an_object_go_in_pieces(stored: Stored) -> None:
+    """However many others have subscribed to it."""
+    so2 = stored.create("so2")
+    for n in range(5):
+        wish = NewSubscription(
+            f"s{n}", stored.tenant, stored.stream("so2"), "pubsub", f"x{n}", b"{}", 1000
+        )
+        assert stored.subscriptions.subscribe(wish)
+    store = PostgresPartitionStore(stored.database, lambda _text: ())
+    store.begin(0)
+    stored.change_store.delete(so2, None, 2000)
+    store.store(Batch(0, 0, 1, 0, effect=Delete("so2")))
+
+    left = []
+    while store.purge(0, 2, ALL) is not None:
+        left.append(stored.database.rows("SELECT count(*) FROM subscriptions")[0][0])
+    assert left[:3] == [3, 1, 0]
 
 
 def test_a_partition_purges_its_own(storage: Storage, tenant: int) -> None:
     store_some(storage, storage.stored_as("so1"))
-    store_effect(storage, delete="so1")
+    store_effect(storage, Delete("so1"))
 
     assert storage.store.purge(1, 100, ALL) is None
     assert storage.rows("updates") == 5
 
 
 def test_what_is_created_later_is_not_touched(storage: Storage, tenant: int) -> None:
-    _, token = storage.tenant()
     store_some(storage, storage.stored_as("so1"))
-    store_effect(storage, delete="so1")
+    store_effect(storage, Delete("so1"))
     storage.create(tenant, "so2")
-    store_effect(storage, activate=("so2", 1, 9))
+    store_effect(storage, Activate("so2", 1, 9))
     new = store_some(storage, storage.stored_as("so2"))
 
     storage.purge()
 
-    b = storage.stream_id(token, "so2")
+    b = storage.stream_id("so2", "a")
     assert documents(storage, b) == new
-    assert storage.history.processor_us(b) == 7
+    assert storage.history.processor_us(key(b)) == 7
     assert storage.rows("streams") == 2
 
 
@@ -229,9 +260,8 @@ def test_only_streams_in_force_are_loaded(storage: Storage, tenant: int) -> None
             a_service_object(tenant, "so1", document=b'{"streams":{"n%d":{"channels":{}}}}' % n),
             streams=(f"n{n}",),
         )
-        assert storage.catalog.replace(new, n + 1) is not None
-    store_effect(storage, activate=("so1", 4, 2))
+        assert storage.change_store.replace(new, n + 1) is not None
+    store_effect(storage, Activate("so1", 4, 2))
 
-    (placed,) = storage.store.component("so1")
-    assert placed.service_object is not None
-    assert list(placed.service_object.stream_ids) == ["n2"]
+    (found,) = storage.store.service_objects(["so1"])
+    assert list(found.stream_ids) == ["n2"]

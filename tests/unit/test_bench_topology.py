@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from servioticy.bench.topologies import document
-from servioticy.bench.topology import TABLE_1, Topology, topology
+from servioticy.tools.bench.topologies import document
+from servioticy.tools.bench.topology import TABLE_1, Topology, topology
 
 
 @pytest.fixture(params=TABLE_1)

@@ -7,10 +7,11 @@ import sys
 
 import pytest
 
-from servioticy import cli, running, tail, up
+from servioticy.client import follower as tail
+from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
-from servioticy.model import StreamRef
 from servioticy.settings import Settings
+from servioticy.tools.command import cli, running, up
 
 COMMANDS = ["up", "api", "pipeline", "delivery", "migrate", "tenant", "doctor", "tail", "bench"]
 
@@ -36,7 +37,7 @@ def test_every_command_explains_itself(command: str, capsys) -> None:
 def test_the_command_line_imports_no_program() -> None:
     """`servioticy --help` must answer at once, and the kernel knows no program."""
     code = (
-        "import sys, servioticy.cli as c; c.parser().format_help();"
+        "import sys, servioticy.tools.command.cli as c; c.parser().format_help();"
         "print([m for m in sys.modules if m.split('.')[0] in"
         " ('api', 'pipeline', 'delivery', 'flask', 'pyspark', 'psycopg2', 'confluent_kafka')])"
     )
@@ -70,7 +71,7 @@ def test_options_win_over_the_environment(monkeypatch) -> None:
     cli.main(["up", "--api-port", "2", "--live-port", "3", "--demo", "--speed", "4"])
 
     settings, demonstration, exit_after = seen[0]
-    assert (settings.api_port, settings.live_port) == (2, 3)
+    assert (settings.api.port, settings.delivery.port) == (2, 3)
     assert demonstration == ["--speed", "4.0"]
     assert not exit_after
 

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from servioticy import log_loss
-from servioticy.log_loss import Bounds, LogLost, Loss, Present, Stored
+from servioticy.domain import log_loss
+from servioticy.domain.log_loss import Bounds, LogLost, Loss, Present, Stored
 
 
 class Identity:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from servioticy.messaging.letters import REASON_BYTES, clipped, headers, read_letter
-from servioticy.messaging.records import (
+from servioticy.domain.letters import REASON_BYTES, clipped, headers, read_letter
+from servioticy.domain.records import (
     DeadLetter,
     UnreadableRecord,
     read_emitted,

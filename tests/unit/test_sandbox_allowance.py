@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox import TookTooLong
-from sandbox.allowance import Allowance
+from sandbox.host.allowance import Allowance
 
 
 class Watch:

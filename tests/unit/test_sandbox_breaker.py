@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.breaker import SUSPENSIONS, TENANT_KILLS, WINDOW_SECONDS, Breaker
+from sandbox.host.breaker import SUSPENSIONS, TENANT_KILLS, WINDOW_SECONDS, Breaker
 
 
 class Clock:

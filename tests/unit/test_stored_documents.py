@@ -11,11 +11,11 @@ import orjson
 import pytest
 
 from sandbox.text import argument_names
-from servioticy.bench import worst_documents
-from servioticy.documents import Documents, parse_update
-from servioticy.documents.stored import memory, parsing
-from servioticy.documents.values import ANY
-from servioticy.model import Channel
+from servioticy.domain.documents import Documents, parse_update
+from servioticy.domain.documents.stored import memory, parsing
+from servioticy.domain.documents.values import ANY
+from servioticy.domain.model import Channel
+from servioticy.tools.bench import worst_documents
 
 ROOM = 10_000_000
 STRICTER = {

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from servioticy.embedded import process, supervisor
 from servioticy.embedded.folder import DataFolder, read_run
-from servioticy.embedded.programs import Event, Program
-from servioticy.embedded.supervisor import Supervisor, pause_before_restart
 from servioticy.errors import SetupError, Unavailable
+from servioticy.supervisor import process, supervisor
+from servioticy.supervisor.program import Event, Program
+from servioticy.supervisor.supervisor import Supervisor, pause_before_restart
 
 SLEEP = "import time; time.sleep(600)"
 # A parent deaf to polite signals, with a child that only a signal to the whole group reaches.
@@ -256,8 +256,8 @@ PLATFORM = """
     import sys
     from pathlib import Path
     from servioticy.embedded.folder import DataFolder
-    from servioticy.embedded.programs import Program
-    from servioticy.embedded.supervisor import Supervisor
+    from servioticy.supervisor.program import Program
+    from servioticy.supervisor.supervisor import Supervisor
     data, note, code = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     family = Program("family", [sys.executable, "-S", "-c", code, str(note)], {},
                      ready=lambda: note.exists() and note.read_text() != "", stop_seconds=0.5)

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servioticy.model import LastUpdate, StreamRef
-from servioticy.timing import becomes_last, newest, output_timestamp, too_far_ahead, triggers
+from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.timing import (
+    becomes_last,
+    newest,
+    output_timestamp,
+    too_far_ahead,
+    triggers,
+)
 
 timestamps = st.integers(0, 2**63 - 1)
 

@@ -44,22 +44,31 @@ SELECT from_partition, next_offset
 -- component --
 -- The Service Objects computed together with this one, with the versions in force at the
 -- owner's stored progress. No row: it does not exist.
-SELECT service_objects.id, service_objects.tenant_id, sequence, owner_partition, active_version,
-       deleted_at IS NOT NULL AND active_version IS NULL AS deleted,
-       definitions.document::text
+SELECT id, tenant_id, owner_partition, active_version,
+       deleted_at IS NOT NULL AND active_version IS NULL AS deleted
   FROM service_objects
-  LEFT JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
  WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
  ORDER BY sequence;
 
--- stored_as --
--- Under which numbers the updates of these streams are stored. Not of all that an object has:
--- each of its versions may have declared others.
-SELECT service_object, name, stored_as
-  FROM unnest(%(ids)s::text[], %(names)s::text[]) AS wanted (service_object, name)
-  JOIN streams USING (service_object, name);
+-- service_objects --
+-- The documents in force of these Service Objects.
+SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
+       definitions.document::text
+  FROM service_objects
+  JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
+ WHERE service_objects.id = ANY(%(ids)s)
+ ORDER BY sequence;
 
--- placed --
+-- stored_as --
+-- Under which numbers the updates of these streams of a Service Object are stored. Not of all
+-- that it has: each of its versions may have declared others.
+SELECT name, stored_as
+  FROM streams
+ WHERE service_object = %(service_object)s
+   AND tenant_id = %(tenant)s
+   AND name = ANY(%(names)s::text[]);
+
+-- owner --
 SELECT tenant_id, owner_partition
   FROM service_objects
  WHERE id = %(service_object)s;
@@ -123,21 +132,23 @@ WITH fence AS (
            fence
         ON CONFLICT (to_partition, from_partition) DO UPDATE
        SET next_offset = excluded.next_offset
-), activated AS (
-    UPDATE service_objects
-       SET active_version = %(active_version)s, active_change = %(active_change)s
-      FROM fence
-     WHERE id = %(activate)s
-       AND (active_change < %(active_change)s OR active_version IS NULL AND active_change = 0)
-), released AS (
-    UPDATE service_objects
-       SET owner_partition = %(release_to)s
-      FROM fence
-     WHERE id = ANY(%(release)s::text[])
-       AND owner_partition = %(partition)s
 )
 SELECT next_offset
   FROM fence;
+
+-- activate --
+-- A version is in force, unless a later change has been made already.
+UPDATE service_objects
+   SET active_version = %(version)s, active_change = %(change)s
+ WHERE id = %(service_object)s
+   AND (active_change < %(change)s OR active_version IS NULL AND active_change = 0);
+
+-- release --
+-- From here on another partition computes these Service Objects.
+UPDATE service_objects
+   SET owner_partition = %(to_partition)s
+ WHERE id = ANY(%(service_objects)s::text[])
+   AND owner_partition = %(partition)s;
 
 -- delete --
 -- A Service Object is gone, and nothing of its streams can be read any more; what is stored is
@@ -209,6 +220,7 @@ WITH piece AS (
               FROM (SELECT "timestamp", pg_column_size(document) AS size
                       FROM updates
                      WHERE stream_id = %(stored_as)s
+                       AND tenant_id = %(tenant)s
                        AND "timestamp" > %(reached)s
                      ORDER BY "timestamp"
                      LIMIT %(most)s) AS oldest) AS summed
@@ -216,37 +228,41 @@ WITH piece AS (
 ), gone AS (
     DELETE FROM updates
      WHERE stream_id = %(stored_as)s
+       AND tenant_id = %(tenant)s
        AND "timestamp" = ANY(ARRAY(SELECT "timestamp" FROM piece))
 )
 UPDATE purge
    SET reached = (SELECT max("timestamp") FROM piece)
  WHERE id = %(id)s
+   AND tenant_id = %(tenant)s
    AND EXISTS (SELECT FROM piece)
 RETURNING id;
 
 -- purge_rest_of_stream --
 -- Once its updates are gone.
 WITH last AS (
-    DELETE FROM last_updates WHERE stream_id = %(stored_as)s
+    DELETE FROM last_updates WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
 ), counted AS (
-    DELETE FROM verdicts WHERE stream_id = %(stored_as)s
+    DELETE FROM verdicts WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
 ), used AS (
-    DELETE FROM usage WHERE stream_id = %(stored_as)s
+    DELETE FROM usage WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
 )
-DELETE FROM superseded WHERE stream_id = %(stored_as)s;
+DELETE FROM superseded WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s;
 
 -- stream_to_purge --
 SELECT id
   FROM streams
  WHERE service_object = %(service_object)s
+   AND tenant_id = %(tenant)s
  ORDER BY name
  LIMIT 1;
 
 -- purge_stream --
--- Once the subscriptions to it are gone. What is stored of it comes next.
+-- Once the subscriptions to it and the edges from it are gone. What is stored of it comes next.
 WITH gone AS (
     DELETE FROM streams
      WHERE id = %(stream)s
+       AND tenant_id = %(tenant)s
     RETURNING tenant_id, stored_as
 )
 INSERT INTO purge (log_partition, tenant_id, stored_as)
@@ -265,25 +281,39 @@ DELETE FROM subscriptions
         WHERE before < %(most_bytes)s))
 RETURNING id;
 
--- purge_subscriptions_of --
--- What its groups subscribed it to.
-DELETE FROM subscriptions
- WHERE id = ANY(ARRAY(SELECT id
-                        FROM subscriptions
-                       WHERE callback = 'internal'
-                         AND destination = %(service_object)s
-                       LIMIT %(most)s))
-RETURNING id;
+-- purge_edges_from --
+-- What groups of others read of it.
+DELETE FROM graph_edges
+ WHERE (reader, group_name, stream_id) IN (
+       SELECT reader, group_name, stream_id
+         FROM graph_edges
+        WHERE stream_id = %(stream)s
+        LIMIT %(most)s)
+RETURNING stream_id;
+
+-- purge_edges_to --
+-- What its groups read.
+DELETE FROM graph_edges
+ WHERE tenant_id = %(tenant)s
+   AND (reader, group_name, stream_id) IN (
+       SELECT reader, group_name, stream_id
+         FROM graph_edges
+        WHERE reader = %(service_object)s
+          AND tenant_id = %(tenant)s
+        LIMIT %(most)s)
+RETURNING stream_id;
 
 -- purge_definitions --
 DELETE FROM definitions
  WHERE service_object = %(service_object)s
+   AND tenant_id = %(tenant)s
    AND version = ANY(ARRAY(
        SELECT version
          FROM (SELECT version, sum(size) OVER (ORDER BY version) - size AS before
                  FROM (SELECT version, pg_column_size(document) AS size
                          FROM definitions
                         WHERE service_object = %(service_object)s
+                          AND tenant_id = %(tenant)s
                         ORDER BY version
                         LIMIT %(most)s) AS oldest) AS summed
         WHERE before < %(most_bytes)s))
@@ -291,7 +321,8 @@ RETURNING version;
 
 -- purged --
 DELETE FROM purge
- WHERE id = %(id)s;
+ WHERE id = %(id)s
+   AND tenant_id = %(tenant)s;
 
 -- not_acknowledged --
 -- What was stored but perhaps not emitted, in the order it was made; with it what a later

@@ -10,16 +10,16 @@ import orjson
 import pytest
 
 from sandbox import argument_names
-from servioticy.bench import attacks
-from servioticy.bench.attacks import crowding, stopping, taking
-from servioticy.bench.attacks.arrivals import Suffered, Waits
-from servioticy.bench.attacks.attack import Attack
-from servioticy.bench.attacks.catalogue import ATTACKS
-from servioticy.bench.attacks.measure import Measured
-from servioticy.documents import parse_service_object, parse_update
-from servioticy.messaging.records import DeadLetter, UpdateRecord, write
-from servioticy.messaging.topics import MAX_MESSAGE_BYTES
+from servioticy.domain.documents import parse_service_object, parse_update
+from servioticy.domain.records import DeadLetter, UpdateRecord, write
+from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.settings import Settings
+from servioticy.tools.bench import attacks
+from servioticy.tools.bench.attacks import crowding, stopping, taking
+from servioticy.tools.bench.attacks.arrivals import Suffered, Waits
+from servioticy.tools.bench.attacks.attack import Attack
+from servioticy.tools.bench.attacks.catalogue import ATTACKS
+from servioticy.tools.bench.attacks.measure import Measured
 
 FOUND = [*(f"A{n}" for n in range(1, 5)), *(f"B{n}" for n in range(1, 8)), "C1", "C2", "C3"]
 QUICK = Waits(0.01, 0.02, 0.03)
@@ -66,7 +66,7 @@ def test_the_dead_letter_s_update_is_accepted_and_doubles_when_escaped() -> None
     record = UpdateRecord("1500000000000" + 32 * "a", "s", 1, msgspec.Raw(accepted.document))
     letter = DeadLetter(0, 1, "deleted", write(record).decode())
 
-    assert len(accepted.document) <= Settings().max_body_bytes
+    assert len(accepted.document) <= Settings().requests.max_body_bytes
     assert len(write(letter)) > MAX_MESSAGE_BYTES
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from servioticy.bench.attacks.arrivals import (
+from servioticy.tools.bench.attacks.arrivals import (
     MOST_SECONDS_TO_RECOVER,
     MOST_SECONDS_TO_WAIT,
     NOISE_SECONDS,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from delivery.watchers import Watchers
-from servioticy.model import StreamRef
+from servioticy.domain.model import StreamRef
 
 FLOW, LEVEL = StreamRef("pump", "flow"), StreamRef("pump", "level")
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from servioticy.demonstration.board import Board
-from servioticy.demonstration.series import Reading
-from servioticy.demonstration.templates import SHOWN
+from servioticy.tools.demonstration.board import Board
+from servioticy.tools.demonstration.series import Reading
+from servioticy.tools.demonstration.templates import SHOWN
 
 WATER = SHOWN[-1]
 

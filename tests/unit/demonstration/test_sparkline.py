@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from servioticy.demonstration.board import Trace
-from servioticy.demonstration.sparkline import sparkline
+from servioticy.tools.demonstration.board import Trace
+from servioticy.tools.demonstration.sparkline import sparkline
 
 
 def test_the_lowest_and_highest_take_the_lowest_and_highest_block() -> None:

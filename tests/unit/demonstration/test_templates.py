@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sandbox import argument_names
-from servioticy.demonstration import templates
-from servioticy.demonstration.objects import COMPOSITES
-from servioticy.demonstration.series import UNITS
-from servioticy.documents import parse_service_object
+from servioticy.domain.documents import parse_service_object
+from servioticy.tools.demonstration import templates
+from servioticy.tools.demonstration.objects import COMPOSITES
+from servioticy.tools.demonstration.series import UNITS
 
 IDS = {name: f"id0of0{name}" for name in UNITS}
 

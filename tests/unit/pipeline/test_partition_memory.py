@@ -6,12 +6,13 @@ import pytest
 from oracle import Object
 from test_serial_law import define
 
-from pipeline import partition as partitions
-from pipeline.last_updates import ENTRY_BYTES, LastUpdates
-from pipeline.partition import Partition
+from pipeline.state import components
+from pipeline.state.last_updates import ENTRY_BYTES, LastUpdates
+from pipeline.state.partition import Partition
+from pipeline.state.weights import STREAM_BYTES
 from sandbox import argument_names
+from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.memory import MemoryPlatform
-from servioticy.model import LastUpdate, StreamRef
 
 A, B, C = (StreamRef("so", name) for name in "abc")
 
@@ -50,10 +51,14 @@ def test_what_is_kept_anew_or_forgotten_is_not_counted_twice() -> None:
     assert known.use([A, B]) == [B]
 
 
+ONE = 2 * STREAM_BYTES
+"""A Service Object of one simple stream, as it is counted."""
+
+
 @pytest.fixture
 def partition() -> Partition:
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t"))
     for name in ("a", "b", "c"):
         define(Object(name, ("d0",), ()), {}, tenant, platform)
     for kept in platform.state.service_objects.values():
@@ -69,7 +74,7 @@ def test_definitions_that_there_is_no_room_for_are_loaded_again(
         partition.service_object(name)
         partition.trim()
     partition.service_object("a")
-    monkeypatch.setattr(partitions, "MAX_DEFINITION_BYTES", 2 * partitions.STREAM_BYTES)
+    monkeypatch.setattr(components, "MAX_DEFINITION_BYTES", 2 * ONE)
     partition.trim()
 
     assert partition.find_row(StreamRef("b", "d0")) is None

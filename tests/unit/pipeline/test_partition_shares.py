@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.pace import UNKNOWN_SECONDS, Pace
-from pipeline.shares import ACTIVE_SECONDS, BURST_SECONDS, MAX_ACCOUNTS, Shares
+from pipeline.sharing.pace import UNKNOWN_SECONDS, Pace
+from pipeline.sharing.shares import ACTIVE_SECONDS, BURST_SECONDS, MAX_ACCOUNTS, Shares
 
 
 class Clock:

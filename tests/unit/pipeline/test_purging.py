@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from engine_builders import FakeSandbox
 from oracle import Object
 from test_put_off_law import append
-from test_rewound import NoScripts
 from test_serial_law import define
 
-from pipeline.intake import Row
-from pipeline.partition import Partition
+from pipeline.engine import Engine
 from pipeline.purging import SHARE, SLICE_SECONDS, Purging
-from pipeline.shares import Shares
+from pipeline.sharing.shares import Shares
+from pipeline.state.partition import Partition
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
-from servioticy import changes
+from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
 
@@ -140,13 +141,13 @@ class InPieces:
 @pytest.mark.parametrize("quiet", [True, False])
 def test_a_task_removes_what_is_deleted(platform: MemoryPlatform, quiet: bool) -> None:
     """In its rest, which then is not long in coming; or while there is always more to do."""
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("a"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
     for id_ in ("so", "other"):
         define(Object(id_, ("d0",), ()), {}, tenant, platform)
     append(platform, [(("so", "d0"), at, at) for at in range(50)])
-    changes.delete("so", None, 0, platform.catalog, platform.log)
+    platform.changes.delete(ServiceObjectKey(tenant, "so"), None, 0)
     store = InPieces(platform.partition_store(argument_names))
-    task = Task(0, store, NoScripts(), lambda: platform.output(0), 10, 10**6)
+    task = Task(0, store, lambda: platform.output(0), Engine(FakeSandbox(), 10, 10**6))
     log = platform.state.log[0]
     task.take([Row(at, value) for at, value in enumerate(log)])
     end = len(log)

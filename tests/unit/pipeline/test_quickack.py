@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from pipeline import quickack
+from pipeline.spark import quickack
 
 
 def test_only_what_was_there_first_is_acknowledged_at_once() -> None:

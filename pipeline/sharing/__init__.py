@@ -1,0 +1,1 @@
+"""Who may use how much of a partition: time by tenant, and what trees cost."""

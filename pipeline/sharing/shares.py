@@ -1,0 +1,83 @@
+"""Who has had more than a share of a partition's time while others wanted some."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass
+
+BURST_SECONDS = 0.25
+"""What a tenant may use at once before the share counts."""
+
+MAX_DEBT_SECONDS = 2.0
+"""What nobody wanted when it was used is not held against a tenant for long."""
+
+ACTIVE_SECONDS = 10.0
+"""A tenant is active for so long after an update of one of its streams has come."""
+
+MAX_ACCOUNTS = 10_000
+
+
+@dataclass(slots=True)
+class _Account:
+    balance: float
+    at: float
+
+
+class Shares:
+    """A bucket of seconds for each tenant, filled at the rate of the share.
+
+    Nobody is over a share while nobody else is active: time that nobody wants is free.
+    """
+
+    def __init__(self, share: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._share = share
+        self._clock = clock
+        self._accounts: OrderedDict[int, _Account] = OrderedDict()
+        self._seen: OrderedDict[int, float] = OrderedDict()
+
+    def saw(self, tenants: Iterable[int]) -> None:
+        """Note that updates of streams of these tenants have come."""
+        now = self._clock()
+        for each in tenants:
+            self._seen[each] = now
+            self._seen.move_to_end(each)
+        while len(self._seen) > MAX_ACCOUNTS:
+            self._seen.popitem(last=False)
+
+    def charge(self, seconds: Mapping[int, float]) -> None:
+        """Note how many seconds of the partition's time the streams of each tenant have used."""
+        now = self._clock()
+        for tenant, used in seconds.items():
+            balance = max(-MAX_DEBT_SECONDS, self._balance(tenant, now) - used)
+            self._accounts[tenant] = _Account(balance, now)
+            self._accounts.move_to_end(tenant)
+        while len(self._accounts) > MAX_ACCOUNTS:
+            self._accounts.popitem(last=False)
+
+    @property
+    def contested(self) -> bool:
+        """Whether more than one tenant is active."""
+        if len(self._seen) < 2:
+            return False
+        newest = iter(reversed(self._seen.values()))
+        next(newest)
+        return self._clock() - next(newest) <= ACTIVE_SECONDS
+
+    def over(self) -> Set[int]:
+        """The tenants that have used more than their share; none where nobody else is active."""
+        if not self.contested:
+            return frozenset()
+        now = self._clock()
+        return {each for each in self._accounts if self._balance(each, now) < 0}
+
+    def balance(self, tenant: int) -> float:
+        """Seconds that the tenant has; less than none where it is over its share."""
+        return self._balance(tenant, self._clock())
+
+    def _balance(self, tenant: int, now: float) -> float:
+        account = self._accounts.get(tenant)
+        if account is None:
+            return BURST_SECONDS
+        return min(BURST_SECONDS, account.balance + self._share * (now - account.at))

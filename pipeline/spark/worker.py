@@ -1,0 +1,133 @@
+"""Inside Spark's Python worker: from the task's endless rows to a Task's batches.
+
+A reader thread drains what Spark hands over; the main thread takes all that waits, so a
+batch is one update when it is quiet and hundreds when it is not.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from functools import cache
+from struct import Struct
+from typing import Any
+
+from pipeline.engine import Engine
+from pipeline.limits import Limits
+from pipeline.metering import Meter
+from pipeline.sharing.fairness import Fairness
+from pipeline.sharing.shares import Shares
+from pipeline.spark import quickack
+from pipeline.spark.inbox import Inbox
+from pipeline.task import Task
+from pipeline.work import Row
+from sandbox import InfraError, SandboxPool
+from servioticy import logs
+from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
+from servioticy.errors import Unavailable
+from servioticy.settings import Settings
+
+OFFSET = Struct(">q")
+"""What precedes the value of a record."""
+
+log = logging.getLogger("servioticy.pipeline")
+
+
+def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator[Any]:
+    """Take every row of one Spark task; yields nothing, and returns when Spark says so.
+
+    Raises Fenced where another worker has the partition, ProgressLost where rows are missing, and
+    what the reading raised.
+    """
+    quickack.connections()  # before there are others
+    inbox = Inbox()
+    reader = threading.Thread(target=read, args=(batches, inbox), name="row-reader", daemon=True)
+    reader.start()
+    try:
+        _work(_task(partition, settings), inbox, settings.pipeline.max_batch_updates)
+    except Exception:
+        log.exception("task_failed", extra={"partition": partition})
+        raise
+    return iter(())
+
+
+def _work(task: Task, inbox: Inbox, most: int) -> None:
+    try:
+        task.take(())
+        while (rows := inbox.get(most, task.patience)) is not None:
+            if rows:
+                task.take(rows)
+            else:
+                task.rest()
+        task.end()
+    finally:
+        task.release()
+
+
+def read(batches: Iterable[Any], inbox: Inbox) -> None:
+    """Hand over the records to the inbox: every second row is none (see job.rows)."""
+    try:
+        for batch in batches:
+            quickack.acknowledge()
+            for record in batch.column(0).to_pylist():
+                if record is not None:
+                    inbox.put(Row(OFFSET.unpack_from(record)[0], record[OFFSET.size :]))
+            inbox.wait_for_room()  # the socket fills, and Spark waits in its turn
+    except BaseException as error:  # noqa: BLE001  raised again by the main thread
+        inbox.end(error)
+    else:
+        inbox.end()
+
+
+@cache
+def _task(partition: int, settings: Settings) -> Task:
+    """The task of a partition, kept between Spark batches with what it remembers."""
+    logs.configure(settings.log_level)
+    # What is stored here can be computed again from the log, so it need not wait for the disk.
+    engine = Engine(
+        _sandbox(settings),
+        settings.pipeline.max_batch_updates,
+        settings.pipeline.head_cache_bytes,
+        limits_of(settings),
+        heals=(Unavailable, InfraError),
+    )
+    fairness = Fairness(Shares(settings.pipeline.tenant_share))
+    store = partition_store(connect(settings, durable=False))
+    task = Task(
+        partition, store, lambda: emitter(settings, partition), engine, fairness, _meter(settings)
+    )
+    collect_rarely()
+    return task
+
+
+def limits_of(settings: Settings) -> Limits:
+    """How far one update may go, by the settings."""
+    return Limits(
+        settings.limits.max_hops,
+        settings.limits.max_computations,
+        settings.limits.max_tree_bytes,
+        settings.limits.max_tree_script_ms / 1000,
+        settings.limits.foreign_part,
+    )
+
+
+def collect_rarely() -> None:
+    """Set garbage collection as the engine wants it."""
+    # Spark's worker daemon collects everything after each task; what we keep is not garbage.
+    gc.collect()
+    gc.freeze()
+    # A batch is thousands of small tuples that die together, and no cycles: a quarter of the
+    # engine's time would go into looking for some.
+    gc.set_threshold(100_000, 50, 50)
+
+
+@cache
+def _sandbox(settings: Settings) -> SandboxPool:
+    return sandbox_pool(settings)
+
+
+@cache
+def _meter(settings: Settings) -> Meter:
+    return Meter(_sandbox(settings).program_cpu_seconds)

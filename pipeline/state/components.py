@@ -1,0 +1,184 @@
+"""The Service Objects that a partition knows: whole components, loaded when they are needed.
+
+What is computed together is known together. A component may be large: it is loaded in
+slices, and between two of them others are computed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pipeline.limits import SLICE_SECONDS
+from pipeline.state.loading import Loading
+from pipeline.state.programs import Programs
+from servioticy.domain.access import readable
+from servioticy.domain.graph import Graph
+from servioticy.domain.model import ServiceObject
+from servioticy.ports.partition_store import PartitionStore
+
+MAX_DEFINITION_BYTES = 512 * 1024 * 1024
+"""Of Service Objects known at once, estimated; beyond it whole components are forgotten."""
+
+
+class StillLoading(NamedTuple):
+    """A Service Object whose component is not loaded yet."""
+
+    tenant: int
+
+
+class Components:
+    """The Service Objects computed in one partition, with their graph and their programs."""
+
+    def __init__(
+        self,
+        partition: int,
+        store: PartitionStore,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.graph = Graph(())
+        self.programs = Programs()
+        self.known: dict[str, ServiceObject] = {}
+        """Those that are loaded, by their id."""
+        self._partition = partition
+        self._store = store
+        self._clock = clock
+        self._members: dict[str, frozenset[str]] = {}
+        self._weights: dict[str, int] = {}
+        self._weight = 0
+        self._used: dict[str, int] = {}
+        self._batches = 0
+        self._loading: dict[str, Loading] = {}
+        self._seconds_left = SLICE_SECONDS
+        self._spent: defaultdict[int, float] = defaultdict(float)
+
+    def get(
+        self, service_object: str, *, at_once: bool = False
+    ) -> ServiceObject | int | StillLoading | None:
+        """The Service Object if it is computed here, else the partition where it is.
+
+        None where it does not exist, or no version of it is in force yet. It is loaded where
+        it is not known, for a short time between two batches, or `at_once`.
+        """
+        known = self.known.get(service_object)
+        if known is not None:
+            self._used[service_object] = self._batches
+            return known
+        loading = self._loading.get(service_object)
+        if loading is None:
+            members = {each.id: each for each in self._store.component(service_object)}
+            asked = members.get(service_object)
+            if asked is None or asked.version is None:
+                return None
+            if asked.owner_partition != self._partition:
+                return asked.owner_partition
+            loading = Loading(
+                each
+                for each in members.values()
+                if each.version is not None and each.owner_partition == self._partition
+            )
+            self._loading.update(dict.fromkeys(loading.tenants, loading))
+        if not self._go_on(loading, at_once=at_once):
+            return StillLoading(loading.tenants[service_object])
+        self._add(loading)
+        return self.known.get(service_object)
+
+    def forget(self, service_objects: Iterable[str]) -> set[str]:
+        """Load the components of these anew when they are needed; all that is forgotten."""
+        gone: set[str] = set()
+        for each in service_objects:
+            gone |= self._members.get(each, frozenset({each}))
+            self._stop_loading(each)
+        self.graph.drop(gone)
+        self.programs.drop(gone)
+        for each in gone:
+            self.known.pop(each, None)
+            self._members.pop(each, None)
+            self._used.pop(each, None)
+            self._weight -= self._weights.pop(each, 0)
+        return gone
+
+    def reload(self, service_object: str) -> None:
+        """It has changed, or gone: all who are known in its component are loaded anew.
+
+        The component may have grown by the change.
+        """
+        members = {each.id for each in self._store.component(service_object)}
+        self.forget(members | {service_object})
+
+    def pop_spent(self) -> Mapping[int, float]:
+        """The seconds that loading has taken since this was last asked, by tenant."""
+        spent, self._spent = self._spent, defaultdict(float)
+        return spent
+
+    def trim(self) -> None:
+        """Between two batches: forget what there is no room for, the least recently used first.
+
+        A component goes as a whole, with the time of the one of its members used last. From
+        here on there is time again to load others.
+        """
+        self._batches += 1
+        self._seconds_left = SLICE_SECONDS
+        self._trim_loading()
+        if self._weight <= MAX_DEFINITION_BYTES:
+            return
+        last_used = {
+            members: max(self._used.get(each, 0) for each in members)
+            for members in set(self._members.values())
+        }
+        for members in sorted(last_used, key=lambda each: last_used[each]):
+            if self._weight <= MAX_DEFINITION_BYTES * 3 // 4:
+                break
+            self.forget(members)
+
+    def _trim_loading(self) -> None:
+        """Begin anew with what is hardly begun, where too much is loaded in part."""
+        begun = sorted(set(self._loading.values()), key=lambda each: each.weight)
+        weight = sum(each.weight for each in begun)
+        for each in begun[:-1]:
+            if weight <= MAX_DEFINITION_BYTES // 4:
+                break
+            weight -= each.weight
+            self._stop_loading(next(iter(each.tenants)))
+
+    def _go_on(self, loading: Loading, *, at_once: bool) -> bool:
+        """Load some more; whether that is all."""
+        if not at_once and self._seconds_left <= 0 and not loading.is_complete:
+            return False
+        began = self._clock()
+        seconds = float("inf") if at_once else self._seconds_left
+        loaded = loading.go_on(self._store, seconds, self._clock)
+        took = self._clock() - began
+        self._seconds_left -= took
+        self._charge(loaded, loading.weights, took)
+        return loading.is_complete
+
+    def _add(self, loading: Loading) -> None:
+        """The component is loaded: from now on it is known."""
+        began = self._clock()
+        self.forget(loading.tenants)
+        here = loading.loaded
+        members = frozenset(each.id for each in here)
+        for each in here:
+            self.known[each.id] = each
+            self._members[each.id] = members
+            self._used[each.id] = self._batches
+        self._weights.update(loading.weights)
+        self._weight += loading.weight
+        self.graph.merge(Graph(readable(here)))
+        self._charge(here, loading.weights, self._clock() - began)
+
+    def _charge(
+        self, service_objects: Sequence[ServiceObject], weights: Mapping[str, int], seconds: float
+    ) -> None:
+        """Each tenant pays for its own part."""
+        whole = sum(weights[each.id] for each in service_objects)
+        for each in service_objects:
+            self._spent[each.tenant] += seconds * weights[each.id] / whole
+
+    def _stop_loading(self, service_object: str) -> None:
+        loading = self._loading.get(service_object)
+        for each in loading.tenants if loading else ():
+            self._loading.pop(each, None)

@@ -1,0 +1,147 @@
+"""What one task knows of its partition: who is computed here, and the last updates.
+
+The task may trust its memory, because nobody else stores for these streams: the fence
+of every transaction proves it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from pipeline.state.components import Components, StillLoading
+from pipeline.state.decided import Decided
+from pipeline.state.last_updates import LastUpdates
+from pipeline.work import Work
+from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef
+from servioticy.errors import Unavailable
+from servioticy.ports.partition_store import Batch, PartitionStore
+
+
+class Partition:
+    """The state of a partition at its stored progress, loaded as it is needed."""
+
+    def __init__(self, number: int, store: PartitionStore, remembered_bytes: int) -> None:
+        """Claim the partition; `remembered_bytes` of last updates are remembered.
+
+        Raises Unavailable while another worker has it.
+        """
+        self.number = number
+        self.store = store
+        self.decided = Decided()
+        self.next_offset, self.emitted_offset = store.begin(number)
+        self.forwarded_offsets = store.forwarded(number)
+        """From each partition, the offset before which all that it forwarded has come."""
+        self.waiting = Counter(store.waiting(number))
+        """How many records of each tenant have been put off."""
+        self.emitted_late: list[int] = []
+        """Records that had been put off, and of which all is emitted and acknowledged."""
+        self.to_purge = True
+        """Whether something deleted or erased may still have rows; at first nobody knows."""
+        self._components = Components(number, store)
+        self.graph = self._components.graph
+        self.programs = self._components.programs
+        self._known = self._components.known
+        self._last_updates = LastUpdates(remembered_bytes)
+
+    def service_object(
+        self, service_object: str, *, at_once: bool = False
+    ) -> ServiceObject | int | StillLoading | None:
+        """The Service Object if it is computed here, else the partition where it is.
+
+        None where it does not exist, or no version of it is in force yet. What is not known
+        is loaded, a part at a time if it is much, or all `at_once`.
+        """
+        return self._components.get(service_object, at_once=at_once)
+
+    def find_row(self, ref: StreamRef) -> tuple[ServiceObject, int] | None:
+        """As `row_of`, for a stream that may no longer be known."""
+        owner = self._known.get(ref.service_object)
+        row = owner.stream_ids.get(ref.stream) if owner else None
+        return None if owner is None or row is None else (owner, row)
+
+    def row_of(self, ref: StreamRef) -> tuple[ServiceObject, int]:
+        """The Service Object of a stream computed here, and the stream's row in the store."""
+        owner = self._known[ref.service_object]
+        return owner, owner.stream_ids[ref.stream]
+
+    def pop_loading(self) -> Mapping[int, float]:
+        """The seconds that loading has taken since this was last asked, by tenant."""
+        return self._components.pop_spent()
+
+    def forget(self, service_objects: Iterable[str], *, last_updates: bool = False) -> None:
+        """Load their components anew when needed; with their last updates, if asked."""
+        gone = self._components.forget(service_objects)
+        if last_updates:
+            self._last_updates.forget(self._last_updates.of(gone))
+
+    def reload(self, service_object: str) -> None:
+        """It has changed, or gone: load its component anew when needed."""
+        self._components.reload(service_object)
+        self._last_updates.forget(self._last_updates.of({service_object}))
+
+    def reload_purged(self, service_object: str) -> None:
+        """It was deleted, or a stream of it erased: reload it, and its rows are to be removed."""
+        self.reload(service_object)
+        self.to_purge = True
+
+    def tenant_of(self, service_object: str) -> int | None:
+        """Whose it is, wherever it is computed; None where it does not exist."""
+        found = self.store.owner(service_object)
+        return found and found[0]
+
+    def owner_of(self, service_object: str) -> int | None:
+        """The partition where it is computed, or will be; None where it does not exist."""
+        found = self.store.owner(service_object)
+        return found and found[1]
+
+    def is_deleted(self, service_object: str) -> bool:
+        """Whether a Service Object that is not computed here has been deleted."""
+        members = self.store.component(service_object)
+        return any(each.id == service_object and each.deleted for each in members)
+
+    def note_waiting(self, work: Work) -> None:
+        """Note that this work is stored: so many more, or fewer, records wait."""
+        self.waiting.update(each.tenant for each in work.put_off)
+        if work.late:
+            self.waiting.subtract(each.tenant for each in work.late)
+            self.waiting = +self.waiting
+
+    def recall(self, streams: Iterable[StreamRef]) -> Mapping[StreamRef, LastUpdate | None]:
+        """The last updates of these streams and of all they read; one query at most."""
+        needed = dict.fromkeys(streams)
+        for ref in list(needed):
+            if self.graph.is_composite(ref):
+                for each in self.graph.composite(ref)[2].inputs:
+                    needed.update(dict.fromkeys(each.members))
+        unknown = self._last_updates.use(needed)
+        if unknown:
+            rows = {ref: self.find_row(ref) for ref in unknown}
+            found = self.store.last_updates([row[1] for row in rows.values() if row is not None])
+            for ref, row in rows.items():
+                self._last_updates.keep(ref, None if row is None else found.get(row[1]))
+        return self._last_updates.known
+
+    def remember(self, last_updates: Mapping[StreamRef, LastUpdate]) -> None:
+        """Note that these were stored as last updates."""
+        for ref, last in last_updates.items():
+            self._last_updates.keep(ref, last)
+
+    def trim(self) -> None:
+        """Between two batches: forget what there is no room for, the least recently used first."""
+        self._last_updates.trim()
+        self._components.trim()
+
+    def commit(self, batch: Callable[[int], Batch]) -> None:
+        """Store the batch that begins at our progress, which then moves to its end.
+
+        Raises Unavailable where progress has passed its end already, and what storing raises.
+        """
+        content = replace(batch(self.next_offset), emitted_late=tuple(self.emitted_late))
+        if content.next_offset < self.next_offset:
+            raise Unavailable("this has been stored already: the partition is begun anew")
+        self.store.store(content)
+        self.emitted_late.clear()
+        self.next_offset = content.next_offset
+        self.emitted_offset = max(self.emitted_offset, content.emitted_offset)

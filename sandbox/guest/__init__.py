@@ -1,0 +1,1 @@
+"""What runs in a tenant's process: the engine, its realm, and the walls around them."""

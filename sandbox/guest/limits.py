@@ -1,0 +1,40 @@
+"""How much of the machine a worker may use. More: confinement.py, seccomp.py."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+
+DATA_BYTES = 320 * 1024 * 1024
+"""V8 reserves terabytes of addresses, so only what is written to can be limited."""
+
+_SET_PDEATHSIG = 1
+
+
+class LimitRefused(Exception):
+    """The operating system did not accept a limit."""
+
+
+def apply() -> None:
+    """Limit this process. Raises LimitRefused."""
+    try:
+        for limit, value in (
+            (resource.RLIMIT_DATA, DATA_BYTES),
+            (resource.RLIMIT_CORE, 0),
+            (resource.RLIMIT_FSIZE, 0),
+            (resource.RLIMIT_NOFILE, 64),
+        ):
+            resource.setrlimit(limit, (value, value))
+    except (OSError, ValueError) as error:
+        raise LimitRefused(str(error)) from error
+
+
+def tie(parent: int) -> None:
+    """Let this process end with its parent; called after any change of user, which undoes it."""
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0) != 0:
+        raise LimitRefused(os.strerror(ctypes.get_errno()))
+    if os.getppid() != parent:  # it died before the signal was arranged
+        os._exit(0)

@@ -1,0 +1,389 @@
+// The fold, run inside V8: one entry per frame, whatever the number of calls and steps.
+//
+// Everything here is captured before the built-ins are guarded and frozen, and nothing of
+// it has a global name. Should a script change a built-in after all, this file uses only its
+// own references, never iterates (Array.prototype[Symbol.iterator] might be the script's)
+// and writes only to properties that exist (Array.prototype might have been given setters).
+(function (time, paths) {
+  "use strict";
+  const { set: setClocks, real } = time;
+  const { follow, findAll, frozen } = paths;
+  const { parse, stringify } = JSON;
+  const { apply, getPrototypeOf } = Reflect;
+  const { freeze, keys, getOwnPropertyDescriptor, hasOwn } = Object;
+  const { isArray } = Array;
+  const { isFinite, isInteger } = Number;
+  const toNumber = Number;
+  const toText = String;
+  const uncurry = Function.prototype.bind.bind(Function.prototype.call);
+  const sourceOf = uncurry(Function.prototype.toString);
+  const slice = uncurry(String.prototype.slice);
+  const trim = uncurry(String.prototype.trim);
+  const codeAt = uncurry(String.prototype.charCodeAt);
+  const wellFormed = uncurry(String.prototype.toWellFormed);
+  const exec = uncurry(RegExp.prototype.exec);
+  const global = globalThis;
+
+  const INPUT = -1;
+  const RESULT = -2;
+  const MAX_CHARACTERS = 65536;
+  const MAX_ELEMENTS = 4096;
+  const MAX_BYTES = 1000000; // of an output; MAX_OUTPUT_BYTES in host/answers.py
+  const PIECE = 4096;
+  const ASCII = /^[\x00-\x7f]*$/;
+  const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+  const POINT = /^\s*([^\s,]+)\s*,\s*([^\s,]+)\s*$/;
+
+  // ---- Text. --------------------------------------------------------------------------
+  // Half a surrogate pair has no UTF-8: whatever leaves has U+FFFD in its place.
+  const quoted = (text) => stringify(wellFormed(text));
+
+  // How many bytes a well-formed text has in UTF-8 beyond one a character.
+  function more(text) {
+    let bytes = 0;
+    for (let i = 0; i < text.length; i++) {
+      const code = codeAt(text, i);
+      // Each half of a pair is two of its four bytes.
+      if (code > 127) bytes += code < 2048 || (code >= 0xd800 && code < 0xe000) ? 1 : 2;
+    }
+    return bytes;
+  }
+
+  // Whether a well-formed text is too long in UTF-8. Counted only where it may be.
+  function tooLong(text) {
+    const { length } = text;
+    if (length > MAX_BYTES) return true;
+    if (length * 3 <= MAX_BYTES) return false;
+    let bytes = length;
+    for (let start = 0; start < length && bytes <= MAX_BYTES; start += PIECE) {
+      const piece = slice(text, start, start + PIECE);
+      if (exec(ASCII, piece) === null) bytes += more(piece);
+    }
+    return bytes > MAX_BYTES;
+  }
+
+  // ---- Binding a value to its channel's declared type: JSON text, or undefined. -------
+  // What is longer than any output may be is not written to its end.
+  const TOO_LONG = "";
+
+  const number = (value) => {
+    const type = typeof value;
+    if (type === "string" && exec(NUMBER, (value = trim(value))) !== null) {
+      value = toNumber(value);
+    } else if (type !== "number") return undefined;
+    return isFinite(value) ? stringify(value) : undefined;
+  };
+
+  const string = (value) => {
+    const type = typeof value;
+    if (type === "string") {
+      return value.length <= MAX_CHARACTERS ? quoted(value) : undefined;
+    }
+    if (type === "number") return isFinite(value) ? stringify(toText(value)) : undefined;
+    return type === "boolean" ? stringify(toText(value)) : undefined;
+  };
+
+  const boolean = (value) => {
+    if (value === true || value === "true") return "true";
+    if (value === false || value === "false") return "false";
+    if (typeof value === "number" && isInteger(value)) return value === 0 ? "false" : "true";
+    return undefined;
+  };
+
+  const geoPoint = (value) => {
+    let latitude;
+    let longitude;
+    if (typeof value === "string") {
+      const parts = exec(POINT, value);
+      if (parts === null) return undefined;
+      latitude = number(parts[1]);
+      longitude = number(parts[2]);
+    } else if (isArray(value)) {
+      if (value.length !== 2) return undefined;
+      longitude = number(value[0]);
+      latitude = number(value[1]);
+    } else if (typeof value === "object" && value !== null) {
+      latitude = number(value.lat);
+      longitude = number(value.lon);
+    }
+    if (latitude === undefined || longitude === undefined) return undefined;
+    return '"' + latitude + "," + longitude + '"';
+  };
+
+  const arrayOf = (element) => (value) => {
+    if (!isArray(value)) return undefined;
+    const length = value.length;
+    if (!isInteger(length) || length > MAX_ELEMENTS) return undefined;
+    let text = "[";
+    for (let i = 0; i < length; i++) {
+      const bound = element(value[i]);
+      if (bound === undefined || bound === TOO_LONG) return bound;
+      text += i === 0 ? bound : "," + bound;
+      if (text.length > MAX_BYTES) return TOO_LONG;
+    }
+    return text + "]";
+  };
+
+  function binder(type) {
+    if (type === "number") return number;
+    if (type === "string") return string;
+    if (type === "boolean") return boolean;
+    if (type === "geo_point") return geoPoint;
+    return arrayOf(binder(slice(type, 6, -1)));
+  }
+
+  // ---- Words for what went wrong. -----------------------------------------------------
+  const clip = (text, most) => (text.length > most ? slice(text, 0, most) + "..." : text);
+
+  function describe(value) {
+    const type = typeof value;
+    if (type === "string") return clip(quoted(clip(value, 100)), 110);
+    if (type === "function" || type === "symbol") return "a " + type;
+    if (type === "bigint") return "a bigint";
+    if (type !== "object" || value === null) return toText(value);
+    try {
+      return clip(toText(stringify(value)), 100);
+    } catch {
+      return isArray(value) ? "an array" : "an object";
+    }
+  }
+
+  const errors = [
+    Error.prototype, "Error", TypeError.prototype, "TypeError",
+    ReferenceError.prototype, "ReferenceError", RangeError.prototype, "RangeError",
+    SyntaxError.prototype, "SyntaxError", EvalError.prototype, "EvalError",
+    URIError.prototype, "URIError",
+  ];
+
+  function thrown(error) {
+    if (typeof error !== "object" || error === null) return describe(error);
+    try {
+      // Own data properties only: a getter would be more of the script.
+      const own = getOwnPropertyDescriptor(error, "message");
+      const message = own !== undefined && typeof own.value === "string" ? own.value : "";
+      const prototype = getPrototypeOf(error);
+      let name = "thrown";
+      for (let i = 0; i < errors.length; i += 2) if (errors[i] === prototype) name = errors[i + 1];
+      return name + ": " + clip(message, 300);
+    } catch {
+      return "thrown: an object";
+    }
+  }
+
+  const fault = (kind, message) => "F" + kind + " " + quoted(message);
+
+  // ---- Programs. ----------------------------------------------------------------------
+  const programs = { __proto__: null };
+  const emptySlots = (count) => {
+    // Elements that exist, so that filling them never meets a setter.
+    let text = "[";
+    for (let i = 0; i < count; i++) text += i === 0 ? "null" : ",null";
+    return parse(text + "]");
+  };
+
+  // `this` is the description as JSON text; `compiled` comes from assemble() in compile.py.
+  function define(compiled) {
+    const program = parse(this);
+    programs[program.slot] = program;
+    if (program.problem !== null) return;
+    program.inputs = emptySlots(program.arguments);
+    program.values = emptySlots(program.variables.length);
+    program.set = compiled[0];
+    program.pre = compiled[1];
+    program.post = compiled[2];
+    for (let i = 0; i < program.channels.length; i++) {
+      const channel = program.channels[i];
+      const code = compiled[3 + i];
+      if (program.filters) {
+        // A function is an object: frozen, it cannot remember one step in the next.
+        if (hasOwn(code, "prototype")) freeze(code.prototype);
+        freeze(code);
+      }
+      channel.code = code;
+      channel.bind = binder(channel.type);
+      channel.values = emptySlots(channel.parameters.length);
+      channel.before = (i === 0 ? "" : ",") + stringify(channel.name) + ':{"current-value":';
+      channel.after = channel.unit === null ? "}" : ',"unit":' + stringify(channel.unit) + "}";
+    }
+  }
+
+  // The functions' own texts as JSON, for compile.py to see that each is all of the tenant's.
+  function source(codes) {
+    let text = "[";
+    for (let i = 0; i < codes.length; i++) {
+      const own = typeof codes[i] === "function" ? sourceOf(codes[i]) : "";
+      text += (i === 0 ? "" : ",") + quoted(own);
+    }
+    return text + "]";
+  }
+
+  // ---- Inputs. ------------------------------------------------------------------------
+  function input(program, argument, trigger, result) {
+    if (argument === INPUT) return program.inputs[trigger];
+    if (argument === RESULT) return result;
+    return program.inputs[argument];
+  }
+
+  function setVariables(program, trigger, result) {
+    const { values, variables } = program;
+    for (let i = 0; i < values.length; i++) {
+      const variable = variables[i];
+      const value = input(program, variable[0], trigger, result);
+      values[i] = variable[2] ? findAll(value, variable[1]) : follow(value, variable[1]);
+    }
+    apply(program.set, undefined, values);
+  }
+
+  // ---- One step. ----------------------------------------------------------------------
+  const bare = emptySlots(0);
+
+  const LONG = fault("error", "the output has more than " + MAX_BYTES + " bytes");
+
+  // The document as text, or undefined with `verdict` set.
+  let verdict = "";
+
+  function channelsOf(program, trigger) {
+    let text = '{"channels":{';
+    for (let i = 0; i < program.channels.length; i++) {
+      const channel = program.channels[i];
+      const { parameters, values } = channel;
+      if (i > 0) apply(program.set, undefined, program.values);
+      for (let j = 0; j < values.length; j++) values[j] = input(program, parameters[j], trigger, null);
+      const value = apply(channel.code, undefined, values);
+      const missing = value === null || (typeof value === "number" && !isFinite(value));
+      if (missing && program.filters) {
+        verdict = fault("filtered", "channel " + channel.name + " is " + toText(value));
+        return undefined;
+      }
+      const bound = missing ? undefined : channel.bind(value);
+      if (bound === undefined) {
+        verdict = fault("error", "channel " + channel.name + ": " + describe(value) + " is not a " + channel.type);
+        return undefined;
+      }
+      text += channel.before + bound + channel.after;
+      if (bound === TOO_LONG || text.length > MAX_BYTES) {
+        verdict = LONG;
+        return undefined;
+      }
+    }
+    return text;
+  }
+
+  function compute(program, trigger, timestamp) {
+    setClocks(program.seed, timestamp);
+    setVariables(program, trigger, null);
+    if (program.never) {
+      verdict = fault("filtered", "an empty pre-filter is false");
+      return undefined;
+    }
+    if (program.pre !== null && !apply(program.pre, undefined, bare)) {
+      verdict = fault("filtered", "pre-filter");
+      return undefined;
+    }
+    if (program.pre !== null) apply(program.set, undefined, program.values);
+    return channelsOf(program, trigger);
+  }
+
+  function passes(program, trigger, document) {
+    if (program.nothing) return false;
+    if (program.post === null) return true;
+    setVariables(program, trigger, frozen(parse(document)));
+    return !!apply(program.post, undefined, bare);
+  }
+
+  function sweep() {
+    // Undeclared variables live for one step, as they did when each update had its own engine.
+    const left = keys(global);
+    for (let i = 0; i < left.length; i++) delete global[left[i]];
+  }
+
+  // ---- The fold over one call: [slot, previous, its timestamp, updates, steps]. -------
+  // Where a timestamp is larger than numbers are exact, all are places in a sixth element,
+  // their texts in order.
+  function fold(call) {
+    const program = programs[call[0]];
+    const times = call.length > 5 ? call[5] : null;
+    const timeText = (at) => (times === null ? at : times[at]);
+    let previous = call[1];
+    let unparsed = null; // the text of `previous` while nobody has asked for the object
+    let last = call[2];
+    const updates = call[3];
+    const steps = call[4];
+    const { inputs, self } = program;
+    let answer = "";
+
+    for (let i = 0; i < steps.length; i++) {
+      const step = steps[i];
+      if (i > 0) answer += "\n";
+      if (step.length === 2) {
+        if (last === null || step[1] >= last) {
+          previous = updates[step[0]];
+          unparsed = null;
+          last = step[1];
+        }
+        answer += "N";
+        continue;
+      }
+      const trigger = step[0];
+      const timestamp = step[1];
+      if (last !== null && timestamp <= last) {
+        answer += fault("stale", "trigger " + timeText(timestamp) + " is not newer than output " + timeText(last));
+        continue;
+      }
+      if (program.problem !== null) {
+        answer += fault("syntax", program.problem);
+        continue;
+      }
+      verdict = "";
+      let document;
+      try {
+        for (let j = 0; j < inputs.length; j++) {
+          if (j === self) {
+            if (unparsed !== null) {
+              previous = parse(unparsed);
+              unparsed = null;
+            }
+            inputs[j] = program.whole ? frozen(previous) : previous;
+          } else {
+            const index = step[3 + j];
+            inputs[j] = index < 0 ? null : program.whole ? frozen(updates[index]) : updates[index];
+          }
+        }
+        const text = compute(program, trigger, toNumber(timeText(timestamp)));
+        if (text !== undefined) {
+          const out = last === null || last < step[2] ? step[2] : last;
+          document = text + '},"lastUpdate":' + timeText(out) + "}";
+          if (tooLong(document)) verdict = LONG;
+          else if (passes(program, trigger, document)) {
+            unparsed = document;
+            last = out;
+            verdict = "V" + timeText(out) + " " + document;
+          } else verdict = fault("filtered", "post-filter");
+        }
+      } catch (error) {
+        verdict = fault("script-error", thrown(error));
+      }
+      sweep();
+      answer += verdict;
+    }
+    return answer;
+  }
+
+  // `this` is the frame's calls as JSON text; the answer is one line per step, and one with
+  // the milliseconds of each call, in which most are 0.
+  function run() {
+    const calls = parse(this);
+    let answer = "";
+    let ticks = "";
+    let before = real();
+    for (let i = 0; i < calls.length; i++) {
+      answer += fold(calls[i]) + "\n";
+      const after = real();
+      ticks += (i === 0 ? "" : ",") + (after - before);
+      before = after;
+    }
+    return answer + ticks;
+  }
+
+  return [define, source, run];
+})

@@ -1,0 +1,121 @@
+"""Which programs may run: asked of the checker once a program, and remembered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from cachetools import LRUCache
+
+from sandbox.encoding import encode_program
+from sandbox.host.allowance import UNLIMITED, Allowance
+from sandbox.host.worker_client import Failure, WorkerClient, portions
+from sandbox.host.zygote_client import ZygoteClient
+from sandbox.program import Fault, Program
+
+MAX_REMEMBERED = 50_000
+MAX_FAILED = 10_000
+RETRY_SECONDS = 60.0
+
+Problems = list[tuple[str, str]]
+"""Kind and text of each; none if all is well."""
+
+
+def examine(
+    programs: Sequence[Program], ask: Callable[[Sequence[bytes]], list[Problems] | Failure]
+) -> Iterator[Problems | Failure]:
+    """Yield what `ask` finds for each program: many at a time, one by one where that fails."""
+    for some in portions([encode_program(each) for each in programs], len):
+        answer = ask(some)
+        if not isinstance(answer, Failure):
+            yield from answer
+            continue
+        for text in some:
+            alone = ask([text])
+            if isinstance(alone, Failure):  # once may be an accident
+                alone = ask([text])
+            yield alone if isinstance(alone, Failure) else alone[0]
+
+
+class Approval:
+    """Approval speaks with one checker process, which is started when first needed."""
+
+    def __init__(
+        self,
+        zygote: ZygoteClient,
+        idle_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._zygote = zygote
+        self._idle_seconds = idle_seconds
+        self._checker: WorkerClient | None = None
+        self._clock = clock
+        self._known: LRUCache[str, Fault | None] = LRUCache(MAX_REMEMBERED)
+        self._failed: LRUCache[str, float] = LRUCache(MAX_FAILED)
+        self._seconds = 0.0  # processor time nobody has been charged for
+
+    def fault(self, program: Program) -> Fault | None:
+        """Return why a program may not run, None if it may; learn() it first."""
+        if program.id not in self._known:
+            return Fault("policy", "the program cannot be checked now")
+        return self._known[program.id]
+
+    def knows(self, program: Program) -> bool:
+        """Tell whether the program has been looked at before."""
+        return program.id in self._known
+
+    def learn(self, programs: Iterable[Program], allowance: Allowance = UNLIMITED) -> None:
+        """Ask for the programs that are not known yet, all at once. Raises TookTooLong.
+
+        What cannot be checked is not asked again for a while: each time costs the wait.
+        """
+        new = {each.id: each for each in programs if self._is_new(each.id)}
+        if not new:
+            return
+        found = examine(list(new.values()), lambda texts: self.ask(texts, allowance))
+        for name, problems in zip(new, found, strict=True):  # as they come, should it be cut
+            if not isinstance(problems, Failure):
+                self._known[name] = Fault(*problems[0]) if problems else None
+                allowance.note_preparation()
+            elif not problems.starved:
+                self._failed[name] = self._clock() + RETRY_SECONDS
+
+    def _is_new(self, name: str) -> bool:
+        return name not in self._known and self._failed.get(name, 0.0) <= self._clock()
+
+    def take_cpu(self) -> float:
+        """Return the processor seconds used since this was last asked."""
+        taken, self._seconds = self._seconds, 0.0
+        return taken
+
+    def ask(self, texts: Sequence[bytes], allowance: Allowance) -> list[Problems] | Failure:
+        """Return what the allow-list has against each program (JSON). Raises TookTooLong."""
+        checker = self._ready()
+        try:
+            return checker.check(texts, allowance)
+        finally:
+            self._seconds += checker.take_cpu()
+            if checker.ended:
+                self._checker = None
+
+    def close(self) -> None:
+        """End the checker; another is started when needed."""
+        if self._checker:
+            self._checker.kill()
+        self._checker = None
+
+    def abandon(self) -> None:
+        """Forget the checker without ending it: it belongs to the process we forked from."""
+        if self._checker:
+            self._checker.abandon()
+        self._checker = None
+
+    def _ready(self) -> WorkerClient:
+        checker = self._checker
+        if checker:
+            idle = time.monotonic() - checker.last_used > self._idle_seconds
+            if not idle and checker.alive():
+                return checker
+            self.close()
+        self._checker = WorkerClient(self._zygote, checks=True)
+        return self._checker

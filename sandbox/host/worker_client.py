@@ -1,0 +1,299 @@
+"""The pool's hold on one worker: send a frame, wait no longer than its budget, or kill."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sandbox import protocol
+from sandbox.encoding import encode_calls, encode_program
+from sandbox.host.allowance import UNLIMITED, Allowance
+from sandbox.host.answers import (
+    MalformedAnswer,
+    Shape,
+    clipped,
+    decode_answer,
+    decode_layers,
+    decode_problems,
+    decode_ticks,
+    shape_of,
+)
+from sandbox.host.zygote_client import InfraError, ZygoteClient
+from sandbox.program import Call, Outcome
+
+GRACE_SECONDS = 0.4  # beyond the budget: V8 has built-ins that never look up
+READY_SECONDS = 10.0
+CHECK_MS = 1000
+MIN_CHECK_MS = 100
+MAX_MESSAGE_BYTES = 1000  # bytes of what a worker says where it has no answer
+CHECKED_BYTES_PER_MS = 100
+DEFINE_MS = 5  # a program, beside the budget of the frame that brings it
+PORTION_PROGRAMS = 64
+PORTION_BYTES = 65_536
+
+MAX_MEMORY = 32 * 1024 * 1024
+"""Of the heap, for programs. A tenant with more gets a new worker now and then."""
+
+PROGRAM_BYTES = 500
+PROGRAM_GROWTH = 4
+"""A program's share of the heap, measured: this much, and four times its text."""
+
+
+ANSWERS = {
+    protocol.DEFINE: protocol.DEFINED,
+    protocol.RUN: protocol.VALUES,
+    protocol.CHECK: protocol.PROBLEMS,
+}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A frame may take so long, and at least the minimum even where an allowance runs out."""
+
+    milliseconds: int
+    minimum: int
+
+    def plus(self, more: int) -> Budget:
+        """Return a budget that is longer by so many milliseconds."""
+        return Budget(self.milliseconds + more, self.minimum + more)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A program as it is sent to a worker."""
+
+    name: str
+    text: bytes
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A frame had no answer, and its worker is dead; a `starved` one had hardly any processor."""
+
+    kind: str
+    message: str
+    starved: bool = False
+
+
+class WorkerClient:
+    """A client is our hold on one living worker process of one tenant."""
+
+    def __init__(self, zygote: ZygoteClient, checks: bool = False) -> None:
+        self._connection, self.pid = zygote.spawn(checks)
+        try:
+            self._process = os.pidfd_open(self.pid)  # a pid could be somebody else's by then
+        except OSError as error:
+            self._connection.close()
+            raise InfraError(f"a worker ended at once: {error}") from error
+        self._silence = select.poll()
+        self._silence.register(self._connection, select.POLLIN)
+        self._reader = protocol.Reader(self._connection)
+        self._slots: dict[str, int] = {}
+        self._shapes: dict[str, Shape] = {}
+        self._memory = 0  # what its programs take, estimated
+        self._clock = (~self.pid << 3) | 2  # the process's CPU clock, see clock_getcpuclockid(3)
+        self._accounted = self._last_cpu = 0.0
+        self.last_used = time.monotonic()
+        self.ticks: list[int] = []  # of each call of the last frame, if it had an answer
+        self._ready()
+
+    def full(self) -> bool:
+        """Tell whether its programs take so much memory that a script might lack it."""
+        return self._memory > MAX_MEMORY
+
+    @property
+    def ended(self) -> bool:
+        """Whether we have ended the worker, or let go of it."""
+        return self._process < 0
+
+    def alive(self) -> bool:
+        """Tell whether the worker still holds its end; it says nothing without being asked."""
+        return not self._silence.poll(0)
+
+    def run(
+        self, calls: Sequence[Call], budget: Budget, allowance: Allowance = UNLIMITED
+    ) -> list[list[Outcome]] | Failure:
+        """Return the outcomes of every step, or why there are none. Raises TookTooLong."""
+        self.ticks = []
+        for portion in self._unknown(calls):
+            more = DEFINE_MS * len(portion)
+            done = self._exchange(
+                protocol.DEFINE, self._definitions(portion), budget.plus(more), allowance
+            )
+            if isinstance(done, Failure):
+                return done
+            if done:
+                return self._malformed("a body where there is none")
+            allowance.note_preparation()
+        body = encode_calls(calls, self._slots)
+        answer = self._exchange(protocol.RUN, body, budget, allowance)
+        if isinstance(answer, Failure):
+            return answer
+        try:
+            lines, _, ticks = answer.rpartition(b"\n")
+            self.ticks = decode_ticks(ticks, calls)
+            return decode_answer(lines, calls, [self._shapes[each.program.id] for each in calls])
+        except MalformedAnswer as error:
+            return self._malformed(str(error))
+
+    def check(
+        self, programs: Sequence[bytes], allowance: Allowance = UNLIMITED
+    ) -> list[list[tuple[str, str]]] | Failure:
+        """Return kind and text of the problems of each program (JSON). Raises TookTooLong."""
+        body = _listed(programs)
+        budget = Budget(CHECK_MS + len(body) // CHECKED_BYTES_PER_MS, MIN_CHECK_MS)
+        answer = self._exchange(protocol.CHECK, body, budget, allowance)
+        if isinstance(answer, Failure):
+            return answer
+        try:
+            return decode_problems(answer, len(programs))
+        except MalformedAnswer as error:
+            return self._malformed(str(error))
+
+    def take_cpu(self) -> float:
+        """Return the processor seconds used since this was last asked."""
+        total = self._cpu()
+        taken = total - self._accounted
+        self._accounted = total
+        return taken
+
+    def kill(self) -> None:
+        """End the worker now."""
+        self._last_cpu = self._cpu()
+        if self._process >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._process, signal.SIGKILL)
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the worker without ending it."""
+        self._connection.close()
+        if self._process >= 0:
+            os.close(self._process)
+        self._process = -1
+
+    def _ready(self) -> None:
+        answer = self._ask(b"", READY_SECONDS)
+        if isinstance(answer, Failure):
+            self.kill()
+            raise InfraError(f"a worker did not start: {answer.kind} {answer.message}")
+        kind, body = answer
+        if kind != protocol.READY:
+            self.kill()
+            raise InfraError(f"a worker will not serve: {_message(body)}")
+        try:
+            self.layers = decode_layers(body)
+        except MalformedAnswer as error:
+            self.kill()
+            raise InfraError(f"a worker will not serve: {error}") from error
+
+    def _unknown(self, calls: Sequence[Call]) -> list[list[Definition]]:
+        """Return the programs that the worker does not know yet, in portions."""
+        new = {each.program.id: each.program for each in calls}
+        texts = [
+            Definition(name, encode_program(program), shape_of(program))
+            for name, program in new.items()
+            if name not in self._slots
+        ]
+        return portions(texts, lambda each: len(each.text))
+
+    def _definitions(self, portion: Sequence[Definition]) -> bytes:
+        """Write the question that makes a portion known, and give its programs their slots."""
+        for each in portion:
+            self._slots[each.name] = len(self._slots)
+            self._shapes[each.name] = each.shape
+            self._memory += PROGRAM_BYTES + PROGRAM_GROWTH * len(each.text)
+        return _listed([b"[%d,%b]" % (self._slots[each.name], each.text) for each in portion])
+
+    def _exchange(
+        self, kind: int, question: bytes, budget: Budget, allowance: Allowance
+    ) -> bytes | Failure:
+        """Send a question and return the answer's body. After a Failure the worker is dead.
+
+        Raises TookTooLong where the allowance is used up before the frame is sent; or
+        where it left the frame less than its budget, and the frame took all of that.
+        """
+        allowance.check()
+        granted = allowance.granted(budget.milliseconds, budget.minimum)
+        before = self._cpu()
+        try:
+            message = protocol.frame(kind, protocol.budgeted(granted, question))
+        except protocol.ProtocolError as error:
+            self.kill()  # it now lacks a program that we believe it knows
+            return Failure("error", str(error))
+        answer = self._ask(message, granted / 1000 + GRACE_SECONDS)
+        self.last_used = time.monotonic()
+        if isinstance(answer, Failure):
+            burned = self._cpu() - before
+            self.kill()
+            if answer.kind == "timeout" and granted < budget.milliseconds:
+                raise allowance.spent()
+            starved = answer.kind == "timeout" and burned < granted / 2000
+            return Failure(answer.kind, answer.message, starved)
+        if answer[0] != ANSWERS[kind]:
+            return self._malformed(f"frame of kind {answer[0]}")
+        if self._reader.surplus():
+            return self._malformed("more than was asked for")
+        return answer[1]
+
+    def _malformed(self, why: str) -> Failure:
+        """End a worker whose answer does not fit: it is no longer what we have started."""
+        self.kill()
+        return Failure("crash", f"the answer made no sense: {why}")
+
+    def _ask(self, message: bytes, seconds: float) -> tuple[int, bytes] | Failure:
+        try:
+            self._connection.settimeout(seconds)
+            ends = time.monotonic() + seconds
+            if message:
+                self._connection.sendall(message)
+            kind, body = self._reader.read(ends - time.monotonic())
+        except TimeoutError:
+            return Failure("timeout", f"no answer within {seconds:.1f} s")
+        except protocol.ProtocolError as error:
+            return Failure("crash", str(error))
+        except (protocol.Closed, OSError):
+            return Failure("crash", "the script's process ended")
+        if kind == protocol.TIMEOUT:
+            return Failure("timeout", f"longer than {seconds - GRACE_SECONDS:.1f} s")
+        if kind == protocol.OOM:
+            return Failure("oom", "out of memory")
+        if kind == protocol.BROKEN:
+            return Failure("error", "the frame cannot be run: " + _message(body))
+        return kind, body
+
+    def _cpu(self) -> float:
+        if self._process >= 0:
+            with contextlib.suppress(OSError):  # it has ended; what it used since is lost
+                self._last_cpu = time.clock_gettime(self._clock)
+        return self._last_cpu
+
+
+def portions(items: Sequence[T], length: Callable[[T], int]) -> list[list[T]]:
+    """Cut items, in order, into portions that take no more than a few milliseconds to compile."""
+    cut: list[list[T]] = []
+    size = PORTION_BYTES
+    for item in items:
+        if size + length(item) > PORTION_BYTES or len(cut[-1]) >= PORTION_PROGRAMS:
+            cut.append([])
+            size = 0
+        cut[-1].append(item)
+        size += length(item)
+    return cut
+
+
+def _message(body: bytes) -> str:
+    return clipped(body[:MAX_MESSAGE_BYTES].decode("utf-8", "replace"))
+
+
+def _listed(texts: Sequence[bytes]) -> bytes:
+    return b"[" + b",".join(texts) + b"]"

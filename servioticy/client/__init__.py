@@ -1,0 +1,1 @@
+"""What a client of the platform needs: requests, and a stream that is followed."""

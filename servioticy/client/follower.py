@@ -1,0 +1,125 @@
+"""Following a stream over its WebSocket, through restarts of the platform."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http import HTTPStatus
+from urllib.parse import quote
+
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from servioticy.domain.model import StreamRef, Timestamp
+from servioticy.domain.topics import MAX_MESSAGE_BYTES
+from servioticy.errors import ServioticyError, Unavailable
+
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_PAUSE_SECONDS = 5.0
+MILLISECONDS_FROM = 100_000_000_000
+"""Timestamps are the devices' own; a number this large is not seconds (year 5138)."""
+
+
+class Refused(ServioticyError):
+    """The platform does not let us watch this stream; the message is its own."""
+
+
+@dataclass(slots=True)
+class Follower:
+    """One stream of one platform, from after a timestamp on, or from now on."""
+
+    url: str
+    stream: StreamRef
+    token: str
+    after: Timestamp | None = None
+
+    def updates(self, stop: threading.Event | None = None) -> Iterator[str]:
+        """Each update as it was emitted, until `stop`.
+
+        A lost connection is opened again and continues after the newest update seen, so
+        nothing is missed. Raises Refused, and Unavailable where the first try finds nobody.
+        """
+        stop = stop or threading.Event()
+        pause, met = FIRST_PAUSE_SECONDS, False
+        while not stop.is_set():
+            try:
+                with self._connect() as connection:
+                    pause, met = FIRST_PAUSE_SECONDS, True
+                    yield from self._frames(connection, stop)
+            except (OSError, InvalidHandshake, ConnectionClosed) as error:
+                self._explain(error, met)
+            stop.wait(pause)
+            pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
+
+    def _connect(self) -> ClientConnection:
+        after = "" if self.after is None else f"?after={self.after}"
+        parts = (quote(self.stream.service_object, safe=""), quote(self.stream.stream, safe=""))
+        address = f"{self.url}/{parts[0]}/streams/{parts[1]}/live{after}"
+        headers = {"Authorization": self.token}
+        # A proxy for the internet has no business between us and this platform.
+        return connect(
+            address,
+            additional_headers=headers,
+            compression=None,
+            proxy=None,
+            max_size=MAX_MESSAGE_BYTES,
+        )
+
+    def _frames(self, connection: ClientConnection, stop: threading.Event) -> Iterator[str]:
+        while not stop.is_set():
+            try:
+                frame = str(connection.recv(timeout=0.2))
+            except TimeoutError:
+                continue
+            at = timestamp_of(frame)
+            self.after = at if self.after is None else max(self.after, at)
+            yield frame
+
+    def _explain(self, error: Exception, met: bool) -> None:
+        """Raise what trying again cannot help against."""
+        if isinstance(error, InvalidStatus) and _is_final(error.response.status_code, met):
+            hint = " (a token: servioticy tenant create NAME)"
+            message = _message(bytes(error.response.body or b""))
+            raise Refused(message + hint * (error.response.status_code == 403)) from error
+        if not met and isinstance(error, OSError):
+            raise Unavailable(
+                f"nothing answers at {self.url}: is the platform running (`servioticy up`)?"
+            ) from error
+
+
+def _is_final(status: int, met: bool) -> bool:
+    # 429: our share is used up, as when all our sockets come again at once.
+    return status < 500 and not (met and status == HTTPStatus.TOO_MANY_REQUESTS)
+
+
+def timestamp_of(frame: str) -> Timestamp:
+    """The `lastUpdate` of a Sensor Update."""
+    return int(json.loads(frame)["lastUpdate"])
+
+
+def line(frame: str) -> str:
+    """An update for people: its time, if its timestamp looks like one, and its channels."""
+    update = json.loads(frame)
+    values = {name: each.get("current-value") for name, each in update["channels"].items()}
+    shown = json.dumps(values, ensure_ascii=False)
+    # Half a surrogate pair is no text that a terminal takes.
+    shown = shown.encode(errors="backslashreplace").decode()
+    return f"{written(update['lastUpdate'])}  {shown}"
+
+
+def written(at: Timestamp) -> str:
+    """A timestamp in seconds or milliseconds as date and time; any other as it is."""
+    seconds = at / 1000 if at >= MILLISECONDS_FROM else float(at)
+    if not 100_000_000 <= seconds < MILLISECONDS_FROM:
+        return str(at)
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")[:19] + "Z"
+
+
+def _message(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return body.decode(errors="replace")[:200] or "refused"

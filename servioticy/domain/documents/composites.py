@@ -1,0 +1,78 @@
+"""The composite streams of a document, in either dialect (contract, sections 2.2 and 2.3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from servioticy.domain.documents.aliases import size
+from servioticy.domain.documents.code import (
+    POST_FILTER,
+    PRE_FILTER,
+    Code,
+    Context,
+    Written,
+    code_of,
+    own_input,
+)
+from servioticy.domain.documents.codes import MIXED_CHANNELS, TOO_MUCH, WRONG_TYPE
+from servioticy.domain.documents.errors import BadDocument, Part
+from servioticy.domain.documents.expressions import parse_expressions
+from servioticy.domain.documents.functions import parse_functions
+from servioticy.domain.documents.options import parse_options
+from servioticy.domain.model import Channel, Composite, StreamRef
+
+MAX_CODE = 4096
+"""Bytes of code in one place, as written."""
+
+PARSERS = {"function": parse_functions, "expression": parse_expressions}
+
+
+def parse_composite(
+    ref: StreamRef,
+    content: dict[str, Any],
+    channels: tuple[Channel, ...],
+    stream: Part,
+    context: Context,
+) -> Composite | None:
+    """How the stream is computed, or None for a simple stream.
+
+    Raises BadDocument where channels with and without code are mixed, where code names a
+    source that the document does not have, or where it is too long.
+    """
+    if all(channel.code is None for channel in channels):
+        return None
+    if any(channel.code is None for channel in channels):
+        reason = f"{stream.words}: some channels have a current-value, some not"
+        raise BadDocument(reason, stream.at("channels").pointer, MIXED_CHANNELS)
+    codes = [Code(each.code or "", code_of(stream, each.name)) for each in channels]
+    pre, post = (_filter(content, name, stream) for name in (PRE_FILTER, POST_FILTER))
+    written = Written(ref, stream, codes, pre, post)
+    for code in written.codes:
+        if size(code.text) > MAX_CODE:
+            reason = f"{stream.words}: more than {MAX_CODE} bytes of code in one place"
+            raise BadDocument(reason, code.part.pointer, TOO_MUCH)
+    options = parse_options(stream, content)
+    parsed = PARSERS[context.dialect](written, context)
+    return Composite(
+        context.dialect,
+        parsed.inputs,
+        tuple(
+            replace(each, code=code) for each, code in zip(channels, parsed.channels, strict=True)
+        ),
+        own_input(ref, parsed.inputs),
+        parsed.pre_filter,
+        parsed.post_filter,
+        parsed.references,
+        options,
+    )
+
+
+def _filter(content: dict[str, Any], name: str, stream: Part) -> Code | None:
+    value = content.get(name)
+    if value is None:
+        return None
+    part = stream.at(name, words=name)
+    if not isinstance(value, str):
+        raise BadDocument(f"{part.words} has to be text", part.pointer, WRONG_TYPE)
+    return Code(value, part)

@@ -1,0 +1,174 @@
+"""Documents that were accepted once, understood by the rules of today and remembered.
+
+A release may read more strictly than the one that accepted a document. What it cannot
+understand any more keeps its streams, and nothing of it computes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from sys import getsizeof
+from typing import Any, NamedTuple
+
+import orjson
+
+from servioticy.domain.cache import Cache
+from servioticy.domain.documents.errors import BadDocument
+from servioticy.domain.documents.limits import MAX_SUBSCRIPTIONS, Laborious, Meter
+from servioticy.domain.documents.service_objects import (
+    ArgumentNames,
+    is_public,
+    parse_group,
+    parse_service_object,
+)
+from servioticy.domain.documents.values import ANY, normal_type
+from servioticy.domain.model import Channel, Composite, Definition, Group, Stream, StreamRef
+from servioticy.errors import Unavailable
+
+Parse = Callable[[dict[str, Any], str, Meter], Definition]
+"""Understands a document as the Service Object of that id, and counts."""
+
+MAX_LOGGED = 10_000
+"""Versions whose problem has been logged and is not logged again, the latest ones."""
+
+log = logging.getLogger("servioticy.domain.documents")
+
+
+def parsing(argument_names: ArgumentNames) -> Parse:
+    """A Parse that reads documents in the thread that asks, with this reader of arguments."""
+
+    def parse(document: dict[str, Any], service_object: str, meter: Meter) -> Definition:
+        return parse_service_object(document, service_object, argument_names, meter)
+
+    return parse
+
+
+class Understood(NamedTuple):
+    """A version of a Service Object."""
+
+    definition: Definition
+    streams: dict[str, Stream]
+    problem: str | None
+    """why it is not understood any more, if so: then `definition` is only what it declares"""
+    share: float
+    """what reading it took, as a part of what one document may take"""
+    edges: int
+    """its subscriptions"""
+
+
+class Documents:
+    """Stored documents, each parsed once while there is room for it."""
+
+    def __init__(self, parse: Parse, room: int) -> None:
+        """`room`: about how many bytes of memory the parsed ones may take."""
+        self._parse = parse
+        self._kept: Cache[tuple[str, int], Understood] = Cache(room)
+        self._logged: Cache[tuple[str, int], bool] = Cache(MAX_LOGGED)
+
+    def known(self, service_object: str, version: int) -> Understood | None:
+        """The version if it is kept."""
+        return self._kept.get((service_object, version))
+
+    def understood(
+        self,
+        service_object: str,
+        version: int,
+        document: bytes | str,
+        parse: Parse | None = None,
+    ) -> Understood:
+        """The version, whose document is at hand. It never changes, so it is parsed once.
+
+        `parse`: how, this time. What it raises of Unavailable and Laborious is passed on.
+        """
+        key = (service_object, version)
+        found = self._kept.get(key)
+        if found is None:
+            found = self._understand(key, document, parse or self._parse)
+            self._kept.put(key, found, memory(found.definition))
+        return found
+
+    def _understand(self, key: tuple[str, int], document: bytes | str, parse: Parse) -> Understood:
+        content, meter, problem = {}, Meter(), None
+        try:
+            content = orjson.loads(document)
+            definition = parse(content, key[0], meter)
+        except (MemoryError, Unavailable, Laborious):
+            raise
+        except Exception as error:  # noqa: BLE001  it was accepted, and others wait for its reader
+            problem = str(error) if isinstance(error, BadDocument) else repr(error)
+            self._log_once(key, problem)
+            definition = declared(content, key[0])
+        streams = {each.ref.stream: each for each in definition.streams}
+        edges = meter.counts.get(MAX_SUBSCRIPTIONS, 0)
+        return Understood(definition, streams, problem, meter.share(len(document)), edges)
+
+    def _log_once(self, key: tuple[str, int], problem: str) -> None:
+        if self._logged.get(key):
+            return
+        self._logged.put(key, True, 1)
+        facts = {"service_object": key[0], "version": key[1], "reason": problem[:500]}
+        log.error("definition_not_understood", extra=facts)
+
+
+def declared(document: Any, service_object: str) -> Definition:
+    """The streams and groups that a document names, all streams simple; whatever it is."""
+    content = _object(document)
+    streams = tuple(
+        Stream(StreamRef(service_object, name), _channels(_object(each).get("channels")))
+        for name, each in _object(content.get("streams")).items()
+    )
+    groups = (_group(name, each) for name, each in _object(content.get("groups")).items())
+    found = tuple(each for each in groups if each is not None)
+    return Definition(service_object, streams, found, is_public(content))
+
+
+def _channels(content: Any) -> tuple[Channel, ...]:
+    return tuple(
+        Channel(name, normal_type(str(_object(each).get("type"))) or ANY)
+        for name, each in _object(content).items()
+    )
+
+
+def _group(name: str, content: Any) -> Group | None:
+    try:
+        return parse_group(name, content, Meter())
+    except BadDocument:
+        return None
+
+
+def _object(content: Any) -> dict[str, Any]:
+    return content if isinstance(content, dict) else {}
+
+
+def memory(definition: Definition) -> int:
+    """About how many bytes the definition takes."""
+    groups = sum(
+        300 + sum(150 + getsizeof(each) for each in group.service_objects)
+        for group in definition.groups
+    )
+    return 1000 + groups + sum(map(_memory_of_stream, definition.streams))
+
+
+def _memory_of_stream(stream: Stream) -> int:
+    return (
+        500
+        + getsizeof(stream.ref.stream)
+        + sum(map(_memory_of_channel, stream.channels))
+        + (_memory_of_composite(stream.composite) if stream.composite else 0)
+    )
+
+
+def _memory_of_channel(channel: Channel) -> int:
+    texts = (channel.name, channel.unit, channel.code)
+    return 100 + sum(getsizeof(text) for text in texts if text is not None)
+
+
+def _memory_of_composite(composite: Composite) -> int:
+    references = sum(
+        200 + getsizeof(each.expression) + (16 if each.plain else 200) * len(each.path)
+        for each in composite.references
+    )
+    filters = getsizeof(composite.pre_filter) + getsizeof(composite.post_filter)
+    channels = sum(map(_memory_of_channel, composite.channels))
+    return 300 + 120 * len(composite.inputs) + references + filters + channels

@@ -1,0 +1,174 @@
+"""The nouns of the platform, frozen. Words as in docs/glossary.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from servioticy.domain.options import DEFAULTS, Options
+
+Timestamp: TypeAlias = int
+"""A Sensor Update's `lastUpdate`: an integer in the device's own unit, never rescaled."""
+
+Dialect: TypeAlias = Literal["expression", "function"]
+"""How a document's JavaScript is written: templates (0.1.0) or functions (0.2.0)."""
+
+
+class StreamRef(NamedTuple):
+    """Where an update comes from: a stream of a Service Object."""
+
+    service_object: str
+    stream: str
+
+    def __str__(self) -> str:
+        return f"{self.service_object}/{self.stream}"
+
+
+class ServiceObjectKey(NamedTuple):
+    """A Service Object in the store: whose it is, and its id."""
+
+    tenant: int
+    id: str
+
+
+class StreamKey(NamedTuple):
+    """A stream in the store: whose it is, and its number there."""
+
+    tenant: int
+    stream_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One dimension of a stream. `code` is its `current-value`, None in a simple stream."""
+
+    name: str
+    type: str
+    unit: str | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A JSONPath into an input, written `{$source.path}` in an expression.
+
+    `path` holds the keys and indexes of a plain path, or else selectors; both as the
+    sandbox knows them.
+    """
+
+    source: str
+    expression: str
+    path: tuple[str | int | tuple[Any, ...], ...]
+
+    @property
+    def plain(self) -> bool:
+        """Whether it leads to one place at most."""
+        return not any(isinstance(each, tuple) for each in self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a composite stream reads under one name: a stream, or a group of them."""
+
+    name: str
+    members: tuple[StreamRef, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream as its document declares it; `composite` says how it is computed, if it is."""
+
+    ref: StreamRef
+    channels: tuple[Channel, ...]
+    composite: Composite | None = None
+
+    def channel(self, name: str) -> Channel | None:
+        """The channel of that name, or None."""
+        return next((each for each in self.channels if each.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """How a stream is computed from others (contract sections 2.2 and 2.3).
+
+    `inputs` are all streams and groups read, in the order the document names them; each
+    of them triggers, except the stream's own last update, which is `inputs[own]`.
+    `channels` hold code in which the n-th of `references` is written as variable `$n`.
+    """
+
+    dialect: Dialect
+    inputs: tuple[Input, ...]
+    channels: tuple[Channel, ...]
+    own: int | None = None
+    pre_filter: str | None = None
+    post_filter: str | None = None
+    references: tuple[Reference, ...] = ()
+    options: Options = DEFAULTS
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether each computation needs the outcome of the one before it, out here.
+
+        The sandbox threads the last output through a batch by itself, but not what only
+        we know: which inputs it was made from.
+        """
+        return self.options.staleness == "input"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A named set of Service Objects whose streams of one name are read together."""
+
+    name: str
+    service_objects: tuple[str, ...]
+    stream: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One version of a Service Object's document, understood."""
+
+    id: str
+    streams: tuple[Stream, ...]
+    groups: tuple[Group, ...]
+    public: bool
+
+    def stream(self, name: str) -> Stream | None:
+        """The stream of that name, or None."""
+        return next((each for each in self.streams if each.ref.stream == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceObject:
+    """A definition in force: whose it is, since when, and where its updates are computed."""
+
+    definition: Definition
+    tenant: int
+    version: int
+    sequence: int
+    """Order of creation over the platform: the order of its subscriptions."""
+    stream_ids: dict[str, int]
+    """Under which number the updates of each stream are stored."""
+
+    @property
+    def id(self) -> str:
+        """The Service Object's id."""
+        return self.definition.id
+
+
+class LastUpdate(NamedTuple):
+    """The newest update of a stream, as readers and computations see it."""
+
+    timestamp: Timestamp
+    document: bytes
+    uses: Mapping[str, Timestamp] | None = None
+    """Of a stream with `staleness: "input"`: the newest update of each source in an output."""
+
+
+class SensorUpdate(NamedTuple):
+    """An update of a stream: compact one-line JSON, and the two things looked up in it."""
+
+    origin: StreamRef
+    timestamp: Timestamp
+    document: bytes

@@ -1,0 +1,194 @@
+"""What stands in the log: updates, and whatever changes the meaning of the log.
+
+JSON, one tagged object a record (schemas/log-record.json). A control record takes
+effect exactly at its place in its partition.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple, TypeAlias
+
+import msgspec
+import orjson
+
+from servioticy.domain.model import StreamRef
+
+Large: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""A timestamp, an offset, the number of a change: bigint in Postgres."""
+
+Small: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+"""The number of a partition or a version: integer in Postgres."""
+
+
+class UpdateRecord(msgspec.Struct, tag="update", tag_field="kind", frozen=True):
+    """An accepted Sensor Update. `update` is its compact JSON, untouched."""
+
+    service_object: str
+    stream: str
+    timestamp: Large
+    update: msgspec.Raw
+    forwarded: tuple[Small, Large] | None = None
+    """Partition and offset it came from, when its component had moved meanwhile."""
+
+    @property
+    def origin(self) -> StreamRef:
+        """The stream it is an update of."""
+        return StreamRef(self.service_object, self.stream)
+
+
+class DefinitionRecord(msgspec.Struct, tag="definition", tag_field="kind", frozen=True):
+    """From here on this version of the Service Object is in force.
+
+    `change` numbers the changes of the platform: a record that comes again, after a later
+    one of its Service Object, is told by it and does nothing.
+    """
+
+    service_object: str
+    version: Small
+    change: Large = 0
+
+
+class DeletionRecord(msgspec.Struct, tag="deletion", tag_field="kind", frozen=True):
+    """From here on the Service Object is gone, with all that is stored of it."""
+
+    service_object: str
+
+
+class ErasureRecord(msgspec.Struct, tag="erasure", tag_field="kind", frozen=True):
+    """What the stream's updates before here were is forgotten; the stream goes on."""
+
+    service_object: str
+    stream: str
+    change: Large = 0
+
+
+class ReleaseRecord(msgspec.Struct, tag="release", tag_field="kind", frozen=True):
+    """From here on these Service Objects are computed in another partition."""
+
+    service_objects: tuple[str, ...]
+    to_partition: Small
+
+
+class AcquireRecord(msgspec.Struct, tag="acquire", tag_field="kind", frozen=True):
+    """From here on these Service Objects are computed here.
+
+    Valid once the old partition's stored progress has passed its release record.
+    """
+
+    service_objects: tuple[str, ...]
+    from_partition: Small
+    release_offset: Large
+
+
+ControlRecord: TypeAlias = (
+    DefinitionRecord | DeletionRecord | ErasureRecord | ReleaseRecord | AcquireRecord
+)
+LogRecord: TypeAlias = UpdateRecord | ControlRecord
+
+
+class EmittedRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A stored update, on its way to subscribers. (stream, timestamp, version) is its id."""
+
+    service_object: str
+    stream: str
+    tenant: int
+    version: int
+    timestamp: int
+    update: msgspec.Raw
+    place: tuple[int, ...] | None = None
+    """Where in the serial order it was made: offset in the log, depth, path (pipeline/steps.py).
+
+    None where it is emitted again: then it is on the disk, and is not computed again.
+    """
+
+
+class Position(NamedTuple):
+    """Where a record stands in the topic `emitted`."""
+
+    partition: int
+    offset: int
+
+
+class ConsumedRecord(NamedTuple):
+    """A record that was read from the topic `emitted`, and where it stands there."""
+
+    record: EmittedRecord
+    position: Position
+
+
+class DeadLetter(msgspec.Struct, frozen=True):
+    """A record that can never succeed: where it stood in the log, why, and what it was."""
+
+    partition: int
+    offset: int
+    reason: str
+    record: bytes
+    """As it came, whatever bytes that is."""
+    kind: str = "log"
+    """What `record` is: "log", a record of the log; "emitted", an update for subscribers."""
+    whole_bytes: int | None = None
+    """Where `record` is only the beginning: how many bytes it had."""
+
+
+NUL = b"\\u0000"
+"""The only way in which JSON can have it."""
+
+_records = msgspec.json.Decoder(LogRecord)
+_emitted = msgspec.json.Decoder(EmittedRecord)
+_encoder = msgspec.json.Encoder()
+
+
+class UnreadableRecord(Exception):
+    """The bytes are not a record of this topic."""
+
+
+def read_record(value: bytes | None) -> LogRecord:
+    """Read a record of the log. Raises UnreadableRecord with the reason, and nothing else.
+
+    What is accepted Postgres can store: text without NUL, numbers that fit their columns,
+    and an update that is a JSON object with no half of a surrogate pair in it.
+    """
+    record: LogRecord = _decoded(_records, value)
+    if NUL in (value or b""):
+        _check_names(record)
+    if isinstance(record, UpdateRecord):
+        _check_update(record.update)
+    return record
+
+
+def read_emitted(value: bytes | None) -> EmittedRecord:
+    """Read what the pipeline emitted. Raises UnreadableRecord, and nothing else."""
+    record: EmittedRecord = _decoded(_emitted, value)
+    _check_update(record.update)
+    return record
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], value: bytes | None) -> Any:
+    try:
+        return decoder.decode(value or b"")
+    # RecursionError: msgspec skips what it is to leave as it is, level by level.
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UnreadableRecord(str(error)) from error
+
+
+def _check_names(record: LogRecord) -> None:
+    """Nobody may be asked for by such a name: Postgres takes no NUL in text."""
+    for value in msgspec.structs.astuple(record):
+        for name in value if isinstance(value, tuple) else (value,):
+            if isinstance(name, str) and "\0" in name:
+                raise UnreadableRecord("there is a NUL in a name")
+
+
+def _check_update(update: msgspec.Raw) -> None:
+    """msgspec does not look into what it leaves untouched."""
+    try:
+        is_object = isinstance(orjson.loads(memoryview(update)), dict)
+    except orjson.JSONDecodeError as error:
+        raise UnreadableRecord(f"the update is no JSON: {error}") from error
+    if not is_object:
+        raise UnreadableRecord("the update is no JSON object")
+
+
+def write(record: LogRecord | EmittedRecord) -> bytes:
+    """The record as it stands in its topic."""
+    return _encoder.encode(record)

@@ -1,0 +1,1 @@
+"""Keeping programs running: starts, restarts, ends, and nothing left behind."""

@@ -1,0 +1,1 @@
+"""Commands, benchmarks and the demonstration: they use programs, nobody imports them."""

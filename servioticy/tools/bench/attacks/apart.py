@@ -1,0 +1,80 @@
+"""An attack in a process of its own, so that it takes no time of those who measure."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import time
+from collections import Counter
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+
+from servioticy.tools.bench.attacks.attacker import Attacker, Place
+from servioticy.tools.bench.attacks.catalogue import ATTACKS
+
+SETUP_SECONDS = 60.0
+GRACE_SECONDS = 2.0
+
+
+class Apart:
+    """An attack that works; `is_over` when it has ended, of itself or because its time is."""
+
+    def __init__(self, attack: str, place: Place, seconds: float) -> None:
+        """Begin it."""
+        context = multiprocessing.get_context("spawn")
+        self._ours, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_work, args=(theirs, attack, place, seconds), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self._seconds = seconds
+        self._until = time.monotonic() + SETUP_SECONDS + GRACE_SECONDS
+        self.got: Counter[str] = Counter()
+
+    def is_over(self) -> bool:
+        """Whether it has ended; one that overstays its time is ended."""
+        try:
+            while self._ours.poll():
+                self._heard(self._ours.recv())
+        except (EOFError, OSError):
+            return True
+        if time.monotonic() > self._until:
+            self.got["ended by force"] += 1
+            self._until = float("inf")
+            self._process.kill()
+        return False
+
+    def end(self) -> None:
+        """End it now, whatever it does."""
+        self._process.kill()
+        self._process.join()
+        self._ours.close()
+
+    def _heard(self, message: Counter[str] | None) -> None:
+        """What it got, in the end; None when it is ready and the attack proper begins."""
+        if message is not None:
+            self.got += message
+            return
+        self._until = time.monotonic() + self._seconds + GRACE_SECONDS
+
+
+@contextlib.contextmanager
+def begun(attack: str, place: Place, seconds: float) -> Iterator[Apart]:
+    """The attack, which has ended when the block has."""
+    apart = Apart(attack, place, seconds)
+    try:
+        yield apart
+    finally:
+        apart.end()
+
+
+def _work(pipe: Connection, name: str, place: Place, seconds: float) -> None:
+    attack, attacker = ATTACKS[name], Attacker(place, SETUP_SECONDS)
+    try:
+        ready = attack.setup(attacker)
+        pipe.send(None)
+        attacker.for_another(seconds)
+        attack.run(attacker, ready)
+    finally:
+        pipe.send(Counter(attacker.got))

@@ -1,0 +1,168 @@
+"""The innocent tenant: a device, a chain of two composites, and somebody who watches it."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import itertools
+import threading
+import time
+from typing import Any
+
+import orjson
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import ClientConnection, connect
+
+from servioticy.tools.bench import ground
+from servioticy.tools.bench.attacks.arrivals import Sent
+from servioticy.tools.bench.attacks.attacker import Place
+from servioticy.tools.bench.ground import chain
+
+PERIOD_SECONDS = 0.1
+UPDATES_A_CONNECTION = 10
+"""Devices sleep and come back: whoever takes all connections keeps them out."""
+
+ANSWER_SECONDS = 15.0
+HANDSHAKE_SECONDS = 2.0
+PAUSE_SECONDS = 0.2
+PERIOD_OF_CHANGES = 1.0
+
+
+class Innocent:
+    """Sends an update every 100 ms and notes when its derived value arrives.
+
+    Beside that it opens another socket and changes a second, public Service Object every
+    second; what is refused there, or takes too long, is counted in `turned_away`.
+
+    The clock of an update starts when it is due, so one that waits for its predecessor's
+    answer has waited. `sent` grows while it works; the n-th update has the timestamp n + 1.
+    """
+
+    def __init__(self, place: Place) -> None:
+        """Make the Service Object, which is public. Raises RuntimeError where it cannot."""
+        self._place = place
+        client = ground.Client(place.settings, place.token)
+        self.service_object = client.create({**chain(2), "public": "true"})
+        self.changed_object = client.create({**chain(1), "public": "true"})
+        self.changes: list[float] = []
+        """How many seconds each change of the second object took."""
+        self.sent: list[Sent] = []
+        self.turned_away = 0
+        self.reopened = -1
+        self._last = 0
+        self._ends = threading.Event()
+        self._threads = [
+            threading.Thread(target=work, daemon=True)
+            for work in (self._send, self._listen, self._come_back, self._change)
+        ]
+        self._watches = threading.Event()
+
+    def start(self) -> None:
+        """Watch, then send until `stop`."""
+        for each in self._threads:
+            each.start()
+
+    def stop_sending(self) -> None:
+        """No more updates; what is on its way may still arrive."""
+        self._ends.set()
+        self._threads[0].join(ANSWER_SECONDS + 1)
+
+    def missing(self) -> int:
+        """Updates that have not come out."""
+        return sum(each.arrived is None for each in list(self.sent))
+
+    def oldest(self) -> float:
+        """Seconds since the oldest update was due that has not come out; 0 if there is none."""
+        missing = (each.due for each in list(self.sent) if each.arrived is None)
+        return max(0.0, time.perf_counter() - next(missing, time.perf_counter()))
+
+    def _send(self) -> None:
+        self._watches.wait(10)
+        began, connection = time.perf_counter(), self._connection()
+        while not self._ends.is_set():
+            number = len(self.sent)
+            due = began + number * PERIOD_SECONDS
+            time.sleep(max(0.0, due - time.perf_counter()))
+            if number % UPDATES_A_CONNECTION == 0:
+                connection.close()  # the next request opens it anew
+            update = Sent(due)
+            self.sent.append(update)
+            update.answer = self._put(connection, number + 1)
+
+    def _put(self, connection: http.client.HTTPConnection, timestamp: int) -> str:
+        update = {"channels": {"v": {"current-value": 1}}, "lastUpdate": timestamp}
+        return self._asked(connection, f"/{self.service_object}/streams/s0", update)
+
+    def _change(self) -> None:
+        """Put another document in force every second: changes have to go on, too."""
+        for number in itertools.count():
+            if self._ends.wait(PERIOD_OF_CHANGES):
+                return
+            began, connection = time.perf_counter(), self._connection()
+            document = {**chain(1), "public": "true"}
+            document["streams"]["s1"]["channels"]["v"]["current-value"] = f"s0=>{number}"
+            answer = self._asked(connection, f"/{self.changed_object}", document)
+            connection.close()
+            self.changes.append(time.perf_counter() - began)
+            self.turned_away += answer != "200"
+
+    def _asked(
+        self, connection: http.client.HTTPConnection, path: str, body: dict[str, Any]
+    ) -> str:
+        """PUT it; the status, or the name of what went wrong."""
+        headers = {"Authorization": self._place.token}
+        try:
+            connection.request("PUT", path, orjson.dumps(body), headers)
+            answer = connection.getresponse()
+            answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            return type(error).__name__
+        return str(answer.status)
+
+    def _listen(self) -> None:
+        while not self._watches.is_set() or not self._everything_came():
+            with (
+                contextlib.suppress(OSError, WebSocketException),
+                self._open(self._last) as socket,
+            ):
+                self.reopened += 1
+                self._watches.set()
+                while not self._everything_came():
+                    with contextlib.suppress(TimeoutError):
+                        self._came(socket.recv(timeout=PAUSE_SECONDS))
+            time.sleep(PAUSE_SECONDS)
+
+    def _everything_came(self) -> bool:
+        return self._ends.is_set() and not self.missing()
+
+    def _came(self, frame: str | bytes) -> None:
+        now = time.perf_counter()
+        timestamp = orjson.loads(frame)["lastUpdate"]
+        update = self.sent[timestamp - 1]
+        if update.arrived is None:
+            update.arrived = now
+        self._last = max(self._last, timestamp)
+
+    def _come_back(self) -> None:
+        """Open another socket every second: those who come now have to be let in, too."""
+        while not self._ends.wait(1.0):
+            try:
+                self._open(self._last).close()
+            except (OSError, WebSocketException):
+                self.turned_away += 1
+
+    def _open(self, after: int) -> ClientConnection:
+        return connect(
+            f"ws://{self._place.host}:{self._place.settings.delivery.port}/{self.service_object}"
+            f"/streams/s2/live?after={after}",
+            additional_headers={"Authorization": self._place.token},
+            compression=None,
+            open_timeout=HANDSHAKE_SECONDS,
+            close_timeout=HANDSHAKE_SECONDS,
+        )
+
+    def _connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(
+            self._place.host, self._place.settings.api.port, timeout=ANSWER_SECONDS
+        )

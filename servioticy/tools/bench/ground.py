@@ -1,0 +1,167 @@
+"""What benchmarks stand on: a platform or parts of one, a tenant of their own, percentiles."""
+
+from __future__ import annotations
+
+import http.client
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from servioticy.embedded import tcp_ports as ports
+from servioticy.embedded.folder import DataFolder
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.embedded.postgres import EmbeddedPostgres
+from servioticy.settings import Settings, changed, to_environment
+from servioticy.storage.database import Database
+from servioticy.storage.tenants import PostgresTenants
+from servioticy.supervisor.program import Program
+from servioticy.supervisor.supervisor import Supervisor
+from servioticy.tools.command.platform import (
+    PIPELINE_SECONDS,
+    READY_FILE,
+    Platform,
+    postgres_program,
+    prepare_stores,
+    reachable,
+)
+
+
+@contextmanager
+def platform(settings: Settings) -> Iterator[Settings]:
+    """The platform that runs on the settings' data folder, else one on a folder of its own."""
+    if settings.store.dsn and settings.log.bootstrap_servers:
+        yield settings
+        return
+    with tempfile.TemporaryDirectory(prefix="servioticy-bench-") as folder:
+        own = changed(settings, data=folder, api_port=ports.free(), live_port=ports.free())
+        running = Platform(own)
+        try:
+            running.supervisor.start()
+            yield running.settings
+        finally:
+            running.close()
+
+
+def token(settings: Settings) -> str:
+    """A token of the benchmarks' tenant."""
+    database = Database(settings.store.dsn)
+    try:
+        return PostgresTenants(database).create_tenant("bench")
+    finally:
+        database.close()
+
+
+class Client:
+    """One kept-alive connection to the REST API."""
+
+    def __init__(self, settings: Settings, token: str) -> None:
+        self._connection = http.client.HTTPConnection(
+            reachable(settings.host), settings.api.port, timeout=30
+        )
+        self._headers = {"Authorization": token, "Content-Type": "application/json"}
+
+    def create(self, document: dict[str, Any]) -> str:
+        """Create a Service Object and return its id."""
+        status, body = self.request("POST", "/", orjson.dumps(document))
+        if status != 201:
+            raise RuntimeError(body.decode())
+        return str(orjson.loads(body)["id"])
+
+    def change(self, service_object: str, document: dict[str, Any]) -> None:
+        """Put another document in force."""
+        status, body = self.request("PUT", f"/{service_object}", orjson.dumps(document))
+        if status != 200:
+            raise RuntimeError(body.decode())
+
+    def put(self, path: str, value: float, timestamp: int) -> None:
+        """Send an update with one channel `v`."""
+        update = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
+        status, body = self.request("PUT", path, orjson.dumps(update))
+        if status != 202:
+            raise RuntimeError(body.decode())
+
+    def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+        """Status and body of the answer."""
+        self._connection.request(method, path, body, self._headers)
+        response = self._connection.getresponse()
+        return response.status, response.read()
+
+
+def chain(length: int) -> dict[str, Any]:
+    """A document with a simple stream `s0` and composites `s1`, `s2`, ... each from the last."""
+    streams: dict[str, Any] = {"s0": {"channels": {"v": {"type": "number"}}}}
+    for n in range(1, length + 1):
+        code = f'function(s{n - 1}){{return s{n - 1}.channels.v["current-value"]+1}}'
+        streams[f"s{n}"] = {"channels": {"v": {"type": "number", "current-value": code}}}
+    return {"name": f"chain of {length}", "version": "0.2.0", "streams": streams}
+
+
+def percentile(values: Sequence[float], part: float) -> float:
+    """The value below which this part of them lies."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """A Postgres and a broker that run, and their processes."""
+
+    settings: Settings
+    folder: DataFolder
+    pids: dict[str, int]
+
+
+@contextmanager
+def stores(settings: Settings, partitions: int = 1) -> Iterator[Stores]:
+    """A Postgres and a broker alone, on a folder of their own, with schema and topics."""
+    with tempfile.TemporaryDirectory(prefix="servioticy-bench-") as data:
+        folder = DataFolder(Path(data))
+        postgres = EmbeddedPostgres(folder.path / "postgres")
+        kafka = EmbeddedKafka(folder.path / "kafka", settings)
+        postgres.prepare()
+        kafka.prepare()
+        programs = [
+            replace(postgres_program(postgres), together=True),
+            Program("kafka", kafka.command(), kafka.environment(), kafka.is_ready),
+        ]
+        supervisor = Supervisor(programs, folder)
+        try:
+            supervisor.start()
+            found = changed(
+                settings,
+                data=data,
+                dsn=postgres.dsn,
+                bootstrap_servers=kafka.bootstrap_servers,
+                partitions=partitions,
+            )
+            prepare_stores(found)
+            yield Stores(found, folder, supervisor.pids())
+        finally:
+            supervisor.stop()
+            folder.release()
+
+
+@contextmanager
+def pipeline(stores: Stores, settings: Settings) -> Iterator[int]:
+    """The pipeline program alone, from when it works on every partition; its process."""
+    ready = stores.folder.path / "pipeline.ready"
+    ready.unlink(missing_ok=True)
+    program = Program(
+        "pipeline",
+        [sys.executable, "-P", "-m", "pipeline"],
+        {**to_environment(settings), READY_FILE: str(ready)},
+        ready.exists,
+        ready_seconds=PIPELINE_SECONDS,
+    )
+    supervisor = Supervisor([program], stores.folder)
+    try:
+        supervisor.start()
+        yield supervisor.pids()["pipeline"]
+    finally:
+        supervisor.stop()

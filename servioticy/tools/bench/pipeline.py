@@ -1,0 +1,101 @@
+"""The pipeline alone, draining a backlog: updates and stored rows a second.
+
+Each update wakes a chain of three composites: four rows stored and four updates emitted.
+The backlog is in the log before the pipeline starts; the clock runs from its first
+transaction to its last, so start-up does not count and everything else does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from servioticy.settings import Settings, changed
+from servioticy.tools.bench import backlog, ground, processes
+
+LENGTH = 3
+PAUSE_SECONDS = 0.02
+
+
+def run(settings: Settings, arguments: Sequence[str]) -> None:
+    """Print a line for every number of partitions and devices and every batch size."""
+    parser = argparse.ArgumentParser("servioticy bench pipeline")
+    parser.add_argument("--partitions", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 10, 100, 1000])
+    parser.add_argument("--devices", type=int, nargs="+", default=[100, 1])
+    parser.add_argument("--updates", type=int, default=60_000, help="backlog, at most")
+    options = parser.parse_args(arguments)
+    print("partitions devices batch | updates/s  rows/s | processor, us an update")
+    for partitions in options.partitions:
+        with ground.stores(settings, partitions) as stores:
+            for devices in options.devices:
+                placed = backlog.devices(stores.settings, devices, LENGTH)
+                busy = len({partition for _id, partition in placed})
+                if busy < partitions:
+                    continue  # one device keeps one partition busy, however many there are
+                for batch in options.batches:
+                    # Some hundred transactions are enough.
+                    updates = min(options.updates, 2000 * batch)
+                    print(
+                        f"{partitions:10d} {devices:7d} {batch:5d} | "
+                        + _drain(stores, placed, batch, updates),
+                        flush=True,
+                    )
+
+
+def _drain(
+    stores: ground.Stores, placed: Sequence[tuple[str, int]], batch: int, updates: int
+) -> str:
+    progress = backlog.Progress(stores.settings)
+    before = sum(backlog.ends(stores.settings))
+    backlog.fill(stores.settings, placed, before, updates)
+    stored, rows = progress.total(), progress.rows()
+    end = sum(backlog.ends(stores.settings))
+    settings = changed(stores.settings, max_batch_updates=batch)
+    with ground.pipeline(stores, settings) as pid:
+        while (first := progress.total()) <= stored:
+            time.sleep(PAUSE_SECONDS)
+        began, used = time.perf_counter(), _used(stores.pids, pid)
+        while (at := progress.total()) < end:
+            _tell(f"{at - stored} of {end - stored}")
+            time.sleep(PAUSE_SECONDS)
+        seconds = time.perf_counter() - began
+        used = {name: now - used.get(name, 0.0) for name, now in _used(stores.pids, pid).items()}
+    _tell("")
+    drained = end - first
+    rate = drained / seconds
+    each = " ".join(f"{name} {1e6 * spent / drained:.0f}" for name, spent in used.items())
+    factor = (progress.rows() - rows) / updates
+    progress.close()
+    return f"{rate:9.0f} {rate * factor:7.0f} | {each}"
+
+
+def _used(stores: dict[str, int], pipeline: int) -> dict[str, float]:
+    """Processor seconds so far, by program; the pipeline's by what runs in it."""
+    used = {
+        name: sum(map(processes.processor_seconds, processes.tree(pid)))
+        for name, pid in stores.items()
+    }
+    for pid in processes.tree(pipeline):
+        name = _part(pid)
+        used[name] = used.get(name, 0.0) + processes.processor_seconds(pid)
+    return used
+
+
+def _part(pid: int) -> str:
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return "worker"
+    if b"zygote" in command:
+        return "sandbox"
+    return "jvm" if b"SparkSubmit" in command else "worker"
+
+
+def _tell(text: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{text:60s}\r")
+        sys.stderr.flush()

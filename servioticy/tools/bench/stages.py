@@ -1,0 +1,241 @@
+"""Processor time of an update, stage by stage, in the pipeline's own process.
+
+A `pipeline.task.Task` takes a prepared list of rows: a backlog of updates of devices with
+a chain of composites each. The stages are timed by an aspect around them, and so are the
+calls of the sandbox, the store and the output; what runs meanwhile in other processes (V8,
+Postgres, the broker) is read from their accounts. Against the real stores or the twins in
+memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import io
+import pstats
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.aspects import STAGES, around
+from pipeline.engine import Engine
+from pipeline.spark import worker
+from pipeline.spark.inbox import Inbox
+from pipeline.task import Task
+from pipeline.work import Row
+from sandbox import SandboxPool, argument_names
+from servioticy.bootstrap import connect, emitter, sandbox_pool
+from servioticy.changes import Changes
+from servioticy.domain.records import LogRecord, write
+from servioticy.memory import MemoryPlatform
+from servioticy.ports.change_store import ChangeStore
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PartitionStore
+from servioticy.ports.stream_graph import StreamGraph
+from servioticy.ports.tenants import Tenants
+from servioticy.settings import Settings
+from servioticy.storage.change_store import PostgresChangeStore
+from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.stream_graph import PostgresStreamGraph
+from servioticy.storage.tenants import PostgresTenants
+from servioticy.tools.bench import backlog, ground, processes
+from servioticy.tools.bench.stopwatch import Spent, Stopwatch
+
+LENGTH = 3
+
+TASK = "task: read, admit, order, remember"
+PARTS = {
+    "dispatch": "dispatch: pair with composites",
+    "fetch": "fetch: inputs of computations",
+    "transform": "transform: calls and outcomes",
+    "emit": "emit: rows and records",
+}
+"""The part of each stage's own time."""
+
+SANDBOX = {"run": "transform: sandbox (V8 runs)"}
+STORE = {
+    "last_updates": "task: recall last updates (Postgres runs)",
+    "store": "emit: store (Postgres runs)",
+}
+OUTPUT = {"emit": "emit: encode and produce", "poll": "emit: poll acknowledgements"}
+"""The parts of what the stages ask of others."""
+
+
+def run(settings: Settings, arguments: Sequence[str]) -> None:
+    """Print microseconds an update for every stage; with --profile the top functions."""
+    parser = argparse.ArgumentParser("servioticy bench stages")
+    parser.add_argument("--updates", type=int, default=20_000)
+    parser.add_argument("--devices", type=int, default=100)
+    parser.add_argument("--batch", type=int, default=1000, help="updates taken at once")
+    parser.add_argument("--memory", action="store_true", help="the twins, not the real stores")
+    parser.add_argument("--profile", metavar="FILE", help="profile too, and keep it here")
+    options = parser.parse_args(arguments)
+    with ExitStack() as stack:
+        enter = _twins if options.memory else _real
+        bench = stack.enter_context(enter(settings))
+        rows = bench.rows(options.devices, options.updates)
+        bench.task.take(rows[: options.devices * 3])  # definitions, and some to warm up
+        rows = rows[options.devices * 3 :]
+        worker.collect_rarely()
+        _measure(bench, rows, options.batch)
+        if options.profile:
+            _profile(bench, bench.more(rows), options)
+
+
+@dataclass
+class Bench:
+    """A task over some stores, and how to see what other processes use for it."""
+
+    task: Task
+    watch: Stopwatch
+    tenants: Tenants
+    graph: StreamGraph
+    change_store: ChangeStore
+    others: Callable[[], dict[str, float]]
+    ids: list[str] = field(default_factory=list)
+    log: list[bytes] = field(default_factory=list)
+
+    def rows(self, devices: int, updates: int) -> list[Row]:
+        """The log: definitions of the devices, then updates of one after the other."""
+        tenant = self.tenants.tenant_of(self.tenants.create_tenant("bench"))
+        changes = Changes(self.graph, self.change_store, self)
+        for number in range(devices):
+            self.ids.append(f"bench{number:06d}")
+            changes.create(backlog.device(self.ids[-1], tenant or 0, LENGTH))
+        self._update(updates + 2 * devices)
+        return [Row(offset, value) for offset, value in enumerate(self.log)]
+
+    def more(self, rows: Sequence[Row]) -> list[Row]:
+        """As many updates again."""
+        self._update(len(rows))
+        return [Row(at, self.log[at]) for at in range(len(self.log) - len(rows), len(self.log))]
+
+    def _update(self, count: int) -> None:
+        for _ in range(count):
+            at = len(self.log)
+            self.log.append(write(backlog.update(self.ids[at % len(self.ids)], at)))
+
+    # What `Changes` asks of the log.
+
+    def append(self, _partition: int, record: LogRecord) -> int:
+        """Append one record."""
+        self.log.append(write(record))
+        return len(self.log) - 1
+
+    def end_offset(self, _partition: int) -> int:
+        """The offset the next record will get."""
+        return len(self.log)
+
+    def partitions(self) -> int:
+        """There is one."""
+        return 1
+
+
+@contextmanager
+def _real(settings: Settings) -> Iterator[Bench]:
+    pool = sandbox_pool(settings)
+    with ground.stores(settings) as stores:
+        found = stores.settings
+        database = connect(found)
+        store = PostgresPartitionStore(database, argument_names)
+
+        def others() -> dict[str, float]:
+            used = {
+                name: sum(map(processes.processor_seconds, processes.tree(pid)))
+                for name, pid in stores.pids.items()
+            }
+            return {**used, "sandbox": sum(pool.cpu_seconds().values())}
+
+        try:
+            output = emitter(found, 0)
+            graph, changes = PostgresStreamGraph(database), PostgresChangeStore(database)
+            tenants = PostgresTenants(database)
+            task, watch = _task(pool, store, output)
+            yield Bench(task, watch, tenants, graph, changes, others)
+            task.end()
+        finally:
+            pool.close()
+            database.close()
+
+
+@contextmanager
+def _twins(settings: Settings) -> Iterator[Bench]:
+    pool = sandbox_pool(settings)
+    platform = MemoryPlatform()
+    store = platform.partition_store(argument_names)
+    try:
+        task, watch = _task(pool, store, platform.output(0))
+        yield Bench(
+            task,
+            watch,
+            platform.tenants,
+            platform.graph,
+            platform.change_store,
+            lambda: {"sandbox": sum(pool.cpu_seconds().values())},
+        )
+    finally:
+        pool.close()
+
+
+def _task(pool: SandboxPool, store: PartitionStore, output: Output) -> tuple[Task, Stopwatch]:
+    watch = Stopwatch({TASK: Spent()})
+    stages = around(STAGES, lambda name, stage: watch.timed(PARTS[name], stage))
+    watch.watch(pool, SANDBOX)
+    watch.watch(store, STORE)
+    watch.watch(output, OUTPUT)
+    engine = Engine(pool, 10**6, 10**6, stages=stages)
+    task = Task(0, store, lambda: output, engine)
+    watch.watch(task, {"take": TASK})
+    return task, watch
+
+
+def _measure(bench: Bench, rows: Sequence[Row], most: int) -> None:
+    arrow = _arrow(rows)
+    bench.watch.clear()
+    before = bench.others()
+    began, processor = time.perf_counter(), time.process_time()
+    bench.watch.timed("read: Arrow to rows", worker.read)(arrow, Inbox(sys.maxsize, sys.maxsize))
+    for start in range(0, len(rows), most):
+        bench.task.take(rows[start : start + most])
+    clock, processor = time.perf_counter() - began, time.process_time() - processor
+    after = bench.others()
+    count = len(rows) / 1e6
+    print(f"{len(rows)} updates in batches of {most}: {len(rows) / clock:.0f}/s in one process")
+    print(f"{'microseconds an update':46s} {'clock':>8s} {'processor':>10s} {'calls/1000':>11s}")
+    for name, spent in bench.watch.parts.items():
+        calls = 1000 * spent.calls / len(rows)
+        own = f"{spent.clock / count:8.2f} {spent.processor / count:10.2f}"
+        print(f"  {name:44s} {own} {calls:11.1f}")
+    print(f"  {'this process, all threads':44s} {clock / count:8.2f} {processor / count:10.2f}")
+    for name in after:
+        print(f"  {'meanwhile ' + name:44s} {'':8s} {(after[name] - before[name]) / count:10.2f}")
+
+
+def _profile(bench: Bench, rows: Sequence[Row], options: argparse.Namespace) -> None:
+    profile = cProfile.Profile()
+    profile.enable()
+    for start in range(0, len(rows), options.batch):
+        bench.task.take(rows[start : start + options.batch])
+    profile.disable()
+    profile.dump_stats(options.profile)
+    text = io.StringIO()
+    pstats.Stats(profile, stream=text).sort_stats("tottime").print_stats(30)
+    print(text.getvalue())
+
+
+def _arrow(rows: Sequence[Row]) -> Iterator[Any]:
+    """The rows as Spark hands them over: a stream of batches of one, each followed by a null."""
+    struct = pa.struct([("record", pa.binary())])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, pa.schema([("row", struct)])) as writer:
+        for offset, value in rows:
+            for record in (worker.OFFSET.pack(offset) + (value or b""), None):
+                row = pa.array([{"record": record}], struct)
+                writer.write_batch(pa.record_batch([row], ["row"]))
+    stream = pa.ipc.open_stream(sink.getvalue())
+    return (pa.RecordBatch.from_struct_array(batch.column(0)) for batch in stream)

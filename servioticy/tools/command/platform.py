@@ -1,0 +1,163 @@
+"""`servioticy up`: the whole platform on one machine, all programs under one supervisor."""
+
+from __future__ import annotations
+
+import http.client
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from servioticy import bootstrap
+from servioticy.embedded.folder import DataFolder
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.embedded.postgres import EmbeddedPostgres
+from servioticy.errors import SettingsError
+from servioticy.settings import Settings, changed, to_environment
+from servioticy.settings.sections import Kafka
+from servioticy.storage.database import Database
+from servioticy.storage.migrations import migrate
+from servioticy.supervisor.program import Event, Program
+from servioticy.supervisor.supervisor import Supervisor
+
+Report = Callable[[Event], None]
+
+PIPELINE_SECONDS = 120.0
+READY_FILE = "SERVIOTICY_READY_FILE"
+
+
+class Platform:
+    """Everything that runs on one data folder. Make it, use `supervisor`, `close` it."""
+
+    def __init__(self, settings: Settings, report: Report = lambda _: None) -> None:
+        """Take the data folder and prepare its parts. Raises SetupError."""
+        self._folder = DataFolder(settings.data_path)
+        try:
+            parts, self.settings = stores(settings)
+        except BaseException:
+            self._folder.release()
+            raise
+        self.supervisor = Supervisor(
+            [*parts, *_programs(self.settings, self._folder.scratch)],
+            self._folder,
+            report,
+            {
+                "dsn": self.settings.store.dsn,
+                "bootstrap_servers": self.settings.log.bootstrap_servers,
+                "host": self.settings.host,
+                "api_port": self.settings.api.port,
+                "live_port": self.settings.delivery.port,
+            },
+        )
+
+    def close(self) -> None:
+        """Stop what runs and let the folder go."""
+        self.supervisor.stop()
+        self._folder.release()
+
+
+def prepare_stores(settings: Settings) -> None:
+    """Bring the schema up to date and make the topics. Raises Unavailable."""
+    database = Database(settings.store.dsn)
+    try:
+        migrate(database)
+    finally:
+        database.close()
+    bootstrap.make_topics(settings)
+
+
+def postgres_program(postgres: EmbeddedPostgres) -> Program:
+    """The embedded Postgres, prepared, as a program."""
+    # SIGINT is its fast stop: after SIGTERM it would wait for every client.
+    command, stop = postgres.command(), signal.SIGINT
+    return Program("postgres", command, {}, postgres.is_ready, stop_signal=stop)
+
+
+def stores(settings: Settings) -> tuple[list[Program], Settings]:
+    """Those of Postgres and Kafka that the settings do not name, and where they all are."""
+    programs = []
+    if not settings.store.dsn:
+        postgres = EmbeddedPostgres(settings.data_path / "postgres")
+        postgres.prepare()
+        settings = changed(settings, dsn=postgres.dsn)
+        programs.append(postgres_program(postgres))
+    if not settings.log.bootstrap_servers:
+        if settings.kafka != Kafka():
+            raise SettingsError(
+                "settings kafka_* are not of the embedded broker: expected bootstrap_servers, too"
+            )
+        kafka = EmbeddedKafka(settings.data_path / "kafka", settings)
+        kafka.prepare()
+        settings = changed(settings, bootstrap_servers=kafka.bootstrap_servers)
+        programs.append(Program("kafka", kafka.command(), kafka.environment(), kafka.is_ready))
+    # They do not need each other: wait for both at once.
+    return [replace(each, together=each is not programs[-1]) for each in programs], settings
+
+
+def _programs(settings: Settings, scratch: Path) -> list[Program]:
+    """The pipeline, the API and delivery: started at once, ready in their own time."""
+    ready_file = settings.data_path / "pipeline.ready"
+    environment = {
+        **to_environment(settings),
+        "PYTHONUNBUFFERED": "1",
+        "TMPDIR": str(scratch),
+        READY_FILE: str(ready_file),
+    }
+
+    def before_pipeline() -> None:
+        ready_file.unlink(missing_ok=True)
+        prepare_stores(settings)
+
+    pipeline = Program(
+        "pipeline",
+        _module("pipeline"),
+        environment,
+        lambda: _holds_something(ready_file),
+        ready_seconds=PIPELINE_SECONDS,
+        before=before_pipeline,
+        together=True,
+    )
+    api = Program(
+        "api",
+        _module("api"),
+        environment,
+        lambda: answers(settings.host, settings.api.port, "/private/health"),
+        together=True,
+    )
+    delivery = Program(
+        "delivery",
+        _module("delivery"),
+        environment,
+        lambda: answers(settings.host, settings.delivery.port, "/health"),
+    )
+    return [pipeline, api, delivery]
+
+
+def answers(host: str, port: int, path: str) -> bool:
+    """Whether a GET of this address is answered with 200 within a second."""
+    connection = http.client.HTTPConnection(reachable(host), port, timeout=1.0)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def reachable(host: str) -> str:
+    """Where a client on this machine finds what listens on `host`."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
+
+
+def _module(name: str) -> list[str]:
+    # -P: a folder called `api` where the user happens to stand is not ours.
+    return [sys.executable, "-P", "-m", name]
+
+
+def _holds_something(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except OSError:
+        return False

@@ -1,0 +1,129 @@
+"""The composite streams in a terminal: a line each, redrawn in place, or now and then."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import sys
+import threading
+import time
+from collections import deque
+
+from servioticy.tools.demonstration.series import Reading
+from servioticy.tools.demonstration.sparkline import sparkline
+from servioticy.tools.demonstration.templates import Shown
+
+WIDEST, NARROWEST = 80, 10
+BESIDE_THE_LINE = 44
+"""Columns of a row that are not its sparkline; a row that wraps could not be redrawn."""
+
+LATENCIES_KEPT = 500
+REDRAW_SECONDS = 0.15
+PLAIN_SECONDS = 4.0
+
+
+class Trace:
+    """A whole series in a fixed width: when it is full, neighbours become their mean."""
+
+    def __init__(self, width: int) -> None:
+        self._pairs = max(1, width // 2)
+        self._per_point = 1
+        self._rest: list[float] = []
+        self.points: list[float] = []
+
+    def add(self, value: float) -> None:
+        """Append a value."""
+        self._rest.append(value)
+        if len(self._rest) < self._per_point:
+            return
+        self.points.append(statistics.fmean(self._rest))
+        self._rest = []
+        if len(self.points) == 2 * self._pairs:
+            pairs = zip(self.points[::2], self.points[1::2], strict=True)
+            self.points = [(one + other) / 2 for one, other in pairs]
+            self._per_point *= 2
+
+
+class Board:
+    """What has arrived of each stream. `sent` and `seen` may be called from any thread."""
+
+    def __init__(self, shown: tuple[Shown, ...]) -> None:
+        self._shown = shown
+        columns = shutil.get_terminal_size().columns - BESIDE_THE_LINE
+        self._width = max(NARROWEST, min(WIDEST, columns))
+        self._traces = {each: Trace(self._width) for each in shown}
+        self._values: dict[Shown, float | bool] = {}
+        self._counts = dict.fromkeys(shown, 0)
+        self._alarms = dict.fromkeys(shown, 0)
+        self._alarmed: set[Shown] = set()
+        self._newest: dict[Shown, int] = {}
+        self._sent_at: dict[int, float] = {}
+        self._latencies: deque[float] = deque(maxlen=LATENCIES_KEPT)
+        self._lock = threading.Lock()
+        self._drawn = 0
+        self._next_draw = time.monotonic() + (0.0 if sys.stdout.isatty() else PLAIN_SECONDS)
+
+    def sent(self, reading: Reading) -> None:
+        """A device is about to send this."""
+        with self._lock:
+            self._sent_at[reading.timestamp] = time.monotonic()
+
+    def seen(self, shown: Shown, frame: str) -> None:
+        """An update of a composite stream has arrived."""
+        now, update = time.monotonic(), json.loads(frame)
+        values = {name: each["current-value"] for name, each in update["channels"].items()}
+        with self._lock:
+            self._values[shown] = values[shown.channel]
+            self._traces[shown].add(float(values[shown.channel]))
+            self._counts[shown] += 1
+            self._newest[shown] = update["lastUpdate"]
+            self._count_alarm(shown, bool(values.get("anomaly")))
+            sent_at = self._sent_at.get(update["lastUpdate"])
+            if sent_at is not None:
+                self._latencies.append((now - sent_at) * 1000)
+
+    def newest(self, shown: Shown) -> int:
+        """The largest timestamp seen of a stream; 0 before the first."""
+        return self._newest.get(shown, 0)
+
+    def median_milliseconds(self) -> float | None:
+        """From a device's sending to the arrival of what was computed from it."""
+        with self._lock:
+            return statistics.median(self._latencies) if self._latencies else None
+
+    def draw(self, at_once: bool = False) -> None:
+        """Show the present state, if it is time for it."""
+        now = time.monotonic()
+        if now < self._next_draw and not at_once:
+            return
+        redraws = sys.stdout.isatty()
+        self._next_draw = now + (REDRAW_SECONDS if redraws else PLAIN_SECONDS)
+        with self._lock:
+            lines = [self._line(each) for each in self._shown]
+        up = f"\x1b[{self._drawn}F" if redraws and self._drawn else ""
+        clear = "\x1b[K" if redraws else ""
+        sys.stdout.write(up + "".join(f"{line}{clear}\n" for line in lines))
+        sys.stdout.write("" if redraws else "\n")
+        sys.stdout.flush()
+        self._drawn = len(lines)
+
+    def _count_alarm(self, shown: Shown, alarmed: bool) -> None:
+        if alarmed and shown not in self._alarmed:
+            self._alarms[shown] += 1
+        (self._alarmed.add if alarmed else self._alarmed.discard)(shown)
+
+    def _line(self, shown: Shown) -> str:
+        points = self._traces[shown].points
+        drawn = sparkline(points, self._width)
+        alarms = f", {self._alarms[shown]} alarms" if self._alarms[shown] else ""
+        value = f"{_text(self._values.get(shown)):>7} {shown.unit:<3}"
+        return (
+            f"  {shown.label:<12}{value} {drawn:<{self._width}} {self._counts[shown]:>5}{alarms}"
+        )
+
+
+def _text(value: float | bool | None) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "-", True: "yes", False: "no"}[value]
+    return f"{value:.1f}"

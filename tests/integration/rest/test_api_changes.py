@@ -1,0 +1,526 @@
+"""Changing and deleting Service Objects, their versions, and what is told of their trees."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import orjson
+import pytest
+from api_builders import SIMPLE, Caller, Served
+from werkzeug.test import TestResponse
+
+from servioticy.domain.records import (
+    AcquireRecord,
+    DefinitionRecord,
+    DeletionRecord,
+    ErasureRecord,
+    ReleaseRecord,
+)
+
+CHANNEL = {"type": "number"}
+WIDER = {"streams": {"a": {"channels": {"x": CHANNEL, "y": CHANNEL}}}}
+
+
+def replace(caller: Caller, so: str, document: Any, **headers: str) -> TestResponse:
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return caller.ask("PUT", f"/{so}", data=orjson.dumps(document), headers=names)
+
+
+def versions(caller: Caller, so: str) -> list[tuple[int, bool]]:
+    listed = caller.ask("GET", f"/{so}/versions").get_json()["versions"]
+    return [(each["version"], each["active"]) for each in listed]
+
+
+def composite(names: str, **groups: Any) -> dict[str, Any]:
+    code = {"type": "number", "current-value": f"function({names}){{}}"}
+    return {
+        "version": "0.2.0",
+        "groups": {name: {"soIds": so, "stream": stream} for name, (so, stream) in groups.items()},
+        "streams": {"out": {"channels": {"v": code}}},
+    }
+
+
+def records(served: Served, kind: type) -> list[Any]:
+    return [r for n in (0, 1) for _, r in served.platform.records(n) if isinstance(r, kind)]
+
+
+def test_another_document_is_the_next_version(served: Served, alice: Caller) -> None:
+    so = alice.create()
+    answer = replace(alice, so, WIDER)
+
+    now = alice.ask("GET", f"/{so}").get_json()["updatedAt"]
+    assert answer.status_code == 200
+    assert answer.text == f'{{"id":"{so}","updatedAt":{now},"version":2}}'
+    assert records(served, DefinitionRecord) == [
+        DefinitionRecord(so, 1, 1),
+        DefinitionRecord(so, 2, 2),
+    ]
+    assert versions(alice, so) == [(1, False), (2, True)]
+    body = b'{"channels":{"y":{"current-value":1}},"lastUpdate":1}'
+    assert alice.put(so, body).status_code == 202
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"customFields": {"room": 5}},
+        {"id": "mine", "customFields": {"room": 5}},
+        {**SIMPLE, "customFields": {"room": 5}},
+        {**SIMPLE, "customFields": {"room": 5}, "public": "False", "createdAt": 7},
+    ],
+)
+def test_custom_fields_alone_are_no_new_version(served: Served, alice: Caller, body: Any) -> None:
+    """The original applied nothing else, and its clients send either form."""
+    so = alice.create({**SIMPLE, "customFields": {"room": 4}})
+    answer = replace(alice, so, body)
+
+    shown = alice.ask("GET", f"/{so}").get_json()
+    assert answer.text == f'{{"id":"{so}","updatedAt":{shown["updatedAt"]}}}'
+    assert shown["customFields"] == {"room": 5}
+    assert shown["streams"] == SIMPLE["streams"]
+    assert versions(alice, so) == [(1, True)]
+    assert len(records(served, DefinitionRecord)) == 1
+
+
+def test_what_is_read_may_be_put_back(alice: Caller) -> None:
+    so = alice.create({**SIMPLE, "customFields": {"k": [1.0, {}]}, "data": 1, "public": False})
+
+    shown = alice.ask("GET", f"/{so}").get_json()
+    assert "version" not in replace(alice, so, shown).get_json()
+    again = alice.ask("GET", f"/{so}").get_json()
+    assert {**again, "updatedAt": 0} == {**shown, "updatedAt": 0}
+
+
+def test_the_order_of_streams_is_a_change(alice: Caller) -> None:
+    """It is the order of computing."""
+    streams = {name: {"channels": {"x": CHANNEL}} for name in "ab"}
+    so = alice.create({"streams": streams})
+
+    turned = {"streams": {name: streams[name] for name in "ba"}}
+    assert replace(alice, so, turned).get_json()["version"] == 2
+
+
+def test_without_custom_fields_there_are_none(alice: Caller) -> None:
+    so = alice.create({**SIMPLE, "customFields": {"room": 4}})
+    replace(alice, so, SIMPLE)
+
+    assert "customFields" not in alice.ask("GET", f"/{so}").get_json()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b"{}", 400, "Service Object without streams"),
+        (b'{"name":"x"}', 400, "Service Object without streams"),
+        (b"[]", 400, "The request has to be a JSON object"),
+        (b"", 400, "No data in the request"),
+        (b'{"streams":{"a":{}}}', 400, "stream: a without channels"),
+    ],
+)
+def test_a_bad_document_changes_nothing(
+    alice: Caller, body: bytes, status: int, message: str
+) -> None:
+    so = alice.create()
+    answer = alice.ask("PUT", f"/{so}", data=body)
+
+    assert (answer.status_code, answer.get_json()["message"]) == (status, message)
+    assert versions(alice, so) == [(1, True)]
+
+
+def test_the_etag_changes_with_every_change(alice: Caller) -> None:
+    so = alice.create()
+    tags = [alice.ask("GET", f"/{so}").headers["ETag"]]
+    for body in ({"customFields": 1}, WIDER, {"customFields": 2}):
+        tags.append(replace(alice, so, body).headers["ETag"])
+        assert alice.ask("GET", f"/{so}").headers["ETag"] == tags[-1]
+    tags.append(alice.ask("POST", f"/{so}/versions/1/activate").headers["ETag"])
+
+    assert tags == ['"1-1"', '"1-2"', '"2-3"', '"2-4"', '"1-5"']
+
+
+@pytest.mark.parametrize("body", [WIDER, {"customFields": 1}])
+def test_a_change_of_something_older_is_refused(alice: Caller, body: Any) -> None:
+    so = alice.create()
+    seen = alice.ask("GET", f"/{so}").headers["ETag"]
+    assert replace(alice, so, {"customFields": 0}, If_Match=seen).status_code == 200
+
+    answer = replace(alice, so, body, If_Match=seen)
+
+    assert answer.status_code == 412
+    assert answer.headers["ETag"] == '"1-2"'
+    assert '"1-2" is there now' in answer.get_json()["message"]
+    assert alice.ask("GET", f"/{so}").get_json()["customFields"] == 0
+    assert replace(alice, so, body, If_Match=f'"9-9", {answer.headers["ETag"]}').status_code == 200
+    assert replace(alice, so, body, If_Match="*").status_code == 200
+
+
+def test_deleting_and_activating_heed_if_match_too(alice: Caller) -> None:
+    so = alice.create()
+    replace(alice, so, WIDER)
+    old = {"If-Match": '"1-1"'}
+
+    assert alice.ask("DELETE", f"/{so}", headers=old).status_code == 412
+    activate = f"/{so}/versions/1/activate"
+    assert alice.ask("POST", activate, headers=old).status_code == 412
+    assert alice.ask("DELETE", f"/{so}", headers={"If-Match": '"2-2"'}).status_code == 204
+
+
+def test_of_concurrent_changes_every_one_is_a_version(served: Served, alice: Caller) -> None:
+    """Without If-Match the last one is in force, and none is lost without a trace."""
+    so = alice.create()
+    caller = [Caller(served.app.test_client(), alice.token) for _ in range(8)]
+    numbers = []
+
+    def change(n: int) -> None:
+        body = {"streams": {"a": {"channels": {"x": CHANNEL, f"y{n}": CHANNEL}}}}
+        numbers.append(replace(caller[n], so, body).get_json()["version"])
+
+    threads = [threading.Thread(target=change, args=(n,)) for n in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+    assert sorted(numbers) == list(range(2, 10))
+    kept = [
+        set(alice.ask("GET", f"/{so}/versions/{n}").get_json()["streams"]["a"]["channels"])
+        for n in numbers
+    ]
+    assert sorted(map(sorted, kept)) == sorted(["x", f"y{n}"] for n in range(8))
+    told = [record.version for record in records(served, DefinitionRecord)]
+    assert told == list(range(1, 10))
+
+
+def test_an_earlier_version_comes_back_and_others_stay(served: Served, alice: Caller) -> None:
+    so = alice.create()
+    replace(alice, so, {**WIDER, "customFields": 2})
+    answer = alice.ask("POST", f"/{so}/versions/1/activate")
+
+    assert (answer.status_code, answer.get_json()["version"]) == (200, 1)
+    assert versions(alice, so) == [(1, True), (2, False)]
+    shown = alice.ask("GET", f"/{so}").get_json()
+    assert (shown["streams"], shown["customFields"]) == (SIMPLE["streams"], 2)
+    assert records(served, DefinitionRecord)[-1] == DefinitionRecord(so, 1, 3)
+    assert alice.ask("GET", f"/{so}/versions/2").get_json()["streams"] == WIDER["streams"]
+    assert replace(alice, so, {"streams": {}}).get_json()["version"] == 3
+
+
+def test_activating_what_is_in_force_does_nothing(served: Served, alice: Caller) -> None:
+    so = alice.create()
+    answer = alice.ask("POST", f"/{so}/versions/1/activate")
+
+    assert (answer.status_code, answer.get_json()["version"]) == (200, 1)
+    assert len(records(served, DefinitionRecord)) == 1
+
+
+@pytest.mark.parametrize("version", ["0", "2", "99999999999999999999", "x", "-1"])
+def test_what_is_no_version_is_not_found(alice: Caller, version: str) -> None:
+    so = alice.create()
+
+    assert alice.ask("GET", f"/{so}/versions/{version}").status_code == 404
+    assert alice.ask("POST", f"/{so}/versions/{version}/activate").status_code == 404
+
+
+def test_new_groups_are_held_to_the_rules_of_creation(
+    served: Served, alice: Caller, bob: Caller
+) -> None:
+    so, own, private = alice.create(), alice.create(), bob.create()
+
+    assert replace(alice, so, composite("g", g=(["nothing"], "a"))).status_code == 400
+    assert replace(alice, so, composite("g", g=([private], "a"))).status_code == 401
+    assert replace(alice, so, composite("g", g=([own], "nothing"))).status_code == 404
+    assert versions(alice, so) == [(1, True)]
+    assert replace(alice, so, composite("g", g=([own], "a"))).status_code == 200
+
+
+def test_a_change_may_join_components(served: Served, alice: Caller) -> None:
+    """So1 in partition 0 comes to read so2 in partition 1, which moves."""
+    so1, so2 = alice.create(), alice.create()
+    replace(alice, so1, composite("g", g=([so2], "a")))
+
+    moved = ReleaseRecord((so2,), 0)
+    assert served.platform.records(1, 1) == [(1, moved)] or records(served, ReleaseRecord)
+    (acquired,) = records(served, AcquireRecord)
+    (released,) = records(served, ReleaseRecord)
+    assert acquired.service_objects == released.service_objects
+    order = [
+        type(record)
+        for _, record in served.platform.records(released.to_partition)
+        if not isinstance(record, DefinitionRecord) or record.version == 2
+    ]
+    assert order == [AcquireRecord, DefinitionRecord]
+
+
+def test_a_large_move_is_told_in_portions(
+    served: Served, alice: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A record has a largest size; a component need not."""
+    monkeypatch.setattr("servioticy.changes.MOST_MOVED", 1)
+    first, second = alice.create(), alice.create()
+    streams = {"version": "0.2.0", "streams": SIMPLE["streams"]} if "streams" in SIMPLE else SIMPLE
+    reading = composite("g", g=([second], "a"))
+    third = alice.create(streams)
+    replace(alice, third, reading)
+    replace(alice, first, composite("g", g=([third], "out")))
+
+    moved = [r.service_objects for r in records(served, ReleaseRecord)]
+    assert all(len(each) == 1 for each in moved)
+    assert len(moved) == len(records(served, AcquireRecord)) > 0
+
+
+def test_a_stream_that_others_read_cannot_go(alice: Caller, bob: Caller) -> None:
+    so = alice.create({**SIMPLE, "public": True})
+    own = alice.create(composite("g", g=([so], "a")))
+    theirs = bob.create(composite("g", g=([so], "a")))
+
+    answer = replace(alice, so, {"streams": {"b": {"channels": {}}}})
+
+    assert answer.status_code == 409
+    assert answer.get_json()["message"] == (
+        f"The streams a cannot go: groups of these Service Objects subscribe to them: {own}, "
+        "1 of other tenants"
+    )
+    for caller, reader in ((alice, own), (bob, theirs)):
+        assert caller.ask("DELETE", f"/{reader}").status_code == 204
+    assert replace(alice, so, {"streams": {"b": {"channels": {}}}}).status_code == 200
+
+
+def test_going_back_cannot_take_a_stream_from_others(alice: Caller) -> None:
+    so = alice.create({"streams": {}})
+    replace(alice, so, SIMPLE)
+    alice.create(composite("g", g=([so], "a")))
+
+    assert alice.ask("POST", f"/{so}/versions/1/activate").status_code == 409
+
+
+def test_a_stream_that_went_keeps_its_history_and_takes_no_updates(
+    served: Served, alice: Caller
+) -> None:
+    so = alice.create()
+    alice.put(so)
+    served.store()
+    replace(alice, so, {"streams": {"b": {"channels": {}}}})
+    served.store()
+
+    assert len(alice.ask("GET", f"/{so}/streams/a").get_json()["data"]) == 1
+    assert alice.put(so).status_code == 404
+    assert [each["name"] for each in alice.ask("GET", f"/{so}/streams").get_json()["streams"]] == [
+        "b"
+    ]
+
+
+def test_what_is_deleted_is_not_found_at_once(served: Served, alice: Caller) -> None:
+    so, other = alice.create(), alice.create()
+    answer = alice.ask("DELETE", f"/{so}")
+
+    assert (answer.status_code, answer.data) == (204, b"")
+    assert records(served, DeletionRecord) == [DeletionRecord(so)]
+    assert alice.ask("GET", "/").get_json() == [other]
+    for method, path in (
+        ("GET", ""),
+        ("PUT", ""),
+        ("DELETE", ""),
+        ("GET", "/versions"),
+        ("GET", "/streams"),
+        ("GET", "/streams/a"),
+        ("DELETE", "/streams/a"),
+        ("GET", "/streams/a/tree"),
+    ):
+        answer = alice.ask(method, f"/{so}{path}", json=SIMPLE)
+        assert answer.status_code == 404, (method, path)
+        assert answer.get_json()["message"] == "The Service Object was not found."
+
+
+def test_what_others_read_may_be_deleted_and_they_may_change(alice: Caller) -> None:
+    """A device may go; the others of its group run on."""
+    so, other = alice.create(), alice.create()
+    document = composite("g", g=([so, other], "a"))
+    reader = alice.create(document)
+    alice.ask("DELETE", f"/{so}")
+
+    changed = {**document, "name": "still here"}
+    assert replace(alice, reader, changed).status_code == 200
+    assert alice.ask("POST", f"/{reader}/versions/1/activate").status_code == 200
+    fresh = alice.ask("POST", "/", json=document)
+    assert fresh.status_code == 400
+
+
+def test_erasing_is_told_to_the_log(served: Served, alice: Caller) -> None:
+    so = alice.create()
+    answer = alice.ask("DELETE", f"/{so}/streams/a")
+
+    assert (answer.status_code, answer.data) == (204, b"")
+    assert records(served, ErasureRecord) == [ErasureRecord(so, "a", 2)]
+    assert alice.ask("DELETE", f"/{so}/streams/b").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("PUT", ""),
+        ("DELETE", ""),
+        ("DELETE", "/streams/a"),
+        ("GET", "/versions"),
+        ("GET", "/versions/1"),
+        ("POST", "/versions/1/activate"),
+    ],
+)
+def test_others_change_nothing_even_where_they_may_read(
+    alice: Caller, bob: Caller, method: str, path: str
+) -> None:
+    """In the original anybody could change and delete what was public."""
+    so = alice.create({**SIMPLE, "public": True})
+
+    assert bob.ask(method, f"/{so}{path}", json=WIDER).status_code == 401
+    assert versions(alice, so) == [(1, True)]
+
+
+def test_a_log_that_does_not_answer_is_told_of_the_change_later(
+    served: Served, alice: Caller
+) -> None:
+    """And before the next change, which is made by what the earlier one left."""
+    so = alice.create()
+    served.platform.state.broker_answers = False
+    assert replace(alice, so, WIDER).status_code == 503
+    assert alice.ask("DELETE", f"/{so}").status_code == 503
+    served.platform.state.broker_answers = True
+
+    assert alice.ask("DELETE", f"/{so}").status_code == 204
+    assert [record for _, record in served.platform.records(0)] == [
+        DefinitionRecord(so, 1, 1),
+        DefinitionRecord(so, 2, 2),
+        DeletionRecord(so),
+    ]
+
+
+def test_a_tree_tells_levels_inputs_and_diamonds(alice: Caller) -> None:
+    code = {name: f"function({reads}){{}}" for name, reads in (("b", "a,z"), ("c", "a,b"))}
+    streams: dict[str, Any] = {"a": {"channels": {"x": CHANNEL}}, "z": {"channels": {}}}
+    for name, text in code.items():
+        streams[name] = {"channels": {"x": {**CHANNEL, "current-value": text}}}
+    so = alice.create({"version": "0.2.0", "streams": streams})
+
+    assert alice.ask("GET", f"/{so}/streams/a/tree").get_json() == {
+        "stream": f"{so}/a",
+        "depth": 1,
+        "computations": 2,
+        "mostComputations": 3,
+        "levels": [
+            [
+                {
+                    "stream": f"{so}/b",
+                    "triggeredBy": f"{so}/a",
+                    "as": "a",
+                    "arrivals": 1,
+                    "onlyRead": ["z"],
+                },
+                {
+                    "stream": f"{so}/c",
+                    "triggeredBy": f"{so}/a",
+                    "as": "a",
+                    "arrivals": 2,
+                    "onlyRead": [],
+                },
+            ]
+        ],
+        "hidden": 0,
+        "diamonds": [f"{so}/c"],
+        "cycles": [],
+    }
+
+
+def test_a_tree_counts_what_others_keep_private(alice: Caller, bob: Caller) -> None:
+    so = alice.create({**SIMPLE, "public": True})
+    bob.create(composite("g", g=([so], "a")))
+    shown = bob.create({**composite("g", g=([so], "a")), "public": True})
+
+    tree = alice.ask("GET", f"/{so}/streams/a/tree").get_json()
+    assert (tree["computations"], tree["hidden"]) == (2, 1)
+    assert [each["stream"] for each in tree["levels"][0]] == [f"{shown}/out"]
+
+
+def test_a_new_document_is_answered_with_what_is_odd_about_it(alice: Caller) -> None:
+    so = alice.create()
+    document = composite("g,h", g=([so], "a"), h=([so], "a"))
+    answer = alice.ask("POST", "/", json=document)
+
+    assert list(answer.get_json()) == ["id", "createdAt", "warnings"]
+    (warning,) = answer.get_json()["warnings"]
+    assert "2 paths (diamond)" in warning and f"{so}/a" in warning
+
+    id_ = answer.get_json()["id"]
+    changed = replace(alice, id_, composite("g", g=([so], "a"))).get_json()
+    assert "warnings" not in changed
+    changed = replace(alice, id_, composite("out")).get_json()
+    assert "nothing can trigger it" in changed["warnings"][0]
+
+
+def test_a_cycle_through_another_object_is_told(alice: Caller) -> None:
+    first = alice.create(SIMPLE)
+    second = alice.create(composite("g", g=([first], "a")))
+    body = composite("g", g=([second], "out"))
+    body["streams"]["a"] = body["streams"].pop("out")
+
+    answer = replace(alice, first, body).get_json()
+
+    assert any("a cycle" in each and f"{second}/out" in each for each in answer["warnings"])
+    assert any("nothing can trigger" in each for each in answer["warnings"])
+
+
+def test_subscriptions_are_read_and_dropped_by_those_they_concern(
+    alice: Caller, bob: Caller
+) -> None:
+    so = alice.create({**SIMPLE, "public": True})
+    place = f"/{so}/streams/a/subscriptions"
+    assert alice.ask("GET", place).get_json() == {"subscriptions": []}
+    ids = [
+        caller.ask("POST", place, json={"callback": "pubsub", "destination": name}).get_json()[
+            "id"
+        ]
+        for caller, name in ((alice, "alices"), (bob, "bobs"))
+    ]
+
+    def listed(caller: Caller) -> list[tuple[str, str | None]]:
+        found = caller.ask("GET", place).get_json()["subscriptions"]
+        return sorted((each["id"], each.get("destination")) for each in found)
+
+    assert listed(alice) == sorted([(ids[0], "alices"), (ids[1], None)])
+    assert listed(bob) == [(ids[1], "bobs")]
+    assert bob.ask("GET", f"/subscriptions/{ids[1]}").get_json()["destination"] == "bobs"
+    assert bob.ask("GET", f"/subscriptions/{ids[0]}").status_code == 401
+    assert bob.ask("DELETE", f"/subscriptions/{ids[0]}").status_code == 401
+    assert alice.ask("DELETE", f"/subscriptions/{ids[1]}").status_code == 204
+    answer = bob.ask("GET", f"/subscriptions/{ids[1]}")
+    assert answer.status_code == 404
+    assert answer.get_json()["message"] == "The Subscription was not found."
+    assert alice.ask("DELETE", f"/{so}").status_code == 204
+    assert alice.ask("GET", f"/subscriptions/{ids[0]}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "value", ["", "1-1", '"1-1', '"1-1" "1-1"', '"1-1",', "W/1-1", "*,*", '"a\tb"']
+)
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])
+def test_an_if_match_that_cannot_be_read_is_refused(
+    value: str, method: str, alice: Caller
+) -> None:
+    """Who sends it wants care; a change made blindly is what they wanted to prevent."""
+    so = alice.create()
+    path = f"/{so}/versions/1/activate" if method == "POST" else f"/{so}"
+
+    answer = alice.ask(method, path, data=b'{"streams":{}}', headers={"If-Match": value})
+
+    assert answer.status_code == 400
+    assert "If-Match" in answer.get_json()["message"]
+    assert alice.ask("GET", f"/{so}").headers["ETag"] == '"1-1"'
+
+
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [('"1-1"', 204), ('"0-0" , "1-1"', 204), ("*", 204), ('"0-0"', 412), ('W/"1-1"', 412)],
+)
+def test_if_match_names_states_or_any(value: str, status: int, alice: Caller) -> None:
+    so = alice.create()
+
+    assert alice.ask("DELETE", f"/{so}", headers={"If-Match": value}).status_code == status

@@ -1,0 +1,232 @@
+"""Stage 4 by itself: stored first, then sent, and what is stored is sent whatever happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from engine_builders import C, D, document, new
+from oracle import Composite, Object
+from test_serial_law import define
+
+from pipeline.stages import rows
+from pipeline.stages.emit import emit, send
+from pipeline.state.batch import BatchState
+from pipeline.state.partition import Partition
+from pipeline.steps import NewUpdate, Place, Verdict
+from pipeline.work import Forwarded, Work
+from sandbox import argument_names
+from servioticy.domain.model import LastUpdate
+from servioticy.domain.records import EmittedRecord
+from servioticy.errors import Fenced, Unavailable
+from servioticy.memory import MemoryPlatform
+from servioticy.ports.partition_store import Batch, PutOff
+
+
+class Bug(Exception):
+    """Something that nobody foresaw."""
+
+
+class FakeOutput:
+    """Takes note of what is sent; fails with what is due for a timestamp, each time."""
+
+    def __init__(self, **due: type[Exception]) -> None:
+        self.acknowledged = 0
+        self.calls: list[Any] = []
+        self._due = {int(name.removeprefix("at")): error for name, error in due.items()}
+
+    def emit(self, next_offset: int, records: Sequence[EmittedRecord]) -> None:
+        for each in records:
+            if each.timestamp in self._due:
+                raise self._due[each.timestamp]
+        self.calls.append((next_offset, [each.timestamp for each in records]))
+
+    def flush(self) -> None:
+        self.calls.append("flush")
+
+
+@pytest.fixture
+def partition(monkeypatch: pytest.MonkeyPatch) -> Partition:
+    """One where `so` with the streams `d` and `c` is computed."""
+    platform = MemoryPlatform()
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t")) or 0
+    thing = Object("so", ("d",), (Composite("c", ("d",), lambda values: None),))
+    define(thing, {("so", "c"): "function(d){return 1}"}, tenant, platform)
+    for kept in platform.state.service_objects.values():
+        kept.active_version = 1
+    found = Partition(0, platform.partition_store(argument_names), 10**6)
+    found.service_object("so")
+    return found
+
+
+def stored(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> list[Batch]:
+    """What is stored from now on."""
+    batches: list[Batch] = []
+    monkeypatch.setattr(partition.store, "store", batches.append)
+    return batches
+
+
+def state_of(*updates: NewUpdate, before: LastUpdate | None = None) -> BatchState:
+    state = BatchState({D: before})
+    for each in updates:
+        state.add({each.update.origin: [each]})
+    return state
+
+
+def test_updates_are_stored_and_sent_in_the_serial_order(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tree by tree, within a tree breadth first; a row's position counts within its tree."""
+    batches, output = stored(partition, monkeypatch), FakeOutput()
+    first, second = new(D, 1, 11), new(D, 2, 12)
+    derived = new(C, 1, 13, depth=1, path=(0,))
+
+    emit(state_of(first, second, derived), Work((), 3), partition, output)
+
+    (batch,) = batches
+    assert [(each.timestamp, each.offset, each.position) for each in batch.updates] == [
+        (11, 1, 0),
+        (13, 1, 1),
+        (12, 2, 0),
+    ]
+    assert output.calls == [(3, [11, 13, 12])]
+    assert (batch.first_offset, batch.next_offset) == (0, 3)
+    assert partition.next_offset == 3
+
+
+def test_last_updates_are_stored_and_remembered(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = stored(partition, monkeypatch)
+
+    emit(state_of(new(D, 1, 7), new(D, 2, 5)), Work((), 3), partition, FakeOutput())
+
+    assert [each.timestamp for each in batches[0].last_updates] == [7]
+    assert partition.recall([D])[D] == LastUpdate(7, document(7))
+
+
+def test_nothing_is_sent_that_is_not_stored(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fenced(_batch: Batch) -> None:
+        raise Fenced("another worker has it")
+
+    monkeypatch.setattr(partition.store, "store", fenced)
+    output = FakeOutput()
+    with pytest.raises(Fenced):
+        emit(state_of(new(D, 1, 1)), Work((), 2), partition, output)
+
+    assert output.calls == []
+    assert partition.next_offset == 0
+
+
+@pytest.mark.parametrize(("timestamp", "waits"), [(4, True), (5, True), (6, False)])
+def test_what_is_sent_is_acknowledged_before_it_may_be_stored_over(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, timestamp: int, waits: bool
+) -> None:
+    stored(partition, monkeypatch)
+    output = FakeOutput()
+    state = state_of(new(D, 1, timestamp), before=LastUpdate(5, document(5)))
+
+    emit(state, Work((), 2), partition, output)
+
+    assert output.calls == ["flush"] * waits + [(2, [timestamp])]
+
+
+def test_late_records_are_noted_when_all_of_them_is_acknowledged(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches, output = stored(partition, monkeypatch), FakeOutput()
+    late = PutOff(1, 1, "so", b"")
+
+    emit(state_of(new(D, 1, 1)), Work((), 0, (), (late,)), partition, output)
+
+    assert list(batches[0].taken_up) == [1]
+    assert output.calls[-1] == "flush"
+    assert partition.emitted_late == [1]
+
+
+def test_the_forwarded_records_of_the_stretch_are_noted_with_it(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = stored(partition, monkeypatch)
+
+    emit(state_of(), Work((), 9, forwarded=[Forwarded(8, 3, 20)]), partition, FakeOutput())
+
+    assert batches[0].forwarded == {3: 20}
+
+
+def test_a_bug_after_storing_is_tried_again_from_the_store(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As any other error it would be taken for one of a record, and stored a second time."""
+    stored(partition, monkeypatch)
+
+    def broken(_next_offset: int, _records: object) -> None:
+        raise Bug
+
+    output = FakeOutput()
+    monkeypatch.setattr(output, "emit", broken)
+    with pytest.raises(Unavailable):
+        emit(state_of(new(D, 1, 1)), Work((), 2), partition, output)
+
+
+def record(timestamp: int) -> EmittedRecord:
+    return EmittedRecord("so", "d", 1, 1, timestamp, msgspec.Raw(document(timestamp)))
+
+
+def test_a_record_that_the_client_cannot_send_is_left_out_alone() -> None:
+    output = FakeOutput(at2=Bug)
+
+    send(output, 9, [record(timestamp) for timestamp in (1, 2, 3)])
+
+    assert output.calls == [(0, [1]), (0, [3]), (9, [])]
+
+
+def test_a_broker_that_is_away_is_not_taken_for_a_bug() -> None:
+    output = FakeOutput(at2=Unavailable)
+
+    with pytest.raises(Unavailable):
+        send(output, 9, [record(timestamp) for timestamp in (1, 2, 3)])
+    assert output.calls == []
+
+
+def test_verdicts_are_one_row_of_each_kind_which_tells_the_last(partition: Partition) -> None:
+    state = BatchState({C: LastUpdate(4, document(4))})
+    for offset, kind, times in ((1, "emitted", 2), (2, "filtered", 1), (3, "emitted", 1)):
+        trigger = new(D, offset, 10 + offset).update
+        verdict = Verdict(Place(offset, 1, (0,)), C, kind, trigger, "", (10 + offset, None), times)
+        state.end([verdict])
+
+    found = {
+        each.verdict: (each.times, json.loads(each.last))
+        for each in rows.verdicts(state, partition)
+    }
+
+    assert found["emitted"][0] == 3
+    assert found["filtered"][0] == 1
+    about = found["emitted"][1]
+    assert (about["trigger"], about["timestamp"], about["version"]) == ("so/d", 13, 1)
+    assert about["inputs"] == {"d": 13, "c": 4}, "the own output as it stood then"
+
+
+def test_a_stale_verdict_tells_what_the_trigger_was_not_newer_than(partition: Partition) -> None:
+    state = BatchState({C: LastUpdate(4, document(4))})
+    state.end([Verdict(Place(1, 1, (0,)), C, "stale", new(D, 1, 3).update)])
+
+    (row,) = rows.verdicts(state, partition)
+
+    assert json.loads(row.last)["message"] == "trigger 3 is not newer than output 4"
+
+
+def test_of_very_many_inputs_a_verdict_tells_the_first() -> None:
+    inputs = {f"a rather long name of an input {number}": number for number in range(500)}
+
+    short = rows._short(inputs)
+
+    assert list(short)[:-1] == list(inputs)[: len(short) - 1]
+    assert short["..."] == 500 - (len(short) - 1)
+    assert len(json.dumps(short)) < 2 * rows.MAX_INPUTS_BYTES

@@ -1,0 +1,195 @@
+"""A component is loaded in slices: others come first meanwhile, and nobody's order changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import Object, Oracle
+from test_put_off_law import Runs, Whims, append, owner, two_tenants
+from test_serial_law import LAW, Examples, define, value_of
+
+from pipeline.state import components
+from pipeline.state.components import Components, StillLoading
+from sandbox import argument_names
+from servioticy.domain.model import ServiceObject
+from servioticy.memory import MemoryPlatform
+
+PARTS = 5
+
+
+class SlowStore:
+    """A store that takes a second for each Service Object, by a clock of its own."""
+
+    def __init__(self, platform: MemoryPlatform) -> None:
+        self._store = platform.partition_store(argument_names)
+        self.now = 0.0
+        self.read: list[str] = []
+        self.component = self._store.component
+
+    def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
+        for each in self._store.service_objects(ids):
+            self.now += 1.0
+            self.read.append(each.id)
+            yield each
+
+    def clock(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def platform() -> MemoryPlatform:
+    """A component of several Service Objects, of two tenants, and one alone."""
+    found = MemoryPlatform()
+    tenants = [found.tenants.tenant_of(found.tenants.create_tenant(n)) or 0 for n in "ab"]
+    define(Object("so0", ("d",), ()), {}, tenants[0], found)
+    for number in range(1, PARTS):
+        group = {"g": (("so0", "d"),)}
+        define(Object(f"so{number}", ("d",), (), group), {}, tenants[number % 2], found)
+    define(Object("alone", ("d",), ()), {}, tenants[0], found)
+    for kept in found.state.service_objects.values():
+        kept.active_version = 1
+    return found
+
+
+@pytest.fixture
+def store(platform: MemoryPlatform) -> SlowStore:
+    return SlowStore(platform)
+
+
+@pytest.fixture
+def known(store: SlowStore, monkeypatch: pytest.MonkeyPatch) -> Components:
+    """With time for two Service Objects between two batches."""
+    monkeypatch.setattr(components, "SLICE_SECONDS", 1.5)
+    return Components(0, store, store.clock)  # type: ignore[arg-type]
+
+
+def tenant_of(platform: MemoryPlatform, id_: str) -> int:
+    return platform.state.service_objects[id_].tenant
+
+
+def test_a_component_is_loaded_in_slices_each_of_its_members_once(
+    platform: MemoryPlatform, store: SlowStore, known: Components
+) -> None:
+    loaded = []
+    while isinstance(found := known.get("so3"), StillLoading):
+        assert found.tenant == tenant_of(platform, "so3")
+        assert known.get("so1") == StillLoading(tenant_of(platform, "so1"))
+        loaded.append(len(store.read))
+        known.trim()
+
+    assert isinstance(found, ServiceObject)
+    assert loaded == [2, 4]
+    assert store.read == [f"so{number}" for number in range(PARTS)]
+    assert set(known.known) == set(store.read)
+
+
+def test_what_a_tenants_own_part_took_is_charged_to_it(
+    platform: MemoryPlatform, known: Components
+) -> None:
+    known.get("so0", at_once=True)
+
+    spent = known.pop_spent()
+
+    assert spent[tenant_of(platform, "so0")] == pytest.approx(3.0)
+    assert spent[tenant_of(platform, "so1")] == pytest.approx(2.0)
+    assert known.pop_spent() == {}
+
+
+def test_where_the_time_is_used_up_another_component_waits_for_the_next(
+    platform: MemoryPlatform, store: SlowStore, known: Components
+) -> None:
+    """Whatever is asked for between two batches takes no longer than a slice, all together."""
+    known.get("so0")
+    assert known.get("alone") == StillLoading(tenant_of(platform, "alone"))
+    assert "alone" not in store.read
+    known.trim()
+
+    assert isinstance(known.get("alone"), ServiceObject)
+
+
+def test_a_change_begins_the_loading_anew(
+    platform: MemoryPlatform, store: SlowStore, known: Components
+) -> None:
+    known.get("so0")
+    known.trim()
+    platform.state.service_objects["so1"].active_version = None
+    known.reload("so1")
+    found = known.get("so0", at_once=True)
+
+    assert isinstance(found, ServiceObject)
+    assert "so1" not in known.known
+    assert store.read.count("so0") == 2
+
+
+def test_no_more_than_there_is_room_for_is_loaded_in_part(
+    known: Components, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is hardly begun begins anew; the rest is loaded to its end."""
+    known.get("so0")
+    monkeypatch.setattr(components, "MAX_DEFINITION_BYTES", 1)
+    known.trim()
+
+    assert isinstance(known.get("so0"), StillLoading)
+    known.trim()
+    assert isinstance(known.get("so0"), ServiceObject)
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    examples = Examples()
+    yield examples
+    examples.pool.close()
+
+
+@LAW
+@given(data=st.data())
+def test_updates_that_wait_for_their_component_are_computed_as_if_they_had_come_later(
+    data: st.DataObject, sandbox: Examples
+) -> None:
+    """However slowly it is loaded, whoever dies: each once, in its tenant's order."""
+    objects, codes = data.draw(two_tenants())
+    refs = [(o.id, name) for o in objects for name in o.simple]
+    history = data.draw(
+        st.lists(
+            st.tuples(st.sampled_from(refs), st.integers(0, 25), st.integers(0, 99)),
+            min_size=1,
+            max_size=20,
+        )
+    )
+    cuts = data.draw(st.lists(st.integers(0, 60), max_size=5))
+    death = st.sampled_from(["before", "after"])
+    deaths = data.draw(st.dictionaries(st.integers(1, 30), death, max_size=3))
+    platform = MemoryPlatform()
+    tenants = [platform.tenants.tenant_of(platform.tenants.create_tenant(n)) for n in "ab"]
+    for each in objects:
+        define(each, codes, tenants[each.tenant], platform)
+    first = len(platform.state.log[0])
+    append(platform, history)
+    sandbox.example += 1
+
+    with mock.patch.object(components, "SLICE_SECONDS", 1e-9):
+        runs = Runs(platform, sandbox, Whims([]), deaths)
+        edges = sorted({0, first, len(platform.state.log[0]), *(first + c % 21 for c in cuts)})
+        for begin, end in pairwise(each for each in edges if each <= len(platform.state.log[0])):
+            runs.take(begin, end)
+        runs.finish()
+
+    oracle = Oracle(objects)
+    assert sorted(runs.taken) == list(range(first, first + len(history)))
+    for offset in runs.taken:
+        oracle.take(*history[offset - first])
+    names = {number: ref for ref, number in platform.state.streams.items()}
+    stored = {
+        (names[row.stream_id], row.timestamp): value_of(row.document)
+        for _partition, row in platform.state.updates.values()
+    }
+    assert stored == oracle.stored
+    assert not platform.state.dead_letters
+    for tenant in (0, 1):
+        own = [o for o in runs.taken if owner(history[o - first][0], objects) == tenant]
+        assert own == sorted(own)
