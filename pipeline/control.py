@@ -11,7 +11,6 @@ from functools import partial
 from typing import NamedTuple, assert_never
 
 from pipeline.state.partition import Partition
-from servioticy.domain.model import StreamRef
 from servioticy.domain.records import (
     AcquireRecord,
     ControlRecord,
@@ -110,13 +109,13 @@ class Control:
     def _delete(self, record: DeletionRecord) -> _Change:
         self._output.flush()  # what goes from the store could not be emitted again after a crash
         effect = Delete(record.service_object)
-        return _Change(effect, partial(self._partition.reload, record.service_object))
+        return _Change(effect, partial(self._partition.reload_purged, record.service_object))
 
     def _erase(self, record: ErasureRecord) -> _Change:
         self._output.flush()  # as before a deletion
         effect = Erase(record.service_object, record.stream, record.change)
-        stream = StreamRef(record.service_object, record.stream)
-        return _Change(effect, partial(self._partition.forget_last, stream))
+        # Its updates are stored under another number from now on.
+        return _Change(effect, partial(self._partition.reload_purged, record.service_object))
 
     def _release(self, record: ReleaseRecord) -> _Change:
         effect = Release(record.service_objects, record.to_partition)

@@ -72,7 +72,7 @@ class Task:
         self._failures = 0
 
     def take(self, rows: Iterable[Row]) -> None:
-        """Work on rows in order of offset, then on a little of what has been put off.
+        """Work on rows in order of offset, then on a little of what was put off or deleted.
 
         While Postgres, the broker or the sandbox are away, this waits for them. Raises Fenced
         where another worker has the partition, and ProgressLost where rows between the stored
@@ -86,6 +86,7 @@ class Task:
                 since = self._engine.clock()
                 self._take_new(begun, rows)
                 self._take_late(begun, self._engine.clock() - since)
+                begun.schedule.purge(idle=not rows)
                 self._note_success(begun)
                 return
             except ProgressLost as error:
@@ -108,12 +109,14 @@ class Task:
     def rest(self) -> None:
         """Use that nothing has come for a while.
 
-        What has been put off is taken up, or else it is noted how far all is acknowledged.
+        What has been put off is taken up, what was deleted is removed, or else it is noted how
+        far all is acknowledged.
         """
-        if self._begun is None or self._begun.partition.waiting:
+        begun = self._begun
+        if begun is None or begun.partition.waiting or begun.partition.to_purge:
             self.take(())
         else:
-            self._note_acknowledged(self._begun)
+            self._note_acknowledged(begun)
 
     def end(self) -> None:
         """No more rows come: wait until all that was emitted is acknowledged, and note it."""

@@ -87,10 +87,10 @@ class Work(NamedTuple):
     def _late_piece(self, first: int, last: int) -> Work:
         """A piece of late work, with the records up to its last update that need no computing."""
         some = self.updates[first:last]
-        after = self.updates[first - 1].record.offset if first else -1
+        begun = self.updates[first - 1].record.offset + 1 if first else self.late[0].offset
         whole = last >= len(self.updates)
         until = self.late[-1].offset if whole else some[-1].record.offset
-        late = [each for each in self.late if after < each.offset <= until]
+        late = [each for each in self.late if begun <= each.offset <= until]
         return Work(some, self.next_offset, (), late)
 
     def without(self, tenants: Iterable[int]) -> Work:

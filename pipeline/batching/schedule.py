@@ -20,6 +20,7 @@ from pipeline.batching.intake import Intake
 from pipeline.batching.late import LateWork
 from pipeline.control import Control
 from pipeline.engine import Engine
+from pipeline.purging import Purging
 from pipeline.sharing.fairness import Fairness
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
@@ -53,6 +54,7 @@ class Schedule:
         self._batches = Batches(partition, output, engine, fairness, dead_letters)
         self._control = Control(partition, output, engine.sleep)
         self._late = LateWork(partition, self._intake, self._batches, self._control, fairness)
+        self._purging = Purging(partition, fairness.shares, engine.heals, engine.clock)
 
     def take(self, rows: Sequence[Row]) -> None:
         """Work on rows that follow the stored progress."""
@@ -63,6 +65,8 @@ class Schedule:
             record = self._intake.admit(row, at_once=decided)
             end = row.offset + 1
             if isinstance(record, LoggedUpdate):
+                self._partition.decided.meets(record.new)
+                decided = self._partition.decided.covers(row.offset)
                 # What subscribers know of already was not put off the first time.
                 if record.record.tenant in put_off and not decided:
                     batch.put_off(record.record, end)
@@ -92,11 +96,15 @@ class Schedule:
         if tenant not in self._shares.over():
             self._late.take_up(tenant, self.max_updates)
 
+    def purge(self, *, idle: bool) -> None:
+        """Remove a little of what was deleted or erased; `idle`: no rows have come."""
+        self._purging.work(idle=idle and not self._partition.waiting)
+
     def patience(self) -> float:
         """Seconds to wait for rows before something else is to be done."""
         waiting = self._partition.waiting
         if not waiting:
-            return QUIET_SECONDS
+            return 0.0 if self._partition.to_purge else QUIET_SECONDS
         return WAITING_SECONDS if self._shares.over() >= waiting.keys() else 0.0
 
     def _put_off_now(self) -> Set[int]:

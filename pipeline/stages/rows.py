@@ -21,7 +21,8 @@ def updates(new: Iterable[NewUpdate], partition: Partition) -> list[StoredUpdate
     """The history of new updates, which come in the serial order."""
     known: dict[StreamRef, tuple[int, int, int]] = {}
     stored = []
-    tree, position = -1, 0
+    tree: int | None = None
+    position = 0
     for (offset, _depth, _path), (origin, timestamp, document), _uses in new:
         row = known.get(origin)
         if row is None:

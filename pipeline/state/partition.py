@@ -37,6 +37,8 @@ class Partition:
         """How many records of each tenant have been put off."""
         self.emitted_late: list[int] = []
         """Records that had been put off, and of which all is emitted and acknowledged."""
+        self.to_purge = True
+        """Whether something deleted or erased may still have rows; at first nobody knows."""
         self._components = Components(number, store)
         self.graph = self._components.graph
         self.programs = self._components.programs
@@ -79,9 +81,10 @@ class Partition:
         self._components.reload(service_object)
         self._last_updates.forget(self._last_updates.of({service_object}))
 
-    def forget_last(self, stream: StreamRef) -> None:
-        """Read the last update of a stream anew when needed."""
-        self._last_updates.forget([stream])
+    def reload_purged(self, service_object: str) -> None:
+        """It was deleted, or a stream of it erased: reload it, and its rows are to be removed."""
+        self.reload(service_object)
+        self.to_purge = True
 
     def tenant_of(self, service_object: str) -> int | None:
         """Whose it is, wherever it is computed; None where it does not exist."""

@@ -149,6 +149,7 @@ class ServiceObject:
     sequence: int
     """Order of creation over the platform: the order of its subscriptions."""
     stream_ids: dict[str, int]
+    """Under which number the updates of each stream are stored."""
 
     @property
     def id(self) -> str:

@@ -51,7 +51,7 @@ class MemoryHistory:
     def last_update(self, stream: StreamKey) -> VersionedUpdate | None:
         """The stream's last update, or None."""
         self._state.ask_postgres()
-        last = self._state.last_updates.get(stream.stream_id)
+        last = self._state.last_updates.get(self._stored_as(stream))
         if last is None or last.tenant != stream.tenant:
             return None
         return VersionedUpdate(last.timestamp, last.document, last.version)
@@ -87,19 +87,26 @@ class MemoryHistory:
         """How computations of a composite stream ended: (verdict, count, last one)."""
         self._state.ask_postgres()
         with self._state.lock:
+            stored_as = self._stored_as(stream)
             return sorted(
                 (verdict, times, last)
                 for (number, verdict), (times, last) in self._state.verdicts.items()
-                if number == stream.stream_id
+                if number == stored_as
             )
 
     def processor_us(self, stream: StreamKey) -> int:
         """Microseconds of processor time that a composite stream's code has used."""
         self._state.ask_postgres()
-        return self._state.processor_us.get(stream.stream_id, 0)
+        return self._state.processor_us.get(self._stored_as(stream), 0)
+
+    def _stored_as(self, stream: StreamKey) -> int:
+        """Under which number the stream's updates are stored; 0: it is gone."""
+        number = self._state.stored_as(stream.stream_id)
+        return number if number in self._state.readable() else 0
 
     def _of_stream(self, stream: StreamKey) -> list[StoredUpdate]:
         self._state.ask_postgres()
         with self._state.lock:
-            found = [row for _, row in self._state.updates.values() if row[:2] == stream]
+            stored = (stream.tenant, self._stored_as(stream))
+            found = [row for _, row in self._state.updates.values() if row[:2] == stored]
         return sorted(found, key=lambda row: row.timestamp)

@@ -16,7 +16,7 @@ from servioticy.domain.model import LastUpdate, ServiceObject
 from servioticy.domain.records import EmittedRecord
 from servioticy.domain.timing import becomes_last
 from servioticy.errors import Fenced, Unavailable
-from servioticy.memory.state import Progress, ServiceObjectRow, State
+from servioticy.memory.state import GONE, Progress, Purge, ServiceObjectRow, State
 from servioticy.ports.partition_store import (
     Activate,
     Batch,
@@ -105,7 +105,8 @@ class MemoryPartitionStore:
         document = self._state.definitions[row.id, version]
         definition = self._documents.understood(row.id, version, document).definition
         names = [each.ref.stream for each in definition.streams]
-        streams = {name: self._state.streams[row.id, name] for name in names}
+        state = self._state
+        streams = {name: state.stored_as(state.streams[row.id, name]) for name in names}
         return ServiceObject(definition, row.tenant, version, row.sequence, streams)
 
     def owner(self, service_object: str) -> tuple[int, int] | None:
@@ -186,9 +187,9 @@ class MemoryPartitionStore:
             case Activate() as effect:
                 self._activate(effect)
             case Delete() as effect:
-                self._delete(effect)
+                self._delete(effect, batch.partition)
             case Erase() as effect:
-                self._erase(effect)
+                self._erase(effect, batch.partition)
             case Release() as effect:
                 self._release(effect, batch.partition)
             case None:
@@ -210,44 +211,90 @@ class MemoryPartitionStore:
             if row is not None and row.owner_partition == partition:
                 row.owner_partition = effect.to_partition
 
-    def _delete(self, effect: Delete) -> None:
-        """Forget all of a Service Object but that its id is used up."""
-        state, service_object = self._state, effect.service_object
-        row = state.service_objects.get(service_object)
-        if row is not None:
-            row.active_version, row.active_change = None, 2**63 - 1
-        gone = {number for ref, number in state.streams.items() if ref[0] == service_object}
-        for number in gone:
-            self._forget_updates(number)
-        state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] not in gone}
-        for stream in gone:
-            state.processor_us.pop(stream, None)
-        state.edges = [
+    def _delete(self, effect: Delete, partition: int) -> None:
+        """Nothing of it can be read any more, and its id is used up; the rest is to be removed."""
+        state = self._state
+        row = state.service_objects.get(effect.service_object)
+        if row is None:
+            return
+        row.active_version, row.active_change = None, GONE
+        row.component = f"deleted {row.id}"
+        if not any(each.service_object == row.id for each in state.purge):
+            state.purge.append(Purge(partition, row.tenant, row.id))
+
+    def _erase(self, effect: Erase, partition: int) -> None:
+        """What comes is stored under another number, unless a later change has erased already."""
+        state = self._state
+        number = state.streams.get((effect.service_object, effect.stream))
+        if number is None or 0 < effect.change <= state.erased_by.get(number, 0):
+            return
+        before = state.stored_as(number)
+        state.last_stream += 1
+        state.erased_by[number], state.after_erasure[number] = effect.change, state.last_stream
+        state.last_updates.pop(before, None)
+        state.verdicts = {
+            (state.last_stream if key[0] == before else key[0], key[1]): row
+            for key, row in state.verdicts.items()
+        }
+        if before in state.processor_us:
+            state.processor_us[state.last_stream] = state.processor_us.pop(before)
+        tenant = state.service_objects[effect.service_object].tenant
+        state.purge.append(Purge(partition, tenant, stored_as=before))
+
+    def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
+        """Remove a piece of what was deleted or erased; whose it was. None: nothing is left."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            left = [each for each in self._state.purge if each.partition == partition]
+            if not left:
+                return None
+            first = min(left, key=lambda each: each.stored_as is None)
+            if first.stored_as is not None:
+                self._purge_stored(first, first.stored_as, most, most_bytes)
+            else:
+                self._purge_service_object(first, first.service_object or "", most)
+            return first.tenant
+
+    def _purge_stored(self, entry: Purge, number: int, most: int, most_bytes: int) -> None:
+        state = self._state
+        rows = sorted(each for each in state.updates if each[0] == number)[:most]
+        for key in rows:
+            if most_bytes <= 0:
+                break
+            most_bytes -= len(state.updates.pop(key)[1].document)
+        if not rows:
+            state.last_updates.pop(number, None)
+            state.processor_us.pop(number, None)
+            state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] != number}
+            state.superseded = [row for row in state.superseded if row[1].stream_id != number]
+            state.purge.remove(entry)
+
+    def _purge_service_object(self, entry: Purge, service_object: str, most: int) -> None:
+        state = self._state
+        own = next((ref for ref in state.streams if ref[0] == service_object), None)
+        edges = [
             each
             for each in state.edges
-            if service_object not in (each.reader, each.source.service_object)
+            if (each.source == own if own else each.reader == service_object)
         ]
-        state.streams = {ref: n for ref, n in state.streams.items() if ref[0] != service_object}
-        for key in [each for each in state.definitions if each[0] == service_object]:
-            del state.definitions[key]
-
-    def _erase(self, effect: Erase) -> None:
-        number = self._state.streams.get((effect.service_object, effect.stream))
-        if number is None or 0 < effect.change <= self._state.erased_by.get(number, 0):
-            return
-        self._state.erased_by[number] = effect.change
-        self._forget_updates(number)
-
-    def _forget_updates(self, stream_id: int) -> None:
-        self._state.last_updates.pop(stream_id, None)
-        for key in [each for each in self._state.updates if each[0] == stream_id]:
-            del self._state.updates[key]
+        versions = [each for each in state.definitions if each[0] == service_object]
+        if edges:
+            for each in edges[:most]:
+                state.edges.remove(each)
+        elif own is not None:
+            stored_as = state.stored_as(state.streams.pop(own))
+            state.purge.append(Purge(entry.partition, entry.tenant, stored_as=stored_as))
+        elif versions:
+            for key in versions[:most]:
+                del state.definitions[key]
+        else:
+            state.purge.remove(entry)
 
     def charge(self, charges: Sequence[Charge]) -> None:
         """Add to what streams have used; those that are gone are left out."""
         self._state.ask_postgres()
         with self._state.lock:
-            there = set(self._state.streams.values())
+            there = self._state.readable()
             for each in charges:
                 if each.stream_id in there:
                     used = self._state.processor_us.get(each.stream_id, 0)
@@ -259,7 +306,7 @@ class MemoryPartitionStore:
         """What was stored between the two, in the order it was made."""
         self._state.ask_postgres()
         with self._state.lock:
-            names = {number: ref for ref, number in self._state.streams.items()}
+            names = self._state.readable()
             rows = [
                 row
                 for stored_from, row in (*self._state.updates.values(), *self._state.superseded)

@@ -14,6 +14,9 @@ from servioticy.errors import Unavailable
 from servioticy.ports.change_store import Change
 from servioticy.ports.partition_store import PutOff, StoredLastUpdate, StoredUpdate
 
+GONE = 2**63 - 1
+"""As `active_change`: deleted, and never to be in force again."""
+
 
 @dataclass(slots=True)
 class ServiceObjectRow:
@@ -52,6 +55,16 @@ class Progress:
 
 
 @dataclass(slots=True)
+class Purge:
+    """A row of `purge`: a deleted Service Object, or the number of a stream's updates."""
+
+    partition: int
+    tenant: int
+    service_object: str | None = None
+    stored_as: int | None = None
+
+
+@dataclass(slots=True)
 class State:
     """Everything; whoever reads or changes more than one of them holds `lock`.
 
@@ -77,6 +90,9 @@ class State:
     """streams that the version in force for the API does not have"""
     erased_by: dict[int, int] = field(default_factory=dict)
     """stream id: number of the last change that erased it"""
+    after_erasure: dict[int, int] = field(default_factory=dict)
+    """stream id: the number its updates are stored under since it was erased"""
+    purge: list[Purge] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     pending: dict[int, Change] = field(default_factory=dict)
     last_pending: int = 0
@@ -108,6 +124,18 @@ class State:
     def emitted(self) -> list[EmittedRecord]:
         """All that was emitted, in order, without its places: those are for the pipeline."""
         return [msgspec.structs.replace(each, place=None) for _, each in self.emitted_to]
+
+    def stored_as(self, stream_id: int) -> int:
+        """The number under which the stream's updates are stored."""
+        return self.after_erasure.get(stream_id, stream_id)
+
+    def readable(self) -> dict[int, tuple[str, str]]:
+        """The streams that are not deleted, by the number of their updates."""
+        return {
+            self.stored_as(number): ref
+            for ref, number in self.streams.items()
+            if self.service_objects[ref[0]].active_change < GONE
+        }
 
     def service_object(self, id_: str) -> ServiceObjectRow | None:
         """The Service Object, unless it does not exist, or not any more."""

@@ -70,13 +70,17 @@ class Activate(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """A Service Object is gone from here on, with all that is stored of it."""
+    """A Service Object is gone from here on; what is stored of it is left to `purge`."""
 
     service_object: str
 
 
 class Erase(NamedTuple):
-    """A stream's updates are forgotten, if the change is a later one."""
+    """A stream's updates are forgotten, if the change is a later one.
+
+    What comes is stored under another number (see `service_objects`); what there was is left
+    to `purge`.
+    """
 
     service_object: str
     stream: str
@@ -149,7 +153,11 @@ class PartitionStore(Protocol):
         """The Service Objects computed together with this one; empty: it does not exist."""
 
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
-        """Those of them of which a version is in force; each is read when it is asked for."""
+        """Those of them of which a version is in force; each is read when it is asked for.
+
+        Their `stream_ids` are the numbers under which updates are stored now. Readers need
+        not know them: to a History a stream has the same id as long as it exists.
+        """
 
     def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
@@ -159,6 +167,13 @@ class PartitionStore(Protocol):
 
     def store(self, batch: Batch) -> None:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+
+    def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
+        """Remove a piece of what was deleted or erased here; whose it was. None: nothing is left.
+
+        Rows that nobody can read any more: at most so many, and no more than take about so
+        many bytes and one.
+        """
 
     def charge(self, charges: Sequence[Charge]) -> None:
         """Add to what streams have used; those that are gone are left out."""

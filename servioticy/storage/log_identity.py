@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from servioticy.domain.log_loss import Loss, Stored
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
+
+ASIDE = 2**62
+"""Further than any offset: there nothing is in the way."""
 
 
 class PostgresLogIdentity:
@@ -37,5 +42,20 @@ class PostgresLogIdentity:
                     "end": each.bounds.end,
                     "next": each.next_offset,
                 }
-                for name in ("record_loss", "move_progress", "move_forwarded"):
+                self._database.rows(self._sql["record_loss"], values)
+                if each.next_offset < each.stored:
+                    self._renumber(values)
+                for name in ("move_progress", "move_forwarded"):
                     self._database.rows(self._sql[name], values)
+
+    def _renumber(self, values: dict[str, Any]) -> None:
+        """Records that wait keep their order, before all that the log has: below zero.
+
+        They were accepted, and are kept here whatever the log has lost; by their old offsets
+        they would be taken for others.
+        """
+        for name in ("keep_unacknowledged", "forget_superseded", "renumber_updates"):
+            self._database.rows(self._sql[name], values)
+        for by in (-ASIDE, ASIDE - values["stored"]):
+            for name in ("renumber_put_off", "renumber_superseded"):
+                self._database.rows(self._sql[name], {**values, "by": by})

@@ -11,7 +11,7 @@ import orjson
 from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import parsing
-from servioticy.domain.model import LastUpdate, ServiceObject
+from servioticy.domain.model import Definition, LastUpdate, ServiceObject
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
@@ -84,13 +84,18 @@ class PostgresPartitionStore:
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         """Those of them of which a version is in force; each is read when it is asked for."""
         rows = self._database.rows(self._sql["service_objects"], {"ids": list(ids)})
-        for id_, tenant, sequence, version, document, stream_ids in rows:
+        for id_, tenant, sequence, version, document in rows:
             definition = self._documents.understood(id_, version, document).definition
-            numbers = orjson.loads(stream_ids or "{}")
-            declared = {
-                name: numbers[name] for *_, name in (each.ref for each in definition.streams)
-            }
-            yield ServiceObject(definition, tenant, version, sequence, declared)
+            yield ServiceObject(
+                definition, tenant, version, sequence, self._stored_as(definition, tenant)
+            )
+
+    def _stored_as(self, definition: Definition, tenant: int) -> dict[str, int]:
+        names = [each.ref.stream for each in definition.streams]
+        values = {"service_object": definition.id, "tenant": tenant, "names": names}
+        numbers = dict(self._database.rows(self._sql["stored_as"], values))
+        # Another partition may just have removed those of an object that it computes.
+        return {name: numbers[name] for name in names if name in numbers}
 
     def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
@@ -126,9 +131,9 @@ class PostgresPartitionStore:
             case Activate():
                 self._activate(effect)
             case Delete():
-                self._delete(effect)
+                self._delete(effect, partition)
             case Erase():
-                self._erase(effect)
+                self._erase(effect, partition)
             case Release():
                 self._release(effect, partition)
             case unknown:
@@ -186,23 +191,11 @@ class PostgresPartitionStore:
     def _activate(self, effect: Activate) -> None:
         self._database.rows(self._sql["activate"], effect._asdict())
 
-    def _delete(self, effect: Delete) -> None:
-        for name in (
-            "delete_updates",
-            "delete_last_updates",
-            "delete_verdicts",
-            "delete_usage",
-            "delete_streams",
-            "delete_edges",
-            "delete_definitions",
-            "delete_service_object",
-        ):
-            self._database.rows(self._sql[name], {"delete": effect.service_object})
+    def _delete(self, effect: Delete, partition: int) -> None:
+        self._database.rows(self._sql["delete"], {"partition": partition, **effect._asdict()})
 
-    def _erase(self, effect: Erase) -> None:
-        for (stream_id,) in self._database.rows(self._sql["erase"], effect._asdict()):
-            for name in ("erase_updates", "erase_last_update"):
-                self._database.rows(self._sql[name], {"stream": stream_id})
+    def _erase(self, effect: Erase, partition: int) -> None:
+        self._database.rows(self._sql["erase"], {"partition": partition, **effect._asdict()})
 
     def _release(self, effect: Release, partition: int) -> None:
         # From now on updates are forwarded: they must not be in another's log while a server
@@ -214,6 +207,41 @@ class PostgresPartitionStore:
             "to_partition": effect.to_partition,
         }
         self._database.rows(self._sql["release"], values)
+
+    def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
+        """Remove a piece of what was deleted or erased; whose it was. None: nothing is left.
+
+        A transaction of its own, and no matter who does it: nobody can read these rows.
+        """
+        with self._database.transaction():
+            row = self._database.row(self._sql["next_purge"], {"partition": partition})
+            if row is None:
+                return None
+            id_, tenant, service_object, stored_as, reached = row
+            values = {
+                "id": id_,
+                "tenant": tenant,
+                "service_object": service_object,
+                "stored_as": stored_as,
+                "reached": reached,
+                "partition": partition,
+                "most": most,
+                "most_bytes": most_bytes,
+            }
+            for name in self._purge_steps(values):
+                if self._database.rows(self._sql[name], values):
+                    break
+        return int(tenant)
+
+    def _purge_steps(self, values: dict[str, Any]) -> tuple[str, ...]:
+        """Statements of which each is run where the one before found nothing to remove."""
+        if values["stored_as"] is not None:
+            return ("purge_updates", "purge_rest_of_stream", "purged")
+        stream = self._database.row(self._sql["stream_to_purge"], values)
+        if stream is None:
+            return ("purge_edges_to", "purge_definitions", "purged")
+        values["stream"] = stream[0]
+        return ("purge_subscriptions_to", "purge_edges_from", "purge_stream")
 
     def charge(self, charges: Sequence[Charge]) -> None:
         """Add to what streams have used."""

@@ -38,6 +38,7 @@ def storage(request: pytest.FixtureRequest) -> Storage:
     if request.param == "memory":
         platform = MemoryPlatform(PARTITIONS)
         platform.state.change_wait_seconds = CHANGE_WAIT_SECONDS
+        tables = {"usage": "processor_us", "graph_edges": "edges"}
         return Storage(
             platform.tenants,
             platform.graph,
@@ -46,6 +47,7 @@ def storage(request: pytest.FixtureRequest) -> Storage:
             platform.partition_store(argument_names),
             platform.partition_store(argument_names),
             lambda id_, name: platform.state.streams[id_, name],
+            lambda table: len(getattr(platform.state, tables.get(table, table))),
         )
     database: Database = request.getfixturevalue("database")
     other = Database(request.getfixturevalue("dsn"))
@@ -58,6 +60,7 @@ def storage(request: pytest.FixtureRequest) -> Storage:
         PostgresPartitionStore(database, argument_names),
         PostgresPartitionStore(other, argument_names),
         partial(stream_id, database),
+        lambda table: int(database.rows(f"SELECT count(*) FROM {table}")[0][0]),
     )
 
 

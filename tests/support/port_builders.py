@@ -48,6 +48,8 @@ class Storage:
     """another worker's"""
     stream_id: Callable[[str, str], int]
     """the number of a stream, by Service Object and name"""
+    rows: Callable[[str], int]
+    """how many rows a table has, those too that nobody can read"""
 
     def tenant(self, name: str = "acme") -> int:
         """A tenant's id."""
@@ -60,6 +62,16 @@ class Storage:
     ) -> Change:
         """Store a Service Object with the streams `a` and `b`."""
         return self.change_store.create(a_service_object(tenant, id_, groups), PARTITIONS)
+
+    def stored_as(self, id_: str, stream: str = "a") -> int:
+        """The number under which the pipeline stores updates of a stream now."""
+        (found,) = self.store.service_objects([id_])
+        return found.stream_ids[stream]
+
+    def purge(self, partition: int = 0) -> None:
+        """Remove all that is deleted or erased."""
+        while self.store.purge(partition, 1000, 10**6) is not None:
+            pass
 
     def node(self, id_: str) -> GraphNode:
         """The Service Object in the graph."""

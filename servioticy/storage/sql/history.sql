@@ -1,7 +1,7 @@
 -- newest --
 SELECT max("timestamp")
   FROM updates
- WHERE stream_id = %(stream_id)s
+ WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
    AND tenant_id = %(tenant)s;
 
 -- page --
@@ -11,7 +11,7 @@ WITH RECURSIVE page AS (
     (SELECT "timestamp", document::text AS document, version,
             octet_length(document::text)::bigint AS bytes, 1 AS rows
        FROM updates
-      WHERE stream_id = %(stream_id)s
+      WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
         AND tenant_id = %(tenant)s
         AND "timestamp" BETWEEN %(from)s AND %(to)s
       ORDER BY "timestamp"
@@ -23,7 +23,7 @@ WITH RECURSIVE page AS (
      CROSS JOIN LATERAL (
            SELECT "timestamp", document::text AS document, version
              FROM updates
-            WHERE stream_id = %(stream_id)s
+            WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
               AND tenant_id = %(tenant)s
               AND "timestamp" > page."timestamp"
               AND "timestamp" <= %(to)s
@@ -43,7 +43,7 @@ WITH RECURSIVE page AS (
     (SELECT "timestamp", document::text AS document,
             octet_length(document::text)::bigint AS bytes, 1 AS number
        FROM updates
-      WHERE stream_id = %(stream_id)s
+      WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
         AND tenant_id = %(tenant)s
         AND "timestamp" > %(after)s
       ORDER BY "timestamp"
@@ -55,7 +55,7 @@ WITH RECURSIVE page AS (
      CROSS JOIN LATERAL (
            SELECT "timestamp", document::text AS document, octet_length(document::text) AS size
              FROM updates
-            WHERE stream_id = %(stream_id)s
+            WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
               AND tenant_id = %(tenant)s
               AND "timestamp" > page."timestamp"
             ORDER BY "timestamp"
@@ -69,7 +69,7 @@ SELECT "timestamp", document
 -- last_update --
 SELECT "timestamp", document::text, version
   FROM last_updates
- WHERE stream_id = %(stream_id)s
+ WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
    AND tenant_id = %(tenant)s;
 
 -- progress_of --
@@ -100,12 +100,12 @@ SELECT count(*)
 -- verdicts_of_stream --
 SELECT verdict, count, last::text
   FROM verdicts
- WHERE stream_id = %(stream_id)s
+ WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
    AND tenant_id = %(tenant)s
  ORDER BY verdict;
 
 -- processor_time --
 SELECT processor_us
   FROM usage
- WHERE stream_id = %(stream_id)s
+ WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
    AND tenant_id = %(tenant)s;

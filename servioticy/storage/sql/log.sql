@@ -28,10 +28,55 @@ ON CONFLICT (one_row) DO UPDATE
 INSERT INTO log_losses (log_partition, topic_id, stored_offset, log_first, log_end)
 VALUES (%(partition)s, %(topic_id)s, %(stored)s, %(first)s, %(end)s);
 
+-- keep_unacknowledged --
+-- What is stored but perhaps not emitted is emitted again as what was computed late is: by the
+-- new progress it cannot be told.
+INSERT INTO put_off (log_partition, log_offset, tenant_id, service_object, record, taken_up)
+SELECT log_partition, log_offset, min(made.tenant_id), '', '', true
+  FROM (SELECT log_partition, log_offset, tenant_id FROM updates
+         UNION ALL
+        SELECT log_partition, log_offset, tenant_id FROM superseded) AS made
+  JOIN progress USING (log_partition)
+ WHERE log_partition = %(partition)s
+   AND log_offset >= emitted_offset
+   AND log_offset < %(stored)s
+ GROUP BY log_partition, log_offset
+    ON CONFLICT DO NOTHING;
+
+-- forget_superseded --
+-- Subscribers have them.
+DELETE FROM superseded
+ WHERE log_partition = %(partition)s
+   AND NOT EXISTS (SELECT FROM put_off
+                    WHERE put_off.log_partition = superseded.log_partition
+                      AND put_off.log_offset = superseded.log_offset);
+
+-- renumber_updates --
+-- Of what is not emitted: the log gives these offsets to others from now on.
+UPDATE updates
+   SET log_offset = updates.log_offset - %(stored)s
+  FROM put_off
+ WHERE put_off.log_partition = %(partition)s
+   AND updates.log_partition = put_off.log_partition
+   AND updates.log_offset = put_off.log_offset
+   AND taken_up;
+
+-- renumber_put_off --
+-- In two steps: those of an earlier loss are in the way.
+UPDATE put_off
+   SET log_offset = log_offset + %(by)s
+ WHERE log_partition = %(partition)s;
+
+-- renumber_superseded --
+UPDATE superseded
+   SET log_offset = log_offset + %(by)s
+ WHERE log_partition = %(partition)s;
+
 -- move_progress --
+-- Moved back, what was perhaps not emitted is noted in put_off.
 UPDATE progress
    SET next_offset = %(next)s,
-       emitted_offset = least(emitted_offset, %(next)s)
+       emitted_offset = CASE WHEN next_offset > %(next)s THEN %(next)s ELSE emitted_offset END
  WHERE log_partition = %(partition)s;
 
 -- move_forwarded --

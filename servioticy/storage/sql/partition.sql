@@ -51,15 +51,22 @@ SELECT id, tenant_id, owner_partition, active_version,
  ORDER BY sequence;
 
 -- service_objects --
--- The documents in force of these Service Objects, with the numbers of their streams.
+-- The documents in force of these Service Objects.
 SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
-       definitions.document::text,
-       (SELECT json_object_agg(name, streams.id) FROM streams
-         WHERE service_object = service_objects.id)::text AS stream_ids
+       definitions.document::text
   FROM service_objects
   JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
  WHERE service_objects.id = ANY(%(ids)s)
  ORDER BY sequence;
+
+-- stored_as --
+-- Under which numbers the updates of these streams of a Service Object are stored. Not of all
+-- that it has: each of its versions may have declared others.
+SELECT name, stored_as
+  FROM streams
+ WHERE service_object = %(service_object)s
+   AND tenant_id = %(tenant)s
+   AND name = ANY(%(names)s::text[]);
 
 -- owner --
 SELECT tenant_id, owner_partition
@@ -143,72 +150,184 @@ UPDATE service_objects
  WHERE id = ANY(%(service_objects)s::text[])
    AND owner_partition = %(partition)s;
 
--- delete_updates --
--- A Service Object is gone, and with it all that is stored of its streams.
-DELETE FROM updates
- USING streams
- WHERE stream_id = streams.id
-   AND service_object = %(delete)s;
-
--- delete_last_updates --
-DELETE FROM last_updates
- USING streams
- WHERE stream_id = streams.id
-   AND service_object = %(delete)s;
-
--- delete_verdicts --
-DELETE FROM verdicts
- USING streams
- WHERE stream_id = streams.id
-   AND service_object = %(delete)s;
-
--- delete_usage --
-DELETE FROM usage
- USING streams
- WHERE stream_id = streams.id
-   AND service_object = %(delete)s;
-
--- delete_streams --
--- Subscriptions to them, and edges from them, go along.
-DELETE FROM streams
- WHERE service_object = %(delete)s;
-
--- delete_edges --
--- What its groups read.
-DELETE FROM graph_edges
- WHERE reader = %(delete)s;
-
--- delete_definitions --
-DELETE FROM definitions
- WHERE service_object = %(delete)s;
-
--- delete_service_object --
--- The row stays: its id is used up. No definition record can put it in force again.
-UPDATE service_objects
-   SET active_version = NULL, active_change = 9223372036854775807
- WHERE id = %(delete)s;
+-- delete --
+-- A Service Object is gone, and nothing of its streams can be read any more; what is stored is
+-- left to be removed. The row stays: its id is used up, and no definition record can put it in
+-- force again. It leaves its component, which else would be ever longer to load.
+WITH gone AS (
+    UPDATE service_objects
+       SET active_version = NULL, active_change = 9223372036854775807,
+           component = 'deleted ' || id
+     WHERE id = %(service_object)s
+    RETURNING id, tenant_id
+)
+INSERT INTO purge (log_partition, tenant_id, service_object)
+SELECT %(partition)s, tenant_id, id
+  FROM gone
+    ON CONFLICT DO NOTHING;
 
 -- erase --
--- The row comes back where this change is a later one than the stream's last erasure.
-UPDATE streams
-   SET erased_by = %(change)s
- WHERE service_object = %(service_object)s
-   AND name = %(stream)s
-   AND (erased_by < %(change)s OR %(change)s = 0)
+-- Where this change is a later one than the stream's last erasure: what comes is stored under
+-- another number, verdicts and usage with it, and what there was is left to be removed.
+WITH before AS (
+    SELECT id, stored_as
+      FROM streams
+     WHERE service_object = %(service_object)s
+       AND name = %(stream)s
+       AND (erased_by < %(change)s OR %(change)s = 0)
+       FOR UPDATE
+), renumbered AS (
+    UPDATE streams
+       SET erased_by = %(change)s,
+           after_erasure = nextval(pg_get_serial_sequence('streams', 'id'))
+      FROM before
+     WHERE streams.id = before.id
+    RETURNING tenant_id, before.stored_as AS old, streams.stored_as AS new
+), last AS (
+    DELETE FROM last_updates
+     USING renumbered
+     WHERE stream_id = old
+), counted AS (
+    UPDATE verdicts
+       SET stream_id = new
+      FROM renumbered
+     WHERE stream_id = old
+), used AS (
+    UPDATE usage
+       SET stream_id = new
+      FROM renumbered
+     WHERE stream_id = old
+)
+INSERT INTO purge (log_partition, tenant_id, stored_as)
+SELECT %(partition)s, tenant_id, old
+  FROM renumbered;
+
+-- next_purge --
+-- Updates before all else: a Service Object has no streams any more when it is the last to go.
+SELECT id, tenant_id, service_object, stored_as, reached
+  FROM purge
+ WHERE log_partition = %(partition)s
+ ORDER BY stored_as, id
+ LIMIT 1
+   FOR UPDATE;
+
+-- purge_updates --
+-- The oldest, up to a number and a size; the first whatever its size. No row: there are none.
+-- The size is that on the disk, which is known without opening the document.
+WITH piece AS (
+    SELECT "timestamp"
+      FROM (SELECT "timestamp", sum(size) OVER (ORDER BY "timestamp") - size AS before
+              FROM (SELECT "timestamp", pg_column_size(document) AS size
+                      FROM updates
+                     WHERE stream_id = %(stored_as)s
+                       AND tenant_id = %(tenant)s
+                       AND "timestamp" > %(reached)s
+                     ORDER BY "timestamp"
+                     LIMIT %(most)s) AS oldest) AS summed
+     WHERE before < %(most_bytes)s
+), gone AS (
+    DELETE FROM updates
+     WHERE stream_id = %(stored_as)s
+       AND tenant_id = %(tenant)s
+       AND "timestamp" = ANY(ARRAY(SELECT "timestamp" FROM piece))
+)
+UPDATE purge
+   SET reached = (SELECT max("timestamp") FROM piece)
+ WHERE id = %(id)s
+   AND tenant_id = %(tenant)s
+   AND EXISTS (SELECT FROM piece)
 RETURNING id;
 
--- erase_updates --
-DELETE FROM updates
- WHERE stream_id = %(stream)s;
+-- purge_rest_of_stream --
+-- Once its updates are gone.
+WITH last AS (
+    DELETE FROM last_updates WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
+), counted AS (
+    DELETE FROM verdicts WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
+), used AS (
+    DELETE FROM usage WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
+)
+DELETE FROM superseded WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s;
 
--- erase_last_update --
-DELETE FROM last_updates
- WHERE stream_id = %(stream)s;
+-- stream_to_purge --
+SELECT id
+  FROM streams
+ WHERE service_object = %(service_object)s
+   AND tenant_id = %(tenant)s
+ ORDER BY name
+ LIMIT 1;
+
+-- purge_stream --
+-- Once the subscriptions to it and the edges from it are gone. What is stored of it comes next.
+WITH gone AS (
+    DELETE FROM streams
+     WHERE id = %(stream)s
+       AND tenant_id = %(tenant)s
+    RETURNING tenant_id, stored_as
+)
+INSERT INTO purge (log_partition, tenant_id, stored_as)
+SELECT %(partition)s, tenant_id, stored_as
+  FROM gone;
+
+-- purge_subscriptions_to --
+DELETE FROM subscriptions
+ WHERE id = ANY(ARRAY(
+       SELECT id
+         FROM (SELECT id, sum(size) OVER (ORDER BY id) - size AS before
+                 FROM (SELECT id, pg_column_size(document) AS size
+                         FROM subscriptions
+                        WHERE stream_id = %(stream)s
+                        LIMIT %(most)s) AS these) AS summed
+        WHERE before < %(most_bytes)s))
+RETURNING id;
+
+-- purge_edges_from --
+-- What groups of others read of it.
+DELETE FROM graph_edges
+ WHERE (reader, group_name, stream_id) IN (
+       SELECT reader, group_name, stream_id
+         FROM graph_edges
+        WHERE stream_id = %(stream)s
+        LIMIT %(most)s)
+RETURNING stream_id;
+
+-- purge_edges_to --
+-- What its groups read.
+DELETE FROM graph_edges
+ WHERE tenant_id = %(tenant)s
+   AND (reader, group_name, stream_id) IN (
+       SELECT reader, group_name, stream_id
+         FROM graph_edges
+        WHERE reader = %(service_object)s
+          AND tenant_id = %(tenant)s
+        LIMIT %(most)s)
+RETURNING stream_id;
+
+-- purge_definitions --
+DELETE FROM definitions
+ WHERE service_object = %(service_object)s
+   AND tenant_id = %(tenant)s
+   AND version = ANY(ARRAY(
+       SELECT version
+         FROM (SELECT version, sum(size) OVER (ORDER BY version) - size AS before
+                 FROM (SELECT version, pg_column_size(document) AS size
+                         FROM definitions
+                        WHERE service_object = %(service_object)s
+                          AND tenant_id = %(tenant)s
+                        ORDER BY version
+                        LIMIT %(most)s) AS oldest) AS summed
+        WHERE before < %(most_bytes)s))
+RETURNING version;
+
+-- purged --
+DELETE FROM purge
+ WHERE id = %(id)s
+   AND tenant_id = %(tenant)s;
 
 -- not_acknowledged --
 -- What was stored but perhaps not emitted, in the order it was made; with it what a later
 -- update of the same stream and timestamp has displaced.
-SELECT streams.service_object, streams.name, made.tenant_id, made.version, "timestamp",
+SELECT service_object, name, made.tenant_id, made.version, "timestamp",
        document::text
   FROM (SELECT stream_id, tenant_id, version, "timestamp", document,
                log_partition, log_offset, log_position
@@ -217,7 +336,7 @@ SELECT streams.service_object, streams.name, made.tenant_id, made.version, "time
         SELECT stream_id, tenant_id, version, "timestamp", document,
                log_partition, log_offset, log_position
           FROM superseded) AS made
-  JOIN streams ON streams.id = stream_id
+  JOIN readable_streams ON stored_as = stream_id
  WHERE log_partition = %(partition)s
    AND (log_offset >= %(emitted_offset)s AND log_offset < %(next_offset)s
         OR log_offset = ANY(ARRAY(SELECT p.log_offset FROM put_off AS p
@@ -301,7 +420,7 @@ INSERT INTO usage (tenant_id, stream_id, processor_us)
 SELECT c.tenant_id, c.stream_id, c.processor_us
   FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(processor_us)s::bigint[])
        AS c (tenant_id, stream_id, processor_us)
-  JOIN streams ON streams.id = c.stream_id
+  JOIN readable_streams ON stored_as = c.stream_id
     ON CONFLICT (stream_id) DO UPDATE
    SET processor_us = usage.processor_us + excluded.processor_us;
 

@@ -80,10 +80,24 @@ CREATE TABLE streams (
     name text NOT NULL,
     declared boolean NOT NULL DEFAULT true,
     erased_by bigint NOT NULL DEFAULT 0,
+    after_erasure bigint,
+    stored_as bigint GENERATED ALWAYS AS (coalesce(after_erasure, id)) STORED UNIQUE,
     UNIQUE (service_object, name)
 );
 COMMENT ON COLUMN streams.declared IS 'whether the version in force for the API has it';
 COMMENT ON COLUMN streams.erased_by IS 'number of the last change that erased it (written by the pipeline)';
+COMMENT ON COLUMN streams.after_erasure IS
+    'taken from the same numbers as id when the stream was last erased; null: it never was';
+COMMENT ON COLUMN streams.stored_as IS
+    'stream_id of its updates, last update, verdicts and usage; subscriptions have its id';
+
+CREATE VIEW readable_streams AS
+SELECT streams.id, streams.tenant_id, service_object, name, stored_as
+  FROM streams
+  JOIN service_objects ON service_objects.id = service_object
+ WHERE active_change < 9223372036854775807;
+COMMENT ON VIEW readable_streams IS
+    'without those of deleted Service Objects (partition.sql, delete), whose rows are still going';
 
 -- Who reads whom
 
@@ -124,7 +138,7 @@ CREATE UNIQUE INDEX subscriptions_pubsub_once
     ON subscriptions (stream_id, destination) WHERE callback = 'pubsub';
 
 -- What the pipeline stores of streams. No foreign keys: a check a row costs too much. Who
--- removes streams removes these rows with them (partition.sql, delete_updates and its
+-- removes streams removes these rows with them (partition.sql, purge_updates and its
 -- neighbours).
 
 CREATE TABLE updates (
@@ -184,6 +198,24 @@ CREATE TABLE usage (
     tenant_id bigint NOT NULL REFERENCES tenants (id),
     processor_us bigint NOT NULL
 );
+
+-- What is deleted or erased and still to be removed
+CREATE TABLE purge (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    log_partition integer NOT NULL,
+    tenant_id bigint NOT NULL,
+    service_object text UNIQUE,
+    stored_as bigint UNIQUE,
+    reached bigint NOT NULL DEFAULT -9223372036854775808,
+    CHECK (num_nonnulls(service_object, stored_as) = 1)
+);
+COMMENT ON TABLE purge IS
+    'what nobody can read any more and is still to be removed: a deleted Service Object, or what '
+    'is stored under the number of a stream that was erased or deleted';
+COMMENT ON COLUMN purge.log_partition IS 'whose task removes it';
+COMMENT ON COLUMN purge.reached IS
+    'updates up to this timestamp are removed: what follows is found without passing them again';
+CREATE INDEX purge_by_partition ON purge (log_partition, stored_as, id);
 
 -- How far the log is stored
 

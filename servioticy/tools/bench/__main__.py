@@ -21,6 +21,7 @@ BENCHMARKS = (
     "sandbox",
     "documents",
     "beside",
+    "deletion",
     "attacks",
 )
 

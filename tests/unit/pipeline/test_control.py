@@ -83,7 +83,7 @@ def world() -> World:
     [
         (DefinitionRecord("so", 1, 9), Activate("so", 1, 9), [], (False, False)),
         (DeletionRecord("so"), Delete("so"), ["flush"], (False, False)),
-        (ErasureRecord("so", "d", 9), Erase("so", "d", 9), ["flush"], (True, False)),
+        (ErasureRecord("so", "d", 9), Erase("so", "d", 9), ["flush"], (False, False)),
         (ReleaseRecord(("so",), 1), Release(("so",), 1), [], (False, False)),
         (AcquireRecord(("so",), 1, 7), None, ["sleep"], (False, False)),
     ],
@@ -108,6 +108,24 @@ def test_a_record_is_a_transaction_of_its_own_with_the_progress_past_it(
     assert not batch.updates
     assert world.partition.next_offset == 1
     assert world.knows == knows
+
+
+@pytest.mark.parametrize(
+    ("record", "to_purge"),
+    [
+        (DeletionRecord("so"), True),
+        (ErasureRecord("so", "d", 9), True),
+        (DefinitionRecord("so", 1, 9), False),
+    ],
+)
+def test_what_is_deleted_or_erased_is_to_be_purged(
+    world: World, record: ControlRecord, to_purge: bool
+) -> None:
+    world.partition.to_purge = False
+
+    world.control.apply(record, 0)
+
+    assert world.partition.to_purge == to_purge
 
 
 def test_an_acquired_component_waits_only_where_its_release_is_not_stored(world: World) -> None:

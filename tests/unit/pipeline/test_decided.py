@@ -14,11 +14,14 @@ from test_joining_components import Postgres
 from test_serial_law import define
 
 from pipeline.engine import Engine
+from pipeline.state.decided import Decided
+from pipeline.steps import NewUpdate, Place
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from sandbox.program import Call, Computation, Fault, Outcome, Value
-from servioticy.domain.records import UpdateRecord
+from servioticy.domain.model import SensorUpdate, StreamRef
+from servioticy.domain.records import EmittedRecord, UpdateRecord
 from servioticy.memory import MemoryPlatform
 
 
@@ -160,3 +163,53 @@ def _took_over(world: World, place: tuple[int, ...], stream: str) -> bool:
         for _partition, each in world.platform.state.emitted_to
         if each.place is not None and each.place[0] == place[0]
     )
+
+
+def a_tree(timestamp: int) -> list[EmittedRecord]:
+    text = msgspec.Raw(b'{"v":%d}' % timestamp)
+    places = {"d0": (7, 0), "c0": (7, 1, 0)}
+    return [EmittedRecord("so", name, 1, 1, timestamp, text, at) for name, at in places.items()]
+
+
+def root(timestamp: int) -> NewUpdate:
+    update = SensorUpdate(StreamRef("so", "d0"), timestamp, b'{"v":%d}' % timestamp)
+    return NewUpdate(Place(7), update)
+
+
+def test_what_was_emitted_of_a_lost_log_decides_nothing() -> None:
+    """A log that goes on after a loss gives the same offsets to other updates."""
+    computation = StreamRef("so", "c0"), Place(7, 1, (0,))
+    decided = Decided(a_tree(5))
+    decided.meets(root(5))
+    assert decided.covers(7)
+    assert decided.knows(*computation)
+
+    decided.meets(root(6))
+    assert not decided.covers(7)
+    assert not decided.knows(*computation)
+
+    both = Decided([*a_tree(5), *a_tree(6)[:1]])
+    both.meets(root(6))
+    assert both.covers(7)
+    assert not both.knows(*computation)
+
+
+def test_a_log_that_lost_its_end_goes_on_with_its_own_values() -> None:
+    world = World(1)
+    for timestamp in (1, 2):
+        world.put("d0", timestamp)
+    world.run()
+    state = world.platform.state
+    assert {each.timestamp for _partition, each in state.emitted_to} == {1, 2}
+    del state.log[0][-2:]
+    state.progress[0].next_offset = state.progress[0].emitted_offset = len(state.log[0])
+    before = len(state.emitted_to)
+    for timestamp in (3, 4):
+        world.put("d0", timestamp)
+    state.claims.clear()
+    world.begin()
+    world.run()
+
+    again = {each.timestamp for _partition, each in state.emitted_to[before:]}
+    assert again >= {3, 4}
+    assert not again & {1, 2}

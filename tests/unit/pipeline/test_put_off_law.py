@@ -271,6 +271,38 @@ def test_updates_wait_for_the_document_that_declares_their_stream(sandbox) -> No
     assert not platform.state.dead_letters
 
 
+def test_what_waits_of_a_log_that_is_lost_is_computed_once(sandbox) -> None:
+    """Its offsets are below zero then (log_identity.py); also where it is taken in pieces."""
+    platform = MemoryPlatform()
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
+    code = 'function(d0){return d0.channels.v["current-value"]+1}'
+    plus_one = Composite("c", ("d0",), lambda values: values[0] + 1)
+    define(Object("so", ("d0",), (plus_one,)), {("so", "c"): code}, tenant, platform)
+    shares = Whims([])
+    sandbox.example += 1
+    runs = Runs(platform, Slow(sandbox, ["slow"]), shares, {})
+    runs.take(0, 1)
+    append(platform, [(("so", "d0"), at, at) for at in range(4)])
+    shares.always = {tenant}
+    runs.take(1, 5)
+    state = platform.state
+    state.put_off = {
+        (partition, offset - 5): each._replace(offset=offset - 5)
+        for (partition, offset), each in state.put_off.items()
+    }
+    shares.always = set()
+    runs.take(5, 5)
+    assert runs.taken == [-4], "it was slow: others come first"
+    runs.finish()
+
+    rows = sorted(
+        (row.offset, row.position, value_of(row.document))
+        for _partition, row in state.updates.values()
+    )
+    assert rows == [(at - 4, place, at + place) for at in range(4) for place in range(2)]
+    assert runs.taken == [-4, -3, -2, -1]
+
+
 class AlwaysSlow:
     """A sandbox in which nothing is done in time, where there is a time."""
 
