@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Flask
 
 from api.app import create_app
+from api.metrics import note_route
 from api.read_after_write import Progress
 from api.snippets import Snippets
 from servioticy import bootstrap
@@ -16,4 +17,5 @@ def build(settings: Settings) -> tuple[Flask, Progress]:
     pool = bootstrap.sandbox_pool(settings)
     ports = bootstrap.ports(settings)
     app = create_app(ports, settings, check=Snippets(pool).problems)
+    app.before_request(note_route)
     return app, Progress(ports.history, ports.log)

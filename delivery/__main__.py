@@ -8,9 +8,11 @@ import signal
 import sys
 
 from delivery.capacity import capacity, raise_descriptors
+from delivery.metrics import observe
 from delivery.server import Delivery
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
+from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings
 from servioticy.storage.history import PostgresHistory
 
@@ -35,6 +37,9 @@ async def run(chosen: Settings) -> None:
         sockets,
         max_backlog_bytes=own.backlog_bytes,
     )
+    registry = Registry()
+    observe(delivery, registry)
+    serve(registry, chosen.metrics_host, own.metrics_port)
     await delivery.listen(chosen.host, own.port)
     try:
         await _read(chosen, delivery, stop)

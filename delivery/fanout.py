@@ -45,6 +45,10 @@ class FanOut:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._batches: deque[tuple[list[EmittedRecord], int]] = deque()
         self._work: Iterator[None] | None = None
+        self.read = 0
+        """updates taken so far"""
+        self.pushed = 0
+        """updates offered to listeners so far"""
 
     def start(self) -> None:
         """Send from now on, in the running loop."""
@@ -61,6 +65,7 @@ class FanOut:
         """
         if self._loop is None:
             return
+        self.read += len(records)
         size = sum(memoryview(record.update).nbytes for record in records)
         if not self._room.enter(size):
             return
@@ -105,6 +110,7 @@ class FanOut:
         for listener in listeners:
             try:
                 listener.offer(update, record.version)
+                self.pushed += 1
             except Exception:
                 log.exception("offer_failed")
                 listener.fail()

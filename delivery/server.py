@@ -75,7 +75,9 @@ class Delivery:
         self._pages = Turns("pages", PAGES_AT_ONCE)
         self._backlog = Backlog(max_backlog_bytes)
         self._watchers: Watchers[Watch] = Watchers()
-        self._fanout = FanOut(self._watchers.of)
+        self.fanout = FanOut(self._watchers.of)
+        self.sockets = 0
+        """open now"""
         # Weak: a client may go between its admission and its socket.
         self._admissions: WeakKeyDictionary[ServerConnection, Admission] = WeakKeyDictionary()
         self._server: Server | None = None
@@ -83,7 +85,7 @@ class Delivery:
 
     async def listen(self, host: str, port: int) -> None:
         """Take connections from now on."""
-        self._fanout.start()
+        self.fanout.start()
         self._looking = asyncio.create_task(self._look_after_watchers())
         self._server = await serve(
             self._serve,
@@ -105,15 +107,20 @@ class Delivery:
             backlog=WAITING_TO_BE_ACCEPTED,
         )
 
+    @property
+    def backlog_bytes(self) -> int:
+        """What is kept for sockets that have not taken it yet."""
+        return self._backlog.total
+
     def publish(self, records: list[EmittedRecord]) -> None:
         """Send a batch to whoever watches; waits while too much is on its way."""
-        self._fanout.publish(records)
+        self.fanout.publish(records)
 
     async def close(self) -> None:
         """Close every socket with 1001; who does not take even that is cut off."""
         if self._server is None or self._looking is None:
             return
-        self._fanout.stop()
+        self.fanout.stop()
         self._looking.cancel()
         self._server.close(reason="the server stops")
         asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._door.cut_off_everybody)
@@ -125,9 +132,11 @@ class Delivery:
         log.info("watch_opened", extra={"stream": stream})
         watch = Watch(connection, admission, self._backlog, self._max_unread_bytes)
         self._watchers.add(admission.stream, watch)
+        self.sockets += 1
         try:
             await watch.run(self._read_page)
         finally:
+            self.sockets -= 1
             self._watchers.remove(admission.stream, watch)
         log.info("watch_closed", extra={"stream": stream, "code": connection.close_code})
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pipeline.metrics import Lag
 from pipeline.spark import job
 from servioticy import logs
 from servioticy.bootstrap import (
@@ -27,7 +28,8 @@ from servioticy.bootstrap import (
 )
 from servioticy.embedded import jars, java, stubs
 from servioticy.errors import ServioticyError, Unavailable
-from servioticy.messaging.consumer import LogEnds
+from servioticy.metrics import Registry, serve, shared
+from servioticy.metrics.names import QUERY_STARTS
 from servioticy.settings import Settings, load
 from servioticy.storage.partition_store import PostgresPartitionStore
 
@@ -50,19 +52,23 @@ def main() -> int:
         signal.signal(each, lambda number, _frame: stopping.append(number))
     settings = load()
     logs.configure(settings.log_level)
+    registry = Registry()
+    serve(registry, settings.metrics_host, settings.pipeline.metrics_port)
     try:
-        return _run(settings, stopping)
+        with shared(registry):
+            return _run(settings, stopping, registry)
     except ServioticyError as error:
         log.error("pipeline_stops", extra={"why": str(error)})
         return 1
 
 
-def _run(settings: Settings, stopping: list[int]) -> int:
+def _run(settings: Settings, stopping: list[int], registry: Registry) -> int:
     make_topics(settings)
     database = connect(settings)
     check_log(settings, database)  # before Spark starts: that takes its time
     ends, store = log_ends(settings), partition_store(database)
     partitions = ends.partitions()
+    lag, starts = Lag(ends, registry), registry.counter(QUERY_STARTS)
     os.environ["JAVA_HOME"] = str(java.find(settings).home)
     classes = [*jars.spark_jars(settings), *_stubs(settings)]
     with _scratch() as scratch:
@@ -74,8 +80,9 @@ def _run(settings: Settings, stopping: list[int]) -> int:
                 offsets = {each: progress.get(each, 0) for each in range(partitions)}
                 source = job.rows(spark, kafka(settings), topics(settings).updates, offsets)
                 query = job.start(source, settings, scratch)
+                starts.inc()
                 log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
-                if _watch(spark, query, store, ends, offsets, stopping):
+                if _watch(spark, query, store, lag, offsets, stopping):
                     return 1
                 query.stop()
             return 0
@@ -101,7 +108,7 @@ def _watch(
     spark: Any,
     query: Any,
     store: PostgresPartitionStore,
-    ends: LogEnds,
+    lag: Lag,
     offsets: Mapping[int, int],
     stopping: list[int],
 ) -> bool:
@@ -127,10 +134,10 @@ def _watch(
         if any(progress.get(each, 0) < offset for each, offset in stored.items()):
             log.warning("query_starts_again", extra={"why": "stored progress has gone back"})
             return False
-        if known and _ends_before(ends, progress):
+        stored.update(progress)
+        if known and lag.note(stored):  # the start of a query says more
             log.error("query_starts_again", extra={"why": "the log ends before stored progress"})
             return False
-        stored.update(progress)
         held_at.update(dict.fromkeys(held, now))
         if known and not ready and len(held) == partitions:
             ready = True
@@ -141,14 +148,6 @@ def _watch(
             log.warning("query_starts_again", extra={"why": "nobody works on a partition"})
             return False
     return False
-
-
-def _ends_before(ends: LogEnds, progress: Mapping[int, int]) -> bool:
-    """Whether the log does not reach what is stored of it; the start of a query says more."""
-    try:
-        return any(offset > ends.end_offset(each) for each, offset in progress.items() if offset)
-    except Unavailable:
-        return False
 
 
 def _tell_ready() -> None:

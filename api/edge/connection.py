@@ -7,6 +7,7 @@ import contextlib
 import io
 import logging
 import socket
+import time
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -49,6 +50,8 @@ class Sent:
     keeps_alive: bool
     has_more: Callable[[], bool]
     """whether the client has sent on, or ended, since"""
+    at: float
+    """when it was sent: the loop may hear of it later"""
 
     @property
     def caller(self) -> int | None:
@@ -86,6 +89,8 @@ class Connection(asyncio.Protocol):
         self._making_page = False
         self._keeps_alive = True
         self._reading = True
+        self._whole_at: float | None = None
+        """when the request was there as a whole"""
         self.gone = False
         self.remote = ""
 
@@ -226,6 +231,7 @@ class Connection(asyncio.Protocol):
 
     def _hand_over(self, head: Head, body: bytes) -> None:
         self._state = State.ANSWER
+        self._whole_at = time.monotonic()
         try:
             self._edge.submit(self, self._who, Request(head, body, self.remote))
             self._replying = True
@@ -244,7 +250,7 @@ class Connection(asyncio.Protocol):
         sent = None
         with contextlib.suppress(OSError, ValueError):  # gone: the loop will notice, too
             sent = self._out.write(content)
-        return Sent(result, content[sent or 0 :], keeps_alive, self._has_more)
+        return Sent(result, content[sent or 0 :], keeps_alive, self._has_more, time.monotonic())
 
     def _has_more(self) -> bool:
         return bool(self._arrived) or not self._keeps_alive
@@ -258,7 +264,7 @@ class Connection(asyncio.Protocol):
             if isinstance(answer, Answer) and answer.pages is not None:
                 _close(answer.pages)
         elif isinstance(result, Sent):
-            self._begin_sending(result.answer, result.keeps_alive)
+            self._begin_sending(result.answer, result.keeps_alive, result.at)
             self._write(result.rest)
         elif isinstance(result, NotStoredYet):
             self._edge.wait(self, self._who, request, result.awaited)
@@ -282,12 +288,15 @@ class Connection(asyncio.Protocol):
 
     def _send(self, answer: Answer) -> None:
         keeps_alive = self._may_keep(self._head, answer)
-        self._begin_sending(answer, keeps_alive)
+        self._begin_sending(answer, keeps_alive, time.monotonic())
         self._write(self._composed(self._head, answer, keeps_alive))
 
-    def _begin_sending(self, answer: Answer, keeps_alive: bool) -> None:
+    def _begin_sending(self, answer: Answer, keeps_alive: bool, at: float) -> None:
         self._give_back()
         self._edge.leave(self)
+        method = self._head.method if self._head is not None else ""
+        seconds = None if self._whole_at is None else at - self._whole_at
+        self._edge.metrics.answered(method, answer.route, answer.status[:3], seconds)
         self._state = State.SEND
         self._pages = answer.pages
         self._keeps_alive = self._keeps_alive and keeps_alive
@@ -367,7 +376,7 @@ class Connection(asyncio.Protocol):
 
     def _begin_anew(self) -> None:
         self._state = State.HEAD
-        self._head = None
+        self._head = self._whole_at = None
         self._edge.idle.begin(self)
         if not self._reading:
             self._reading = True

@@ -24,7 +24,9 @@ from api.edge.pools import Budget, Busy, Job, Pool
 from api.edge.threads import Threads
 from api.edge.waiter import Waiter
 from api.errors import content
+from api.metrics import HttpMetrics
 from api.read_after_write import Awaited, Progress
+from servioticy.metrics import Registry
 from servioticy.settings import Settings
 
 log = logging.getLogger("api")
@@ -50,7 +52,9 @@ class Edge:
         progress: Progress,
         settings: Settings,
         loop: asyncio.AbstractEventLoop,
+        registry: Registry | None = None,
     ) -> None:
+        self.metrics = HttpMetrics(registry or Registry())
         self._application = application
         self._loop = loop
         self._waiter = Waiter(progress, settings.requests.read_wait_seconds, loop)

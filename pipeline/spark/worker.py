@@ -17,6 +17,7 @@ from typing import Any
 from pipeline.intake import Row
 from pipeline.limits import Limits
 from pipeline.metering import Meter
+from pipeline.metrics import TaskMetrics, observed
 from pipeline.spark import quickack
 from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
@@ -24,6 +25,7 @@ from sandbox import InfraError, SandboxPool
 from servioticy import logs
 from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
 from servioticy.errors import Unavailable
+from servioticy.metrics import Registry, join
 from servioticy.settings import Settings
 
 OFFSET = Struct(">q")
@@ -86,7 +88,7 @@ def _task(partition: int, settings: Settings) -> Task:
     store = partition_store(connect(settings, durable=False))
     task = Task(
         partition,
-        store,
+        observed(store, _metrics(settings)),
         _sandbox(settings),
         lambda: emitter(settings, partition),
         settings.pipeline.max_batch_updates,
@@ -124,6 +126,14 @@ def collect_rarely() -> None:
 @cache
 def _sandbox(settings: Settings) -> SandboxPool:
     return sandbox_pool(settings)
+
+
+@cache
+def _metrics(settings: Settings) -> TaskMetrics:
+    """Those of this process, whatever partitions it has; the driver asks for them."""
+    registry = Registry(with_process=False)
+    join(registry)
+    return TaskMetrics(registry, _sandbox(settings))
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 
 from sandbox.host.allowance import Allowance, TookTooLong
@@ -63,6 +63,8 @@ class SandboxPool:
         self._approval = Approval(self._nursery, self._idle_seconds)
         self._checking = Checking(self._nursery, self._idle_seconds, self._allow_list)
         self._usage = Usage()
+        self._frames = 0
+        self._kills: Counter[str] = Counter()
         self._breaker = Breaker()
 
     def run(
@@ -134,6 +136,16 @@ class SandboxPool:
         """Processor seconds used so far, by program id; shared out where a frame had several."""
         with self._entered():
             return dict(self._usage.programs)
+
+    @property
+    def frames(self) -> int:
+        """Frames run so far. Does not wait for what runs."""
+        return self._frames
+
+    @property
+    def kills(self) -> dict[str, int]:
+        """Processes ended so far for what ran in them, by kind. Does not wait for what runs."""
+        return dict(self._kills)
 
     def suspended(self) -> dict[str, Suspension]:
         """The programs that do not run because they ended too many processes, by id."""
@@ -251,8 +263,12 @@ class SandboxPool:
     ) -> list[list[Outcome]] | Failure:
         """Ask the tenant's worker; whatever comes of it is charged."""
         worker = self._worker(tenant)
+        self._frames += 1
         try:
-            return worker.run(calls, budget, allowance)
+            answer = worker.run(calls, budget, allowance)
+            if isinstance(answer, Failure):
+                self._kills[answer.kind] += 1
+            return answer
         except TookTooLong:
             raise  # between two frames, or the worker is dead
         except BaseException:  # an answer may be under way that is nobody's

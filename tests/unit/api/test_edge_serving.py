@@ -13,12 +13,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from scraped import samples
 
 from api.edge.calls import Application
 from api.edge.edge import Edge
+from api.metrics import ROUTE
 from api.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
 from api.server import attend
 from servioticy.memory import MemoryPlatform
+from servioticy.metrics import Registry
 from servioticy.settings import Settings, changed
 
 SECONDS = 20.0
@@ -58,6 +61,8 @@ class Told:
             raise RuntimeError("a mistake of ours")
         if name == "block":
             self.gate.wait(SECONDS)
+        if name == "routed":
+            environ[ROUTE] = "/<service_object>"
         if name == "waits" and WAITED not in environ:
             environ[WAITS_FOR].append(Awaited(0, 0))
         if name in ("pages", "broken"):
@@ -86,13 +91,14 @@ class Serving:
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port = self.listener.getsockname()[1]
         self._loop = asyncio.new_event_loop()
+        self._registry = Registry(with_process=False)
         progress = Progress(platform.history, platform.log)
         ready = threading.Event()
 
         def serve() -> None:
             asyncio.set_event_loop(self._loop)
             application = Application(app, "127.0.0.1", self.port)
-            self.edge = Edge(application, progress, settings, self._loop)
+            self.edge = Edge(application, progress, settings, self._loop, self._registry)
             attend(self.listener, self.edge, self._loop)
             self._loop.call_soon(ready.set)
             self._loop.run_forever()
@@ -123,6 +129,16 @@ class Serving:
         for count, token in enumerate(tokens, start=len(self.edge._known) + 1):
             self.ask("/hello", token).read()
             until(lambda count=count: len(self.edge._known) == count)
+
+    def metrics(self) -> dict[str, float]:
+        """What it has counted, but for the durations."""
+        found = samples(self._registry.text())
+        return {name: value for name, value in found.items() if "_requests_total" in name}
+
+    def durations(self) -> dict[str, float]:
+        """How many durations it has noted."""
+        found = samples(self._registry.text())
+        return {name: value for name, value in found.items() if "_seconds_count" in name}
 
     def stop(self) -> None:
         stopping = asyncio.run_coroutine_threadsafe(self.edge.stop(0.0), self._loop)
@@ -478,3 +494,49 @@ def test_clients_that_leave_leave_nothing(serve: Callable[..., Serving], app: To
 
     until(lambda: not serving.edge._connections)
     until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+def counted(method: str, route: str, status: int) -> str:
+    """The name of a sample."""
+    labels = f'method="{method}",route="{route}",status="{status}"'
+    return f"servioticy_http_requests_total{{{labels}}}"
+
+
+def test_answers_are_counted_by_route_and_status(serve: Callable[..., Serving]) -> None:
+    """Neither the address nor the method of a client becomes a label."""
+    serving = serve(read_wait_seconds=0.05)
+    for path, method in (
+        ("/routed", "GET"),
+        ("/routed?x=1", "GET"),
+        ("/somebody-s/secret", "PUT"),
+        ("/fail", "GET"),
+        ("/waits", "GET"),
+        ("/routed", "BREW"),
+        ("/pages", "HEAD"),
+    ):
+        serving.ask(path, method=method).read()
+
+    expected = {
+        counted("GET", "/<service_object>", 200): 2,
+        counted("PUT", "unknown", 200): 1,
+        counted("GET", "none", 500): 1,
+        counted("GET", "unknown", 200): 1,
+        counted("other", "/<service_object>", 200): 1,
+        counted("HEAD", "unknown", 200): 1,
+    }
+    until(lambda: serving.metrics() == expected)
+    assert sum(serving.durations().values()) == 7
+
+
+def test_what_is_refused_unread_is_counted_but_took_no_time(
+    serve: Callable[..., Serving],
+) -> None:
+    serving = serve(api_body_seconds=0.1)
+    with serving.connect() as malformed, serving.connect() as halfway:
+        malformed.sendall(b"nonsense\r\n\r\n")
+        everything(malformed)
+        halfway.sendall(b"PUT /hello HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
+        everything(halfway)
+
+    assert serving.metrics() == {counted("other", "none", 400): 1, counted("PUT", "none", 408): 1}
+    assert serving.durations() == {}

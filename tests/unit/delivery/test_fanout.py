@@ -52,6 +52,20 @@ def published(listeners: dict[StreamRef, list[Listener]], *batches: list[Emitted
     asyncio.run(run())
 
 
+def test_updates_read_and_given_are_counted() -> None:
+    listeners = {FLOW: [Listener(), Listener(), Listener(fails=True)]}
+    fanout = FanOut(lambda stream: listeners.get(stream, []), Room(1000, 100))
+
+    async def run() -> None:
+        fanout.start()
+        await asyncio.to_thread(fanout.publish, [a_record(b"{}"), a_record(b"{}", OTHER)])
+        while fanout._batches or fanout._work is not None:
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert (fanout.read, fanout.pushed) == (2, 2)
+
+
 UGLY = {
     "invalid UTF-8": b'{"v":"\xff\xfe"}',
     "a surrogate in UTF-8": b'{"v":"\xed\xa0\x80"}',
