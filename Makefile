@@ -37,11 +37,12 @@ test: setup ## run every test, those on the real servers too
 property: setup ## prove batches equal to the serial order on EXAMPLES random graphs a test
 	@EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/unit/pipeline --timeout=0
 
-check: setup ## run formatter, linter, type checker and the check of the layers
+check: setup ## run formatter, linters, type checker and the check of the layers
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/oxlint --deny-warnings sandbox
 
 layers: setup ## check who imports whom
 	@$(BIN)/lint-imports
@@ -51,7 +52,8 @@ format: setup ## format the code, mend what the linter can mend
 	@$(BIN)/ruff check --fix
 
 hostile: setup ## try 100,000 hostile programs (COUNT) and 1,000 kills on the sandbox (ENGINE=v8 or quickjs)
-	@$(BIN)/python -m sandbox.hostile --count $(COUNT) --kills 1000 --engine $(ENGINE)
+	@$(BIN)/python -m sandbox.hostile --count $(COUNT) --kills 1000 --engine $(ENGINE) \
+	  --javascript "$$($(BIN)/python -m servioticy.embedded.javascript)"
 
 clean: ## remove .venv and all caches, never data
 	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,4 +1,4 @@
-"""The REST application: which routes there are and who may use them."""
+"""The REST application: which resources there are. Each route names who may use it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from flask import Flask
 
 from api import (
+    authentication,
     health,
     replacing,
     service_objects,
@@ -19,20 +20,35 @@ from api import (
     versions,
 )
 from api.answers import with_common_headers
-from api.authentication import READS, guarded
+from api.authentication import guard
 from api.backlog import Backlog
 from api.definitions import Definitions
+from api.document_parser import DocumentParser
 from api.errors import handle_errors
 from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
-from api.services import Check, Ports, Services
+from api.services import Check, Services
 from sandbox import argument_names as read_argument_names
+from servioticy.bootstrap import Ports
+from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.settings import Settings
 
+RESOURCES = (
+    service_objects,
+    replacing,
+    versions,
+    trees,
+    streams,
+    updates,
+    subscriptions,
+    status,
+    health,
+)
 
-def no_problems(_definition: Definition) -> list[str]:
+
+def no_problems(_definition: Definition) -> list[BadDocument]:
     """Accept every snippet."""
     return []
 
@@ -45,15 +61,16 @@ def create_app(
     check: Check = no_problems,
 ) -> Flask:
     """Wire the application. The clock gives seconds since 1970."""
+    caller = authentication.caller
     services = Services(
-        catalog=ports.catalog,
-        history=ports.history,
-        log=ports.log,
+        ports=ports,
         settings=settings,
         clock=clock,
         argument_names=argument_names,
         check=check,
-        definitions=Definitions(ports.catalog, argument_names),
+        definitions=Definitions(
+            ports.service_objects, argument_names, DocumentParser(caller), DocumentParser(caller)
+        ),
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
         backlog=Backlog(ports.history, settings.requests.max_put_off),
         inflow=Inflow(settings.requests.tenant_bytes_per_second),
@@ -65,19 +82,8 @@ def create_app(
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     handle_errors(app)
-    for resource, others in (
-        (service_objects, READS),
-        (replacing, frozenset[str]()),
-        # An earlier version may have been private.
-        (versions, frozenset[str]()),
-        (trees, READS),
-        (streams, READS),
-        (updates, READS),
-        (subscriptions, READS | {"POST"}),
-        # Verdicts tell the values of inputs, which may be another tenant's.
-        (status, frozenset[str]()),
-    ):
-        app.register_blueprint(guarded(resource.blueprint(services), ports.catalog, others))
-    app.register_blueprint(health.blueprint(services))
+    for resource in RESOURCES:
+        app.register_blueprint(resource.blueprint(services))
+    guard(app, ports.addresses)
     app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign, assignment]
     return app

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from api.services import Services
 from servioticy.domain.documents.stored import Understood
 from servioticy.domain.model import ServiceObject
-from servioticy.ports import Related
+from servioticy.ports.stream_graph import Related, Relatives
 
 MOST_RELATED = 5000
 """Most Service Objects looked at, the nearest ones."""
@@ -32,12 +32,12 @@ class Around(NamedTuple):
     """whether these are all"""
 
 
-def understood(related: Sequence[Related], services: Services) -> Around:
+def understood(relatives: Relatives, services: Services) -> Around:
     """Those that are known or small enough, in the words of the kernel."""
-    look = _Look(services)
+    look, related = _Look(services), relatives.found
     for at in range(0, len(related), AT_ONCE):
         look.at(related[at : at + AT_ONCE])
-    return Around(look.found, look.complete and len(related) < MOST_RELATED)
+    return Around(look.found, look.complete and relatives.complete)
 
 
 class _Look:
@@ -64,11 +64,12 @@ class _Look:
     def _understood(self, related: Sequence[Related]) -> Iterator[tuple[Related, Understood]]:
         definitions = self._services.definitions
         known = {each.id: definitions.known(each.id, each.version) for each in related}
-        wanted = [(each.id, each.version) for each in related if known[each.id] is None]
-        documents = self._services.catalog.documents(wanted) if wanted and self._room else {}
+        wanted = [each.key for each in related if known[each.id] is None]
+        stored = self._services.ports.service_objects
+        documents = stored.documents(wanted) if wanted and self._room else {}
         for each in related:
             found = known[each.id]
-            document = documents.get((each.id, each.version))
+            document = documents.get(each.key)
             if found is None and document is not None and self._room:
                 found = definitions.understood(each.id, each.version, document)
                 self._share += found.share

@@ -1,89 +1,124 @@
-"""Who asks, and whether they may: given to a blueprint where it is registered."""
+"""Who asks, and whether they may do what the route is for."""
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
-from flask import Blueprint, g, request
+from flask import Flask, g, has_request_context, request
 
 from api.errors import Denied, NotAuthorized, NotFound
 from api.read_after_write import CALLER
-from servioticy.ports import Address, Catalog
+from servioticy.domain.access import Resource, Right, may
+from servioticy.domain.model import ServiceObjectKey, StreamKey
+from servioticy.domain.tokens import read_token
+from servioticy.ports.addresses import Address, Addresses
 
-READS = frozenset({"GET", "HEAD"})
+View = TypeVar("View", bound=Callable[..., Any])
+
+_rights: WeakKeyDictionary[Callable[..., Any], Right | None] = WeakKeyDictionary()
+"""What each view is for; None: everybody may, without a token."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Who asks, and the Service Object and stream their request names."""
+class AuthenticatedRequest:
+    """Who asks, for what, and the Service Object and stream their request names."""
 
     token: str
-    caller: int
-    address: Address | None = None
+    right: Right
+    address: Address
+
+    @property
+    def caller(self) -> int:
+        """The tenant who asks."""
+        return self.address.caller
 
 
-def guarded(blueprint: Blueprint, catalog: Catalog, others: Set[str] = READS) -> Blueprint:
-    """Let only those in who may use these routes.
+def needs(right: Right) -> Callable[[View], View]:
+    """Names the right that a route asks for; stands directly above the view."""
 
-    The owner of a Service Object may use all of them; every other tenant those of the
-    methods in `others`, and only where the object is public. Token and object are looked
-    up at once: a request costs one question to the catalog.
+    def named(view: View) -> View:
+        _rights[view] = right
+        return view
+
+    return named
+
+
+def open_to_everybody(view: View) -> View:
+    """A route that asks for no token; stands directly above the view."""
+    _rights[view] = None
+    return view
+
+
+def right_to(view: Callable[..., Any]) -> Right | None:
+    """What a view is for; None: everybody may. Raises LookupError where it does not say."""
+    if view not in _rights:
+        raise LookupError(f"{view.__qualname__} names no right: see api.authentication.needs")
+    return _rights[view]
+
+
+def guard(app: Flask, addresses: Addresses) -> None:
+    """Let only those in who have the right that a route names.
+
+    To be called when all routes are there. Token and Service Object are looked up at once: a
+    request costs one question. Raises LookupError where a route names no right.
     """
+    rights = {endpoint: right_to(view) for endpoint, view in app.view_functions.items()}
 
-    @blueprint.before_request
+    @app.before_request
     def authenticate() -> None:
-        if request.method == "OPTIONS":
+        if request.endpoint is None or request.method == "OPTIONS":
             return
-        token = _token()
+        right = rights[request.endpoint]
+        if right is None:
+            return
+        token = read_token(request.headers.get("Authorization", ""))
+        if not token:
+            raise Denied("Missing Authorization Header")
         names = request.view_args or {}
-        if "service_object" not in names:
-            caller = catalog.tenant_of(token)
-            if caller is None:
-                raise Denied("Access was denied!")
-            request.environ[CALLER] = caller
-            g.asked = Asked(token, caller)
-            return
-        address = catalog.address(token, names["service_object"], names.get("stream"))
+        address = addresses.address(token, names.get("service_object"), names.get("stream"))
         if address is None:
             raise Denied("Access was denied!")
         request.environ[CALLER] = address.caller
-        if address.service_object is None:
+        if "service_object" in names and address.service_object is None:
             raise NotFound("The Service Object was not found.")
-        if address.caller != address.owner and not (address.public and request.method in others):
-            raise NotAuthorized
-        g.asked = Asked(token, address.caller, address)
-
-    return blueprint
+        g.authenticated = AuthenticatedRequest(token, right, address)
+        permit(address.resource)
 
 
-def asked() -> Asked:
-    """What `guarded` found out about the present request."""
-    found: Asked = g.asked
+def authenticated() -> AuthenticatedRequest:
+    """What `guard` found out about the present request."""
+    found: AuthenticatedRequest = g.authenticated
     return found
 
 
-def service_object() -> Address:
-    """The Service Object that the present request names."""
-    address = asked().address
-    if address is None:
+def caller() -> int | None:
+    """The tenant who asks; None outside of requests, and before that is known."""
+    if not has_request_context():
+        return None
+    found: int | None = request.environ.get(CALLER)
+    return found
+
+
+def permit(resource: Resource) -> None:
+    """Raises NotAuthorized where the caller may not do with it what the route is for."""
+    if not may(authenticated().caller, authenticated().right, resource):
+        raise NotAuthorized
+
+
+def service_object() -> ServiceObjectKey:
+    """The Service Object that the present request names. Raises NotFound."""
+    key = authenticated().address.key
+    if key is None:
         raise NotFound("The Service Object was not found.")
-    return address
+    return key
 
 
-def stream() -> tuple[Address, int]:
-    """The stream that the present request names, and its id. Raises NotFound."""
-    address = service_object()
-    if address.stream_id is None:
+def stream() -> tuple[Address, StreamKey]:
+    """The stream that the present request names, in the store. Raises NotFound."""
+    address = authenticated().address
+    if address.stream is None:
         raise NotFound("This Service Object does not have this stream.")
-    return address, address.stream_id
-
-
-def _token() -> str:
-    """The token, alone or after `Bearer `: both kinds of clients exist."""
-    value = request.headers.get("Authorization", "").strip()
-    if value[:7].lower() == "bearer ":
-        value = value[7:].strip()
-    if not value:
-        raise Denied("Missing Authorization Header")
-    return value
+    return address, address.stream

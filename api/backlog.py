@@ -7,7 +7,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from servioticy.ports import Address, History
+from servioticy.ports.addresses import Address
+from servioticy.ports.history import History
 
 SECONDS = 1.0
 """So old may be what is known: a question an update would cost too much."""
@@ -16,7 +17,10 @@ MAX_KNOWN = 10_000
 
 
 class Backlog:
-    """Asks the history now and then; what waits already is bounded by refusing more."""
+    """The accepted updates of each tenant that wait for the pipeline, asked for now and then.
+
+    What waits already is bounded by refusing more.
+    """
 
     def __init__(
         self, history: History, most: int, clock: Callable[[], float] = time.monotonic
@@ -29,7 +33,7 @@ class Backlog:
 
     def is_full(self, address: Address) -> bool:
         """Whether no more updates of this tenant are taken now."""
-        key = (address.partition, address.owner or 0)
+        key = (address.partition, address.tenant)
         now = self._clock()
         with self._lock:
             at, full = self._known.get(key, (now - 2 * SECONDS, False))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import orjson
 from flask import request
 
 from api.errors import Refused, TooLarge
+from servioticy.domain.documents import BadDocument
+from servioticy.domain.documents.codes import DUPLICATE, NOT_JSON, TOO_NESTED, WRONG_TYPE
+from servioticy.domain.documents.errors import Part
 
 
 def body() -> bytes:
@@ -24,29 +28,68 @@ def body() -> bytes:
 def json_object() -> dict[str, Any]:
     """The body as a JSON object.
 
-    Raises Refused with the place where it is no JSON. A key that occurs twice is refused,
+    Raises BadDocument with the place where it is no JSON. A key that occurs twice is refused,
     too: one of the two would be lost without a word.
     """
     content = body()
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        raise Refused(f"The request is not valid JSON: {error}") from error
+        raise BadDocument(f"The request is not valid JSON: {error}", "", NOT_JSON) from error
     if not isinstance(value, dict):
-        raise Refused("The request has to be a JSON object")
+        raise BadDocument("The request has to be a JSON object", "", WRONG_TYPE)
     try:
         orjson.dumps(value)  # refuses what is nested deeper than we could answer
     except orjson.JSONEncodeError as error:
-        raise Refused("The request is nested too deeply: at most 254 levels") from error
-    # Numbers are of no interest here, and very long ones would be refused by Python.
-    json.loads(content, object_pairs_hook=_once, parse_int=len, parse_float=len)
+        reason = "The request is nested too deeply: at most 254 levels"
+        raise BadDocument(reason, "", TOO_NESTED) from error
+    _refuse_repeated_keys(content)
     return value
 
 
-def _once(pairs: list[tuple[str, Any]]) -> None:
-    seen: set[str] = set()
-    for key, _ in pairs:
-        if key in seen:
-            siblings = ", ".join(name[:40] for name, _ in pairs[:5])
-            raise Refused(f"The key {key[:100]!r} occurs twice in one object: {siblings}, ...")
-        seen.add(key)
+class _RepeatedKeyError(Exception):
+    """A key occurs twice in one object."""
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object as its keys and values, each as often as it occurs."""
+
+
+def _refuse_repeated_keys(content: bytes) -> None:
+    try:
+        _loaded(content, _refuse_twice)
+    except _RepeatedKeyError:
+        # Where it is, is only worked out now: it takes several times as long.
+        found = _repeated(_loaded(content, _Pairs), [])
+        if found is not None:
+            raise found from None
+
+
+def _loaded(content: bytes, hook: Callable[[list[tuple[str, Any]]], Any]) -> Any:
+    # Numbers are of no interest here, and very long ones would be refused by Python.
+    return json.loads(content, object_pairs_hook=hook, parse_int=len, parse_float=len)
+
+
+def _refuse_twice(pairs: list[tuple[str, Any]]) -> None:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise _RepeatedKeyError
+
+
+def _repeated(value: list[Any], steps: list[str | int]) -> BadDocument | None:
+    """The error for the first key that occurs twice; `steps` lead to the value."""
+    inner: Iterable[tuple[str | int, Any]] = enumerate(value)
+    if isinstance(value, _Pairs):
+        inner = value
+        seen: set[str] = set()
+        for key, _ in value:
+            if key in seen:
+                siblings = ", ".join(name[:40] for name, _ in value[:5])
+                reason = f"The key {key[:100]!r} occurs twice in one object: {siblings}, ..."
+                return BadDocument(reason, Part((*steps, key)).pointer, DUPLICATE)
+            seen.add(key)
+    for step, each in inner:
+        if isinstance(each, list):
+            found = _repeated(each, [*steps, step])
+            if found is not None:
+                return found
+    return None

@@ -1,4 +1,4 @@
-"""From a body to what is kept of a Service Object, and from that to what is shown."""
+"""From a body to what is stored of a Service Object, and from that to what is answered."""
 
 from __future__ import annotations
 
@@ -7,27 +7,38 @@ from typing import Any
 
 import orjson
 
-from api.errors import NotAuthorized, NotFound, Refused
+from api.authentication import authenticated
+from api.errors import NotAuthorized, NotFound
 from api.services import Services
+from servioticy.domain.access import Right, may
+from servioticy.domain.documents import BadDocument
+from servioticy.domain.documents.codes import UNKNOWN_SERVICE_OBJECT, UNKNOWN_STREAM
+from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.documents.service_objects import is_public
-from servioticy.domain.model import Definition, StreamRef
-from servioticy.ports import Current
+from servioticy.domain.model import Definition, ServiceObjectKey, StreamRef
+from servioticy.ports.service_objects import CurrentVersion
 
 OURS = ("id", "userId", "public", "createdAt", "updatedAt")
 """Fields that the platform writes; a body that has them does not override them."""
 CUSTOM = "customFields"
 
 
-def checked(document: dict[str, Any], service_object: str, services: Services) -> Definition:
-    """The document, understood, its snippets looked at. Raises BadDocument or Refused."""
+def parse_and_check(
+    document: dict[str, Any], service_object: str, services: Services
+) -> Definition:
+    """The document, understood, its snippets looked at. Raises BadDocument.
+
+    What is wrong with several snippets is told together, with the place of the first.
+    """
     definition = services.definitions.parsed(document, service_object)
     problems = services.check(definition)
     if problems:
-        raise Refused("; ".join(problems))
+        reasons = "; ".join(each.reason for each in problems)
+        raise BadDocument(reasons, problems[0].pointer, problems[0].code)
     return definition
 
 
-def kept(document: dict[str, Any], service_object: str, created_at: int, now: int) -> bytes:
+def to_stored(document: dict[str, Any], service_object: str, created_at: int, now: int) -> bytes:
     """What is stored: the body, with our fields in front of it."""
     public = document.get("public")
     # Whatever else it was, "True" for one, made it private.
@@ -42,15 +53,15 @@ def custom_fields(document: dict[str, Any]) -> bytes | None:
     return orjson.dumps(document[CUSTOM]) if CUSTOM in document else None
 
 
-def current(service_object: str, services: Services) -> Current:
+def current(key: ServiceObjectKey, services: Services) -> CurrentVersion:
     """The Service Object as it is now. Raises NotFound."""
-    found = services.catalog.current(service_object)
+    found = services.ports.service_objects.current(key)
     if found is None:
         raise NotFound("The Service Object was not found.")
     return found
 
 
-def shown(found: Current) -> dict[str, Any]:
+def to_public(found: CurrentVersion) -> dict[str, Any]:
     """The document in force, with what belongs to none of its versions."""
     document: dict[str, Any] = orjson.loads(found.document)
     document["updatedAt"] = found.updated_at
@@ -66,16 +77,16 @@ def etag(version: int, revision: int) -> str:
     return f'"{version}-{revision}"'
 
 
-def sources(
+def group_sources(
     definition: Definition,
-    caller: int,
     services: Services,
     known: Collection[StreamRef] = (),
 ) -> tuple[tuple[str, StreamRef], ...]:
-    """The streams that the groups subscribe to: existing ones, own or public.
+    """The streams that the groups of the caller's document read: existing ones, own or public.
 
     Those of `known` were so when they were first named. They may have gone since: devices
-    do, and the others of their groups run on.
+    do, and the others of their groups run on. Raises BadDocument where one does not exist,
+    NotAuthorized where it is private and another tenant's.
     """
     wanted = tuple(
         (group.name, StreamRef(member, group.stream))
@@ -84,18 +95,23 @@ def sources(
     )
     if not wanted:
         return ()
-    found = services.catalog.sources({ref.service_object for _, ref in wanted})
+    found = services.ports.graph.nodes({ref.service_object for _, ref in wanted})
+    caller = authenticated().caller
     streams = {id_: frozenset(each.streams) for id_, each in found.items()}
-    for _, ref in wanted:
+    for group, ref in wanted:
         id_, name = ref
         if ref in known:
             continue
         if id_ not in found:
-            raise Refused(f"The Service Object: {id_} does not exist.")
-        if found[id_].tenant != caller and not found[id_].public:
+            reason = f"The Service Object: {id_} does not exist."
+            pointer = WHOLE.at("groups", group, "soIds").pointer
+            raise BadDocument(reason, pointer, UNKNOWN_SERVICE_OBJECT)
+        if not may(caller, Right.READ, found[id_].resource):
             raise NotAuthorized
         if name not in streams[id_]:
-            raise NotFound(f"The Service Object: {id_} does not have the stream: {name}")
+            reason = f"The Service Object: {id_} does not have the stream: {name}"
+            pointer = WHOLE.at("groups", group, "stream").pointer
+            raise BadDocument(reason, pointer, UNKNOWN_STREAM)
     return tuple((group, ref) for group, ref in wanted if ref.service_object in found)
 
 

@@ -10,14 +10,18 @@ from werkzeug.exceptions import HTTPException
 from api.answers import answer
 from api.read_after_write import NotYet
 from servioticy.domain.documents import BadDocument
+from servioticy.domain.documents.codes import INCOMPLETE_GROUP, UNKNOWN_STREAM
 from servioticy.errors import Rejected, ServioticyError, Unavailable
 
 log = logging.getLogger("api")
 
 INFO = "docs.servIoTicy.com"
 SERVER = "api.servIoTicy.com"
-LONGEST_MESSAGE = 500
+MAX_MESSAGE = 500
 """A message may quote what the client sent; not all of it."""
+
+STATUSES = {INCOMPLETE_GROUP: 404, UNKNOWN_STREAM: 404}
+"""Of what is wrong with a document, by its code: where it is not 400 (contract, section 1.2)."""
 
 MESSAGES = {
     400: "Bad request",
@@ -100,12 +104,15 @@ def handle_errors(app: Flask) -> None:
 def content(status: int, message: str = "") -> dict[str, object]:
     """The body of every error; without a message, the one of its status."""
     said = message or MESSAGES.get(status, "Bad request")
-    return {"status": status, "message": said[:LONGEST_MESSAGE], "info": INFO}
+    return {"status": status, "message": said[:MAX_MESSAGE], "info": INFO}
 
 
 def _answer(error: Exception) -> Response:
     status, message = _status_and_message(error)
-    response = answer(content(status, message), status, {"Server": SERVER})
+    body = content(status, message)
+    if isinstance(error, BadDocument):
+        body |= {"pointer": error.pointer, "code": error.code}
+    response = answer(body, status, {"Server": SERVER})
     if status in (429, 503):
         response.headers["Retry-After"] = "1"
     if isinstance(error, Outdated):
@@ -119,7 +126,9 @@ def _answer(error: Exception) -> Response:
 
 def _status_and_message(error: Exception) -> tuple[int, str]:
     """The table. What is not in it is ours to mend, and no business of the caller's."""
-    if isinstance(error, Refused | BadDocument):
+    if isinstance(error, BadDocument):
+        return STATUSES.get(error.code, 400), error.reason
+    if isinstance(error, Refused):
         return error.status, str(error)
     if isinstance(error, NotYet):
         return 503, str(error)

@@ -7,51 +7,53 @@ from collections.abc import Callable, Iterator, Mapping
 from flask import Response
 
 from api.answers import JSON, nothing, stored
-from servioticy.domain.model import Timestamp
-from servioticy.ports import History, Stored
+from servioticy.domain.model import StreamKey, Timestamp
+from servioticy.ports.history import History, VersionedUpdate
 
 PAGE_ROWS = 1_000
 PAGE_BYTES = 262_144
 """A page ends with the update that reaches it."""
 FIRST = -(2**63)
 
-Show = Callable[[Stored], bytes]
+Show = Callable[[VersionedUpdate], bytes]
 
 
-def whole(history: History, stream_id: int, show: Show, headers: Mapping[str, str]) -> Response:
+def whole(history: History, stream: StreamKey, show: Show, headers: Mapping[str, str]) -> Response:
     """`{"data":[..]}` of every update stored now, oldest first, or 204.
 
     What fits on a page has a Content-Length. More is sent as it is read; where a page
     cannot be read any more the answer breaks off, and never looks complete.
     """
-    newest = history.newest(stream_id)
+    newest = history.newest(stream)
     if newest is None:
         return nothing(headers)
-    rows = _page(history, stream_id, FIRST, newest)
+    rows = _page(history, stream, FIRST, newest)
     if not rows:
         return nothing(headers)
     if rows[-1].timestamp >= newest:
         return stored(b'{"data":[%b]}' % b",".join(map(show, rows)), 200, headers)
-    pages = _pages(history, stream_id, show, rows, newest)
+    pages = _pages(history, stream, show, rows, newest)
     return Response(pages, 200, headers, content_type=JSON)
 
 
 def _pages(
-    history: History, stream_id: int, show: Show, rows: list[Stored], newest: Timestamp
+    history: History, stream: StreamKey, show: Show, rows: list[VersionedUpdate], newest: Timestamp
 ) -> Iterator[bytes]:
     """The whole answer in pages. What is stored later, with larger timestamps, is not in it."""
     before = b'{"data":['
     while rows:
         last = rows[-1].timestamp
-        content = before + b",".join(map(show, rows))
-        rows = []  # nobody holds a page while it is sent
-        yield content
+        content = [before + b",".join(map(show, rows))]
+        rows = []  # nobody holds a page here while it is sent
+        yield content.pop()
         before = b","
         if last >= newest:
             break
-        rows = _page(history, stream_id, last + 1, newest)
+        rows = _page(history, stream, last + 1, newest)
     yield b"]}"
 
 
-def _page(history: History, stream_id: int, first: Timestamp, last: Timestamp) -> list[Stored]:
-    return history.page(stream_id, (first, last), PAGE_ROWS, PAGE_BYTES)
+def _page(
+    history: History, stream: StreamKey, first: Timestamp, last: Timestamp
+) -> list[VersionedUpdate]:
+    return history.page(stream, (first, last), PAGE_ROWS, PAGE_BYTES)

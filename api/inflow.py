@@ -7,8 +7,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-BURST_SECONDS = 4.0
-"""So many seconds' worth may come at once."""
+BURST_SECONDS = 1.0
+"""So many seconds' worth may come at once: others in the partition wait for what came before."""
 
 MAX_KNOWN = 10_000
 

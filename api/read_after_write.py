@@ -16,7 +16,9 @@ from typing import NamedTuple
 from flask import has_request_context, request
 
 from servioticy.errors import ServioticyError, Unavailable
-from servioticy.ports import Address, History, Log
+from servioticy.ports.addresses import Address
+from servioticy.ports.history import History
+from servioticy.ports.log import Log
 
 HEADER = "X-Servioticy-Behind"
 UNKNOWN = "unknown"
@@ -45,7 +47,7 @@ class NotYet(ServioticyError):
     """What the read has to show is not stored yet."""
 
 
-class Reading:
+class WaitingRead:
     """One read that waits; told the headers for its answer."""
 
     __slots__ = ("deadline", "done", "end", "partition", "tenant")
@@ -61,39 +63,39 @@ class Reading:
 
 
 class Progress:
-    """Asks once for all readings of a partition: where its log ends, what is stored."""
+    """Asks once for all reads of a partition: where its log ends, what is stored."""
 
     def __init__(self, history: History, log: Log) -> None:
         self._history = history
         self._log = log
 
-    def look(self, readings: list[Reading], now: float) -> list[Reading]:
+    def look(self, reads: list[WaitingRead], now: float) -> list[WaitingRead]:
         """Tell those that need not or must not wait any more; the others are returned."""
-        left: list[Reading] = []
-        for partition in dict.fromkeys(each.partition for each in readings):
+        left: list[WaitingRead] = []
+        for partition in dict.fromkeys(each.partition for each in reads):
             left += self._look(
-                partition, [each for each in readings if each.partition == partition], now
+                partition, [each for each in reads if each.partition == partition], now
             )
         return left
 
-    def _look(self, partition: int, readings: list[Reading], now: float) -> list[Reading]:
+    def _look(self, partition: int, reads: list[WaitingRead], now: float) -> list[WaitingRead]:
         try:
-            new = [each for each in readings if each.end is None]
+            new = [each for each in reads if each.end is None]
             if new:
                 end = self._log.end_offset(partition)
                 for each in new:
                     each.end = end
-            tenants = {each.tenant for each in readings}
+            tenants = {each.tenant for each in reads}
             stored, waiting = self._history.stored(partition, tenants)
             # Ahead of the log as it was asked for: it has grown since, or has been lost.
-            ahead = any(stored > (each.end or 0) for each in readings)
+            ahead = any(stored > (each.end or 0) for each in reads)
             lost = ahead and stored > self._log.end_offset(partition)
         except Unavailable:
-            for each in readings:
+            for each in reads:
                 each.done({HEADER: UNKNOWN})
             return []
         left = []
-        for each in readings:
+        for each in reads:
             behind = (each.end or 0) - min(stored, waiting.get(each.tenant, stored))
             if lost:
                 each.done({HEADER: LOG_LOST})
@@ -130,7 +132,7 @@ class ReadAfterWrite:
         that the log ends before what is stored of it: some of what was accepted is lost.
         Behind the edge it raises NotYet instead of waiting.
         """
-        awaited = Awaited(address.partition, address.owner or 0)
+        awaited = Awaited(address.partition, address.tenant)
         if has_request_context():
             waited: dict[str, str] | None = request.environ.get(WAITED)
             if waited is not None:
@@ -143,9 +145,9 @@ class ReadAfterWrite:
     def _here(self, awaited: Awaited) -> dict[str, str]:
         headers: dict[str, str] = {}
         deadline = self._monotonic() + self._seconds
-        readings = [Reading(awaited, deadline, headers.update)]
+        reads = [WaitingRead(awaited, deadline, headers.update)]
         pause = FIRST_PAUSE_SECONDS
-        while readings := self._progress.look(readings, self._monotonic()):
+        while reads := self._progress.look(reads, self._monotonic()):
             self._sleep(max(0.0, min(pause, deadline - self._monotonic())))
             pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
         return headers

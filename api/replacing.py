@@ -11,26 +11,28 @@ from flask import Blueprint, Response, request
 
 from api import authentication
 from api.answers import answer, nothing
+from api.authentication import needs
 from api.bodies import json_object
 from api.documents import (
     CUSTOM,
     OURS,
-    checked,
     current,
     custom_fields,
     etag,
-    kept,
+    group_sources,
     members,
-    sources,
+    parse_and_check,
+    to_stored,
 )
 from api.errors import Conflict, NotFound, Outdated, Refused
 from api.services import Services
 from api.warnings import warnings
-from servioticy import changes
-from servioticy.changes import Changed, StillSubscribed
+from servioticy.changes import Changed, StillRead
+from servioticy.domain.access import Right
 from servioticy.domain.documents.service_objects import is_public
-from servioticy.domain.model import Definition
-from servioticy.ports import Current, NewServiceObject
+from servioticy.domain.model import Definition, ServiceObjectKey
+from servioticy.ports.change_store import NewServiceObject
+from servioticy.ports.service_objects import CurrentVersion
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _TAGS = re.compile(rf"{_TAG.pattern}(?:[ \t]*,[ \t]*{_TAG.pattern})*")
@@ -43,34 +45,37 @@ def blueprint(services: Services) -> Blueprint:
     routes = Blueprint("replacing", __name__)
 
     @routes.put("/<service_object>")
-    def replace(service_object: str) -> Response:
-        body = json_object()
+    @needs(Right.CHANGE)
+    def replace(**_names: str) -> Response:
+        body, key = json_object(), authentication.service_object()
         return _on_the_newest(
-            service_object,
+            key,
             services,
             lambda found: (
-                _customised(body, service_object, found, services)
-                if _only_customises(body, service_object, found)
-                else _replaced(body, service_object, found, services)
+                _customised(body, key, found, services)
+                if _only_customises(body, key.id, found)
+                else _replaced(body, key, found, services)
             ),
         )
 
     @routes.delete("/<service_object>")
-    def delete(service_object: str) -> Response:
-        def deleted(found: Current) -> Response:
+    @needs(Right.CHANGE)
+    def delete(**_names: str) -> Response:
+        key = authentication.service_object()
+
+        def deleted(found: CurrentVersion) -> Response:
             revision = found.revision if _if_match() else None
-            changes.delete(
-                service_object, revision, services.now(), services.catalog, services.log
-            )
+            services.ports.changes.delete(key, revision, services.now())
             return nothing()
 
-        return _on_the_newest(service_object, services, deleted)
+        return _on_the_newest(key, services, deleted)
 
     @routes.delete("/<service_object>/streams/<stream>")
-    def erase(service_object: str, stream: str) -> Response:
+    @needs(Right.CHANGE)
+    def erase(stream: str, **_names: str) -> Response:
         authentication.stream()
         try:
-            changes.erase(service_object, stream, services.catalog, services.log)
+            services.ports.changes.erase(authentication.service_object(), stream)
         except Changed as error:
             raise NotFound("The Service Object was not found.") from error
         return nothing()
@@ -79,14 +84,14 @@ def blueprint(services: Services) -> Blueprint:
 
 
 def _on_the_newest(
-    service_object: str, services: Services, change: Callable[[Current], Response]
+    key: ServiceObjectKey, services: Services, change: Callable[[CurrentVersion], Response]
 ) -> Response:
     """Make a change to what is there now, again where somebody else was faster.
 
     A caller that names what it has seen (`If-Match`) is told instead: Outdated.
     """
     for _ in range(ATTEMPTS):
-        found = current(service_object, services)
+        found = current(key, services)
         expect(found)
         try:
             return change(found)
@@ -95,7 +100,7 @@ def _on_the_newest(
     raise Conflict("The Service Object is being changed by others all the time; try again")
 
 
-def expect(found: Current) -> None:
+def expect(found: CurrentVersion) -> None:
     """Raises Outdated where `If-Match` does not name what is there now, Refused for nonsense."""
     now = etag(found.version, found.revision)
     wanted = _if_match()
@@ -122,7 +127,7 @@ def _if_match() -> list[str]:
     return _TAG.findall(value)
 
 
-def _only_customises(body: dict[str, Any], service_object: str, found: Current) -> bool:
+def _only_customises(body: dict[str, Any], service_object: str, found: CurrentVersion) -> bool:
     """The original's rule: it applied customFields and nothing else.
 
     It is kept for bodies that hold nothing else, or differ in nothing else from what is
@@ -131,7 +136,7 @@ def _only_customises(body: dict[str, Any], service_object: str, found: Current) 
     if CUSTOM in body and all(key in (*OURS, CUSTOM) and key != "public" for key in body):
         return True
     stored = orjson.loads(found.document)
-    whole = orjson.loads(kept(body, service_object, 0, 0))
+    whole = orjson.loads(to_stored(body, service_object, 0, 0))
     return _compared(whole) == _compared(stored)
 
 
@@ -141,33 +146,34 @@ def _compared(document: dict[str, Any]) -> dict[str, bytes]:
 
 
 def _customised(
-    body: dict[str, Any], service_object: str, found: Current, services: Services
+    body: dict[str, Any], key: ServiceObjectKey, found: CurrentVersion, services: Services
 ) -> Response:
     now, fields = services.now(), custom_fields(body)
-    if not services.catalog.customise(service_object, found.revision, fields, now):
+    if not services.ports.service_objects.customise(key, found.revision, fields, now):
         raise Changed
     tag = {"ETag": etag(found.version, found.revision + 1)}
-    return answer({"id": service_object, "updatedAt": now}, 200, tag)
+    return answer({"id": key.id, "updatedAt": now}, 200, tag)
 
 
 def _replaced(
-    body: dict[str, Any], service_object: str, found: Current, services: Services
+    body: dict[str, Any], key: ServiceObjectKey, found: CurrentVersion, services: Services
 ) -> Response:
-    """A whole new document, as POST takes it; what the one before had in groups may stay."""
-    definition = checked(body, service_object, services)
-    before = services.definitions.of(service_object, found.version, found.document)
+    """Put a whole new document in force, which is checked as POST checks one.
+
+    The members that groups of the document before it have may stay, whatever became of them.
+    """
+    definition = parse_and_check(body, key.id, services)
+    before = services.definitions.of(key.id, found.version, found.document)
     now = services.now()
     created_at = orjson.loads(found.document)["createdAt"]
-    document = kept(body, service_object, created_at, now)
+    document = to_stored(body, key.id, created_at, now)
     new = NewServiceObject(
-        id=service_object,
-        tenant=authentication.asked().caller,
+        id=key.id,
+        tenant=key.tenant,
         public=definition.public,
         document=document,
         streams=tuple(each.ref.stream for each in definition.streams),
-        group_sources=sources(
-            definition, authentication.asked().caller, services, members(before)
-        ),
+        group_sources=group_sources(definition, services, members(before)),
         created_at=now,
         custom_fields=custom_fields(body),
     )
@@ -177,25 +183,29 @@ def _replaced(
 def put_in_force(
     new: NewServiceObject,
     definition: Definition,
-    found: Current,
+    found: CurrentVersion,
     services: Services,
     version: int | None = None,
 ) -> Response:
-    """Make it so, and answer with the version's number. Raises Changed and Conflict."""
+    """Put the document in force, and answer with the number of its version.
+
+    Raises Changed where the Service Object has changed since `found`, and Conflict where others
+    read a stream that the document lacks.
+    """
     findings = warnings(definition, new.tenant, services)
     try:
-        number = changes.replace(new, found.revision, services.catalog, services.log, version)
-    except StillSubscribed as error:
+        number = services.ports.changes.replace(new, found.revision, version)
+    except StillRead as error:
         raise Conflict(_who(error, new.tenant)) from error
     body = {"id": new.id, "updatedAt": new.created_at, "version": number} | findings
     return answer(body, 200, {"ETag": etag(number, found.revision + 1)})
 
 
-def _who(error: StillSubscribed, caller: int) -> str:
+def _who(error: StillRead, caller: int) -> str:
     """Which of the caller's own; others are a number."""
-    streams = sorted({each.stream for each in error.subscribers})
-    own = dict.fromkeys(each.id for each in error.subscribers if each.tenant == caller)
-    others = len({each.id for each in error.subscribers if each.tenant != caller})
+    streams = sorted({each.stream for each in error.readers})
+    own = dict.fromkeys(each.id for each in error.readers if each.tenant == caller)
+    others = len({each.id for each in error.readers if each.tenant != caller})
     who = [*own, *([f"{others} of other tenants"] if others else [])]
     return (
         f"The streams {', '.join(streams)} cannot go: groups of these Service Objects "

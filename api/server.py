@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import resource
 import signal
@@ -26,11 +27,16 @@ log = logging.getLogger("api")
 
 MOST_AT_ONCE = 64
 PAUSE_SECONDS = 0.1
+"""Until we accept again where that has failed."""
+ROOM_AT_ONCE = 8
+"""Silent connections that go then, for want of open files."""
 SECONDS_TO_FINISH = 3.0
 """What is under way at SIGTERM may take so long."""
 BACKLOG = 4_096
 FILES_OF_OUR_OWN = 512
 """Open files that are no clients' connections: Postgres, Kafka, the sandbox."""
+NO_FILES = (errno.EMFILE, errno.ENFILE)
+"""Our process, or the machine, may open no more files: a connection has to close."""
 
 _arriving: set[asyncio.Task[Any]] = set()
 """The loop itself keeps no hold on its tasks."""
@@ -93,6 +99,8 @@ async def _serve(
 
 def attend(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
     """Let in whoever connects, from now on."""
+    if edge.stopping:
+        return
     listener.setblocking(False)
     loop.add_reader(listener, _accept, listener, edge, loop)
 
@@ -104,10 +112,14 @@ def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop
             client, _address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
             return
-        except OSError as error:  # no open file is left: some will close
+        except OSError as error:
+            # Tried again at once it would fail again, and nothing else would be done.
             log.warning("cannot_accept", extra={"reason": str(error)})
             loop.remove_reader(listener)
             loop.call_later(PAUSE_SECONDS, attend, listener, edge, loop)
+            if error.errno in NO_FILES:
+                for _ in range(ROOM_AT_ONCE):
+                    edge.make_room()
             return
         client.setblocking(False)
         task = loop.create_task(

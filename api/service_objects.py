@@ -6,14 +6,22 @@ import uuid
 
 from flask import Blueprint, Response
 
-from api import authentication
 from api.answers import answer
+from api.authentication import authenticated, needs, service_object
 from api.bodies import json_object
-from api.documents import checked, current, custom_fields, etag, kept, shown, sources
+from api.documents import (
+    current,
+    custom_fields,
+    etag,
+    group_sources,
+    parse_and_check,
+    to_public,
+    to_stored,
+)
 from api.services import Services
 from api.warnings import warnings
-from servioticy import changes
-from servioticy.ports import NewServiceObject
+from servioticy.domain.access import Right
+from servioticy.ports.change_store import NewServiceObject
 
 HIDDEN = ("userId", "data")
 
@@ -23,34 +31,37 @@ def blueprint(services: Services) -> Blueprint:
     routes = Blueprint("service_objects", __name__)
 
     @routes.post("/")
+    @needs(Right.CREATE)
     def create() -> Response:
         document = json_object()
-        now, caller = services.now(), authentication.asked().caller
+        now, caller = services.now(), authenticated().caller
         id_ = new_id(now)
-        definition = checked(document, id_, services)
+        definition = parse_and_check(document, id_, services)
         new = NewServiceObject(
             id=id_,
             tenant=caller,
             public=definition.public,
-            document=kept(document, id_, now, now),
+            document=to_stored(document, id_, now, now),
             streams=tuple(each.ref.stream for each in definition.streams),
-            group_sources=sources(definition, caller, services),
+            group_sources=group_sources(definition, services),
             created_at=now,
             custom_fields=custom_fields(document),
         )
         findings = warnings(definition, caller, services)
-        changes.create(new, services.catalog, services.log)
+        services.ports.changes.create(new)
         place = {"Location": f"{services.base}/{id_}", "ETag": etag(1, 1)}
         return answer({"id": id_, "createdAt": now} | findings, 201, place)
 
     @routes.get("/")
+    @needs(Right.LIST)
     def ids() -> Response:
-        return answer(services.catalog.ids(authentication.asked().caller))
+        return answer(services.ports.service_objects.ids(authenticated().caller))
 
     @routes.get("/<service_object>")
-    def read(service_object: str) -> Response:
-        found = current(service_object, services)
-        document = {key: value for key, value in shown(found).items() if key not in HIDDEN}
+    @needs(Right.READ)
+    def read(**_names: str) -> Response:
+        found = current(service_object(), services)
+        document = {key: value for key, value in to_public(found).items() if key not in HIDDEN}
         return answer(document, 200, {"ETag": etag(found.version, found.revision)})
 
     return routes

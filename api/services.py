@@ -4,45 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from api.backlog import Backlog
 from api.definitions import Definitions
 from api.inflow import Inflow
 from api.read_after_write import ReadAfterWrite
+from servioticy.bootstrap import Ports
+from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
-from servioticy.ports import Catalog, History, Log
 from servioticy.settings import Settings
 
 EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104  compared, not listened on
-Check = Callable[[Definition], list[str]]
-"""Looks at the snippets of a new definition; what is wrong with them, each a sentence."""
-
-
-class Ports(Protocol):
-    """The outside, as the API needs it."""
-
-    @property
-    def catalog(self) -> Catalog:
-        """Tenants and their Service Objects."""
-
-    @property
-    def history(self) -> History:
-        """What the pipeline has stored."""
-
-    @property
-    def log(self) -> Log:
-        """Where updates are appended."""
+Check = Callable[[Definition], list[BadDocument]]
+"""Looks at the snippets of a new definition; what is wrong with them, each with its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """Ports, settings, clock, and what is made of them once."""
 
-    catalog: Catalog
-    history: History
-    log: Log
+    ports: Ports
     settings: Settings
     clock: Callable[[], float]
     argument_names: ArgumentNames

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from sandbox import InfraError, Program, TookTooLong
 from servioticy.domain.documents import BadDocument
-from servioticy.domain.model import Definition
+from servioticy.domain.documents.code import POST_FILTER, PRE_FILTER, code_of
+from servioticy.domain.documents.codes import BAD_CODE, TOO_SLOW
+from servioticy.domain.documents.errors import WHOLE
+from servioticy.domain.model import Composite, Definition, StreamRef
 from servioticy.domain.scripts import program
 from servioticy.errors import Unavailable
 
@@ -31,25 +34,38 @@ class Snippets:
         self._pool = pool
         self._seconds = seconds
 
-    def problems(self, definition: Definition) -> list[str]:
+    def problems(self, definition: Definition) -> list[BadDocument]:
         """What is wrong, each with its stream, channel and line; empty: nothing.
 
         Raises BadDocument where it takes too long to say, Unavailable where the sandbox
         cannot.
         """
-        programs = {
-            stream.ref.stream: program(stream.ref, 0, stream.composite)
+        composites = [
+            (stream.ref, stream.composite)
             for stream in definition.streams
             if stream.composite is not None
-        }
+        ]
+        programs = [program(ref, 0, composite) for ref, composite in composites]
         try:
-            problems = self._pool.check_all(list(programs.values()), within=self._seconds)
+            problems = self._pool.check_all(programs, within=self._seconds)
         except TookTooLong as error:
-            raise BadDocument("The code of the document takes too long to check") from error
+            reason = "The code of the document takes too long to check"
+            raise BadDocument(reason, "", TOO_SLOW) from error
         except InfraError as error:
             raise Unavailable(f"the sandbox cannot look at the code: {error}") from error
         return [
-            f"stream {name}: {each}"
-            for name, found in zip(programs, problems, strict=True)
-            for each in found
+            each
+            for (ref, composite), found in zip(composites, problems, strict=True)
+            for each in _placed(ref, composite, found)
         ]
+
+
+def _placed(ref: StreamRef, composite: Composite, problems: list[str]) -> Iterator[BadDocument]:
+    """The problems of one stream; the sandbox names in the first words of each where it is."""
+    stream = WHOLE.at("streams", ref.stream, words=f"stream {ref.stream}")
+    parts = {f"channel {each.name}": code_of(stream, each.name) for each in composite.channels}
+    parts |= {name: stream.at(name) for name in (PRE_FILTER, POST_FILTER)}
+    for problem in problems:
+        where, _, _ = problem.partition(": line ")
+        reason = f"{stream.words}: {problem}"
+        yield BadDocument(reason, parts.get(where, stream).pointer, BAD_CODE)

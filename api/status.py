@@ -9,7 +9,10 @@ from flask import Blueprint, Response
 
 from api import authentication
 from api.answers import answer
+from api.authentication import needs
 from api.services import Services
+from servioticy.domain.access import Right
+from servioticy.domain.verdicts import STALE, SUSPENDED
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -17,16 +20,17 @@ def blueprint(services: Services) -> Blueprint:
     routes = Blueprint("status", __name__)
 
     @routes.get("/<service_object>/streams/<stream>/status")
+    @needs(Right.INSPECT)
     def status(**_names: str) -> Response:
-        address, stream_id = authentication.stream()
+        address, stream = authentication.stream()
         headers = services.reads.wait(address)
         verdicts = [
             {"verdict": verdict, "count": count, "last": orjson.loads(last)}
-            for verdict, count, last in services.history.verdicts(stream_id)
+            for verdict, count, last in services.ports.history.verdicts(stream)
         ]
         content = {
             "state": _state(verdicts, address.version),
-            "cpu-seconds": services.history.processor_us(stream_id) / 1e6,
+            "cpu-seconds": services.ports.history.processor_us(stream) / 1e6,
             "verdicts": verdicts,
         }
         return answer(content, 200, headers)
@@ -35,12 +39,15 @@ def blueprint(services: Services) -> Blueprint:
 
 
 def _state(verdicts: list[dict[str, Any]], version: int) -> str:
-    """ "suspended" if the newest trigger met a suspension; a stale one met nothing, and
-    what an earlier version met says nothing about this one."""
+    """Whether the stream's code is run: "active", or "suspended".
+
+    It is suspended if its newest computation ended so. Two kinds of verdicts say nothing about
+    that: `stale` ones, for which no code was to run, and those of other versions.
+    """
     met = [
         each
         for each in verdicts
-        if each["verdict"] != "stale" and each["last"]["version"] == version
+        if each["verdict"] != STALE and each["last"]["version"] == version
     ]
     newest = max(met, key=lambda each: each["last"]["timestamp"], default=None)
-    return "suspended" if newest and newest["verdict"] == "suspended" else "active"
+    return "suspended" if newest and newest["verdict"] == SUSPENDED else "active"

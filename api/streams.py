@@ -5,8 +5,10 @@ from __future__ import annotations
 from flask import Blueprint, Response
 
 from api.answers import answer, nothing
-from api.documents import current, shown
+from api.authentication import needs, service_object
+from api.documents import current, to_public
 from api.services import Services
+from servioticy.domain.access import Right
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -14,8 +16,9 @@ def blueprint(services: Services) -> Blueprint:
     routes = Blueprint("streams", __name__)
 
     @routes.get("/<service_object>/streams")
-    def streams(service_object: str) -> Response:
-        declared = shown(current(service_object, services))["streams"]
+    @needs(Right.READ)
+    def streams(**_names: str) -> Response:
+        declared = to_public(current(service_object(), services))["streams"]
         if not declared:
             return nothing()
         named = [{"name": name} | content | {"name": name} for name, content in declared.items()]

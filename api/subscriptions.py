@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import uuid
 from typing import Any
 from urllib.parse import quote
@@ -12,10 +11,13 @@ from flask import Blueprint, Response, request
 
 from api import authentication
 from api.answers import answer, nothing
+from api.authentication import needs
 from api.bodies import json_object
-from api.errors import NotAuthorized, NotFound, Refused
+from api.errors import NotFound, Refused
 from api.services import Services
-from servioticy.ports import Subscribed
+from servioticy.domain.access import Resource, Right, may
+from servioticy.domain.tokens import digest
+from servioticy.ports.subscriptions import NewSubscription, Subscription
 
 KINDS = ("pubsub", "websocket")
 LONGEST_DESTINATION = 1000
@@ -26,11 +28,12 @@ def blueprint(services: Services) -> Blueprint:
     routes = Blueprint("subscriptions", __name__)
 
     @routes.post("/<service_object>/streams/<stream>/subscriptions")
+    @needs(Right.SUBSCRIBE)
     def subscribe(service_object: str, stream: str) -> Response:
-        _, stream_id = authentication.stream()
-        asked, wanted = authentication.asked(), json_object()
+        _, key = authentication.stream()
+        caller, wanted = authentication.authenticated(), json_object()
         callback = _callback(wanted)
-        destination = _destination(wanted, callback, asked.token)
+        destination = _destination(wanted, callback, caller.token)
         id_, now = uuid.uuid4().hex, services.now()
         document = {
             "id": id_,
@@ -44,54 +47,56 @@ def blueprint(services: Services) -> Blueprint:
             "delay": wanted.get("delay", 0),
             "expire": wanted.get("expire", 0),
         }
-        kept = services.catalog.subscribe(
-            id_, asked.caller, stream_id, callback, destination, orjson.dumps(document), now
+        new = NewSubscription(
+            id_, caller.caller, key, callback, destination, orjson.dumps(document), now
         )
-        if not kept:
+        if not services.ports.subscriptions.subscribe(new):
             raise Refused("Duplicated pubsub subscription")
         place = f"{services.base}{quote(request.path.rstrip('/'))}/{id_}"
         return answer({"id": id_, "createdAt": now}, 201, {"Location": place})
 
     @routes.get("/<service_object>/streams/<stream>/subscriptions")
+    @needs(Right.READ)
     def listed(**_names: str) -> Response:
         """The owner of the stream sees all, others their own."""
-        address, stream_id = authentication.stream()
+        address, key = authentication.stream()
         found = [
-            _shown(document, tenant)
-            for tenant, document in services.catalog.subscriptions(stream_id)
-            if address.caller in (tenant, address.owner)
+            _to_public(each)
+            for each in services.ports.subscriptions.of_stream(key)
+            if may(address.caller, Right.READ, each.resource)
         ]
         return answer({"subscriptions": found})
 
     @routes.get("/subscriptions/<subscription>")
+    @needs(Right.READ)
     def read(subscription: str) -> Response:
-        found = _found(subscription, services)
-        return answer(_shown(found.document, found.tenant))
+        return answer(_to_public(_found(subscription, services)))
 
     @routes.delete("/subscriptions/<subscription>")
+    @needs(Right.SUBSCRIBE)
     def drop(subscription: str) -> Response:
-        _found(subscription, services)
-        services.catalog.unsubscribe(subscription)
+        found = _found(subscription, services)
+        services.ports.subscriptions.unsubscribe(found.tenant, subscription)
         return nothing()
 
     return routes
 
 
-def _shown(document: bytes, tenant: int) -> dict[str, Any]:
+def _to_public(subscription: Subscription) -> dict[str, Any]:
     """Where it goes to is for its own tenant to know: it may be a token."""
-    shown: dict[str, Any] = orjson.loads(document)
-    if tenant != authentication.asked().caller:
-        del shown["destination"]
-    return shown
+    document: dict[str, Any] = orjson.loads(subscription.document)
+    caller = authentication.authenticated().caller
+    if not may(caller, Right.INSPECT, Resource((subscription.tenant,))):
+        del document["destination"]
+    return document
 
 
-def _found(subscription: str, services: Services) -> Subscribed:
+def _found(subscription: str, services: Services) -> Subscription:
     """A subscription of the caller, or to one of the caller's streams."""
-    found = services.catalog.subscription(subscription)
+    found = services.ports.subscriptions.subscription(subscription)
     if found is None:
         raise NotFound("The Subscription was not found.")
-    if authentication.asked().caller not in (found.tenant, found.owner):
-        raise NotAuthorized
+    authentication.permit(found.resource)
     return found
 
 
@@ -117,5 +122,5 @@ def _destination(wanted: dict[str, Any], callback: str, token: str) -> str:
     if any(ord(character) < 32 for character in destination):
         raise Refused("destination has a control character in it")
     if destination == token:
-        return hashlib.sha256(token.encode()).hexdigest()
+        return digest(token).hex()
     return destination

@@ -9,8 +9,9 @@ from flask import Blueprint, Response
 from api import authentication
 from api.answers import answer
 from api.around import MOST_RELATED, understood
+from api.authentication import needs
 from api.services import Services
-from servioticy.domain.access import readable
+from servioticy.domain.access import Right, readable, visible_to
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import StreamRef
 from servioticy.domain.trees import Node, Tree, grow
@@ -24,13 +25,14 @@ def blueprint(services: Services) -> Blueprint:
     routes = Blueprint("trees", __name__)
 
     @routes.get("/<service_object>/streams/<stream>/tree")
+    @needs(Right.READ)
     def tree(service_object: str, stream: str) -> Response:
         authentication.stream()
-        caller = authentication.asked().caller
-        below = services.catalog.related([service_object], upstream=False, most=MOST_RELATED)
+        caller = authentication.authenticated().caller
+        below = services.ports.graph.related([service_object], upstream=False, most=MOST_RELATED)
         found, complete = understood(below, services)
         known = readable(found)
-        visible = {each.id for each in known if each.tenant == caller or each.definition.public}
+        visible = visible_to(caller, known)
         grown = grow(StreamRef(service_object, stream), Graph(known), MOST_SHOWN)
         more = {} if complete and grown.complete else {"complete": False}
         return answer(_shown(grown, visible) | more)

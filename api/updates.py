@@ -7,15 +7,18 @@ from flask import Blueprint, Response, request
 
 from api import authentication, histories
 from api.answers import data, stored
+from api.authentication import needs
 from api.bodies import body
-from api.errors import NotFound, Refused, TooLarge, TooMany
+from api.errors import NotFound, TooLarge, TooMany
 from api.services import Services
-from servioticy.domain.documents import parse_update
+from servioticy.domain.access import Right
+from servioticy.domain.documents import BadDocument, parse_update
+from servioticy.domain.documents.codes import TOO_FAR_AHEAD
 from servioticy.domain.model import SensorUpdate, Stream
 from servioticy.domain.records import UpdateRecord
 from servioticy.domain.timing import too_far_ahead
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
-from servioticy.ports import Labelled, Stored
+from servioticy.ports.history import VersionedUpdate
 
 ENVELOPE = 16_384
 """More than the rest of a log record can take: an id and the longest stream name, escaped."""
@@ -27,18 +30,21 @@ def blueprint(services: Services) -> Blueprint:
     largest = min(services.settings.requests.max_body_bytes, MAX_MESSAGE_BYTES - ENVELOPE)
 
     @routes.put("/<service_object>/streams/<stream>")
+    @needs(Right.SEND)
     def accept(service_object: str, stream: str) -> Response:
         address, _ = authentication.stream()
-        declared = services.definitions.stream(service_object, address.version, stream)
+        declared = services.definitions.stream(address, stream)
         update = _parsed(body(), declared)
         # Longer than what was sent, perhaps: 1e9 is kept as 1000000000.0
         if len(update.document) > largest:
             raise TooLarge
         ahead = services.settings.requests.max_future_seconds
         if too_far_ahead(update.timestamp, services.clock(), ahead):
-            raise Refused(
+            raise BadDocument(
                 f"The lastUpdate {update.timestamp} is more than {ahead:g} seconds ahead of the "
-                "platform's clock; it would silence what is computed from this stream"
+                "platform's clock; it would silence what is computed from this stream",
+                "/lastUpdate",
+                TOO_FAR_AHEAD,
             )
         record = UpdateRecord(
             service_object, stream, update.timestamp, msgspec.Raw(update.document)
@@ -47,23 +53,25 @@ def blueprint(services: Services) -> Blueprint:
             raise TooMany(
                 "Your updates come faster than they are computed: too many of them wait already"
             )
-        if not services.inflow.take(address.owner or 0, len(update.document)):
+        if not services.inflow.take(address.tenant, len(update.document)):
             raise TooMany("You send more bytes a second than are taken; try again later")
-        services.log.append(address.partition, record)
+        services.ports.log.append(address.partition, record)
         return stored(update.document, 202)
 
     @routes.get("/<service_object>/streams/<stream>")
+    @needs(Right.READ)
     def read(**_names: str) -> Response:
-        address, stream_id = authentication.stream()
+        address, stream = authentication.stream()
         headers = services.reads.wait(address)
         show = _with_version if _wants_versions() else _document
-        return histories.whole(services.history, stream_id, show, headers)
+        return histories.whole(services.ports.history, stream, show, headers)
 
     @routes.get("/<service_object>/streams/<stream>/lastUpdate")
+    @needs(Right.READ)
     def last(**_names: str) -> Response:
-        address, stream_id = authentication.stream()
+        address, stream = authentication.stream()
         headers = services.reads.wait(address)
-        update = services.history.last_update(stream_id)
+        update = services.ports.history.last_update(stream)
         show = _with_version if _wants_versions() else _document
         return data(() if update is None else (show(update),), headers)
 
@@ -74,11 +82,11 @@ def _wants_versions() -> bool:
     return request.args.get("versions") == "true"
 
 
-def _document(update: Labelled | Stored) -> bytes:
+def _document(update: VersionedUpdate) -> bytes:
     return update.document
 
 
-def _with_version(update: Labelled | Stored) -> bytes:
+def _with_version(update: VersionedUpdate) -> bytes:
     """The update as stored, and which version made it."""
     return b'%b,"version":%d}' % (update.document[:-1], update.version)
 

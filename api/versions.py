@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from flask import Blueprint, Response
 
-from api import authentication
 from api.answers import answer, stored
-from api.documents import current, etag, members, sources
+from api.authentication import needs, service_object
+from api.documents import current, etag, group_sources, members
 from api.errors import Conflict, NotFound
 from api.replacing import ATTEMPTS, expect, put_in_force
 from api.services import Services
 from servioticy.changes import Changed
-from servioticy.ports import NewServiceObject
+from servioticy.domain.access import Right
+from servioticy.domain.model import ServiceObjectKey
+from servioticy.ports.change_store import NewServiceObject
+from servioticy.ports.service_objects import VersionKey
 
 LARGEST = 2**31 - 1
 
@@ -21,23 +24,28 @@ def blueprint(services: Services) -> Blueprint:
     routes = Blueprint("versions", __name__)
 
     @routes.get("/<service_object>/versions")
-    def versions(service_object: str) -> Response:
-        found = current(service_object, services)
+    @needs(Right.INSPECT)
+    def versions(**_names: str) -> Response:
+        key = service_object()
+        found = current(key, services)
+        every = services.ports.service_objects.versions(key)
         listed = [
             {"version": number, "createdAt": at, "active": number == found.version}
-            for number, at in services.catalog.versions(service_object)
+            for number, at in every
         ]
         return answer({"versions": listed}, 200, {"ETag": etag(found.version, found.revision)})
 
     @routes.get("/<service_object>/versions/<int:version>")
-    def read(service_object: str, version: int) -> Response:
-        return stored(_document(service_object, version, services))
+    @needs(Right.INSPECT)
+    def read(version: int, **_names: str) -> Response:
+        return stored(_document(service_object(), version, services))
 
     @routes.post("/<service_object>/versions/<int:version>/activate")
-    def activate(service_object: str, version: int) -> Response:
+    @needs(Right.CHANGE)
+    def activate(version: int, **_names: str) -> Response:
         for _ in range(ATTEMPTS):
             try:
-                return _activated(service_object, version, services)
+                return _activated(service_object(), version, services)
             except Changed:
                 continue
         raise Conflict("The Service Object is being changed by others all the time; try again")
@@ -45,30 +53,31 @@ def blueprint(services: Services) -> Blueprint:
     return routes
 
 
-def _document(service_object: str, version: int, services: Services) -> bytes:
-    document = services.catalog.document(service_object, version) if version <= LARGEST else None
+def _document(key: ServiceObjectKey, version: int, services: Services) -> bytes:
+    wanted = VersionKey(*key, version)
+    documents = services.ports.service_objects
+    document = documents.document(wanted) if version <= LARGEST else None
     if document is None:
         raise NotFound(f"There is no version {version} of this Service Object.")
     return document
 
 
-def _activated(service_object: str, version: int, services: Services) -> Response:
+def _activated(key: ServiceObjectKey, version: int, services: Services) -> Response:
     """That version again, under its number; all that its groups named then may stay."""
-    found = current(service_object, services)
+    found = current(key, services)
     expect(found)
-    document = _document(service_object, version, services)
+    document = _document(key, version, services)
     if version == found.version:
-        same = {"id": service_object, "updatedAt": found.updated_at, "version": version}
+        same = {"id": key.id, "updatedAt": found.updated_at, "version": version}
         return answer(same, 200, {"ETag": etag(found.version, found.revision)})
-    definition = services.definitions.that_computes(service_object, version, document)
-    caller = authentication.asked().caller
+    definition = services.definitions.that_computes(key.id, version, document)
     new = NewServiceObject(
-        id=service_object,
-        tenant=caller,
+        id=key.id,
+        tenant=key.tenant,
         public=definition.public,
         document=document,
         streams=tuple(each.ref.stream for each in definition.streams),
-        group_sources=sources(definition, caller, services, members(definition)),
+        group_sources=group_sources(definition, services, members(definition)),
         created_at=services.now(),
     )
     return put_in_force(new, definition, found, services, version)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from api.around import MOST_RELATED, understood
 from api.services import Services
-from servioticy.domain.access import readable
+from servioticy.domain.access import readable, visible_to
+from servioticy.domain.findings import findings
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import Definition, ServiceObject, StreamRef
-from servioticy.domain.trees import findings
-from servioticy.ports import Related
+from servioticy.ports.stream_graph import Relatives
 
 MOST_WARNINGS = 50
 NEW = 2**62
@@ -20,11 +20,12 @@ def warnings(definition: Definition, caller: int, services: Services) -> dict[st
     if not any(each.composite for each in definition.streams):
         return {}
     related = _around(definition, services)
-    others, complete = understood([each for each in related if each.id != definition.id], services)
-    before = next((each for each in related if each.id == definition.id), None)
+    others = [each for each in related.found if each.id != definition.id]
+    before = next((each for each in related.found if each.id == definition.id), None)
+    known, complete = understood(Relatives(others, related.complete), services)
     itself = ServiceObject(definition, caller, 0, before.sequence if before else NEW, {})
-    everything = readable([*others, itself])
-    visible = {each.id for each in everything if each.tenant == caller or each.definition.public}
+    everything = readable([*known, itself])
+    visible = visible_to(caller, everything)
 
     def name(ref: StreamRef) -> str:
         return str(ref) if ref.service_object in visible else "a stream of another tenant"
@@ -40,19 +41,17 @@ def warnings(definition: Definition, caller: int, services: Services) -> dict[st
         found[MOST_WARNINGS:] = [f"and {len(found) - MOST_WARNINGS} more"]
     if not complete:
         found.append(
-            f"only {len(others)} of the Service Objects around it were looked at: "
+            f"only {len(known)} of the Service Objects around it were looked at: "
             "they are many or large"
         )
     return {"warnings": found} if found else {}
 
 
-def _around(definition: Definition, services: Services) -> list[Related]:
+def _around(definition: Definition, services: Services) -> Relatives:
     """What it is computed from, and what is computed from it."""
-    above = {member for group in definition.groups for member in group.service_objects}
-    found = {}
-    if above:
-        for each in services.catalog.related(above, upstream=True, most=MOST_RELATED):
-            found[each.id] = each
-    for each in services.catalog.related([definition.id], upstream=False, most=MOST_RELATED):
-        found[each.id] = each
-    return list(found.values())
+    graph = services.ports.graph
+    sources = {member for group in definition.groups for member in group.service_objects}
+    above = graph.related(sources, upstream=True, most=MOST_RELATED)
+    below = graph.related([definition.id], upstream=False, most=MOST_RELATED)
+    found = {each.id: each for each in [*above.found, *below.found]}
+    return Relatives(list(found.values()), above.complete and below.complete)

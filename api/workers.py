@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from api.server import SECONDS_TO_FINISH
@@ -17,49 +21,88 @@ PAUSE_SECONDS = 1.0
 """Before one that died is replaced."""
 LISTENER = "SERVIOTICY_API_LISTENER"
 """Environment of a worker: the number of the open listening socket."""
+COMMAND = (sys.executable, "-P", "-m", "api")
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+log = logging.getLogger("api")
 
 
 class Workers:
     """Starts, replaces and ends the worker processes."""
 
-    def __init__(self, listener: socket.socket, count: int) -> None:
+    def __init__(
+        self, listener: socket.socket, count: int, command: Sequence[str] = COMMAND
+    ) -> None:
         self._listener = listener
-        self._stopped = threading.Event()
-        self._processes = [self._start() for _ in range(count)]
+        self._command = command
+        self._processes: list[subprocess.Popen[bytes] | None] = [None] * count
 
     def run(self) -> None:
         """Until SIGTERM or SIGINT."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._stop)
-        while not self._stopped.wait(PAUSE_SECONDS):
-            self._processes = [
-                each if each.poll() is None else self._start() for each in self._processes
-            ]
-        self._end()
+        with _stop_asked() as asked:
+            try:
+                self._replace()
+                while not select.select([asked], [], [], PAUSE_SECONDS)[0]:
+                    self._replace()
+            finally:
+                self._end()
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _replace(self) -> None:
+        for number, each in enumerate(self._processes):
+            if each is None or each.poll() is not None:
+                self._processes[number] = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes] | None:
+        """Start one; None where the machine has no room for it now."""
         number = self._listener.fileno()
-        return subprocess.Popen(
-            [sys.executable, "-P", "-m", "api"],
-            env={**os.environ, LISTENER: str(number)},
-            pass_fds=[number],
-            # Nobody writes to it; its end tells the worker that we are gone, however we went.
-            stdin=subprocess.PIPE,
-        )
-
-    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
-        self._stopped.set()
+        try:
+            return subprocess.Popen(
+                self._command,
+                env={**os.environ, LISTENER: str(number)},
+                pass_fds=[number],
+                # Nobody writes to it; its end tells the worker that we are gone, however we went.
+                stdin=subprocess.PIPE,
+            )
+        except OSError as error:
+            log.warning("cannot_start_worker", extra={"reason": str(error)})
+            return None
 
     def _end(self) -> None:
-        for each in self._processes:
+        """Let them finish what is under way; whoever does not in time is killed."""
+        running = [each for each in self._processes if each is not None]
+        for each in running:
             each.terminate()
         until = time.monotonic() + SECONDS_TO_FINISH + 1
-        for each in self._processes:
+        for each in running:
             try:
                 each.wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 each.kill()
                 each.wait()
+
+
+@contextlib.contextmanager
+def _stop_asked() -> Iterator[int]:
+    """A descriptor that has something to read once a signal asks us to stop.
+
+    A pipe, as a handler runs in the middle of anything: a lock that it takes, an event's for
+    one, may be in the hands of the code that it interrupts.
+    """
+    asked, tell = os.pipe()
+    os.set_blocking(tell, False)
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        with contextlib.suppress(BlockingIOError):  # asked often enough
+            os.write(tell, b"x")
+
+    before = {number: signal.signal(number, stop) for number in SIGNALS}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+        os.close(asked)
+        os.close(tell)
 
 
 def inherited() -> socket.socket | None:

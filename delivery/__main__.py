@@ -1,4 +1,4 @@
-"""`python -m delivery`: runs until SIGTERM or SIGINT, then closes every socket with 1001."""
+"""`python -m delivery` runs until SIGTERM or SIGINT, then closes every connection."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import logging
 import signal
 import sys
 
-from delivery.capacity import capacity, raise_descriptors
+from delivery.admission.capacity import capacity, raise_descriptors
+from delivery.hub import Hub
 from delivery.metrics import observe
-from delivery.server import Delivery
+from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings
+from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.history import PostgresHistory
 
-WATCH_SECONDS = 1.0
-STARTS_TRIED = 30
+CHECK_SECONDS = 1.0
+MAX_STARTS = 30
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -30,39 +32,38 @@ async def run(chosen: Settings) -> None:
         loop.add_signal_handler(number, stop.set)
     database = bootstrap.connect(chosen)
     own = chosen.delivery
-    sockets = capacity(own.sockets, own.sockets_per_tenant, raise_descriptors())
-    delivery = Delivery(
-        bootstrap.catalog(chosen, database),
+    hub = Hub(
+        PostgresAddresses(database),
         PostgresHistory(database),
-        sockets,
+        capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
         max_backlog_bytes=own.backlog_bytes,
     )
     registry = Registry()
-    observe(delivery, registry)
+    observe(hub, registry)
     serve(registry, chosen.metrics_host, own.metrics_port)
-    await delivery.listen(chosen.host, own.port)
     try:
-        await _read(chosen, delivery, stop)
+        await hub.start([WebSocketTransport(hub, chosen.host, chosen.delivery.port)])
+        await _read(chosen, hub, stop)
     finally:
-        await delivery.close()
+        await hub.stop()
 
 
-async def _read(chosen: Settings, delivery: Delivery, stop: asyncio.Event) -> None:
+async def _read(chosen: Settings, hub: Hub, stop: asyncio.Event) -> None:
     """Read what is emitted until told to stop; without a reader we are of no use."""
     reader = bootstrap.emitted_reader(chosen)
-    for attempt in range(STARTS_TRIED):
+    for attempt in range(MAX_STARTS):
         try:
-            thread = await asyncio.to_thread(reader.start, delivery.publish)
+            thread = await asyncio.to_thread(reader.start, hub.publish)
             break
         except Unavailable:
-            if stop.is_set() or attempt == STARTS_TRIED - 1:
+            if stop.is_set() or attempt == MAX_STARTS - 1:
                 raise
-            await asyncio.sleep(WATCH_SECONDS)
-    delivery.is_ready = True
+            await asyncio.sleep(CHECK_SECONDS)
+    hub.is_ready = True
     log.info("delivery_ready", extra={"port": chosen.delivery.port})
     while not stop.is_set():
         try:
-            await asyncio.wait_for(stop.wait(), WATCH_SECONDS)
+            await asyncio.wait_for(stop.wait(), CHECK_SECONDS)
         except TimeoutError:
             if not thread.is_alive():
                 raise Unavailable("what the pipeline emits cannot be read any more") from None
@@ -70,7 +71,7 @@ async def _read(chosen: Settings, delivery: Delivery, stop: asyncio.Event) -> No
 
 
 def main() -> int:
-    """Run; an expected failure is one line and exit code 1."""
+    """Run the program; an expected failure is one line and exit code 1."""
     try:
         chosen = settings.load()
         logs.configure(chosen.log_level)

@@ -1,6 +1,6 @@
-"""What is kept in memory for sockets that have not taken it yet: bounded in all.
+"""What is kept in memory for clients that have not taken it yet is bounded over all of them.
 
-Where there is too much, the tenant that holds the most loses its heaviest ones, until a
+Where it is too much, the tenant that holds the most loses its largest backlogs, until a
 quarter is free again: whoever reads is not closed because others do not.
 """
 
@@ -11,70 +11,71 @@ from collections import defaultdict
 from typing import Protocol
 
 RELIEVED_TO = 0.75
-"""With room to spare, or every further update would look at every socket again."""
+"""It leaves room to spare, or every further update would look at every client again."""
 
 
-class Weighed(Protocol):
-    """A watcher, for which something may be kept."""
+class Holder(Protocol):
+    """Somebody for whom something is kept."""
 
     @property
     def tenant(self) -> int:
-        """Whose share it counts to."""
+        """Return the tenant to whose part it counts."""
 
-    def weight(self) -> int:
-        """Bytes kept for it now."""
+    def kept_bytes(self) -> int:
+        """Return how many bytes are kept for it now."""
 
-    def give_up(self) -> None:
+    def drop(self) -> None:
         """Keep nothing for it any more."""
 
-    def look_after(self, now: float) -> None:
-        """Close it where it has stood still for too long. `now`: seconds of any clock."""
+    def check_progress(self, now: float) -> None:
+        """End it where it has taken nothing for too long. `now`: seconds of any clock."""
 
 
 class Backlog:
-    """The weights as they were last told; between two tellings they only become less."""
+    """Adds up what is kept, as of each holder's last `update`; in between it only becomes less."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._weights: dict[Weighed, int] = {}
+        self._bytes: dict[Holder, int] = {}
         self.total = 0
+        """How many bytes are kept for all."""
 
-    def weigh(self, watcher: Weighed) -> None:
-        """Note what is kept for it now; may make it, or heavier ones, give up."""
-        self._note(watcher, watcher.weight())
+    def update(self, holder: Holder) -> None:
+        """Note what is kept for it now; where that is too much, the largest are dropped."""
+        self._note(holder, holder.kept_bytes())
         if self.total > self._max_bytes:
             self._relieve()
 
-    def remove(self, watcher: Weighed) -> None:
-        """It is gone, and what was kept for it, too."""
-        self._note(watcher, 0)
+    def remove(self, holder: Holder) -> None:
+        """Forget a holder that is gone, with what was kept for it."""
+        self._note(holder, 0)
 
-    def look_after(self, now: float) -> None:
-        """Look after all for which something is kept, and weigh them."""
-        for watcher in list(self._weights):
-            watcher.look_after(now)
-            self._note(watcher, watcher.weight())
+    def check_progress(self, now: float) -> None:
+        """Check all for whom something is kept, and note what that is now."""
+        for holder in list(self._bytes):
+            holder.check_progress(now)
+            self._note(holder, holder.kept_bytes())
 
-    def _note(self, watcher: Weighed, weight: int) -> None:
-        self.total += weight - self._weights.pop(watcher, 0)
-        if weight:
-            self._weights[watcher] = weight
+    def _note(self, holder: Holder, size: int) -> None:
+        self.total += size - self._bytes.pop(holder, 0)
+        if size:
+            self._bytes[holder] = size
 
     def _relieve(self) -> None:
-        for watcher in list(self._weights):
-            self._note(watcher, watcher.weight())
-        shares: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        by_number = list(self._weights)
-        for number, watcher in enumerate(by_number):
-            shares[watcher.tenant].append((self._weights[watcher], number))
-        heap = [(-sum(weight for weight, _ in share), tenant) for tenant, share in shares.items()]
+        for holder in list(self._bytes):
+            self._note(holder, holder.kept_bytes())
+        by_tenant: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        holders = list(self._bytes)
+        for number, holder in enumerate(holders):
+            by_tenant[holder.tenant].append((self._bytes[holder], number))
+        heap = [(-sum(size for size, _ in held), tenant) for tenant, held in by_tenant.items()]
         heapq.heapify(heap)
-        for share in shares.values():
-            share.sort()
+        for held in by_tenant.values():
+            held.sort()
         while self.total > self._max_bytes * RELIEVED_TO and heap:
             negative, tenant = heapq.heappop(heap)
-            weight, number = shares[tenant].pop()
-            by_number[number].give_up()
-            self._note(by_number[number], by_number[number].weight())
-            if shares[tenant]:
-                heapq.heappush(heap, (negative + weight, tenant))
+            size, number = by_tenant[tenant].pop()
+            holders[number].drop()
+            self._note(holders[number], holders[number].kept_bytes())
+            if by_tenant[tenant]:
+                heapq.heappush(heap, (negative + size, tenant))

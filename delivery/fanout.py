@@ -1,7 +1,7 @@
-"""From what the pipeline emitted to every watcher of it, record by record, in order.
+"""What the pipeline emitted goes to every subscriber of it, record by record, in order.
 
-The loop is left to others in between: a batch of many updates, or one with many watchers, is
-sent a slice at a time. A record that cannot be sent is dropped and logged, a watcher that
+The loop is left to others in between: a batch of many updates, or one with many subscribers, is
+offered a slice at a time. A record that cannot be sent is dropped and logged, a subscriber that
 fails is closed; the others get everything.
 """
 
@@ -11,11 +11,13 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from delivery.room import Room
+from delivery.byte_semaphore import ByteSemaphore
+from delivery.cursors import Cursor
+from delivery.endings import Ending
 from servioticy.domain.model import LastUpdate, StreamRef
-from servioticy.domain.records import EmittedRecord
+from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 
 MAX_WAITING_BYTES = 32 * 1024 * 1024
 MAX_WAITING_BATCHES = 100
@@ -24,57 +26,71 @@ SLICE_SECONDS = 0.005
 log = logging.getLogger("servioticy.delivery")
 
 
-class Listener(Protocol):
-    """A watcher of a stream."""
+class LiveUpdate(NamedTuple):
+    """An update that was emitted just now."""
 
-    def offer(self, update: LastUpdate, version: int) -> None:
+    update: LastUpdate
+    version: int
+    """The version of the document that made it."""
+    position: Position
+    """Where it stands in the topic: a subscriber that remembers it can go on from there."""
+
+
+class Subscriber(Protocol):
+    """Somebody who wants the updates of a stream. All methods belong to the loop's thread."""
+
+    def offer(self, live: LiveUpdate) -> None:
         """Send it this update, or keep it, or close it. Does not wait."""
 
-    def fail(self) -> None:
-        """Close it: what it was offered, it could not be sent."""
+    def close(self, ending: Ending) -> None:
+        """End the subscription, and let the subscriber know why. Does not wait."""
 
 
 class FanOut:
-    """Takes batches from any thread but the loop's, and offers them to listeners in the loop."""
+    """Takes batches from any thread but the loop's, and offers them to subscribers in the loop."""
 
     def __init__(
-        self, listeners: Callable[[StreamRef], Sequence[Listener]], room: Room | None = None
+        self,
+        subscribers_of: Callable[[StreamRef], Sequence[Subscriber]],
+        semaphore: ByteSemaphore | None = None,
     ) -> None:
-        self._listeners = listeners
-        self._room = room or Room(MAX_WAITING_BYTES, MAX_WAITING_BATCHES)
+        self._subscribers_of = subscribers_of
+        self._semaphore = semaphore or ByteSemaphore(MAX_WAITING_BYTES, MAX_WAITING_BATCHES)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._batches: deque[tuple[list[EmittedRecord], int]] = deque()
+        self._batches: deque[tuple[list[ConsumedRecord], int]] = deque()
         self._work: Iterator[None] | None = None
-        self.read = 0
-        """updates taken so far"""
-        self.pushed = 0
-        """updates offered to listeners so far"""
+        self.records_read = 0
+        """Records that were published so far."""
+        self.updates_offered = 0
+        """Updates that were offered so far, once for each subscriber."""
+        self.cursor = Cursor()
+        """Stands behind the last record that was offered to all its subscribers."""
 
     def start(self) -> None:
-        """Send from now on, in the running loop."""
+        """Offer from now on, in the running loop."""
         self._loop = asyncio.get_running_loop()
 
     def stop(self) -> None:
-        """Take nothing any more; who waits for room goes on."""
-        self._room.close()
+        """Take no more batches; a thread that waits in `publish` goes on."""
+        self._semaphore.close()
 
-    def publish(self, records: list[EmittedRecord]) -> None:
-        """Send a batch; waits while too much is on its way.
+    def publish(self, records: list[ConsumedRecord]) -> None:
+        """Offer a batch; waits while too much is on its way.
 
         The reader then leaves the rest in the topic, which has room for it; we have not.
         """
         if self._loop is None:
             return
-        self.read += len(records)
-        size = sum(memoryview(record.update).nbytes for record in records)
-        if not self._room.enter(size):
+        self.records_read += len(records)
+        size = sum(memoryview(each.record.update).nbytes for each in records)
+        if not self._semaphore.acquire(size):
             return
         try:
             self._loop.call_soon_threadsafe(self._take, records, size)
         except RuntimeError:  # the loop ended in this moment, and with it every client
-            self._room.leave(size)
+            self._semaphore.release(size)
 
-    def _take(self, records: list[EmittedRecord], size: int) -> None:
+    def _take(self, records: list[ConsumedRecord], size: int) -> None:
         self._batches.append((records, size))
         if self._work is None:
             self._work = self._offers()
@@ -90,35 +106,37 @@ class FanOut:
         self._work = None
 
     def _offers(self) -> Iterator[None]:
-        """Offer all that waits; stops after each listener, and can be left there."""
+        """Offer all that waits; pauses after each subscriber, and can be left there."""
         while self._batches:
             records, size = self._batches.popleft()
             try:
-                for record in records:
-                    yield from self._offer(record)
+                for record, position in records:
+                    yield from self._offer(record, position)
+                    self.cursor.advance(position)
             except Exception:  # whatever it was, what follows is for others
                 log.exception("records_not_delivered", extra={"records": len(records)})
             finally:
-                self._room.leave(size)
+                self._semaphore.release(size)
 
-    def _offer(self, record: EmittedRecord) -> Iterator[None]:
+    def _offer(self, record: EmittedRecord, position: Position) -> Iterator[None]:
         yield
-        listeners = self._listeners(StreamRef(record.service_object, record.stream))
-        update = _update(record) if listeners else None
+        subscribers = self._subscribers_of(StreamRef(record.service_object, record.stream))
+        update = _update(record) if subscribers else None
         if update is None:
             return
-        for listener in listeners:
+        live = LiveUpdate(update, record.version, position)
+        for subscriber in subscribers:
             try:
-                listener.offer(update, record.version)
-                self.pushed += 1
+                subscriber.offer(live)
+                self.updates_offered += 1
             except Exception:
                 log.exception("offer_failed")
-                listener.fail()
+                subscriber.close(Ending.FAILED)
             yield
 
 
 def _update(record: EmittedRecord) -> LastUpdate | None:
-    """What clients get, or None for what is no update: they could do nothing with it."""
+    """Return what clients get, or None for what is no update: they could do nothing with it."""
     document = bytes(record.update)
     try:
         document.decode()  # a text frame that is not UTF-8 ends the client's connection

@@ -17,9 +17,9 @@ from servioticy.domain.model import LastUpdate
 MAX_HELD_BYTES = 4 * 1024 * 1024
 MAX_REMEMBERED = 20_000
 UPDATE_BYTES = 200
-"""What an update takes beside its document: the objects around it, and the place in a list."""
+"""An update takes these beside its document: the objects around it, the entry in a list."""
 IDENTITY_BYTES = 200
-"""What it takes to remember one update."""
+"""It takes so much to remember one update."""
 
 
 class Overflow(Exception):
@@ -27,7 +27,7 @@ class Overflow(Exception):
 
 
 class Handover:
-    """What one watcher still has to get, and what it got from the history.
+    """Knows what one client still has to get, and what it got from the history.
 
     Only the newest `MAX_REMEMBERED` stored updates are remembered: an update read from
     the history and not yet emitted is among the last ones stored.
@@ -41,7 +41,7 @@ class Handover:
 
     @property
     def remembered_bytes(self) -> int:
-        """What the memory of what the history gave takes."""
+        """Return how many bytes it takes to remember what the history gave."""
         return len(self._sent) * IDENTITY_BYTES
 
     def hold(self, update: LastUpdate) -> None:
@@ -53,30 +53,30 @@ class Handover:
         self.held_bytes += size(update)
         self._held.append(update)
 
-    def read(self, stored: Iterable[LastUpdate]) -> None:
-        """Note what the history gave: it is sent from there and not once more."""
+    def note_read(self, stored: Iterable[LastUpdate]) -> None:
+        """Note what the history gave: it is sent from there, and not once more."""
         for update in stored:
             self._sent[_identity(update)] = None
         while len(self._sent) > MAX_REMEMBERED:
             self._sent.popitem(last=False)
 
-    def take(self) -> list[LastUpdate]:
-        """What was held back and is not sent yet, by timestamp; empty: live from now on."""
+    def release(self) -> list[LastUpdate]:
+        """Return what was held back and is not sent yet, by timestamp; empty: live from now on."""
         held, self._held, self.held_bytes = self._held, [], 0
         fresh = [update for update in held if not self.is_repeat(update)]
         return sorted(fresh, key=lambda update: update.timestamp)
 
     def is_repeat(self, update: LastUpdate) -> bool:
-        """Whether the history gave this very update already."""
+        """Return whether the history gave this very update already."""
         return _identity(update) in self._sent
 
     def forget(self) -> None:
-        """Give the memory back. What is stored and not yet emitted may come twice."""
+        """Forget what the history gave. What is stored and not yet emitted may come twice."""
         self._sent.clear()
 
 
 def size(update: LastUpdate) -> int:
-    """The bytes that an update takes in memory."""
+    """Return how many bytes an update takes in memory."""
     return len(update.document) + UPDATE_BYTES
 
 

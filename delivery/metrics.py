@@ -1,15 +1,15 @@
-"""What delivery counts: its sockets, and what it gives to them."""
+"""What delivery measures: its connections, and what it gives to them."""
 
 from __future__ import annotations
 
-from delivery.server import Delivery
+from delivery.hub import Hub
 from servioticy.metrics import Registry
-from servioticy.metrics.names import EMITTED_READ, PUSHED, SOCKET_BACKLOG, SOCKETS
+from servioticy.metrics.names import BACKLOG_BYTES, CONNECTIONS, EMITTED_READ, OFFERED
 
 
-def observe(delivery: Delivery, registry: Registry) -> None:
-    """Let delivery be asked for its metrics."""
-    registry.observe(SOCKETS, lambda: delivery.sockets)
-    registry.observe(SOCKET_BACKLOG, lambda: delivery.backlog_bytes)
-    registry.observe(EMITTED_READ, lambda: delivery.fanout.read)
-    registry.observe(PUSHED, lambda: delivery.fanout.pushed)
+def observe(hub: Hub, registry: Registry) -> None:
+    """Let the hub be asked for its metrics, from any thread."""
+    registry.observe(CONNECTIONS, lambda: hub.connections)
+    registry.observe(BACKLOG_BYTES, lambda: hub.backlog.total)
+    registry.observe(EMITTED_READ, lambda: hub.fanout.records_read)
+    registry.observe(OFFERED, lambda: hub.fanout.updates_offered)

@@ -1,27 +1,27 @@
-"""Who watches which stream. Plain bookkeeping: knows no socket and no clock."""
+"""Who watches which stream. This is bookkeeping, and knows no connection and no clock."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from servioticy.domain.model import StreamRef
 
-W = TypeVar("W", bound=Hashable)
+W = TypeVar("W")
 
 
 class Watchers(Generic[W]):
-    """The watchers of each stream, in the order in which they came."""
+    """Knows the watchers of each stream, in the order in which they came."""
 
     def __init__(self) -> None:
         self._by_stream: dict[StreamRef, dict[W, None]] = {}
 
     def add(self, stream: StreamRef, watcher: W) -> None:
-        """From now on it is among the watchers of the stream; twice is once."""
+        """Count it among the watchers of the stream from now on; twice is once."""
         self._by_stream.setdefault(stream, {})[watcher] = None
 
     def remove(self, stream: StreamRef, watcher: W) -> None:
-        """It is not any more; harmless if it was not."""
+        """Count it there no longer; harmless if it was not."""
         watchers = self._by_stream.get(stream, {})
         watchers.pop(watcher, None)
         if not watchers:
@@ -29,13 +29,13 @@ class Watchers(Generic[W]):
             self._by_stream.pop(stream, None)
 
     def of(self, stream: StreamRef) -> list[W]:
-        """Those of the stream, as they stand now: the list may be kept while others come."""
+        """Return those of the stream at this moment: the list stays while others come and go."""
         return list(self._by_stream.get(stream, ()))
 
     def __iter__(self) -> Iterator[StreamRef]:
-        """The streams that somebody watches."""
+        """Go through the streams that somebody watches."""
         return iter(self._by_stream)
 
     def __len__(self) -> int:
-        """How many watchers there are."""
+        """Return how many watchers there are."""
         return sum(map(len, self._by_stream.values()))

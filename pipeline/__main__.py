@@ -26,8 +26,8 @@ from servioticy.bootstrap import (
     partition_store,
     topics,
 )
-from servioticy.embedded import jars, java, stubs
-from servioticy.errors import ServioticyError, Unavailable
+from servioticy.embedded import jars, java, javascript
+from servioticy.errors import ServioticyError, SettingsError, Unavailable
 from servioticy.metrics import Registry, serve, shared
 from servioticy.metrics.names import QUERY_STARTS
 from servioticy.settings import Settings, load
@@ -50,19 +50,24 @@ def main() -> int:
     stopping: list[int] = []
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda number, _frame: stopping.append(number))
-    settings = load()
-    logs.configure(settings.log_level)
-    registry = Registry()
-    serve(registry, settings.metrics_host, settings.pipeline.metrics_port)
     try:
+        settings = load()
+        logs.configure(settings.log_level)
+        registry = Registry()
+        serve(registry, settings.metrics_host, settings.pipeline.metrics_port)
         with shared(registry):
             return _run(settings, stopping, registry)
+    except SettingsError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
     except ServioticyError as error:
         log.error("pipeline_stops", extra={"why": str(error)})
         return 1
 
 
 def _run(settings: Settings, stopping: list[int], registry: Registry) -> int:
+    # Or each of Spark's workers would fail.
+    javascript.require(settings, settings.sandbox.engine)
     make_topics(settings)
     database = connect(settings)
     check_log(settings, database)  # before Spark starts: that takes its time
@@ -70,7 +75,7 @@ def _run(settings: Settings, stopping: list[int], registry: Registry) -> int:
     partitions = ends.partitions()
     lag, starts = Lag(ends, registry), registry.counter(QUERY_STARTS)
     os.environ["JAVA_HOME"] = str(java.find(settings).home)
-    classes = [*jars.spark_jars(settings), *_stubs(settings)]
+    classes = jars.spark_jars(settings)
     with _scratch() as scratch:
         spark = job.session(settings, classes, partitions, scratch)
         try:
@@ -98,10 +103,6 @@ def _scratch() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _stubs(settings: Settings) -> list[Path]:
-    return [] if jars.token_provider(settings) else [stubs.require(settings)]
 
 
 def _watch(

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from pipeline.partition import Partition
+from pipeline.state.partition import Partition
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import (
     AcquireRecord,
@@ -19,51 +19,65 @@ from servioticy.domain.records import (
     ErasureRecord,
     ReleaseRecord,
 )
-from servioticy.ports import Batch, Output, PutOff
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import Batch, PutOff
 
 POLL_SECONDS = 0.005
 
 
-def apply(
-    record: ControlRecord,
-    offset: int,
-    partition: Partition,
-    output: Output,
-    sleep: Callable[[float], None] = time.sleep,
-    late: PutOff | None = None,
-) -> None:
-    """Let the record take effect, and store that it has.
+class Control:
+    """Lets the control records of one partition take effect."""
 
-    `late`, it had been put off: progress is past it already.
-    """
-    if isinstance(record, AcquireRecord):
-        _wait_for_release(record, partition, sleep)
-    elif isinstance(record, DeletionRecord | ErasureRecord):
-        output.flush()  # what goes from the store could not be emitted again after a crash
-    partition.commit(
-        lambda first_offset: _placed(
-            _batch(record, first_offset, offset, partition, output), first_offset, late
+    def __init__(
+        self, partition: Partition, output: Output, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._partition = partition
+        self._output = output
+        self._sleep = sleep
+
+    def apply(self, record: ControlRecord, offset: int) -> None:
+        """Let the record at this offset take effect, and store that it has."""
+        self._prepare(record)
+        self._partition.commit(
+            lambda first_offset: _batch(
+                record, first_offset, offset + 1, self._partition, self._output
+            )
         )
-    )
-    _forget(record, partition)
+        _forget(record, self._partition)
 
+    def apply_late(self, record: ControlRecord, late: PutOff) -> None:
+        """Let a record take effect that had been put off: progress is past it already."""
+        self._prepare(record)
+        self._partition.commit(
+            lambda first_offset: replace(
+                _batch(record, first_offset, first_offset, self._partition, self._output),
+                taken_up=(late.offset,),
+            )
+        )
+        _forget(record, self._partition)
 
-def _placed(batch: Batch, first_offset: int, late: PutOff | None) -> Batch:
-    if late is None:
-        return batch
-    return replace(batch, next_offset=first_offset, taken_up=(late.offset,))
+    def _prepare(self, record: ControlRecord) -> None:
+        if isinstance(record, AcquireRecord):
+            _wait_for_release(record, self._partition, self._sleep)
+        elif isinstance(record, DeletionRecord | ErasureRecord):
+            # What goes from the store could not be emitted again after a crash.
+            self._output.flush()
 
 
 def _batch(
-    record: ControlRecord, first_offset: int, offset: int, partition: Partition, output: Output
+    record: ControlRecord,
+    first_offset: int,
+    next_offset: int,
+    partition: Partition,
+    output: Output,
 ) -> Batch:
     """What is stored of it, with the progress past it."""
     batch = Batch(
         partition.number,
         first_offset,
-        offset + 1,
+        next_offset,
         output.acknowledged,
-        forwarded=partition.taken,
+        forwarded=partition.forwarded_offsets,
     )
     match record:
         case DefinitionRecord(service_object, version, change):
@@ -88,7 +102,7 @@ def _forget(record: ControlRecord, partition: Partition) -> None:
         case ErasureRecord(service_object, stream):
             partition.forget_last(StreamRef(service_object, stream))
         case ReleaseRecord(service_objects) | AcquireRecord(service_objects):
-            partition.forget(service_objects, lasts=True)
+            partition.forget(service_objects, last_updates=True)
 
 
 def _wait_for_release(

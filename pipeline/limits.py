@@ -43,36 +43,3 @@ class Limits(NamedTuple):
 
 
 NO_LIMITS = Limits(sys.maxsize, sys.maxsize)
-
-
-class Overflow(Exception):
-    """A batch is more than fits, and nothing of it is stored: it has to be cut."""
-
-
-class BatchTooLarge(Overflow):
-    """The updates cause too many computations, or too many bytes, for one transaction."""
-
-
-class TreeTooLarge(Overflow):
-    """An execution tree reaches a limit: it has to be taken alone, in serial order."""
-
-    def __init__(self, offset: int) -> None:
-        super().__init__(offset)
-        self.offset = offset
-
-
-class TreeTooSlow(TreeTooLarge):
-    """Its scripts take longer than a tree may.
-
-    `prepared`: some of the time went into programs met for the first time, and is not
-    needed again. `foreign`: they are of a tenant whose update it is not.
-    """
-
-    def __init__(self, offset: int, *, prepared: bool, foreign: bool) -> None:
-        super().__init__(offset)
-        self.prepared = prepared
-        self.foreign = foreign
-
-
-class BatchTooSlow(Overflow):
-    """The batch has taken more time than a batch may."""

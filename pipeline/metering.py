@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from pipeline.partition import Partition
+from pipeline.state.partition import Partition
 from servioticy.domain.scripts import stream_of
-from servioticy.ports import Charge
+from servioticy.ports.partition_store import Charge
 
 SECONDS = 10.0
 

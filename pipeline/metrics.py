@@ -20,7 +20,7 @@ from servioticy.metrics.names import (
     STAGE_SECONDS,
     STORED_UPDATES,
 )
-from servioticy.ports import Batch, PartitionStore
+from servioticy.ports.partition_store import Batch, PartitionStore
 
 
 class Sandboxes(Protocol):

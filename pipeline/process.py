@@ -7,102 +7,105 @@ update at a time and runs its whole tree breadth first, in order of subscription
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
 
-from pipeline.journal import Journal, Made, Verdict
-from pipeline.limits import BATCH_SECONDS, BatchTooSlow, TreeTooLarge, TreeTooSlow
-from pipeline.partition import Partition
+from pipeline.engine import Engine
+from pipeline.errors import BatchTooSlow, TreeTooLarge, TreeTooSlow
+from pipeline.limits import BATCH_SECONDS
+from pipeline.rounds import Waiting, rounds
 from pipeline.sharing.spending import Spending
-from pipeline.stages.dispatch import Put, Rules, Step, Turn, Waiting, dispatch, settle
-from pipeline.stages.emit import emit
-from pipeline.stages.fetch import fetch
-from pipeline.stages.transform import Sandbox, transform
+from pipeline.stages.dispatch import Rules
+from pipeline.state.batch import BatchState
+from pipeline.state.partition import Partition
+from pipeline.steps import DIRECT_WRITE, NewUpdate, NewUpdates, Round, Step, Verdict
 from pipeline.work import Work
 from sandbox import TookTooLong
-from servioticy.domain.graph import Graph, Level
+from servioticy.domain.graph import Graph
+from servioticy.domain.levels import Level
 from servioticy.domain.model import StreamRef
-from servioticy.ports import Output
+from servioticy.ports.output import Output
 
 
 def process(
     work: Work,
     partition: Partition,
-    sandbox: Sandbox,
     output: Output,
+    engine: Engine,
     rules: Rules,
     spending: Spending,
 ) -> None:
-    """Compute, store and emit all that follows from these updates.
+    """Compute, store and emit all that follows from the updates of this work.
 
-    Raises Overflow before anything is stored where that is more than fits. Updates taken
-    `alone`, each one computation at a time, are cut by the limits where the serial order
-    cuts them. `spending` gets what was spent, whatever happens.
+    Raises Overflow before anything is stored where that is more than fits. A tree that the
+    rules say is taken `alone` is evaluated one computation at a time, and the limits cut it
+    where the serial order does. `spending` gets what was spent, whatever happens.
     """
-    graph, updates = partition.graph, work.updates
-    origins = {each.update.origin for each in updates}
+    graph, stages = partition.graph, engine.stages
+    origins = {each.update.origin for each in work.new_updates}
     # In the tree of an update of theirs, tenants that are refused elsewhere are not.
     plan = graph.plan(origins, rules.refused - set(work.owners.values()))
     levels = [Level([], [frozenset(plan.reachable)])] if rules.alone else plan.levels
-    journal = Journal(partition.recall(origins | plan.reachable))
+    state = BatchState(partition.recall(origins | plan.reachable))
     waiting = Waiting()
     deadline = time.monotonic() + BATCH_SECONDS
-    _accept(updates, plan.reachable, journal, waiting, spending)
-    dispatch(updates, graph, waiting, journal, spending, rules)
-    for turn in _turns(waiting, levels, graph, journal):
+
+    new, direct_writes = _received(work, plan.reachable, spending)
+    waiting.add(direct_writes)
+    state.add(new)
+    arrivals, ended = stages.dispatch(new, graph, spending, rules)
+    waiting.add(arrivals)
+    state.end(ended)
+
+    for steps in rounds(waiting, levels, graph, state):
         if rules.alone:
-            turn = _within_limits(turn, partition, journal, spending)
-        within = None if rules.alone else _left(deadline, work)
-        folds = fetch(turn, graph, journal, partition.programs)
+            steps, ended = _within_limits(steps, partition, spending)
+            state.end(ended)
+        folds, ended = stages.fetch(steps, graph, state, partition.programs)
+        state.end(ended)
+        within = None if rules.alone else _seconds_left(deadline, work)
         try:
-            new = transform(folds, sandbox, journal, partition.decided, spending, within)
+            new, ended = stages.transform(
+                folds, engine.sandbox, partition.decided, spending, within
+            )
         except TookTooLong as error:
             raise _overflow(work, error, spending) from error
-        _count(new, graph, spending, rules)
-        dispatch(new, graph, waiting, journal, spending, rules)
-    emit(journal, work, partition, output)
+        state.add(new)
+        state.end(ended)
+        _count_bytes(new, graph, spending, rules)
+        arrivals, ended = stages.dispatch(new, graph, spending, rules)
+        waiting.add(arrivals)
+        state.end(ended)
+
+    stages.emit(state, work, partition, output)
 
 
-def _accept(
-    updates: Sequence[Made],
-    reachable: set[StreamRef],
-    journal: Journal,
-    waiting: Waiting,
-    spending: Spending,
-) -> None:
-    """Note what came from outside.
+def _received(
+    work: Work, reachable: set[StreamRef], spending: Spending
+) -> tuple[NewUpdates, Round]:
+    """What came from outside: updates that nothing comes before, and direct writes.
 
-    On a composite whose turn is still to come it waits in line with its computations.
+    A direct write is an update of a composite that computes in this batch. It waits for
+    its place among the computations.
     """
-    for each in updates:
-        spending.add_raw_bytes(len(each.update.document))
-        if each.update.origin in reachable:
-            journal.keep_later((each,))
-            waiting.add(Put(each.place, each.update.origin, each))
+    new: dict[StreamRef, list[NewUpdate]] = {}
+    direct_writes: dict[StreamRef, list[Step]] = {}
+    for each in work.new_updates:
+        place, update, _uses = each
+        origin = update.origin
+        spending.add_raw_bytes(len(update.document))
+        if origin in reachable:
+            step = Step(place, origin, DIRECT_WRITE, update)
+            direct_writes.setdefault(origin, []).append(step)
         else:
-            journal.keep(each)
+            new.setdefault(origin, []).append(each)
+    return new, direct_writes
 
 
-def _turns(
-    waiting: Waiting, levels: list[Level], graph: Graph, journal: Journal
-) -> Iterator[Turn]:
-    """Which composites compute next: a level at once, in its loops one step at a time."""
-    for level in levels:
-        if turn := waiting.take(level.at_once):
-            yield settle(turn, graph, journal)
-        for loop in level.loops:
-            if len(loop) == 1:
-                for steps in settle(waiting.take(loop), graph, journal).values():
-                    for step in steps:
-                        waiting.add(step)
-            yield from waiting.one_by_one(loop)
-
-
-def _left(deadline: float, work: Work) -> float:
+def _seconds_left(deadline: float, work: Work) -> float:
     """Seconds that scripts of this batch may still take. Raises BatchTooSlow.
 
     A single update takes what its tree takes: the limits of trees bound that.
     """
-    if len(work.taken) == 1:
+    if len(work.updates) == 1:
         return float("inf")
     left = deadline - time.monotonic()
     if left <= 0:
@@ -112,33 +115,39 @@ def _left(deadline: float, work: Work) -> float:
 
 def _overflow(work: Work, error: TookTooLong, spending: Spending) -> BatchTooSlow | TreeTooSlow:
     """What it means that scripts took too long."""
-    if len(work.taken) > 1:
+    if len(work.updates) > 1:
         return BatchTooSlow()
-    _made, record = work.taken[0]
+    record = work.updates[0].record
     foreign = spending.latest != record.tenant
     return TreeTooSlow(record.offset, prepared=error.prepared, foreign=foreign)
 
 
-def _count(new: Sequence[Made], graph: Graph, spending: Spending, rules: Rules) -> None:
-    """Note the bytes of what was made. Raises TreeTooLarge unless the tree is alone."""
-    for (offset, _depth, _path), update in new:
-        part = offset, graph.tenant(update.origin)
-        spending.add_bytes(part, len(update.document))
-        if not rules.alone and spending.is_too_large(part):
-            raise TreeTooLarge(offset)
+def _count_bytes(new: NewUpdates, graph: Graph, spending: Spending, rules: Rules) -> None:
+    """Note the bytes of what was derived. Raises TreeTooLarge unless the tree is alone."""
+    for ref, updates in new.items():
+        tenant = graph.tenant(ref)
+        for (offset, depth, _path), update, _uses in updates:
+            if depth:
+                part = offset, tenant
+                spending.add_bytes(part, len(update.document))
+                if not rules.alone and spending.is_too_large(part):
+                    raise TreeTooLarge(offset)
 
 
-def _within_limits(turn: Turn, partition: Partition, journal: Journal, spending: Spending) -> Turn:
-    """The steps that may compute; the others end here. Of a tree taken alone."""
+def _within_limits(
+    steps: Round, partition: Partition, spending: Spending
+) -> tuple[Round, list[Verdict]]:
+    """The steps that may compute, and how the others end. Of a tree taken alone."""
     kept: dict[StreamRef, list[Step]] = {}
-    for ref, steps in turn.items():
-        for step in steps:
+    ended: list[Verdict] = []
+    for ref, theirs in steps.items():
+        for step in theirs:
             part = step.place.offset, partition.graph.tenant(ref)
             refusal = spending.refusal(part)
             known = partition.decided.knows(ref, step.place)
-            if isinstance(step, Put) or refusal is None or known:
+            if step.kind == DIRECT_WRITE or refusal is None or known:
                 kept.setdefault(ref, []).append(step)
             elif spending.note_refusal(part):
                 kind, message = refusal
-                journal.end(Verdict(step.place, ref, kind, step.trigger, message))
-    return kept
+                ended.append(Verdict(step.place, ref, kind, step.update, message))
+    return kept, ended

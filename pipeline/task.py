@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from pipeline.decided import Decided
-from pipeline.emission import send
-from pipeline.intake import Row
-from pipeline.limits import NO_LIMITS, Limits
+from pipeline.batching.schedule import Schedule
+from pipeline.engine import Engine
+from pipeline.errors import ProgressLost
+from pipeline.limits import SLICE_SECONDS
 from pipeline.metering import Meter
-from pipeline.partition import Partition
-from pipeline.schedule import Schedule
-from pipeline.sharing.pace import Pace
+from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares
-from pipeline.stages.transform import Sandbox
-from servioticy.errors import Fenced, ServioticyError, Unavailable
-from servioticy.ports import Batch, Output, PartitionStore
+from pipeline.stages.emit import send
+from pipeline.state.decided import Decided
+from pipeline.state.partition import Partition
+from pipeline.work import Row
+from servioticy.errors import Unavailable
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import Batch, PartitionStore
 
 log = logging.getLogger("servioticy.pipeline")
 
-LONGEST_PAUSE = 2.0
+FIRST_PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 2.0
+"""Between two attempts; each pause is twice as long as the one before."""
+
 FAILURES_TO_HALVE = 3
 """After so many in a row batches are half as large as before."""
 
@@ -30,14 +35,12 @@ REST_SECONDS = 1.0
 """With nothing to do for so long, it is noted how far all is acknowledged."""
 
 
-class Rewound(ServioticyError):
-    """Postgres fell, and with it the last batches: their rows have to come again."""
+class _Begun(NamedTuple):
+    """A partition that has been begun, and what works on it."""
 
-    def __init__(self, partition: int, progress: int, reached: int) -> None:
-        super().__init__(
-            f"partition {partition} was at offset {reached}, and is stored up to {progress} only: "
-            "it is read again from there"
-        )
+    partition: Partition
+    output: Output
+    schedule: Schedule
 
 
 class Task:
@@ -47,50 +50,113 @@ class Task:
         self,
         number: int,
         store: PartitionStore,
-        sandbox: Sandbox,
         output: Callable[[], Output],
-        most_updates: int,
-        remembered_bytes: int,
-        limits: Limits = NO_LIMITS,
-        retried: tuple[type[Exception], ...] = (Unavailable,),
-        sleep: Callable[[float], None] = time.sleep,
+        engine: Engine,
+        fairness: Fairness | None = None,
         meter: Meter | None = None,
-        share: float = 1.0,
     ) -> None:
+        """`output` makes a new one each time the partition is begun.
+
+        Without `fairness` a tenant may use all of the partition's time.
+        """
         self._number = number
         self._store = store
-        self._sandbox = sandbox
         self._new_output = output
-        self._most_updates = most_updates
-        self._remembered_bytes = remembered_bytes
-        self._limits = limits
-        self._retried = retried
-        self._sleep = sleep
+        self._engine = engine
+        self._fairness = fairness or Fairness(Shares(1.0))
         self._meter = meter
-        self._shares = Shares(share)
-        self._pace = Pace()
-        self._partition: Partition | None = None
-        self._output: Output | None = None
-        self._schedule: Schedule | None = None
+        self._begun: _Begun | None = None
         self._claimed = False
+        self._lets_pass = False
         self._reached = 0
         self._failures = 0
 
-    def begin(self) -> None:
-        """Read progress, and emit again what may not have reached subscribers.
+    def take(self, rows: Iterable[Row]) -> None:
+        """Work on rows in order of offset, then on a little of what has been put off.
 
-        What is remembered from before stays, where nobody has stored since. Raises Rewound
-        where progress lies before what was taken.
+        While Postgres, the broker or the sandbox are away, this waits for them. Raises Fenced
+        where another worker has the partition, and ProgressLost where rows between the stored
+        progress and these are missing: then they have to come again.
         """
-        if self._partition is not None:
-            next_offset, _emitted = self._store.begin(self._number)
-            # What is computed late moves no progress: somebody may have done that.
-            late = self._partition.waiting or self._partition.emitted_late
-            if next_offset == self._partition.next_offset and not late:
+        rows = list(rows)
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                begun = self._claim()
+                since = self._engine.clock()
+                self._take_new(begun, rows)
+                self._take_late(begun, self._engine.clock() - since)
+                self._note_success(begun)
                 return
-        partition = Partition(self._number, self._store, self._remembered_bytes)
+            except ProgressLost as error:
+                facts = {"partition": self._number, "why": str(error)}
+                log.warning("progress_lost", extra=facts)
+                raise
+            except self._engine.heals as error:
+                facts = {"partition": self._number, "why": str(error)}
+                log.warning("partition_waits", extra=facts)
+                self._failures += self._claimed  # the partition could be begun, but not this
+                self._forget()
+                self._engine.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+
+    @property
+    def patience(self) -> float:
+        """Seconds until something is to be done though no rows come."""
+        return self._begun.schedule.patience() if self._begun else REST_SECONDS
+
+    def rest(self) -> None:
+        """Use that nothing has come for a while.
+
+        What has been put off is taken up, or else it is noted how far all is acknowledged.
+        """
+        if self._begun is None or self._begun.partition.waiting:
+            self.take(())
+        else:
+            self._note_acknowledged(self._begun)
+
+    def end(self) -> None:
+        """No more rows come: wait until all that was emitted is acknowledged, and note it."""
+        try:
+            if self._begun is not None:
+                self._begun.output.flush()
+        except self._engine.heals:  # it is emitted again where the partition is begun next
+            self._forget()
+            return
+        if self._begun is None:
+            self.take(())
+        else:
+            self._note_acknowledged(self._begun)
+
+    def release(self) -> None:
+        """Let another worker have the partition."""
+        self._claimed = False
+        with contextlib.suppress(Unavailable):  # then the claim is gone with the connection
+            self._store.end(self._number)
+
+    def _claim(self) -> _Begun:
+        """Claim the partition, unless it is claimed; what is known of it stays where it may.
+
+        Raises ProgressLost where the stored progress lies before what was taken.
+        """
+        if self._begun is None or not self._claimed:
+            if self._begun is None or not self._is_as_it_was(self._begun.partition):
+                self._begun = self._begin()
+            self._claimed = True
+        return self._begun
+
+    def _is_as_it_was(self, partition: Partition) -> bool:
+        """Whether nobody has stored anything in the partition since; claims it."""
+        next_offset, _emitted = self._store.begin(self._number)
+        # What is computed late moves no progress: somebody may have done that.
+        late = partition.waiting or partition.emitted_late
+        return next_offset == partition.next_offset and not late
+
+    def _begin(self) -> _Begun:
+        """Read progress, and emit again what may not have reached subscribers."""
+        partition = Partition(self._number, self._store, self._engine.remembered_bytes)
         if partition.next_offset < self._reached:
-            raise Rewound(self._number, partition.next_offset, self._reached)
+            raise ProgressLost(self._number, partition.next_offset, self._reached)
         output = self._new_output()
         output.acknowledged = partition.emitted_offset
         again = self._store.not_acknowledged(
@@ -102,19 +168,9 @@ class Task:
         if late:
             output.flush()
             partition.emitted_late.extend(late)
-        self._partition, self._output = partition, output
-        self._schedule = Schedule(
-            partition,
-            self._sandbox,
-            output,
-            self._limits,
-            self._shares,
-            self._pace,
-            (*self._retried, Fenced, Rewound),
-            # It may be the size of a batch that a store cannot stand, whatever it says.
-            max(1, self._most_updates >> self._failures // FAILURES_TO_HALVE),
-            self._sleep,
-        )
+        # It may be the size of a batch that a store cannot stand, whatever it says.
+        max_updates = max(1, self._engine.max_updates >> self._failures // FAILURES_TO_HALVE)
+        schedule = Schedule(partition, output, self._engine, self._fairness, max_updates)
         log.info(
             "partition_begun",
             extra={
@@ -123,67 +179,38 @@ class Task:
                 "emitted_again": len(again),
             },
         )
+        return _Begun(partition, output, schedule)
 
-    def take(self, rows: Iterable[Row]) -> None:
-        """Work on rows in order of offset, then on a little of what has been put off.
+    def _take_new(self, begun: _Begun, rows: list[Row]) -> None:
+        """Work on those of the rows that are not stored; they were before a restart."""
+        partition = begun.partition
+        end = partition.next_offset
+        new = [row for row in rows if row.offset >= end]
+        for row in new:
+            if row.offset != end:
+                raise ProgressLost(self._number, partition.next_offset, row.offset)
+            end = row.offset + 1
+        begun.schedule.take(new)
+        self._reached = partition.next_offset
 
-        Postgres, broker or sandbox away: wait for them.
+    def _take_late(self, begun: _Begun, seconds: float) -> None:
+        """Take up some of what has been put off; every second time only, where rows took long.
 
-        Raises Fenced where another worker has the partition, and Rewound where rows between
-        the stored progress and these are missing: then they have to come again.
+        What has come meanwhile would wait for both.
         """
-        rows = list(rows)
-        pause = 0.05
-        while True:
-            try:
-                if self._partition is None or not self._claimed:
-                    self.begin()
-                    self._claimed = True
-                self._take(rows)
-                self._take_late()
-                self._note_success()
-                if self._meter and self._partition and self._meter.due:
-                    self._meter.charge(self._partition)
-            except Rewound as error:
-                log.warning(
-                    "partition_rewound", extra={"partition": self._number, "why": str(error)}
-                )
-                raise
-            except self._retried as error:
-                log.warning(
-                    "partition_waits", extra={"partition": self._number, "why": str(error)}
-                )
-                self._failures += self._claimed  # the partition could be begun, but not this
-                self._forget()
-                self._sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
-            else:
-                return
+        self._lets_pass = seconds > SLICE_SECONDS / 2 and not self._lets_pass
+        if not self._lets_pass:
+            begun.schedule.take_late()
 
-    @property
-    def patience(self) -> float:
-        """Seconds until something is to be done though no rows come."""
-        return self._schedule.patience() if self._schedule else REST_SECONDS
-
-    def rest(self) -> None:
-        """Nothing came for a while: take what has been put off, or note what is acknowledged."""
-        if self._partition is not None and self._partition.waiting:
-            return self.take(())
-        return self._settle()
-
-    def _note_success(self) -> None:
+    def _note_success(self, begun: _Begun) -> None:
         self._failures = 0
-        if self._schedule is not None:
-            self._schedule.most_updates = self._most_updates
+        begun.schedule.max_updates = self._engine.max_updates
+        if self._meter and self._meter.due:
+            self._meter.charge(begun.partition)
 
-    def _take_late(self) -> None:
-        if self._schedule is not None:
-            self._schedule.take_late()
-
-    def _settle(self) -> None:
-        partition, output = self._partition, self._output
-        if partition is None or output is None:
-            return self.take(())
+    def _note_acknowledged(self, begun: _Begun) -> None:
+        """Store how far all is acknowledged, and charge what scripts have used."""
+        partition, output, _schedule = begun
         try:
             output.poll()
             if output.acknowledged > partition.emitted_offset:
@@ -191,39 +218,9 @@ class Task:
                 partition.commit(lambda first: Batch(self._number, first, at, output.acknowledged))
             if self._meter:
                 self._meter.charge(partition)
-        except self._retried:
+        except self._engine.heals:
             self._forget()
-        return None
 
     def _forget(self) -> None:
-        self._partition = self._output = self._schedule = None
+        self._begun = None
         self._claimed = False
-
-    def end(self) -> None:
-        """No more rows: wait until all that was emitted is acknowledged, and note it."""
-        try:
-            if self._output is not None:
-                self._output.flush()
-        except self._retried:  # it is emitted again where the partition is begun next
-            self._forget()
-        else:
-            self._settle()
-
-    def release(self) -> None:
-        """Let another worker have the partition."""
-        self._claimed = False
-        with contextlib.suppress(Unavailable):  # then the claim is gone with the connection
-            self._store.end(self._number)
-
-    def _take(self, rows: list[Row]) -> None:
-        partition, schedule = self._partition, self._schedule
-        if partition is None or schedule is None:
-            raise Unavailable("the partition has not begun")
-        end = partition.next_offset
-        new = [row for row in rows if row.offset >= end]  # the others were stored before a restart
-        for row in new:
-            if row.offset != end:
-                raise Rewound(self._number, partition.next_offset, row.offset)
-            end = row.offset + 1
-        schedule.take(new)
-        self._reached = partition.next_offset

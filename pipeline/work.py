@@ -1,4 +1,4 @@
-"""What one transaction takes of the log."""
+"""What the log gives, and what one transaction takes of it."""
 
 from __future__ import annotations
 
@@ -6,68 +6,78 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from pipeline.journal import Made
-from servioticy.ports import PutOff
+from pipeline.steps import NewUpdate
+from servioticy.ports.partition_store import PutOff
 
 
-class Taken(NamedTuple):
-    """An update as the log gave it: what to compute, and the record that it came in."""
+class Row(NamedTuple):
+    """A record of the log as Kafka gave it."""
 
-    made: Made
+    offset: int
+    value: bytes | None
+
+
+class LoggedUpdate(NamedTuple):
+    """An update that the log gave: what is to be computed, and the record that it came in."""
+
+    new: NewUpdate
     record: PutOff
 
 
 class Forwarded(NamedTuple):
-    """That a record which another partition forwarded has been taken: once is enough."""
+    """Notes that a record which another partition forwarded has come: once is enough."""
 
     offset: int
-    """of the record here"""
+    """The offset of the record here."""
     source: int
-    """the partition it came from"""
+    """The partition that it came from."""
     next_offset: int
-    """what it forwarded before this offset of its own has been taken"""
+    """Everything that partition forwarded from before this offset of its own has come."""
 
 
 class Work(NamedTuple):
     """A stretch of the log; or records that had been put off, which move no progress."""
 
-    taken: Sequence[Taken]
-    """the updates to compute, in order of the log"""
+    updates: Sequence[LoggedUpdate]
+    """The updates to compute, in order of the log."""
     next_offset: int
-    """the batch ends before it"""
+    """The batch ends before this offset."""
     put_off: Sequence[PutOff] = ()
-    """records of this stretch that are computed later"""
+    """The records of this stretch that are computed later."""
     late: Sequence[PutOff] = ()
-    """what had been put off, if that is what this work is"""
+    """The records that had been put off, if this work consists of such."""
     forwarded: Sequence[Forwarded] = ()
-    """of this stretch, whatever became of them"""
+    """The forwarded records of this stretch, whatever became of them."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has nothing to store but progress."""
-        return not (self.taken or self.put_off or self.late)
+        """Whether there is nothing to store but progress."""
+        return not (self.updates or self.put_off or self.late)
 
     @property
-    def updates(self) -> list[Made]:
-        """The updates alone."""
-        return [each.made for each in self.taken]
+    def new_updates(self) -> list[NewUpdate]:
+        """The updates, without the records that they came in."""
+        return [each.new for each in self.updates]
 
     @property
     def owners(self) -> dict[int, int]:
-        """By the offset of each update, whose it is."""
-        return {each.record.offset: each.record.tenant for each in self.taken}
+        """The tenant of each update, by its offset."""
+        return {each.record.offset: each.record.tenant for each in self.updates}
 
     def cut(self, *places: int) -> list[Work]:
-        """In pieces, cut before these places; each ends where the next one begins."""
-        edges = sorted({0, *places, len(self.taken)})
+        """The same work in pieces, cut before the updates with these numbers.
+
+        Each piece ends where the next one begins.
+        """
+        edges = sorted({0, *places, len(self.updates)})
         pieces = []
         for first, last in pairwise(edges):
-            some = self.taken[first:last]
+            some = self.updates[first:last]
             if self.late:
                 pieces.append(self._late_piece(first, last))
                 continue
-            whole = last >= len(self.taken)
-            until = self.next_offset if whole else self.taken[last].record.offset
+            whole = last >= len(self.updates)
+            until = self.next_offset if whole else self.updates[last].record.offset
             begun = pieces[-1].next_offset if pieces else 0
             later = [each for each in self.put_off if begun <= each.offset < until]
             forwarded = [each for each in self.forwarded if begun <= each.offset < until]
@@ -75,18 +85,18 @@ class Work(NamedTuple):
         return pieces
 
     def _late_piece(self, first: int, last: int) -> Work:
-        """With what needs no computing up to its last update."""
-        some = self.taken[first:last]
-        after = self.taken[first - 1].record.offset if first else -1
-        whole = last >= len(self.taken)
+        """A piece of late work, with the records up to its last update that need no computing."""
+        some = self.updates[first:last]
+        after = self.updates[first - 1].record.offset if first else -1
+        whole = last >= len(self.updates)
         until = self.late[-1].offset if whole else some[-1].record.offset
         late = [each for each in self.late if after < each.offset <= until]
         return Work(some, self.next_offset, (), late)
 
     def without(self, tenants: Iterable[int]) -> Work:
-        """The same, with the updates of these tenants put off."""
+        """The same work with the updates of these tenants put off."""
         gone = frozenset(tenants)
-        kept = [each for each in self.taken if each.record.tenant not in gone]
-        later = [each.record for each in self.taken if each.record.tenant in gone]
+        kept = [each for each in self.updates if each.record.tenant not in gone]
+        later = [each.record for each in self.updates if each.record.tenant in gone]
         put_off = sorted((*self.put_off, *later), key=lambda each: each.offset)
         return Work(kept, self.next_offset, put_off, (), self.forwarded)

@@ -12,7 +12,7 @@ import orjson
 from sandbox.program import Binding, Call, ChannelCode, Computation, Path, Program, Step
 from sandbox.text import well_formed
 
-LARGEST_SAFE = 2**53 - 1
+MAX_SAFE_INTEGER = 2**53 - 1
 """The last integer up to which JavaScript's numbers leave none out. Later timestamps, such as
 nanoseconds, go to the runner as places in a sorted list."""
 
@@ -55,7 +55,7 @@ def _encode(call: Call, slot: int) -> bytes:
     last = call.previous_timestamp
     times = b""
     steps = call.steps
-    if max(last or 0, *map(_latest, steps), 0) > LARGEST_SAFE:
+    if max(last or 0, *map(_latest, steps), 0) > MAX_SAFE_INTEGER:
         ordered = sorted({last or 0, *(time for step in steps for time in _times(step))})
         places = {time: at for at, time in enumerate(ordered)}
         steps = tuple(_placed(step, places) for step in steps)

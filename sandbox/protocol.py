@@ -10,7 +10,7 @@ import socket
 import struct
 import time
 
-MOST_BYTES = 8 * 1024 * 1024
+MAX_BYTES = 8 * 1024 * 1024
 """The longest frame. What the pool sends is far shorter; answers may be longer."""
 
 _HEAD = struct.Struct("!IB")
@@ -49,7 +49,7 @@ class Closed(Exception):
 
 def frame(kind: int, body: bytes) -> bytes:
     """One frame, ready to send."""
-    if len(body) > MOST_BYTES:
+    if len(body) > MAX_BYTES:
         raise ProtocolError(f"a frame of {len(body)} bytes is too long")
     return _HEAD.pack(len(body), kind) + body
 
@@ -81,7 +81,7 @@ class Reader:
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._fill(_HEAD.size)
         length, kind = _HEAD.unpack_from(self._buffer)
-        if length > MOST_BYTES:
+        if length > MAX_BYTES:
             raise ProtocolError(f"a frame of {length} bytes is announced")
         end = _HEAD.size + length
         self._fill(end)

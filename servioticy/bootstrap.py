@@ -5,22 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sandbox import SandboxPool, argument_names
+from sandbox import SandboxOptions, SandboxPool, argument_names
+from servioticy.changes import Changes
 from servioticy.domain import log_loss
 from servioticy.domain.log_loss import Present
 from servioticy.domain.records import LogRecord
 from servioticy.domain.topics import Topics
+from servioticy.embedded import javascript
 from servioticy.errors import SettingsError, Unavailable
 from servioticy.messaging.admin import ensure_topics, topic_id
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.producer import Emitter, LogWriter
+from servioticy.ports.addresses import Addresses
+from servioticy.ports.history import History
+from servioticy.ports.log import Log
+from servioticy.ports.service_objects import ServiceObjects
+from servioticy.ports.stream_graph import StreamGraph
+from servioticy.ports.subscriptions import Subscriptions
+from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.addresses import PostgresAddresses
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.service_objects import PostgresServiceObjects
+from servioticy.storage.stream_graph import PostgresStreamGraph
+from servioticy.storage.subscriptions import PostgresSubscriptions
+from servioticy.storage.tenants import PostgresTenants
 
 STATEMENT_SECONDS = 30.0
 """Of a request: a thread that waits longer for Postgres is needed for others."""
@@ -71,18 +85,38 @@ class KafkaLog:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the API and delivery ask."""
+    """What the programs ask of Postgres and of the log."""
 
-    catalog: PostgresCatalog
-    history: PostgresHistory
-    log: KafkaLog
+    tenants: Tenants
+    addresses: Addresses
+    service_objects: ServiceObjects
+    graph: StreamGraph
+    changes: Changes
+    subscriptions: Subscriptions
+    history: History
+    log: Log
 
 
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
     database = connect(settings, statement_seconds=STATEMENT_SECONDS)
-    history = PostgresHistory(database)
-    return Ports(catalog(settings, database), history, KafkaLog(settings, history.progress))
+    log = KafkaLog(settings, PostgresHistory(database).progress)
+    return ports_on(database, log, settings.requests.change_wait_seconds)
+
+
+def ports_on(database: Database, log: Log, change_wait_seconds: float = 10.0) -> Ports:
+    """The ports on this Postgres and this log."""
+    graph = PostgresStreamGraph(database)
+    return Ports(
+        tenants=PostgresTenants(database),
+        addresses=PostgresAddresses(database),
+        service_objects=PostgresServiceObjects(database),
+        graph=graph,
+        changes=Changes(graph, PostgresChangeStore(database, change_wait_seconds), log),
+        subscriptions=PostgresSubscriptions(database),
+        history=PostgresHistory(database),
+        log=log,
+    )
 
 
 def connect(
@@ -96,11 +130,6 @@ def connect(
     return Database(settings.store.dsn, durable=durable, statement_seconds=statement_seconds)
 
 
-def catalog(settings: Settings, database: Database) -> PostgresCatalog:
-    """Tenants and their Service Objects."""
-    return PostgresCatalog(database, settings.requests.change_wait_seconds)
-
-
 def partition_store(database: Database) -> PostgresPartitionStore:
     """Where the pipeline's tasks keep what they compute."""
     return PostgresPartitionStore(database, argument_names)
@@ -111,16 +140,19 @@ def sandbox_pool(
 ) -> SandboxPool:
     """Make a pool of sandbox processes as the settings describe it; they start when it is used.
 
-    `engine` and `max_workers` are in place of the settings'.
+    `engine` and `max_workers` are in place of the settings'. Raises SetupError if set-up has
+    not downloaded what that engine needs.
     """
     own = settings.sandbox
-    return SandboxPool(
+    chosen = engine or own.engine
+    options = SandboxOptions(
+        engine=chosen,
         budget_ms=own.budget_ms,
         budget_ms_per_update=own.budget_ms_per_update,
         max_workers=max_workers or own.workers,
         unprotected=own.protection == "any",
-        engine=engine or own.engine,
     )
+    return SandboxPool(javascript.require(settings, chosen), options)
 
 
 def kafka(settings: Settings) -> KafkaConnection:

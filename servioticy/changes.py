@@ -1,4 +1,4 @@
-"""Changing the stream graph: kept in the catalog, told to the log, then answered.
+"""Changing the stream graph: stored as pending, told to the log, then answered.
 
 A program may die at any step. What is pending is finished by whoever changes next,
 before anything else, and telling the log twice is harmless: the pipeline knows a change
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.records import (
     AcquireRecord,
     DefinitionRecord,
@@ -18,7 +19,9 @@ from servioticy.domain.records import (
     ReleaseRecord,
 )
 from servioticy.errors import ServioticyError
-from servioticy.ports import Catalog, Change, Log, NewServiceObject, Subscriber
+from servioticy.ports.change_store import Change, ChangeStore, NewServiceObject
+from servioticy.ports.log import Log
+from servioticy.ports.stream_graph import GroupReader, StreamGraph
 
 MOST_MOVED = 10_000
 """Service Objects that one record names: half a megabyte of ids."""
@@ -28,81 +31,79 @@ class Changed(ServioticyError):
     """The Service Object has changed, or gone, since it was read."""
 
 
-class StillSubscribed(ServioticyError):
-    """Other Service Objects subscribe to streams that would go."""
+class StillRead(ServioticyError):
+    """Other Service Objects read streams that would go."""
 
-    def __init__(self, subscribers: list[Subscriber]) -> None:
-        super().__init__(f"{len(subscribers)} groups of others subscribe to it")
-        self.subscribers = subscribers
+    def __init__(self, readers: list[GroupReader]) -> None:
+        super().__init__(f"{len(readers)} groups of others read it")
+        self.readers = readers
 
 
-def create(new: NewServiceObject, catalog: Catalog, log: Log) -> None:
-    """Create a Service Object; when this returns it is in force for all later updates.
+class Changes:
+    """Changes of the stream graph, each at one place in the log.
 
-    Raises Unavailable where the log does not take it: then it may still come into
-    force later.
+    Every method raises Unavailable where others hold the right to change for too long, or where
+    the log does not take the change: then it may still come into force later.
     """
-    with _changing(catalog, log):
-        catalog.create(new, log.partitions())
 
+    def __init__(self, graph: StreamGraph, store: ChangeStore, log: Log) -> None:
+        self._graph = graph
+        self._store = store
+        self._log = log
 
-def replace(
-    new: NewServiceObject, revision: int, catalog: Catalog, log: Log, version: int | None = None
-) -> int:
-    """Put another document in force, at one place in the log; the number of its version.
+    def create(self, new: NewServiceObject) -> None:
+        """Create a Service Object; when this returns it is in force for all later updates."""
+        with self._changing():
+            self._store.create(new, self._log.partitions())
 
-    With a version it is that earlier one again. Raises Changed where the Service Object is
-    not at that revision any more, StillSubscribed where others read a stream that it lacks.
-    """
-    with _changing(catalog, log):
-        kept = catalog.current(new.id)
-        if kept is None or kept.revision != revision:
-            raise Changed
-        sources = catalog.sources([new.id])
-        gone = set(sources[new.id].streams) - set(new.streams) if sources else set()
-        subscribers = catalog.subscribers(new.id, gone) if gone else []
-        if subscribers:
-            raise StillSubscribed(subscribers)
-        change = catalog.replace(new, revision, version)
-        if change is None:
-            raise Changed
-    return change.version
+    def replace(self, new: NewServiceObject, revision: int, version: int | None = None) -> int:
+        """Put another document in force; the number of its version.
 
+        With a version it is that earlier one again. Raises Changed where the Service Object is
+        not at that revision any more, StillRead where others read a stream that it lacks.
+        """
+        with self._changing():
+            node = self._graph.nodes([new.id]).get(new.id)
+            if node is None or node.revision != revision:
+                raise Changed
+            gone = set(node.streams) - set(new.streams)
+            readers = self._graph.readers(new.id, gone) if gone else []
+            if readers:
+                raise StillRead(readers)
+            change = self._store.replace(new, revision, version)
+            if change is None:
+                raise Changed
+        return change.version
 
-def delete(
-    service_object: str, revision: int | None, now: int, catalog: Catalog, log: Log
-) -> None:
-    """Delete a Service Object, at one place in the log. Raises Changed as `replace` does."""
-    with _changing(catalog, log):
-        if catalog.delete(service_object, revision, now) is None:
-            raise Changed
+    def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> None:
+        """Delete a Service Object of the tenant. Raises Changed as `replace` does."""
+        with self._changing():
+            if self._store.delete(key, revision, now) is None:
+                raise Changed
 
+    def erase(self, key: ServiceObjectKey, stream: str) -> None:
+        """Forget the stored updates of a stream. Raises Changed where it is not there."""
+        with self._changing():
+            if self._store.erase(key, stream) is None:
+                raise Changed
 
-def erase(service_object: str, stream: str, catalog: Catalog, log: Log) -> None:
-    """Forget the stored updates of a stream, at one place in the log. Raises Changed."""
-    with _changing(catalog, log):
-        if catalog.erase(service_object, stream) is None:
-            raise Changed
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Hold the right to change; the log knows of all earlier changes, and then of this one.
 
+        Earlier ones come first, because where a Service Object is routed changes when they are
+        finished, and this change is made by it.
+        """
+        with self._store.changing():
+            self._finish_pending()
+            yield
+            self._finish_pending()
 
-def finish_pending(catalog: Catalog, log: Log) -> None:
-    """Tell the log what it may not know yet. The caller holds `catalog.changing()`."""
-    for number, change in catalog.pending():
-        _append(number, change, log)
-        catalog.finish(number, change)
-
-
-@contextmanager
-def _changing(catalog: Catalog, log: Log) -> Iterator[None]:
-    """Hold the right to change; the log knows of all earlier changes, and then of this one.
-
-    Earlier ones come first, because where a Service Object is routed changes when they are
-    finished, and this change is made by it.
-    """
-    with catalog.changing():
-        finish_pending(catalog, log)
-        yield
-        finish_pending(catalog, log)
+    def _finish_pending(self) -> None:
+        """Tell the log what it may not know yet."""
+        for number, change in self._store.pending():
+            _append(number, change, self._log)
+            self._store.finish(number, change)
 
 
 def _append(number: int, change: Change, log: Log) -> None:

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
 import logging
 import socket
 import time
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, cast
 
 from api.edge.calls import Answer, NotStoredYet, Request
-from api.edge.framing import Body, TooMuch
-from api.edge.heads import LARGEST_HEAD, Head, Malformed, parse
-from api.edge.pools import Busy
+from api.edge.framing import TooMuch
+from api.edge.heads import Head, Malformed
+from api.edge.incoming import Incoming
+from api.edge.outgoing import Outgoing, Sent
+from api.edge.pools import Busy, Holding
 
 if TYPE_CHECKING:
     from api.edge.edge import Edge
 
 log = logging.getLogger("api")
-
-LEAST_READ = 32_768
-"""Bytes of an answer that a client has to take in the time for sending, or what is left."""
-
-MOST_AHEAD = 65_536
-"""Bytes a client may send before its last request is answered; then we stop reading."""
 
 
 class State(Enum):
@@ -41,94 +35,69 @@ class State(Enum):
     """The answer is sent; what the client still sends is thrown away, for a moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """An answer that its thread has sent, but perhaps for the rest."""
-
-    answer: Answer
-    rest: bytes
-    keeps_alive: bool
-    has_more: Callable[[], bool]
-    """whether the client has sent on, or ended, since"""
-    at: float
-    """when it was sent: the loop may hear of it later"""
-
-    @property
-    def caller(self) -> int | None:
-        """The tenant who asked."""
-        return self.answer.caller
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether nothing is left to do for the event loop."""
-        whole = not self.rest and self.keeps_alive and self.answer.pages is None
-        return whole and not self.has_more()
-
-
-class Connection(asyncio.Protocol):
-    """Reads requests, sends answers. Everything but `reply` happens in the event loop."""
+class Connection(asyncio.BufferedProtocol):
+    """Which state a connection is in, and whether it is read from. For the event loop only."""
 
     def __init__(self, edge: Edge, client: socket.socket) -> None:
         self._edge = edge
-        # As long as this is open the socket is: a thread that still writes after the
-        # connection is lost can never reach the one that would get its number next.
-        self._out = cast("io.RawIOBase", client.makefile("wb", buffering=0))
-        self._replying = False
         self._transport = cast("asyncio.Transport", None)
         self._state = State.HEAD
-        self._arrived = bytearray()
-        self._looked = 0
-        """so many of the arrived bytes hold no end of a head"""
+        self._incoming = Incoming(edge.largest_body)
+        self._outgoing = Outgoing(edge, self, client)
+        self._held = Holding(edge.budget)
         self._head: Head | None = None
-        self._body: Body | None = None
-        self._who: Hashable = None
-        self._held = 0
-        """bytes of ours in the edge's budget"""
-        self._unsent = 0
-        self._pages: Iterator[bytes] | None = None
-        self._making_page = False
-        self._keeps_alive = True
-        self._reading = True
+        self._body_bytes = 0
+        """of the request that is being worked on"""
         self._whole_at: float | None = None
-        """when the request was there as a whole"""
+        """when the request was there as a whole (monotonic)"""
+        self._reading = True
+        self._overfull = False
+        """there was no room for what the client has sent ahead"""
+        self.keeps_alive = True
         self.gone = False
         self.remote = ""
+        self.who: Hashable = None
+        """whose share the request takes"""
 
     # From asyncio ------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has come."""
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=0)
+        self._outgoing.opened(self._transport)
         peer = transport.get_extra_info("peername")
         self.remote = peer[0] if peer else ""
+        self.who = self._edge.stranger(self.remote)
         self._edge.connected(self)
 
     def connection_lost(self, _error: Exception | None) -> None:
         """The client has gone, or we have closed."""
         self.gone = True
         self._edge.disconnected(self)
-        self._give_back()
-        self._drop_pages()
-        if not self._replying:
-            self._out.close()
+        self._held.give_back()
+        self._incoming.clear()
+        self._outgoing.lost()
 
     def eof_received(self) -> bool:
         """The client sends no more; it may still read the answer under way."""
-        self._keeps_alive = False
+        self.keeps_alive = False
         self._edge.collect()
         return self._state in (State.ANSWER, State.SEND)
 
-    def data_received(self, data: bytes) -> None:
-        """Something has come."""
-        self._arrived += data
+    def get_buffer(self, _size_hint: int) -> memoryview:
+        """Where to put what comes next; it is taken out at once."""
+        return self._edge.buffer[: self._incoming.room()]
+
+    def buffer_updated(self, size: int) -> None:
+        """So much has come."""
+        self._incoming.add(self._edge.buffer[:size])
         self._edge.collect()
         self._read()
 
     def resume_writing(self) -> None:
         """All that was written is sent."""
         if self._state is State.SEND:
-            self._sent()
+            self._outgoing.written()
 
     # The edge ----------------------------------------------------------------------
 
@@ -140,6 +109,10 @@ class Connection(asyncio.Protocol):
         """Whether a client waits for an answer."""
         return self._state in (State.BODY, State.ANSWER, State.SEND)
 
+    def has_more(self) -> bool:
+        """Whether the client has sent on, or ended, since its request. For any thread."""
+        return not self._incoming.is_empty() or not self.keeps_alive
+
     def abort(self) -> None:
         """Close at once, whatever is under way."""
         self._transport.abort()
@@ -149,13 +122,8 @@ class Connection(asyncio.Protocol):
         self._refuse(408)
 
     def sending_is_late(self) -> None:
-        """Hardly anything was read for a while: close. More was: go on."""
-        unsent = self._transport.get_write_buffer_size()
-        if unsent <= self._unsent - LEAST_READ:
-            self._unsent = unsent
-            self._edge.sending.begin(self)
-        else:
-            self.abort()
+        """Little of an answer was taken in the time for it."""
+        self._outgoing.is_late()
 
     # Reading -----------------------------------------------------------------------
 
@@ -166,108 +134,102 @@ class Connection(asyncio.Protocol):
             elif self._state is State.BODY:
                 self._take_body()
             elif self._state is State.CLOSE:
-                self._arrived.clear()
-            elif len(self._arrived) > MOST_AHEAD and self._reading:
-                self._reading = False
-                self._transport.pause_reading()
+                self._incoming.clear()
+            self._hold()
         except Malformed as error:
             self._refuse(error.status, str(error))
         except TooMuch:
             self._refuse(413)
         except Busy as error:
-            self._refuse(error.status)
+            self._no_room(error)
+        self._listen()
 
     def _take_head(self) -> None:
-        arrived = self._arrived
-        while arrived.startswith(b"\r\n"):  # some clients end a body so
-            del arrived[:2]
-        end = arrived.find(b"\r\n\r\n", max(0, self._looked - 3))
-        if end > LARGEST_HEAD or (end < 0 and len(arrived) > LARGEST_HEAD):
-            raise Malformed(431, "The head of the request is too long")
-        self._looked = len(arrived)
-        if end < 0:
+        head = self._incoming.take_head()
+        if head is None:
             return
-        head = self._head = parse(bytes(arrived[:end]))
-        del arrived[: end + 4]
-        self._looked = 0
-        self._keeps_alive = self._keeps_alive and head.keeps_alive
+        self._head = head
+        self.keeps_alive = self.keeps_alive and head.keeps_alive
         self._edge.idle.end(self)
-        self._who = self._edge.who(head, self.remote)
+        self.who = self._edge.who(head, self.remote)
         if not head.length and not head.chunked:
-            self._hand_over(head, b"")
+            self._hand_over(b"")
             return
-        self._body = Body(head, self._edge.largest_body)
-        if 0 < head.length <= len(arrived):
-            self._take_body()
-            return
-        if head.expects and not arrived:
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._state = State.BODY
-        self._edge.bodies.begin(self)
-        self._take_body()
+        self._incoming.begin_body(head)
+        if head.expects and self._incoming.is_empty():
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        if not self._take_body():
+            self._edge.bodies.begin(self)
 
-    def _take_body(self) -> None:
-        body, head = self._body, self._head
-        if body is None or head is None:
-            return
-        whole = body.take(self._arrived)
-        self._hold(len(body.content))
-        if whole:
-            self._body = None
-            self._edge.bodies.end(self)
-            self._hand_over(head, bytes(body.content))
+    def _take_body(self) -> bool:
+        """Whether the body is whole now, and handed over."""
+        body = self._incoming.take_body()
+        if body is None:
+            return False
+        self._body_bytes = len(body)
+        self._hold()
+        self._edge.bodies.end(self)
+        self._hand_over(body)
+        return True
 
-    def _hold(self, size: int) -> None:
-        if size > self._held:
-            self._edge.budget.take(self._who, size - self._held)
-            self._held = size
+    def _hold(self) -> None:
+        """Count what the client has sent and we keep. Raises Busy where there is no room."""
+        self._held.become(self.who, self._incoming.size() + self._body_bytes)
 
-    def _give_back(self) -> None:
-        if self._held:
-            self._edge.budget.give(self._who, self._held)
-            self._held = 0
+    def _no_room(self, error: Busy) -> None:
+        """Whoever has sent ahead has to send that again, on another connection."""
+        if self._state in (State.HEAD, State.BODY):
+            self._refuse(error.status)
+        else:
+            self.keeps_alive = False
+            self._overfull = True
+            self._incoming.clear()
+
+    def _listen(self) -> None:
+        """Read, unless the client has sent ahead: then read on when it is answered.
+
+        Only then, as who reads notices that a client has gone, and most send nothing ahead.
+        """
+        is_answered = self._state not in (State.ANSWER, State.SEND)
+        wanted = is_answered or (self._incoming.is_empty() and not self._overfull)
+        if wanted is not self._reading:
+            self._reading = wanted
+            if wanted:
+                self._transport.resume_reading()
+            else:
+                self._transport.pause_reading()
 
     # Answering ---------------------------------------------------------------------
 
-    def _hand_over(self, head: Head, body: bytes) -> None:
+    def _hand_over(self, body: bytes) -> None:
         self._state = State.ANSWER
+        if self._head is None:
+            raise RuntimeError("a request without a head")
         self._whole_at = time.monotonic()
         try:
-            self._edge.submit(self, self._who, Request(head, body, self.remote))
-            self._replying = True
+            self._edge.submit(self, Request(self._head, body, self.remote))
         except Busy as error:
             self._send(self._edge.refusal(error.status))
 
+    def begins(self) -> None:
+        """A thread will work on the request, and reply."""
+        self._outgoing.lend()
+
     def reply(self, head: Head, result: Any) -> Any:
-        """Send an answer from the thread that made it, as far as the client takes it now.
-
-        Nobody else writes meanwhile: the loop does not while an answer is awaited.
-        """
-        if not isinstance(result, Answer) or self._transport.get_write_buffer_size():
-            return result
-        keeps_alive = self._may_keep(head, result)
-        content = self._composed(head, result, keeps_alive)
-        sent = None
-        with contextlib.suppress(OSError, ValueError):  # gone: the loop will notice, too
-            sent = self._out.write(content)
-        return Sent(result, content[sent or 0 :], keeps_alive, self._has_more, time.monotonic())
-
-    def _has_more(self) -> bool:
-        return bool(self._arrived) or not self._keeps_alive
+        """Send an answer from the thread that made it."""
+        return self._outgoing.reply(head, result)
 
     def answered(self, request: Request, result: Any) -> None:
         """What came of a request, or of its first part where it has to wait."""
-        self._replying = False
+        self._outgoing.take_back()
         if self.gone:
-            self._out.close()
-            answer = result.answer if isinstance(result, Sent) else result
-            if isinstance(answer, Answer) and answer.pages is not None:
-                _close(answer.pages)
+            self._outgoing.discard(result)
         elif isinstance(result, Sent):
-            self._begin_sending(result.answer, result.keeps_alive, result.at)
-            self._write(result.rest)
+            self._begin_sending(result.answer, result.at)
+            self._outgoing.send_rest(self._head, result)
         elif isinstance(result, NotStoredYet):
-            self._edge.wait(self, self._who, request, result.awaited)
+            self._wait(request, result)
         elif isinstance(result, Answer):
             self._send(result)
         elif isinstance(result, Busy):
@@ -276,112 +238,50 @@ class Connection(asyncio.Protocol):
             log.error("request_failed", exc_info=result)
             self._send(self._edge.refusal(500))
 
-    def begins_again(self) -> None:
-        """A thread will work on the request once more."""
-        self._replying = True
+    def page_made(self, result: Any) -> None:
+        """The next page of the answer, None after the last, or why there is none."""
+        self._outgoing.page_made(result)
 
-    def _refuse(self, status: int, message: str = "") -> None:
-        """Answer a request that is not whole, and close: where the next begins is not known."""
-        self._keeps_alive = False
-        self._body = None
-        self._send(self._edge.refusal(status, message))
-
-    def _send(self, answer: Answer) -> None:
-        keeps_alive = self._may_keep(self._head, answer)
-        self._begin_sending(answer, keeps_alive, time.monotonic())
-        self._write(self._composed(self._head, answer, keeps_alive))
-
-    def _begin_sending(self, answer: Answer, keeps_alive: bool, at: float) -> None:
-        self._give_back()
-        self._edge.leave(self)
-        method = self._head.method if self._head is not None else ""
-        seconds = None if self._whole_at is None else at - self._whole_at
-        self._edge.metrics.answered(method, answer.route, answer.status[:3], seconds)
-        self._state = State.SEND
-        self._pages = answer.pages
-        self._keeps_alive = self._keeps_alive and keeps_alive
-
-    def _may_keep(self, head: Head | None, answer: Answer) -> bool:
-        """Whether the connection stays. Without chunks only its end can end an answer."""
-        without_chunks = head is not None and head.http_1_0 and answer.pages is not None
-        return self._keeps_alive and not self._edge.stopping and not without_chunks
-
-    def _composed(self, head: Head | None, answer: Answer, keeps_alive: bool) -> bytes:
-        lines = [f"HTTP/1.1 {answer.status}", f"Date: {self._edge.date()}"]
-        lines += [f"{name}: {value}" for name, value in answer.headers]
-        if answer.pages is not None and not (head is not None and head.http_1_0):
-            lines.append("Transfer-Encoding: chunked")
-        if not keeps_alive:
-            lines.append("Connection: close")
-        elif head is not None and head.http_1_0:
-            lines.append("Connection: keep-alive")
-        body = b"" if head is not None and head.method == "HEAD" else answer.body
-        return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n" + body
-
-    def _write(self, content: bytes) -> None:
-        """Write; what the client does not take at once is counted as held for it."""
-        if content:
-            self._transport.write(content)
-        self._unsent = 0 if self.gone else self._transport.get_write_buffer_size()
-        if not self._unsent:
-            self._sent()
-            return
-        try:
-            self._hold(self._unsent)
-        except Busy:
-            self.abort()
-            return
-        self._edge.sending.begin(self)
-
-    def _sent(self) -> None:
-        self._give_back()
-        self._edge.sending.end(self)
-        if self.gone or self._transport.is_closing():
-            return
-        if self._pages is not None:
-            self._making_page = True
-            self._edge.make_page(self, self._who, self._pages)
-        elif self._keeps_alive:
+    def answer_sent(self) -> None:
+        """The client has all of its answer."""
+        if self.keeps_alive:
             self._begin_anew()
         else:
             self._close_slowly()
 
-    def page_made(self, result: Any) -> None:
-        """The next page of the answer; None after the last."""
-        self._making_page = False
-        if self.gone:
-            self._drop_pages()
-        elif isinstance(result, bytes):
-            if self._is_chunked():
-                result = b"%x\r\n%b\r\n" % (len(result), result)
-            self._write(result)
-        elif result is None:
-            self._drop_pages()
-            if self._is_chunked():
-                self._write(b"0\r\n\r\n")
-            else:
-                self._sent()
-        else:
-            # Half of the answer is out: only a broken connection can say that it is not all.
-            log.error("answer_broken_off", extra={"reason": repr(result)})
-            self.abort()
+    def _wait(self, request: Request, not_yet: NotStoredYet) -> None:
+        try:
+            self._edge.wait(self, request, not_yet)
+        except Busy as error:
+            self._send(self._edge.refusal(error.status))
 
-    def _is_chunked(self) -> bool:
-        return self._head is not None and not self._head.http_1_0
+    def _refuse(self, status: int, message: str = "") -> None:
+        """Answer a request that is not whole, and close: where the next begins is not known."""
+        self.keeps_alive = False
+        self._incoming.clear()
+        self._send(self._edge.refusal(status, message))
 
-    def _drop_pages(self) -> None:
-        if self._pages is not None and not self._making_page:
-            _close(self._pages)
-            self._pages = None
+    def _send(self, answer: Answer) -> None:
+        self._begin_sending(answer, time.monotonic())
+        self._outgoing.send(self._head, answer)
+
+    def _begin_sending(self, answer: Answer, at: float) -> None:
+        method = self._head.method if self._head is not None else ""
+        seconds = None if self._whole_at is None else at - self._whole_at
+        self._edge.metrics.answered(method, answer.route, answer.status[:3], seconds)
+        self._edge.leave(self)
+        self._state = State.SEND
+        self._body_bytes = 0
+        self._held.shrink(self._incoming.size())
 
     def _begin_anew(self) -> None:
         self._state = State.HEAD
         self._head = self._whole_at = None
+        self.who = self._edge.stranger(self.remote)
         self._edge.idle.begin(self)
-        if not self._reading:
-            self._reading = True
-            self._transport.resume_reading()
-        if self._arrived:
+        if self._incoming.is_empty():
+            self._listen()
+        else:
             asyncio.get_running_loop().call_soon(self._read_on)
 
     def _read_on(self) -> None:
@@ -391,19 +291,11 @@ class Connection(asyncio.Protocol):
     def _close_slowly(self) -> None:
         """Closed at once, the rest of its request would make the kernel take our answer back."""
         self._state = State.CLOSE
-        self._arrived.clear()
+        self._incoming.clear()
         if not self._transport.can_write_eof():
             self._transport.close()
             return
         with contextlib.suppress(OSError):
             self._transport.write_eof()
-        if not self._reading:
-            self._reading = True
-            self._transport.resume_reading()
+        self._listen()
         self._edge.closing.begin(self)
-
-
-def _close(pages: Iterator[bytes]) -> None:
-    close = getattr(pages, "close", None)
-    if close is not None:
-        close()

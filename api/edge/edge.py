@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
+import math
 import time
-from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from email.utils import formatdate
 from functools import partial
@@ -16,16 +15,18 @@ from typing import Any
 import orjson
 
 from api.answers import COMMON_HEADERS, JSON
-from api.edge.calls import Answer, Application, Request
+from api.edge.calls import Answer, Application, NotStoredYet, Request
 from api.edge.connection import Connection
 from api.edge.deadlines import Deadlines
 from api.edge.heads import Head
+from api.edge.outgoing import Sent
 from api.edge.pools import Budget, Busy, Job, Pool
 from api.edge.threads import Threads
 from api.edge.waiter import Waiter
 from api.errors import content
 from api.metrics import HttpMetrics
-from api.read_after_write import Awaited, Progress
+from api.read_after_write import Progress
+from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
 from servioticy.metrics import Registry
 from servioticy.settings import Settings
 
@@ -34,8 +35,8 @@ log = logging.getLogger("api")
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 SHARE_OF_BYTES = 0.25
 """What one caller may hold of the bytes."""
-MOST_KNOWN = 10_000
-"""Tokens remembered as known, by their SHA-256."""
+READ_BYTES = 262_144
+"""Most read from a connection at once."""
 HALF_BODY_SECONDS = 5.0
 """So long a body may take, or an answer wait for its reader, where nobody needs the room."""
 
@@ -62,19 +63,26 @@ class Edge:
         self._most_connections = settings.api.connections
         self._threads: list[Threads] = []
         self._pools = {
-            "writes": self._pool("writes", settings.api.threads, settings),
+            "updates": self._pool("updates", settings.api.update_threads, settings),
             "reads": self._pool("reads", settings.api.read_threads, settings),
             "changes": self._pool("changes", settings.api.change_threads, settings),
         }
         self._date = (0, "")
-        self._known: OrderedDict[bytes, int] = OrderedDict()
+        self._tokens = KnownTokens(loop.time)
+        self._waiting_reads = Budget(settings.api.waiting_reads, settings.api.waiting_reads_of_one)
         self._connections: set[Connection] = set()
         self.largest_body = settings.requests.max_body_bytes
-        self.budget = Budget(settings.api.held_bytes, SHARE_OF_BYTES)
+        self.buffer = memoryview(bytearray(READ_BYTES))
+        """Where each connection's bytes are read to, and taken out at once."""
+        self.budget = Budget(
+            settings.api.held_bytes, int(settings.api.held_bytes * SHARE_OF_BYTES)
+        )
         self.idle = self._deadlines(settings.api.idle_seconds)
         self.bodies = self._deadlines(settings.api.body_seconds)
         self.sending = self._deadlines(settings.api.send_seconds)
         self.closing = self._deadlines(CLOSING_SECONDS)
+        self.paging = self._deadlines(math.inf)
+        """A page of an answer is awaited: in its turn, which comes."""
         self.stopping = False
         loop.call_later(SWEEP_SECONDS, self._sweep)
 
@@ -104,15 +112,20 @@ class Edge:
 
     def connected(self, connection: Connection) -> None:
         """Let it in; where there are too many, whoever keeps us waiting longest makes room."""
-        if len(self._connections) >= self._most_connections:
-            silent = self._keeps_waiting()
-            if silent is None:
-                connection.abort()
-                return
-            self.disconnected(silent)
-            silent.abort()
+        if len(self._connections) >= self._most_connections and not self.make_room():
+            connection.abort()
+            return
         self._connections.add(connection)
         self.idle.begin(connection)
+
+    def make_room(self) -> bool:
+        """Close whoever keeps us waiting longest; False: nobody does."""
+        found = self._keeps_waiting()
+        if found is None:
+            return False
+        self.disconnected(found)
+        found.abort()
+        return True
 
     def _keeps_waiting(self) -> Connection | None:
         """Half a body is less worth than a device that has nothing to say just now."""
@@ -123,6 +136,7 @@ class Edge:
             or self.idle.oldest()
             or self.bodies.oldest()
             or self.sending.oldest()
+            or self.paging.oldest()
         )
 
     def disconnected(self, connection: Connection) -> None:
@@ -132,7 +146,7 @@ class Edge:
 
     def leave(self, connection: Connection) -> None:
         """It is in none of the states that have a deadline."""
-        for each in (self.idle, self.bodies, self.sending, self.closing):
+        for each in (self.idle, self.bodies, self.sending, self.closing, self.paging):
             each.end(connection)
 
     async def stop(self, seconds: float) -> None:
@@ -165,71 +179,80 @@ class Edge:
     # Requests ----------------------------------------------------------------------
 
     def who(self, head: Head, remote: str) -> Hashable:
-        """Whose share a request takes: its tenant's, or its address's until that is known.
-
-        A token nobody has heard of gives no share of its own: they cost nothing to make up.
-        """
+        """Whose share a request takes, before it is known whose it is."""
         if head.path == "/private/health":
             return ("health", remote)
-        tenant = self._known.get(_digest(head))
-        return ("address", remote) if tenant is None else tenant
+        return self._tokens.share(_token(head), remote)
 
-    def submit(self, connection: Connection, who: Hashable, request: Request) -> None:
+    def stranger(self, remote: str) -> Hashable:
+        """Whose share takes what comes from there and is no whole head yet."""
+        return stranger(remote)
+
+    def submit(self, connection: Connection, request: Request) -> None:
         """Have it worked on in its turn. Raises Busy."""
-        self._submit(connection, who, request, None)
+        self._submit(connection, request, None)
 
-    def wait(
-        self, connection: Connection, who: Hashable, request: Request, awaited: Awaited
-    ) -> None:
-        """Have it worked on again, once what it waits for is stored."""
-
+    def wait(self, connection: Connection, request: Request, not_yet: NotStoredYet) -> None:
+        """Have it worked on again, once what it waits for is stored. Raises Busy."""
+        who = connection.who if not_yet.caller is None else share_of(not_yet.caller)
+        self._waiting_reads.take(who, 1)
+        connection.who = who
         told: list[bool] = []
 
         def stored(headers: dict[str, str]) -> None:
             if told:
                 return  # answered twice, every later answer would be another request's
             told.append(True)
+            self._waiting_reads.give(who, 1)
             if not connection.gone:
-                connection.begins_again()
-                self._submit(connection, who, request, headers)
+                self._submit(connection, request, headers)
 
-        self._waiter.wait(awaited, stored)
+        self._waiter.wait(not_yet.awaited, stored)
 
-    def make_page(self, connection: Connection, who: Hashable, pages: Iterator[bytes]) -> None:
-        """Have the next page of an answer made."""
+    def make_page(self, connection: Connection, pages: Iterator[bytes]) -> None:
+        """Have the next page of an answer made.
+
+        It waits for its turn as long as it takes: the status is sent, and a broken answer is
+        all that could be said. Where connections run out the longest waiting one goes.
+        """
+
+        def made(result: Any) -> None:
+            self.paging.end(connection)
+            connection.page_made(result)
+
+        self.paging.begin(connection)
         work = partial(next, pages, None)
-        job = Job(who, work, connection.page_made, connection.is_there, self._loop.time())
-        self._pools["reads"].submit(job, begun=True)
+        job = Job(connection.who, work, made, connection.is_there, math.inf, begun=True)
+        self._pools["reads"].submit(job)
         self._loop.call_soon(self.collect)
 
     def _submit(
-        self,
-        connection: Connection,
-        who: Hashable,
-        request: Request,
-        waited: dict[str, str] | None,
+        self, connection: Connection, request: Request, waited: dict[str, str] | None
     ) -> None:
         def work() -> Any:
             return connection.reply(request.head, self._application.call(request, waited))
 
         def done(result: Any) -> None:
-            caller = getattr(result, "caller", None)
-            if caller is not None:
-                self._remember(request.head, caller)
+            self._note(request.head, result)
             connection.answered(request, result)
 
-        job = Job(who, work, done, connection.is_there, self._loop.time())
+        now, begun = self._loop.time(), waited is not None
+        job = Job(connection.who, work, done, connection.is_there, now, begun)
         pool = self._pools[kind(request.head.method, request.head.path)]
-        pool.submit(job, begun=waited is not None)
+        pool.submit(job)
+        connection.begins()
         if pool.is_awaited():
             self._loop.call_soon(self.collect)
 
-    def _remember(self, head: Head, tenant: int) -> None:
-        digest = _digest(head)
-        self._known[digest] = tenant
-        self._known.move_to_end(digest)
-        if len(self._known) > MOST_KNOWN:
-            self._known.popitem(last=False)
+    def _note(self, head: Head, result: Any) -> None:
+        """What the application has found out about the token."""
+        found = result.answer if isinstance(result, Sent) else result
+        if not isinstance(found, Answer | NotStoredYet):
+            return
+        if found.caller is not None:
+            self._tokens.good(_token(head), found.caller)
+        elif isinstance(found, Answer) and found.status.startswith("403"):
+            self._tokens.refused(_token(head))
 
     def date(self) -> str:
         """The header Date, made once a second."""
@@ -254,9 +277,8 @@ def kind(method: str, path: str) -> str:
         return "reads"
     names = path.strip("/").split("/")
     is_stream = len(names) == 3 and names[1] == "streams"
-    return "writes" if method == "PUT" and is_stream else "changes"
+    return "updates" if method == "PUT" and is_stream else "changes"
 
 
-def _digest(head: Head) -> bytes:
-    token = head.headers.get("HTTP_AUTHORIZATION", "")
-    return hashlib.sha256(token.encode("latin-1")).digest()
+def _token(head: Head) -> str:
+    return head.headers.get("HTTP_AUTHORIZATION", "")

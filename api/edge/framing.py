@@ -32,6 +32,11 @@ class Body:
         self._trailer = 0
         self._ended = False
 
+    @property
+    def left(self) -> int:
+        """So many bytes at least are still to come; with chunks: of the present one."""
+        return max(self._chunk, 0) if self._chunked else self._left
+
     def take(self, arrived: bytearray) -> bool:
         """Move what belongs to the body out of `arrived`; whether the body is whole now.
 

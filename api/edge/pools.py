@@ -29,6 +29,9 @@ class Job:
     """gets the result or the error, once; None where the work was not wanted any more"""
     wanted: Callable[[], bool] = lambda: True
     since: float = 0.0
+    """when it began to wait; inf: it may wait as long as it is wanted"""
+    begun: bool = False
+    """whether the request has had a thread before: then it is not turned away"""
 
 
 class Pool:
@@ -51,24 +54,25 @@ class Pool:
         self._running: Counter[Hashable] = Counter()
         self._at_work = 0
         self._waiting: OrderedDict[Hashable, deque[Job]] = OrderedDict()
-        self._queued = 0
+        self._new = 0
+        """of those that wait, how many have not begun: the others keep nobody new out"""
 
-    def submit(self, job: Job, *, begun: bool = False) -> None:
-        """Start it now or in its turn. Raises Busy, unless the request has `begun` before."""
+    def submit(self, job: Job) -> None:
+        """Start it now or in its turn. Raises Busy, unless its request has begun before."""
         # Where a thread is free, all who wait have their share already.
         if self._at_work < self._threads and self._running[job.who] < self._most_of_one:
             self._run(job)
             return
         own = self._waiting.get(job.who)
-        if not begun:
+        if not job.begun:
             if own is not None and len(own) >= self._longest_of_one:
                 raise Busy(429)
-            if self._queued >= self._longest:
+            if self._new >= self._longest:
                 raise Busy(503)
         if own is None:
             own = self._waiting[job.who] = deque()
         own.append(job)
-        self._queued += 1
+        self._new += not job.begun
 
     def finished(self, job: Job) -> None:
         """A job's thread is free again: the next one's turn."""
@@ -81,18 +85,18 @@ class Pool:
 
     def is_awaited(self) -> bool:
         """Whether a job waits for a thread."""
-        return self._queued > 0
+        return bool(self._waiting)
 
     def expired(self, before: float) -> list[Job]:
         """Take those out that have waited since before that time."""
-        late: list[Job] = []
-        for who in list(self._waiting):
-            own = self._waiting[who]
-            while own and own[0].since < before:
-                late.append(own.popleft())
-            if not own:
+        late = [job for own in self._waiting.values() for job in own if job.since < before]
+        for who in {job.who for job in late}:
+            left = deque(job for job in self._waiting[who] if job.since >= before)
+            if left:
+                self._waiting[who] = left
+            else:
                 del self._waiting[who]
-        self._queued -= len(late)
+        self._new -= sum(not job.begun for job in late)
         return late
 
     def _run_next(self) -> bool:
@@ -100,7 +104,7 @@ class Pool:
             if self._running[who] >= self._most_of_one:
                 continue
             job = own.popleft()
-            self._queued -= 1
+            self._new -= not job.begun
             if own:
                 self._waiting.move_to_end(who)
             else:
@@ -119,11 +123,11 @@ class Pool:
 
 
 class Budget:
-    """Bytes held for callers, in all and for one of them."""
+    """What is held for callers, counted in all and for each of them: bytes, or reads."""
 
-    def __init__(self, most: int, share: float) -> None:
+    def __init__(self, most: int, most_of_one: int) -> None:
         self._most = most
-        self._most_of_one = int(most * share)
+        self._most_of_one = most_of_one
         self._held: Counter[Hashable] = Counter()
         self._all = 0
 
@@ -142,3 +146,35 @@ class Budget:
         self._all -= size
         if not self._held[who]:
             del self._held[who]
+
+
+class Holding:
+    """What one connection holds of a budget, and for whom."""
+
+    __slots__ = ("_budget", "_size", "_who")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._who: Hashable = None
+        self._size = 0
+
+    def become(self, who: Hashable, size: int) -> None:
+        """Hold so many for that caller from now on. Raises Busy: then all is as it was."""
+        if who == self._who and size <= self._size:
+            self.shrink(size)
+            return
+        own = self._size if who == self._who else 0
+        if size > own:
+            self._budget.take(who, size - own)
+        self.shrink(own)
+        self._who, self._size = who, size
+
+    def shrink(self, size: int) -> None:
+        """Hold no more than that."""
+        if size < self._size:
+            self._budget.give(self._who, self._size - size)
+            self._size = size
+
+    def give_back(self) -> None:
+        """Hold nothing."""
+        self.shrink(0)

@@ -18,7 +18,7 @@ from api.read_after_write import (
     UNKNOWN,
     Awaited,
     Progress,
-    Reading,
+    WaitingRead,
 )
 
 log = logging.getLogger("api")
@@ -33,7 +33,7 @@ class Waiter:
         self._progress = progress
         self._seconds = seconds
         self._loop = loop
-        self._new: queue.SimpleQueue[Reading | None] = queue.SimpleQueue()
+        self._new: queue.SimpleQueue[WaitingRead | None] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="waiter", daemon=True).start()
 
     def wait(self, awaited: Awaited, done: Callable[[dict[str, str]], None]) -> None:
@@ -43,31 +43,31 @@ class Waiter:
             with contextlib.suppress(RuntimeError):  # the loop is closed: we are stopping
                 self._loop.call_soon_threadsafe(done, headers)
 
-        self._new.put(Reading(awaited, time.monotonic() + self._seconds, tell))
+        self._new.put(WaitingRead(awaited, time.monotonic() + self._seconds, tell))
 
     def stop(self) -> None:
         """Let the thread end."""
         self._new.put(None)
 
     def _work(self) -> None:
-        readings: list[Reading] = []
+        reads: list[WaitingRead] = []
         pause = FIRST_PAUSE_SECONDS
         while True:
             try:
-                new = self._new.get(timeout=pause if readings else None)
+                new = self._new.get(timeout=pause if reads else None)
                 if new is None:
                     return
-                readings.append(new)
+                reads.append(new)
                 pause = FIRST_PAUSE_SECONDS
             except queue.Empty:
                 pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
             while (more := self._waiting_too()) is not None:
-                readings.append(more)
-            readings = self._look(readings)
-            if readings:
+                reads.append(more)
+            reads = self._look(reads)
+            if reads:
                 time.sleep(FIRST_PAUSE_SECONDS)  # however many come, we ask no more often
 
-    def _waiting_too(self) -> Reading | None:
+    def _waiting_too(self) -> WaitingRead | None:
         if self._new.empty():
             return None
         found = self._new.get()
@@ -75,11 +75,11 @@ class Waiter:
             self._new.put(None)
         return found
 
-    def _look(self, readings: list[Reading]) -> list[Reading]:
+    def _look(self, reads: list[WaitingRead]) -> list[WaitingRead]:
         try:
-            return self._progress.look(readings, time.monotonic())
+            return self._progress.look(reads, time.monotonic())
         except Exception:
             log.exception("waiting_failed")
-            for each in readings:
+            for each in reads:
                 each.done({HEADER: UNKNOWN})
             return []

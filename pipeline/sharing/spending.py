@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from pipeline.limits import (
-    MAX_BATCH_BYTES,
-    MAX_BATCH_COMPUTATIONS,
-    MAX_TREE_BYTES,
-    BatchTooLarge,
-    Limits,
-)
-from pipeline.verdict_kinds import COMPUTATION_LIMIT, SIZE_LIMIT, TIME_LIMIT
+from pipeline.errors import BatchTooLarge
+from pipeline.limits import MAX_BATCH_BYTES, MAX_BATCH_COMPUTATIONS, MAX_TREE_BYTES, Limits
+from servioticy.domain.verdicts import COMPUTATION_LIMIT, SIZE_LIMIT, TIME_LIMIT
 
 MAX_NOTED = 1000
 MAX_NOTED_FOREIGN = 100

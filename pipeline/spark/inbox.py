@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from queue import Empty, SimpleQueue
 
-from pipeline.intake import Row
+from pipeline.work import Row
 
 MAX_ROWS = 20_000
 MAX_BYTES = 64 * 1024 * 1024

@@ -14,13 +14,17 @@ from functools import cache
 from struct import Struct
 from typing import Any
 
-from pipeline.intake import Row
+from pipeline.aspects import STAGES, timed
+from pipeline.engine import Engine
 from pipeline.limits import Limits
 from pipeline.metering import Meter
 from pipeline.metrics import TaskMetrics, observed
+from pipeline.sharing.fairness import Fairness
+from pipeline.sharing.shares import Shares
 from pipeline.spark import quickack
 from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import InfraError, SandboxPool
 from servioticy import logs
 from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
@@ -37,12 +41,12 @@ log = logging.getLogger("servioticy.pipeline")
 def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator[Any]:
     """Take every row of one Spark task; yields nothing, and returns when Spark says so.
 
-    Raises Fenced where another worker has the partition, Rewound where rows are missing, and
+    Raises Fenced where another worker has the partition, ProgressLost where rows are missing, and
     what the reading raised.
     """
     quickack.connections()  # before there are others
     inbox = Inbox()
-    reader = threading.Thread(target=_read, args=(batches, inbox), name="row-reader", daemon=True)
+    reader = threading.Thread(target=read, args=(batches, inbox), name="row-reader", daemon=True)
     reader.start()
     try:
         _work(_task(partition, settings), inbox, settings.pipeline.max_batch_updates)
@@ -65,8 +69,8 @@ def _work(task: Task, inbox: Inbox, most: int) -> None:
         task.release()
 
 
-def _read(batches: Iterable[Any], inbox: Inbox) -> None:
-    """Hand over the records: every second row is none (see job.rows)."""
+def read(batches: Iterable[Any], inbox: Inbox) -> None:
+    """Hand over the records to the inbox: every second row is none (see job.rows)."""
     try:
         for batch in batches:
             quickack.acknowledge()
@@ -85,18 +89,19 @@ def _task(partition: int, settings: Settings) -> Task:
     """The task of a partition, kept between Spark batches with what it remembers."""
     logs.configure(settings.log_level)
     # What is stored here can be computed again from the log, so it need not wait for the disk.
-    store = partition_store(connect(settings, durable=False))
-    task = Task(
-        partition,
-        observed(store, _metrics(settings)),
+    metrics = _metrics(settings)
+    engine = Engine(
         _sandbox(settings),
-        lambda: emitter(settings, partition),
         settings.pipeline.max_batch_updates,
         settings.pipeline.head_cache_bytes,
         limits_of(settings),
-        retried=(Unavailable, InfraError),
-        meter=_meter(settings),
-        share=settings.pipeline.tenant_share,
+        stages=timed(STAGES, metrics.stage),
+        heals=(Unavailable, InfraError),
+    )
+    fairness = Fairness(Shares(settings.pipeline.tenant_share))
+    store = observed(partition_store(connect(settings, durable=False)), metrics)
+    task = Task(
+        partition, store, lambda: emitter(settings, partition), engine, fairness, _meter(settings)
     )
     collect_rarely()
     return task

@@ -2,169 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
-from heapq import heappop, heappush
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
-from pipeline.journal import Journal, Made, Place, Verdict
-from pipeline.limits import Limits, TreeTooLarge
+from pipeline.errors import TreeTooLarge
+from pipeline.limits import Limits
 from pipeline.sharing.spending import Spending
-from pipeline.verdict_kinds import HOP_LIMIT, OVER_SHARE, SUPERSEDED
+from pipeline.steps import ARRIVAL, NewUpdate, NewUpdates, Place, Round, Step, Verdict
 from servioticy.domain.graph import Graph, Wake
 from servioticy.domain.model import SensorUpdate, StreamRef
-
-
-class Arrival(NamedTuple):
-    """An update reaching a composite stream through one of its inputs."""
-
-    place: Place
-    composite: StreamRef
-    input: int
-    trigger: SensorUpdate
-
-
-class Put(NamedTuple):
-    """An update put on a composite stream from outside: its last output from there on."""
-
-    place: Place
-    composite: StreamRef
-    made: Made
-
-
-Step = Arrival | Put
-Turn = Mapping[StreamRef, list[Step]]
-"""The composites that compute next, each with its steps in order of place."""
-
-
-class Waiting:
-    """What has arrived at each composite stream and is not evaluated yet."""
-
-    def __init__(self) -> None:
-        self._steps: dict[StreamRef, list[Step]] = {}
-        self._touched: set[StreamRef] = set()
-
-    def add(self, step: Step) -> None:
-        """Let a step wait for its composite's turn."""
-        self._steps.setdefault(step.composite, []).append(step)
-        self._touched.add(step.composite)
-
-    def take(self, composites: Iterable[StreamRef]) -> dict[StreamRef, list[Step]]:
-        """All that waits at these composites, each list in order of place."""
-        return {
-            ref: sorted(steps, key=_place)
-            for ref in composites
-            if (steps := self._steps.pop(ref, None))
-        }
-
-    def one_by_one(self, composites: frozenset[StreamRef]) -> Iterator[Turn]:
-        """The steps at these composites in serial order, those that still arrive included."""
-        heap: list[tuple[Place, int, Step]] = []
-        number = 0
-        new: Iterable[StreamRef] = composites
-        while True:
-            for steps in self.take(new).values():
-                for step in steps:
-                    number += 1
-                    heappush(heap, (step.place, number, step))
-            if not heap:
-                return
-            self._touched.clear()
-            step = heappop(heap)[2]
-            yield {step.composite: [step]}
-            # To look at all of them after each step would be quadratic.
-            new = [ref for ref in self._touched if ref in composites]
-
-
-class Rules(NamedTuple):
-    """What holds for one batch."""
-
-    limits: Limits
-    alone: bool = False
-    """one tree, taken in serial order: the limits cut it where that order does"""
-    refused: Set[int] = frozenset()
-    """tenants over their share of the partition's time: others' updates do not wake theirs"""
-
-
-def dispatch(
-    new: Iterable[Made],
-    graph: Graph,
-    waiting: Waiting,
-    journal: Journal,
-    spending: Spending,
-    rules: Rules,
-) -> None:
-    """Let each new update wait at every composite that it wakes, in order of subscription.
-
-    Raises TreeTooLarge at a limit, unless the tree is taken alone: then what lies beyond
-    gets its verdict. Raises BatchTooLarge where several trees have too much together.
-    """
-    most_hops = rules.limits.hops
-    for made in new:
-        (offset, depth, path), update = made
-        for index, wake in _wakes(made, graph, journal, spending, rules):
-            place = Place(offset, depth + 1, (*path, index))
-            arrival = Arrival(place, wake.composite, wake.input, update)
-            if place.depth > most_hops:
-                _refuse(arrival, HOP_LIMIT, f"more than {most_hops} hops", journal)
-                continue
-            part = offset, graph.tenant(wake.composite)
-            spending.count(part)
-            if not spending.is_counted_out(part):
-                waiting.add(arrival)
-            elif rules.alone:
-                if spending.is_noted(part):
-                    _refuse(arrival, *spending.computation_refusal(part), journal)
-            else:
-                raise TreeTooLarge(offset)
-
+from servioticy.domain.verdicts import HOP_LIMIT, OVER_SHARE
 
 MAX_SHED_NOTED = 100
 """Composites of others over their share that get a verdict; the rest end without one."""
 
 
-def _wakes(
-    made: Made, graph: Graph, journal: Journal, spending: Spending, rules: Rules
-) -> Iterable[tuple[int, Wake]]:
-    """Whom the update wakes, each with its number, but for tenants that are refused.
+class Rules(NamedTuple):
+    """How one batch is to be computed."""
 
-    In the tree of a tenant's own update nothing of his is refused: he is made to wait before.
+    limits: Limits
+    alone: bool = False
+    """It is one tree, evaluated one step at a time: the limits cut it where the serial order
+    does."""
+    refused: Set[int] = frozenset()
+    """Tenants over their share of the partition's time: others' updates do not wake theirs."""
+
+
+def dispatch(
+    new: NewUpdates, graph: Graph, spending: Spending, rules: Rules
+) -> tuple[Round, list[Verdict]]:
+    """The arrivals that new updates cause, by composite, and those that end at once.
+
+    Arrivals are counted in `spending`. Raises TreeTooLarge at a limit, unless the tree is
+    taken alone: then what lies beyond the limit ends with its verdict. Raises BatchTooLarge
+    where several trees have too much together.
     """
-    (offset, depth, path), update = made
-    refused = rules.refused - {spending.owner(offset)} if rules.refused else rules.refused
-    if not refused:
-        return enumerate(graph.wakes(update.origin))
-    split = graph.wakes_but(update.origin, refused)
-    for index, wake in split.refused[:MAX_SHED_NOTED]:
-        place = Place(offset, depth + 1, (*path, index))
-        arrival = Arrival(place, wake.composite, wake.input, update)
-        _refuse(arrival, OVER_SHARE, "its tenant has used its share of time here", journal)
-    return split.others
+    arrivals: dict[StreamRef, list[Step]] = {}
+    ended: list[Verdict] = []
+    most_hops = rules.limits.hops
+    for origin, updates in new.items():
+        for index, wake, waking in _wakes(origin, updates, graph, spending, rules, ended):
+            composite, number = wake
+            tenant = graph.tenant(composite)
+            theirs = arrivals.setdefault(composite, [])
+            for (offset, depth, path), update, _uses in waking:
+                place = Place(offset, depth + 1, (*path, index))
+                if depth >= most_hops:
+                    refusal = HOP_LIMIT, f"more than {most_hops} hops"
+                    ended.append(_refused(place, composite, update, refusal))
+                    continue
+                part = offset, tenant
+                spending.count(part)
+                if not spending.is_counted_out(part):
+                    theirs.append(Step(place, composite, ARRIVAL, update, number))
+                elif not rules.alone:
+                    raise TreeTooLarge(offset)
+                elif spending.is_noted(part):
+                    refusal = spending.computation_refusal(part)
+                    ended.append(_refused(place, composite, update, refusal))
+    return arrivals, ended
 
 
-def settle(turn: Turn, graph: Graph, journal: Journal) -> Turn:
-    """Where a composite chose so, of several paths of one tree only the last computes."""
-    return {
-        ref: _last_paths(steps, journal)
-        if graph.composite(ref)[2].options.diamonds == "settle"
-        else steps
-        for ref, steps in turn.items()
-    }
+def _wakes(
+    origin: StreamRef,
+    updates: Sequence[NewUpdate],
+    graph: Graph,
+    spending: Spending,
+    rules: Rules,
+    ended: list[Verdict],
+) -> Iterable[tuple[int, Wake, Sequence[NewUpdate]]]:
+    """Whom the updates of a stream wake: each with its number, and by which of the updates.
+
+    Composites of refused tenants are not woken: their verdicts go to `ended`. In the tree of
+    a tenant's own update nothing of that tenant is refused: it is made to wait before.
+    """
+    if not rules.refused:
+        for index, wake in enumerate(graph.wakes(origin)):
+            yield index, wake, updates
+        return
+    for each in updates:
+        (offset, depth, path), update, _uses = each
+        split = graph.wakes_but(origin, rules.refused - {spending.owner(offset)})
+        for index, wake in split.refused[:MAX_SHED_NOTED]:
+            place = Place(offset, depth + 1, (*path, index))
+            refusal = OVER_SHARE, "its tenant has used its share of time here"
+            ended.append(_refused(place, wake.composite, update, refusal))
+        for index, wake in split.others:
+            yield index, wake, (each,)
 
 
-def _last_paths(steps: list[Step], journal: Journal) -> list[Step]:
-    last = {each.place.offset: each for each in steps if isinstance(each, Arrival)}
-    kept = []
-    for each in steps:
-        if isinstance(each, Put) or last[each.place.offset] is each:
-            kept.append(each)
-        else:
-            _refuse(each, SUPERSEDED, "a later path of the same tree computes", journal)
-    return kept
-
-
-def _refuse(arrival: Arrival, kind: str, message: str, journal: Journal) -> None:
-    journal.end(Verdict(arrival.place, arrival.composite, kind, arrival.trigger, message))
-
-
-def _place(step: Step) -> Place:
-    return step.place
+def _refused(
+    place: Place, composite: StreamRef, update: SensorUpdate, refusal: tuple[str, str]
+) -> Verdict:
+    kind, message = refusal
+    return Verdict(place, composite, kind, update, message)

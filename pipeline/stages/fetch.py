@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import TypeAlias
 
-from pipeline.journal import Journal, Place, Verdict
-from pipeline.stages.dispatch import Arrival, Put, Step, Turn
-from pipeline.verdict_kinds import MISSING, STALE
-from sandbox.program import Assignment, Call, Computation, Program
+from pipeline.state.batch import BatchState
+from pipeline.state.programs import Programs
+from pipeline.steps import DIRECT_WRITE, Fold, PendingStep, Place, Round, Step, Verdict
+from sandbox.program import Assignment, Call, Computation
 from servioticy.domain.graph import Graph
-from servioticy.domain.model import Composite, LastUpdate, StreamRef, Timestamp
-from servioticy.domain.scripts import program
+from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
 from servioticy.domain.timing import (
     moved_past,
     newest,
@@ -19,94 +18,68 @@ from servioticy.domain.timing import (
     triggers,
     triggers_by_input,
 )
+from servioticy.domain.verdicts import MISSING, STALE
 
 Values: TypeAlias = list[LastUpdate | None]
-"""Of each input, the update that it is; None where there is none yet."""
+"""The update that each input is; None where there is none yet."""
 
 
-class Asked(NamedTuple):
-    """A step that the sandbox is asked for, and what it was given."""
+def fetch(
+    steps: Round, graph: Graph, state: BatchState, programs: Programs
+) -> tuple[list[Fold], list[Verdict]]:
+    """The folds of a round, and how those steps ended that cannot compute.
 
-    step: Step
-    inputs: tuple[Timestamp | None, ...] = ()
-    uses: Mapping[str, Timestamp] | None = None
-    """the sources of an output, where the composite's staleness is that of its inputs"""
-
-
-class Fold(NamedTuple):
-    """A composite's computations of one batch: what the sandbox is asked, step by step."""
-
-    composite: StreamRef
-    tenant: int
-    asked: list[Asked]
-    call: Call
-
-
-def fetch(turn: Turn, graph: Graph, journal: Journal, programs: Programs) -> list[Fold]:
-    """The folds of a turn. What cannot compute ends here: stale, or without an input."""
-    folds = []
-    for ref, steps in turn.items():
-        if steps:
-            fetching = _Fetching(ref, steps[0].place, graph, journal, programs)
-            for step in steps:
-                fetching.take(step)
-            if fetching.asked:
-                folds.append(fetching.fold())
-    return folds
+    They cannot where their trigger is stale, or where an input has no update yet and the
+    composite chose to wait for one.
+    """
+    folds: list[Fold] = []
+    ended: list[Verdict] = []
+    for ref, theirs in steps.items():
+        if theirs:
+            preparing = _Preparing(ref, theirs[0].place, graph, state, programs, ended)
+            for step in theirs:
+                preparing.add(step)
+            if preparing.steps:
+                folds.append(preparing.fold())
+    return folds, ended
 
 
-class Programs:
-    """The programs of composite streams, made once a version."""
-
-    def __init__(self) -> None:
-        self._programs: dict[str, dict[tuple[str, int], Program]] = {}
-
-    def of(self, ref: StreamRef, version: int, composite: Composite) -> Program:
-        """The program of this version of a stream."""
-        service_object, stream = ref
-        theirs = self._programs.get(service_object)
-        if theirs is None:
-            theirs = self._programs[service_object] = {}
-        key = (stream, version)
-        if key not in theirs:
-            theirs[key] = program(ref, version, composite)
-        return theirs[key]
-
-    def drop(self, service_objects: Iterable[str]) -> None:
-        """Those of these Service Objects are made anew when needed."""
-        for each in service_objects:
-            self._programs.pop(each, None)
-
-
-class _Fetching:
-    """One composite's steps, taken in order."""
+class _Preparing:
+    """Prepares the steps of one composite, which are added in order of place."""
 
     def __init__(
-        self, ref: StreamRef, first: Place, graph: Graph, journal: Journal, programs: Programs
+        self,
+        ref: StreamRef,
+        first: Place,
+        graph: Graph,
+        state: BatchState,
+        programs: Programs,
+        ended: list[Verdict],
     ) -> None:
         service_object, _stream, composite = graph.composite(ref)
         self._ref, self._tenant = ref, service_object.tenant
-        self._journal = journal
+        self._state = state
+        self._ended = ended
         self._program = programs.of(ref, service_object.version, composite)
         self._own = composite.own
         self._members = [each.members for each in composite.inputs]
         self._timelines = [
-            journal.timeline(members[0]) if len(members) == 1 else None
-            for members in self._members
+            state.timeline(members[0]) if len(members) == 1 else None for members in self._members
         ]
         self._by_input = composite.options.staleness == "input"
         self._skips = composite.options.missing == "skip"
-        self._previous = journal.last_at(ref, first)
+        self._previous = state.last_at(ref, first)
         self._documents: dict[bytes, int] = {}
-        self._steps: list[Computation | Assignment] = []
-        self.asked: list[Asked] = []
+        self._calls: list[Computation | Assignment] = []
+        self.steps: list[PendingStep] = []
+        """The steps that the sandbox is asked for."""
 
-    def take(self, step: Step) -> None:
-        """Ask the sandbox for the step, or note why not."""
-        if isinstance(step, Put):
-            update = step.made.update
-            self._steps.append(Assignment(self._index(update.document), update.timestamp))
-            self.asked.append(Asked(step))
+    def add(self, step: Step) -> None:
+        """Make the step part of the fold, or note in `ended` why it is not."""
+        if step.kind == DIRECT_WRITE:
+            _origin, timestamp, document = step.update
+            self._calls.append(Assignment(self._index(document), timestamp))
+            self.steps.append(PendingStep(step))
             return
         # Whether something is missing comes first: it does not depend on the fold so far.
         stale = self._is_stale(step)
@@ -123,20 +96,20 @@ class _Fetching:
             self._compute(step, values)
 
     def fold(self) -> Fold:
-        """What was asked."""
+        """All steps that were added and compute, as one call of the sandbox."""
         previous = self._previous
         call = Call(
             self._program,
             previous and previous.document,
             previous and previous.timestamp,
             tuple(self._documents),
-            tuple(self._steps),
+            tuple(self._calls),
         )
-        return Fold(self._ref, self._tenant, self.asked, call)
+        return Fold(self._ref, self._tenant, self.steps, call)
 
-    def _is_stale(self, step: Arrival) -> bool:
+    def _is_stale(self, step: Step) -> bool:
         """Last outputs only grow, so what is stale before the fold is stale in it."""
-        previous, trigger = self._previous, step.trigger
+        previous, trigger = self._previous, step.update
         if self._by_input:
             uses = (previous and previous.uses) or {}
             return not triggers_by_input(trigger.timestamp, uses.get(str(trigger.origin)))
@@ -146,9 +119,9 @@ class _Fetching:
         """Whether an input has no update yet; the first own output has to come from somewhere."""
         return any(value is None for number, value in enumerate(values) if number != self._own)
 
-    def _values(self, step: Arrival) -> Values:
-        """What each input is for this step."""
-        place, _composite, arrived, trigger = step
+    def _values(self, step: Step) -> Values:
+        """The update that each input is for this step."""
+        place, _composite, _kind, trigger, arrived = step
         values: Values = []
         for number, timeline in enumerate(self._timelines):
             if number == arrived:
@@ -163,12 +136,12 @@ class _Fetching:
         return values
 
     def _newest(self, number: int, place: Place) -> tuple[StreamRef, LastUpdate] | None:
-        """Which member of a group has the newest update, and that."""
+        """Which member of a group has the newest update, and that update."""
         members = self._members[number]
-        return newest([(ref, self._journal.last_at(ref, place)) for ref in members])
+        return newest([(ref, self._state.last_at(ref, place)) for ref in members])
 
-    def _compute(self, step: Arrival, values: Values) -> None:
-        own, trigger, uses = self._own, step.trigger.timestamp, None
+    def _compute(self, step: Step, values: Values) -> None:
+        own, trigger, uses = self._own, step.update.timestamp, None
         if self._by_input:
             trigger = moved_past(trigger, self._previous and self._previous.timestamp)
             uses = self._used(step, values)
@@ -185,10 +158,10 @@ class _Fetching:
                 times.append(timestamp)
                 others.append(timestamp)
         floor = output_timestamp(trigger, others, None)
-        self._steps.append(Computation(step.input, trigger, floor, tuple(indexes)))
-        self.asked.append(Asked(step, tuple(times), uses))
+        self._calls.append(Computation(step.input, trigger, floor, tuple(indexes)))
+        self.steps.append(PendingStep(step, tuple(times), uses))
 
-    def _used(self, step: Arrival, values: Values) -> Mapping[str, Timestamp]:
+    def _used(self, step: Step, values: Values) -> Mapping[str, Timestamp]:
         """The newest of each source that has been in an output, if this becomes one."""
         uses = dict((self._previous and self._previous.uses) or {})
         for number, value in enumerate(values):
@@ -197,10 +170,10 @@ class _Fetching:
                 uses[source] = max(uses.get(source, value.timestamp), value.timestamp)
         return uses
 
-    def _source(self, number: int, step: Arrival) -> StreamRef:
+    def _source(self, number: int, step: Step) -> StreamRef:
         """The stream that an input which has a value has it from."""
         if number == step.input:
-            return step.trigger.origin
+            return step.update.origin
         member = self._newest(number, step.place)
         return member[0] if member else self._members[number][0]
 
@@ -209,6 +182,6 @@ class _Fetching:
         return self._documents.setdefault(document, len(self._documents))
 
     def _end(
-        self, step: Arrival, kind: str, message: str, times: tuple[Timestamp | None, ...] = ()
+        self, step: Step, kind: str, message: str, times: tuple[Timestamp | None, ...] = ()
     ) -> None:
-        self._journal.end(Verdict(step.place, self._ref, kind, step.trigger, message, times))
+        self._ended.append(Verdict(step.place, self._ref, kind, step.update, message, times))

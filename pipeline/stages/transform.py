@@ -6,14 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
-from pipeline.decided import Decided
-from pipeline.journal import Journal, Made, Verdict
 from pipeline.sharing.spending import Spending
-from pipeline.stages.dispatch import Put
-from pipeline.stages.fetch import Asked, Fold
-from pipeline.verdict_kinds import EMITTED, STALE
+from pipeline.state.decided import Decided
+from pipeline.steps import DIRECT_WRITE, Fold, NewUpdate, NewUpdates, PendingStep, Verdict
 from sandbox.program import Call, Computation, Outcome, Value
 from servioticy.domain.model import SensorUpdate, StreamRef
+from servioticy.domain.verdicts import EMITTED, STALE
 
 
 class Sandbox(Protocol):
@@ -28,29 +26,31 @@ class Sandbox(Protocol):
 def transform(
     folds: Sequence[Fold],
     sandbox: Sandbox,
-    journal: Journal,
     decided: Decided,
     spending: Spending,
     within: float | None = None,
-) -> list[Made]:
-    """The derived updates, noted in the journal with the verdict of every computation.
+) -> tuple[NewUpdates, list[Verdict]]:
+    """The new updates of each fold's composite, and the verdict of every computation.
 
-    What subscribers have got already is `decided`, whatever comes out now.
+    Direct writes come out between the computed ones, each at its place. Where subscribers
+    have an outcome already, `decided` knows it, and it counts whatever comes out now.
 
     Raises TookTooLong where scripts take more than `within` seconds, or more than their
-    tenants have left. With None they take what they take, which is noted all the same.
+    tenants have left. With None they take what they take; it is noted in `spending` all
+    the same.
     """
     by_tenant: dict[int, list[Fold]] = {}
     for fold in folds:
         by_tenant.setdefault(fold.tenant, []).append(fold)
-    new: list[Made] = []
+    new: dict[StreamRef, list[NewUpdate]] = {}
+    ended: list[Verdict] = []
     for tenant, theirs in by_tenant.items():
         calls = [fold.call for fold in theirs if _computes(fold.call)]
         answers = iter(_run(tenant, calls, sandbox, spending, within) if calls else [])
         for fold in theirs:
-            outcomes = next(answers) if _computes(fold.call) else [None] * len(fold.asked)
-            new += _note(fold, decided.outcomes(fold, outcomes), journal)
-    return new
+            outcomes = next(answers) if _computes(fold.call) else [None] * len(fold.steps)
+            new[fold.composite] = _new_updates(fold, decided.outcomes(fold, outcomes), ended)
+    return new, ended
 
 
 def _run(
@@ -66,36 +66,34 @@ def _run(
 
 
 def _computes(call: Call) -> bool:
-    """Whether there is anything to ask: what is only put from outside needs no code."""
+    """Whether there is anything to ask: direct writes need no code."""
     return any(isinstance(each, Computation) for each in call.steps)
 
 
-def _note(fold: Fold, outcomes: Sequence[Outcome], journal: Journal) -> list[Made]:
-    """Keep what came out, in order of place, between what was put from outside."""
-    new: list[Made] = []
+def _new_updates(fold: Fold, outcomes: Sequence[Outcome], ended: list[Verdict]) -> list[NewUpdate]:
+    """What came out of a fold, in order of place; how its computations ended goes to `ended`."""
+    new: list[NewUpdate] = []
     composite = fold.composite
-    timeline = journal.timeline(composite)
-    last_emitted: Asked | None = None
-    for asked, outcome in zip(fold.asked, outcomes, strict=True):
-        step, _inputs, uses = asked
-        if isinstance(step, Put):
-            timeline.add(step.made)
+    emitted, last_emitted = 0, None
+    for pending, outcome in zip(fold.steps, outcomes, strict=True):
+        step, _inputs, uses = pending
+        if step.kind == DIRECT_WRITE:
+            new.append(NewUpdate(step.place, step.update))
         elif isinstance(outcome, Value):
-            made = Made(step.place, SensorUpdate(composite, outcome.timestamp, outcome.document))
-            timeline.add(made, uses)
-            new.append(made)
-            last_emitted = asked
+            update = SensorUpdate(composite, outcome.timestamp, outcome.document)
+            new.append(NewUpdate(step.place, update, uses))
+            emitted, last_emitted = emitted + 1, pending
         elif outcome is not None:
-            journal.end(_verdict(composite, asked, outcome.kind, outcome.message))
-    journal.keep_later(new)
+            ended.append(_verdict(composite, pending, outcome.kind, outcome.message))
     if last_emitted is not None:
-        journal.end(_verdict(composite, last_emitted, EMITTED, ""), len(new))
+        ended.append(_verdict(composite, last_emitted, EMITTED, "", emitted))
     return new
 
 
-def _verdict(composite: StreamRef, asked: Asked, kind: str, message: str) -> Verdict:
-    step = asked.step
-    trigger = step.made.update if isinstance(step, Put) else step.trigger
+def _verdict(
+    composite: StreamRef, pending: PendingStep, kind: str, message: str, times: int = 1
+) -> Verdict:
+    step = pending.step
     # What is stale has no inputs: those found so before the sandbox never had any.
-    inputs = () if kind == STALE else asked.inputs
-    return Verdict(step.place, composite, kind, trigger, message, inputs)
+    inputs = () if kind == STALE else pending.inputs
+    return Verdict(step.place, composite, kind, step.update, message, inputs, times)

@@ -7,6 +7,8 @@ on which V8 has a known hole and no new wheel.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 Handle = Any
@@ -57,16 +59,15 @@ class Engine(Protocol):
         """Give a value back."""
 
 
-class Library(Protocol):
-    """An engine's module."""
-
-    def initialise(self) -> object:
-        """Load what all workers share; a fork after this is safe."""
-
-    def proven(self) -> Engine:
-        """A new engine whose limits have been tried. Raises FlagsRefused."""
+MakeEngine = Callable[[], Engine]
+"""It makes an engine whose limits have been tried. Raises FlagsRefused."""
 
 
-def library(name: str) -> Library:
-    """The module of an engine. Raises KeyError for an unknown one."""
-    return importlib.import_module(MODULES[name])
+def load(name: str, javascript: Path) -> MakeEngine:
+    """Load what all workers share of an engine; a fork after this is safe.
+
+    `javascript` is the folder with the files of third_party.py. Raises KeyError for an
+    unknown engine.
+    """
+    make: MakeEngine = importlib.import_module(MODULES[name]).load(javascript)
+    return make

@@ -7,7 +7,6 @@ and no tenant's code runs there.
 from __future__ import annotations
 
 import time
-from functools import cache
 from pathlib import Path
 
 import orjson
@@ -16,17 +15,16 @@ from sandbox import protocol
 from sandbox.encoding import program_of
 from sandbox.guest.engines import Engine, OutOfMemory, TimedOut
 from sandbox.program import Program
+from sandbox.third_party import ACORN
 
-ACORN = Path(__file__).parents[1] / "vendor" / "acorn-8.19.0.js"
 RULES = Path(__file__).with_name("realm") / "policy.js"
 
 
-@cache
-def rules() -> bytes:
-    """A script whose value is policy.js's check()."""
+def rules(javascript: Path) -> bytes:
+    """Return a script whose value is policy.js's check(), with acorn from this folder."""
     acorn = (
         b"(function(){const exports={},module=exports;"
-        + ACORN.read_bytes()
+        + (javascript / ACORN).read_bytes()
         + b"\nreturn exports})()"
     )
     return RULES.read_bytes().rstrip() + b"(" + acorn + b")"
@@ -35,9 +33,10 @@ def rules() -> bytes:
 class Checker:
     """An engine that knows acorn and the rules."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, script: bytes) -> None:
+        """`script` comes from rules()."""
         self._engine = engine
-        self._check = self._engine.evaluate(rules(), 10)
+        self._check = self._engine.evaluate(script, 10)
 
     def answer(self, kind: int, body: bytes) -> bytes:
         """The frame to send back: PROBLEMS, or why there are none."""

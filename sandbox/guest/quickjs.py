@@ -1,8 +1,9 @@
 """QuickJS as WebAssembly in wasmtime. The only importer of wasmtime.
 
-The file is what `npm pack @jitl/quickjs-wasmfile-release-sync@0.32.0` holds; its exports
-have short names, which `_EXPORTS` explains. A script sees a memory of its own and nothing
-else: the host's functions give it a clock, more memory up to a limit, and no files.
+The file comes from the npm package @jitl/quickjs-wasmfile-release-sync. Its exports have short
+names that change with its version; `_EXPORTS` explains those of 0.32.0. A script sees a memory
+of its own and nothing else: the host's functions give it a clock, more memory up to a limit,
+and no files.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 import struct
 import threading
 import time
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,16 @@ from wasmtime import Config, Func, Instance, Memory, MemoryType, Module, Store
 from sandbox.guest.engines import (
     FlagsRefused,
     Handle,
+    MakeEngine,
     NotParsed,
     OutOfMemory,
     ScriptFailed,
     TimedOut,
 )
+from sandbox.third_party import QUICKJS
 
-WASM = Path(__file__).parents[1] / "vendor" / "quickjs-0.32.0.wasm"
 HEAP_BYTES = 64 * 1024 * 1024
-MOST_BYTES = 128 * 1024 * 1024
+MAX_BYTES = 128 * 1024 * 1024
 STACK_BYTES = 192 * 1024
 """Of the stack in its memory, which QuickJS counts; the machine's must not end first."""
 
@@ -47,19 +49,18 @@ _EXPORTS = {
 }  # fmt: skip
 
 
-@cache
-def initialise() -> tuple[wasmtime.Engine, Module]:
-    """Compile the module, a second, once for all workers."""
+def load(javascript: Path) -> MakeEngine:
+    """Compile the module, a second's work, and return what makes an engine of it."""
     config = Config()
     config.epoch_interruption = True
     config.max_wasm_stack = WASM_STACK_BYTES
     engine = wasmtime.Engine(config)
-    return engine, Module.from_file(engine, str(WASM))
+    return partial(proven, Module.from_file(engine, str(javascript / QUICKJS)), engine)
 
 
-def proven() -> Engine:
-    """A new engine whose limits have been tried. Raises FlagsRefused."""
-    engine = Engine()
+def proven(module: Module, shared: wasmtime.Engine) -> Engine:
+    """Make an engine whose limits have been tried. Raises FlagsRefused."""
+    engine = Engine(module, shared)
     deep = b"(()=>{let n=0,f=()=>{n++;f()};try{f()}catch{};return n<9999?1:0})()"
     much = b"(()=>{try{return 'a'.repeat(2**28).length?0:0}catch{return 1}})()"
     for source, limit in ((deep, "stack size"), (much, "memory limit")):
@@ -71,10 +72,9 @@ def proven() -> Engine:
 class Engine:
     """One runtime with one context, in a WebAssembly instance of its own."""
 
-    def __init__(self) -> None:
-        engine, module = initialise()
+    def __init__(self, module: Module, engine: wasmtime.Engine) -> None:
         self._store = Store(engine)
-        self._store.set_limits(memory_size=MOST_BYTES)
+        self._store.set_limits(memory_size=MAX_BYTES)
         self._store.set_epoch_deadline(1000)
         self._ticker = _Ticker(engine)
         kind = next(each.type for each in module.imports if isinstance(each.type, MemoryType))
@@ -127,7 +127,7 @@ class Engine:
         kind = self._ask("type", self._context, handle)
         is_text = self._at(kind) == b"string"
         self._ask("free", kind)
-        found = self._taken(self._ask("text", self._context, handle)) if is_text else b""
+        found = self._text_to_free(self._ask("text", self._context, handle)) if is_text else b""
         self.release(handle)
         return found
 
@@ -159,14 +159,14 @@ class Engine:
         error = self._ask("exception", self._context, value)
         if not error:
             return value
-        told = json.loads(self._taken(self._ask("dump", self._context, error)) or b"{}")
+        thrown = json.loads(self._text_to_free(self._ask("dump", self._context, error)) or b"{}")
         self.release(error)
         self.release(value)
-        if not isinstance(told, dict):
-            raise ScriptFailed(str(told)[:300])
-        reason = f"{told.get('name')}: {told.get('message')}"
-        if told.get("name") == "SyntaxError":
-            raise NotParsed(f"{_line(str(told.get('stack')))}: {reason}")
+        if not isinstance(thrown, dict):
+            raise ScriptFailed(str(thrown)[:300])
+        reason = f"{thrown.get('name')}: {thrown.get('message')}"
+        if thrown.get("name") == "SyntaxError":
+            raise NotParsed(f"{_line(str(thrown.get('stack')))}: {reason}")
         if reason == "InternalError: out of memory":
             raise OutOfMemory
         raise ScriptFailed(reason[:300])
@@ -185,7 +185,7 @@ class Engine:
         self._memory.write(self._store, content, at)
         return at
 
-    def _taken(self, at: int) -> bytes:
+    def _text_to_free(self, at: int) -> bytes:
         """The text of a value, which is then given back."""
         found = self._at(at)
         if at:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 # Downwards: each may use what those above give, and the last two change what all find.
@@ -18,9 +17,8 @@ _BOOT = b"""(function (clock, helpers, paths, runner, guards, lockdown) {
 _FILES = ("clock", "helpers", "paths", "runner", "guards", "lockdown")
 
 
-@cache
 def realm() -> bytes:
-    """A script whose value is `[define, source, run]`, and after which the realm is locked."""
+    """Return a script that locks the realm and whose value is `[define, source, run]`."""
     folder = Path(__file__).with_name("realm")
     parts = [(folder / f"{name}.js").read_bytes().rstrip() for name in _FILES]
     return _BOOT + b"(" + b",\n".join(parts) + b")"

@@ -19,7 +19,7 @@ from sandbox.guest.compile import Compiler
 from sandbox.guest.engines import (
     Engine,
     FlagsRefused,
-    Library,
+    MakeEngine,
     OutOfMemory,
     ScriptFailed,
     TimedOut,
@@ -27,7 +27,6 @@ from sandbox.guest.engines import (
 from sandbox.guest.layers import Outside, enclose, unprotected
 from sandbox.guest.limits import LimitRefused
 from sandbox.guest.policy import Checker
-from sandbox.guest.scripts import realm
 
 PROBE_SECONDS = 0.1
 
@@ -35,9 +34,10 @@ PROBE_SECONDS = 0.1
 class Worker:
     """One engine with the runner in it, its realm locked, and the programs it has been given."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, script: bytes) -> None:
+        """`script` comes from realm()."""
         self._engine = engine
-        parts = self._engine.evaluate(realm(), 5)
+        parts = self._engine.evaluate(script, 5)
         self._define, source_of, self._run = (self._engine.item(parts, at) for at in range(3))
         self._compiler = Compiler(self._engine, source_of)
         self._probe = self._engine.evaluate(b"(function(){return ''})", 5)
@@ -101,14 +101,26 @@ class Service:
     checks: bool  # parse programs and never run one
 
 
-def serve(
-    connection: socket.socket, library: Library, parent: int, service: Service, outside: Outside
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the zygote has read for all its workers, before they are enclosed."""
+
+    make_engine: MakeEngine
+    realm: bytes
+    rules: bytes
+    outside: Outside
+
+
+def serve(connection: socket.socket, shared: Shared, parent: int, service: Service) -> None:
     """Answer frames until the pool is gone, or has been silent for `idle_seconds`."""
     connection.settimeout(service.idle_seconds)
+
+    def make() -> Checker | Worker:
+        engine = shared.make_engine()
+        return Checker(engine, shared.rules) if service.checks else Worker(engine, shared.realm)
+
     try:
-        make: type[Checker] | type[Worker] = Checker if service.checks else Worker
-        worker, layers = enclose(parent, outside, lambda: make(library.proven()))
+        worker, layers = enclose(parent, shared.outside, make)
         lack = "" if service.unprotected else unprotected(layers)
         if lack:
             raise LimitRefused(f"not protected: {lack}")
@@ -125,11 +137,9 @@ def serve(
             return
 
 
-def main(
-    connection: socket.socket, library: Library, parent: int, service: Service, outside: Outside
-) -> None:
-    """serve(), and end without any clean-up: V8's may hang."""
+def main(connection: socket.socket, shared: Shared, parent: int, service: Service) -> None:
+    """Serve, and end without any clean-up: V8's may hang."""
     try:
-        serve(connection, library, parent, service, outside)
+        serve(connection, shared, parent, service)
     finally:
         os._exit(0)

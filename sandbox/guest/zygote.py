@@ -12,23 +12,25 @@ import gc
 import os
 import signal
 import socket
+from pathlib import Path
 
 from sandbox import protocol
 from sandbox.guest import engines, layers, worker
-from sandbox.guest.engines import Library
-from sandbox.guest.layers import Outside
 from sandbox.guest.policy import rules
 from sandbox.guest.scripts import realm
+from sandbox.guest.worker import Shared
 
 
-def main(control_descriptor: int, engine: str = "v8") -> None:
-    """Serve requests on an outside socket until it closes."""
+def main(control_descriptor: int, engine: str, javascript: str) -> None:
+    """Serve requests on an outside socket until it closes.
+
+    `javascript` is the absolute path of the folder with the files of third_party.py.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a worker
     control = socket.socket(fileno=control_descriptor)
     outside = layers.leave()
-    library = engines.library(engine)
-    library.initialise()
-    realm(), rules()  # read once, for all workers
+    folder = Path(javascript)
+    shared = Shared(engines.load(engine, folder), realm(), rules(folder), outside)
     gc.collect()
     gc.freeze()
     while True:
@@ -37,18 +39,14 @@ def main(control_descriptor: int, engine: str = "v8") -> None:
             break
         connection = socket.socket(fileno=descriptors[0])
         service = worker.Service(*protocol.SPAWN.unpack(message))
-        pid = _fork(control, connection, library, service, outside)
+        pid = _fork(control, connection, shared, service)
         connection.close()
         control.sendall(protocol.PID.pack(pid))
     os._exit(0)
 
 
 def _fork(
-    control: socket.socket,
-    connection: socket.socket,
-    library: Library,
-    service: worker.Service,
-    outside: Outside,
+    control: socket.socket, connection: socket.socket, shared: Shared, service: worker.Service
 ) -> int:
     zygote = os.getpid()
     try:
@@ -60,5 +58,5 @@ def _fork(
         silence = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):  # V8 prints pages when it aborts
             os.dup2(silence, standard)
-        worker.main(connection, library, zygote, service, outside)
+        worker.main(connection, shared, zygote, service)
     return pid

@@ -54,10 +54,10 @@ class Allowance:
         """What to raise where a frame was cut short by the allowance."""
         return TookTooLong(self._used(), self._within, self._prepared)
 
-    def granted(self, budget_ms: int, least_ms: int) -> int:
+    def granted(self, budget_ms: int, minimum_ms: int) -> int:
         """The budget, or what is left where that is less; but never less than the least."""
         left = (self._within - self._used()) * 1000
-        return budget_ms if left >= budget_ms else min(budget_ms, max(least_ms, int(left)))
+        return budget_ms if left >= budget_ms else min(budget_ms, max(minimum_ms, int(left)))
 
     def left(self) -> float | None:
         """Seconds; None where there is no end of them."""

@@ -2,7 +2,7 @@
 
 A script may have taken its worker over. What it then says is about its own tenant, so that
 it may lie about values; but not about what the platform relies on: the shape and size of an
-update, its timestamp, and which steps can have which outcome. Anything else is Garbage.
+update, its timestamp, and which steps can have which outcome. Anything else is MalformedAnswer.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import orjson
 from sandbox.program import Assignment, Call, Fault, Outcome, Program, Value
 from sandbox.text import normal_type, well_formed
 
-MOST_OUTPUT_BYTES = 1_000_000
+MAX_OUTPUT_BYTES = 1_000_000
 """Of an output's JSON. Less than an update from outside may have, and with what it travels in
 less than the broker takes. The runner decides it; here it is only looked at again."""
 
-MOST_MESSAGE = 1000
+MAX_MESSAGE = 1000
 """Characters of a fault's message; the runner's are shorter."""
 
-MOST_TICKS = 60_000
+MAX_TICKS = 60_000
 """Milliseconds of a call; more is a clock that was set."""
 
 STALE = frozenset({"stale"})
@@ -38,7 +38,7 @@ Shape = Mapping[str, tuple[str | None, Fits]]
 """By the name of each channel, its unit and what its value must be."""
 
 
-class Garbage(Exception):
+class MalformedAnswer(Exception):
     """A worker's answer does not fit the question."""
 
 
@@ -55,10 +55,10 @@ def shape_of(program: Program) -> Shape:
 
 
 def decode_ticks(line: bytes, calls: Sequence[Call]) -> list[int]:
-    """The milliseconds of each call. Raises Garbage."""
+    """The milliseconds of each call. Raises MalformedAnswer."""
     texts = line.split(b",", len(calls))
     if len(texts) != len(calls):
-        raise Garbage(f"not {len(calls)} times")
+        raise MalformedAnswer(f"not {len(calls)} times")
     return [_tick(each) for each in texts]
 
 
@@ -67,11 +67,11 @@ def decode_answer(
 ) -> list[list[Outcome]]:
     """One outcome per step of each call, whose program's outputs have that shape.
 
-    Raises Garbage.
+    Raises MalformedAnswer.
     """
     found = answer.count(b"\n") + 1
     if found != sum(len(call.steps) for call in calls):
-        raise Garbage(f"{found} lines")
+        raise MalformedAnswer(f"{found} lines")
     lines = answer.split(b"\n")
     cut: list[list[Outcome]] = []
     at = 0
@@ -82,34 +82,34 @@ def decode_answer(
 
 
 def decode_problems(answer: bytes, programs: int) -> list[list[tuple[str, str]]]:
-    """For each of so many programs, kind and text of its problems. Raises Garbage."""
+    """For each of so many programs, kind and text of its problems. Raises MalformedAnswer."""
     found = _parsed(answer)
     if not isinstance(found, list) or len(found) != programs:
-        raise Garbage(f"not {programs} answers")
+        raise MalformedAnswer(f"not {programs} answers")
     return [_problems(each) for each in found]
 
 
 def decode_layers(answer: bytes) -> dict[str, str]:
-    """What protects a worker. Raises Garbage."""
+    """What protects a worker. Raises MalformedAnswer."""
     found = _parsed(answer)
     if not isinstance(found, dict):
-        raise Garbage("no layers")
+        raise MalformedAnswer("no layers")
     return {clipped(name): clipped(_text(lack)) for name, lack in found.items()}
 
 
 def clipped(text: str) -> str:
     """A worker's text, short enough to be kept."""
-    return text if len(text) <= MOST_MESSAGE else text[:MOST_MESSAGE] + "..."
+    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "..."
 
 
 def _outcomes(call: Call, lines: Sequence[bytes], shape: Shape) -> list[Outcome]:
-    """As fold.Last and the runner do it: a step's place decides what it can be."""
+    """As fold.LastOutput and the runner do it: a step's place decides what it can be."""
     outcomes: list[Outcome] = []
     last = call.previous_timestamp
     for step, line in zip(call.steps, lines, strict=True):
         if isinstance(step, Assignment):
             if line != b"N":
-                raise Garbage("an outcome of what was put from outside")
+                raise MalformedAnswer("an outcome of what was put from outside")
             if last is None or step.timestamp >= last:
                 last = step.timestamp
             outcomes.append(None)
@@ -126,24 +126,24 @@ def _outcomes(call: Call, lines: Sequence[bytes], shape: Shape) -> list[Outcome]
 def _value(line: bytes, timestamp: int, shape: Shape) -> Value:
     head = b"V%d " % timestamp
     if not line.startswith(head):
-        raise Garbage("not the timestamp that follows from the inputs")
+        raise MalformedAnswer("not the timestamp that follows from the inputs")
     document = line[len(head) :]
-    if len(document) > MOST_OUTPUT_BYTES:
-        raise Garbage(f"an output of {len(document)} bytes")
+    if len(document) > MAX_OUTPUT_BYTES:
+        raise MalformedAnswer(f"an output of {len(document)} bytes")
     parsed = _parsed(document)
     if type(parsed) is not dict or len(parsed) != 2:
-        raise Garbage("an output of another shape")
+        raise MalformedAnswer("an output of another shape")
     channels, last_update = parsed.get("channels"), parsed.get("lastUpdate")
     if type(last_update) is not int or last_update != timestamp:
-        raise Garbage("an output of another time")
+        raise MalformedAnswer("an output of another time")
     if type(channels) is not dict or len(channels) != len(shape):
-        raise Garbage("not the program's channels")
+        raise MalformedAnswer("not the program's channels")
     for name, (unit, fits) in shape.items():
         channel = channels.get(name)
         if type(channel) is not dict or not fits(channel.get("current-value")):
-            raise Garbage("not the program's channels")
+            raise MalformedAnswer("not the program's channels")
         if len(channel) != 1 and (len(channel) != 2 or channel.get("unit") != unit):
-            raise Garbage("a channel of another shape")
+            raise MalformedAnswer("a channel of another shape")
     return Value(timestamp, document)
 
 
@@ -151,23 +151,23 @@ def _fault(line: bytes, kinds: frozenset[str]) -> Fault:
     head, _, message = line.partition(b" ")
     kind = head[1:].decode("ascii", "replace")
     if head[:1] != b"F" or kind not in kinds:
-        raise Garbage("an outcome that cannot be")
+        raise MalformedAnswer("an outcome that cannot be")
     return Fault(kind, clipped(_text(_parsed(message))))
 
 
 def _tick(text: bytes) -> int:
     if len(text) > 20 or not text.removeprefix(b"-").isdigit():
-        raise Garbage("no milliseconds")
-    return max(0, min(int(text), MOST_TICKS))
+        raise MalformedAnswer("no milliseconds")
+    return max(0, min(int(text), MAX_TICKS))
 
 
 def _problems(found: Any) -> list[tuple[str, str]]:
     if not isinstance(found, list):
-        raise Garbage("no problems")
+        raise MalformedAnswer("no problems")
     problems: list[tuple[str, str]] = []
     for each in found:
         if not isinstance(each, list) or len(each) != 2 or each[0] not in PROBLEM_KINDS:
-            raise Garbage("no problem")
+            raise MalformedAnswer("no problem")
         problems.append((each[0], clipped(_text(each[1]))))
     return problems
 
@@ -176,12 +176,12 @@ def _parsed(text: bytes) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise Garbage("not JSON") from error
+        raise MalformedAnswer("not JSON") from error
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise Garbage("no text")
+        raise MalformedAnswer("no text")
     return value
 
 

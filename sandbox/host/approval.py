@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from cachetools import LRUCache
+
 from sandbox.encoding import encode_program
 from sandbox.host.allowance import UNLIMITED, Allowance
-from sandbox.host.remembered import Remembered
-from sandbox.host.worker_client import Client, Failure, portions
-from sandbox.host.zygote_client import Nursery
+from sandbox.host.worker_client import Failure, WorkerClient, portions
+from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Fault, Program
 
-MOST_REMEMBERED = 50_000
-MOST_FAILED = 10_000
+MAX_REMEMBERED = 50_000
+MAX_FAILED = 10_000
 RETRY_SECONDS = 60.0
 
 Problems = list[tuple[str, str]]
@@ -41,23 +42,23 @@ class Approval:
 
     def __init__(
         self,
-        nursery: Nursery,
+        zygote: ZygoteClient,
         idle_seconds: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._nursery = nursery
+        self._zygote = zygote
         self._idle_seconds = idle_seconds
-        self._checker: Client | None = None
+        self._checker: WorkerClient | None = None
         self._clock = clock
-        self._known: Remembered[str, Fault | None] = Remembered(MOST_REMEMBERED)
-        self._failed: Remembered[str, float] = Remembered(MOST_FAILED)
+        self._known: LRUCache[str, Fault | None] = LRUCache(MAX_REMEMBERED)
+        self._failed: LRUCache[str, float] = LRUCache(MAX_FAILED)
         self._seconds = 0.0  # processor time nobody has been charged for
 
     def fault(self, program: Program) -> Fault | None:
         """What every computation of this program gets, if it may not run; learn() it first."""
         if program.id not in self._known:
             return Fault("policy", "the program cannot be checked now")
-        return self._known.use(program.id, self._known[program.id])
+        return self._known[program.id]
 
     def knows(self, program: Program) -> bool:
         """Whether it has been looked at before."""
@@ -74,10 +75,10 @@ class Approval:
         found = examine(list(new.values()), lambda texts: self.ask(texts, allowance))
         for name, problems in zip(new, found, strict=True):  # as they come, should it be cut
             if not isinstance(problems, Failure):
-                self._known.use(name, Fault(*problems[0]) if problems else None)
+                self._known[name] = Fault(*problems[0]) if problems else None
                 allowance.note_preparation()
             elif not problems.starved:
-                self._failed.use(name, self._clock() + RETRY_SECONDS)
+                self._failed[name] = self._clock() + RETRY_SECONDS
 
     def _is_new(self, name: str) -> bool:
         return name not in self._known and self._failed.get(name, 0.0) <= self._clock()
@@ -109,12 +110,12 @@ class Approval:
             self._checker.abandon()
         self._checker = None
 
-    def _ready(self) -> Client:
+    def _ready(self) -> WorkerClient:
         checker = self._checker
         if checker:
             idle = time.monotonic() - checker.last_used > self._idle_seconds
             if not idle and checker.alive():
                 return checker
             self.close()
-        self._checker = Client(self._nursery, checks=True)
+        self._checker = WorkerClient(self._zygote, checks=True)
         return self._checker

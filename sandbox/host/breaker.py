@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sandbox.host.remembered import Remembered
+from cachetools import LRUCache, TTLCache
 
 KILLS = 3
 WINDOW_SECONDS = 600.0
@@ -19,14 +19,14 @@ SUSPENSIONS = (60.0, 300.0, 1800.0)
 TENANT_KILLS = 12
 """From so many in the window on, a tenant's programs are suspended at their first."""
 
-MOST_REMEMBERED = 10_000
-MOST_TENANTS = 10_000
-MOST_KILLS = 1000
-MOST_PROVEN = 100_000
+MAX_REMEMBERED = 10_000
+MAX_TENANTS = 10_000
+MAX_KILLS = 1000
+MAX_PROVEN = 100_000
 
 
 def _kills() -> deque[float]:
-    return deque(maxlen=MOST_KILLS)
+    return deque(maxlen=MAX_KILLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +53,27 @@ class Breaker:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._records: Remembered[str, _Record] = Remembered(MOST_REMEMBERED)
-        self._proven: Remembered[str, None] = Remembered(MOST_PROVEN)
-        self._tenants: Remembered[str, deque[float]] = Remembered(MOST_TENANTS)
+        self._records: LRUCache[str, _Record] = LRUCache(MAX_REMEMBERED)
+        self._proven: LRUCache[str, None] = LRUCache(MAX_PROVEN)
+        # A tenant is forgotten that has ended nothing for the whole window.
+        self._tenants: TTLCache[str, deque[float]] = TTLCache(MAX_TENANTS, WINDOW_SECONDS, clock)
 
     def killed(self, tenant: str, program: str, kind: str) -> None:
         """A process was ended because of this program."""
         now = self._clock()
-        record = self._records.use(program, self._records.get(program) or _Record(tenant))
+        record = self._records[program] = self._records.get(program) or _Record(tenant)
         record.kind = kind
         _note(record.kills, now)
-        kills = self._tenants.use(tenant, self._tenants.get(tenant) or _kills())
+        kills = self._tenants[tenant] = self._tenants.get(tenant) or _kills()
         _note(kills, now)
         most = 1 if record.level or len(kills) > TENANT_KILLS else KILLS
         if len(record.kills) >= most:
             record.until = now + SUSPENSIONS[min(record.level, len(SUSPENSIONS) - 1)]
             record.level += 1
-        self._forget(now)
 
     def survived(self, program: str) -> None:
         """The program gave its outcomes; if it was half-open it is trusted again."""
-        self._proven.use(program, None)
+        self._proven[program] = None
         record = self._records.get(program)
         if record and record.level and self._clock() >= record.until:
             del self._records[program]
@@ -104,11 +104,6 @@ class Breaker:
             for program, record in self._records.items()
             if record.level
         }
-
-    def _forget(self, now: float) -> None:
-        """The tenants that ended nothing in the window; the first is the longest quiet."""
-        while self._tenants and now - next(iter(self._tenants.values()))[-1] > WINDOW_SECONDS:
-            self._tenants.popitem(last=False)
 
 
 def _note(kills: deque[float], now: float) -> None:

@@ -7,9 +7,9 @@ from contextlib import closing
 
 from sandbox.host.allowance import Allowance
 from sandbox.host.approval import Approval, Problems, examine
-from sandbox.host.turns import Turns
-from sandbox.host.worker_client import PORTION_BYTES, PORTION_PROGRAMS, Client, Failure
-from sandbox.host.zygote_client import Nursery
+from sandbox.host.fair_lock import FairLock
+from sandbox.host.worker_client import PORTION_BYTES, PORTION_PROGRAMS, Failure, WorkerClient
+from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Program
 
 
@@ -21,11 +21,11 @@ class Checking:
     calls itself would run there.
     """
 
-    def __init__(self, nursery: Nursery, idle_seconds: float, allow_list: bool) -> None:
-        self._nursery = nursery
+    def __init__(self, zygote: ZygoteClient, idle_seconds: float, allow_list: bool) -> None:
+        self._zygote = zygote
         self._allow_list = allow_list
-        self._short = _Lane(nursery, idle_seconds)
-        self._long = _Lane(nursery, idle_seconds)
+        self._short = _Lane(zygote, idle_seconds)
+        self._long = _Lane(zygote, idle_seconds)
 
     def problems(self, programs: Sequence[Program], allowance: Allowance) -> list[list[str]]:
         """For each program its problems. Raises TookTooLong; waiting counts."""
@@ -34,11 +34,11 @@ class Checking:
         if self._allow_list:
             found = lane.allowed(programs, allowance)
         clean = [at for at, problems in enumerate(found) if problems == []]
-        with closing(_Compiling(self._nursery)) as compiling:
+        with closing(_Compiling(self._zygote)) as compiling:
             compiled = lane.compiled([programs[at] for at in clean], compiling, allowance)
         for at, problems in zip(clean, compiled, strict=True):
             found[at] = problems
-        return [_told(problems) for problems in found]
+        return [_texts(problems) for problems in found]
 
     def close(self) -> None:
         """End the checkers; others are started when needed."""
@@ -52,9 +52,9 @@ class Checking:
 
 
 class _Lane:
-    def __init__(self, nursery: Nursery, idle_seconds: float) -> None:
-        self._turns = Turns()
-        self.approval = Approval(nursery, idle_seconds)
+    def __init__(self, zygote: ZygoteClient, idle_seconds: float) -> None:
+        self._lock = FairLock()
+        self.approval = Approval(zygote, idle_seconds)
 
     def allowed(
         self, programs: Sequence[Program], allowance: Allowance
@@ -70,7 +70,7 @@ class _Lane:
 
     def close(self) -> None:
         """End the checker when nobody is using it."""
-        with self._turns.turn(Allowance()):
+        with self._lock.held(Allowance()):
             self.approval.close()
 
     def _examined(
@@ -80,7 +80,7 @@ class _Lane:
         allowance: Allowance,
     ) -> list[Problems | Failure]:
         def in_turn(texts: Sequence[bytes]) -> list[Problems] | Failure:
-            with self._turns.turn(allowance):
+            with self._lock.held(allowance):
                 return ask(texts, allowance)
 
         return list(examine(programs, in_turn))
@@ -89,13 +89,13 @@ class _Lane:
 class _Compiling:
     """A worker to compile in, and another where that one ended; not started in vain."""
 
-    def __init__(self, nursery: Nursery) -> None:
-        self._nursery = nursery
-        self._worker: Client | None = None
+    def __init__(self, zygote: ZygoteClient) -> None:
+        self._zygote = zygote
+        self._worker: WorkerClient | None = None
 
     def ask(self, texts: Sequence[bytes], allowance: Allowance) -> list[Problems] | Failure:
         """What the engine has against each program."""
-        worker = self._worker = self._worker or Client(self._nursery)
+        worker = self._worker = self._worker or WorkerClient(self._zygote)
         found = worker.check(texts, allowance)
         if worker.ended:
             self._worker = None
@@ -115,7 +115,7 @@ def _is_short(programs: Sequence[Program]) -> bool:
     return len(programs) <= PORTION_PROGRAMS and size <= PORTION_BYTES
 
 
-def _told(problems: Problems | Failure) -> list[str]:
+def _texts(problems: Problems | Failure) -> list[str]:
     if isinstance(problems, Failure):
         return [f"the program cannot be checked: {problems.kind}"]
     return [text for _, text in problems]

@@ -9,24 +9,24 @@ from sandbox.program import Assignment, Call, Fault, Outcome, Step, Value
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
+class LastOutput:
     """A stream's last output, as the runner would hold it at some step."""
 
     document: bytes | None
     timestamp: int | None
 
-    def after(self, step: Step, outcome: Outcome, updates: Sequence[bytes]) -> Last:
+    def after(self, step: Step, outcome: Outcome, updates: Sequence[bytes]) -> LastOutput:
         """The last output once `step` has ended with `outcome`."""
         if isinstance(step, Assignment):
             if self.timestamp is None or step.timestamp >= self.timestamp:
-                return Last(updates[step.update], step.timestamp)
+                return LastOutput(updates[step.update], step.timestamp)
             return self
         if isinstance(outcome, Value):
-            return Last(outcome.document, outcome.timestamp)
+            return LastOutput(outcome.document, outcome.timestamp)
         return self
 
 
-def part(call: Call, start: int, stop: int, last: Last) -> Call:
+def part(call: Call, start: int, stop: int, last: LastOutput) -> Call:
     """Steps `start` to `stop` as a call of their own, with only the updates they use."""
     steps = call.steps[start:stop]
     used: dict[int, int] = {}
@@ -51,7 +51,7 @@ def runs(step: Step, last: int | None) -> bool:
 def refused(call: Call, fault: Fault | None) -> list[Outcome]:
     """The outcomes of a call whose program does not run, as the runner would order them."""
     outcomes: list[Outcome] = []
-    last = Last(call.previous, call.previous_timestamp)
+    last = LastOutput(call.previous, call.previous_timestamp)
     for step in call.steps:
         if isinstance(step, Assignment):
             outcomes.append(None)

@@ -7,20 +7,22 @@ import threading
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from sandbox.host.allowance import Allowance, TookTooLong
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker, Suspension
 from sandbox.host.checking import Checking
-from sandbox.host.fold import Last, part, refused, runs, size
+from sandbox.host.fold import LastOutput, part, refused, runs, size
+from sandbox.host.options import SandboxOptions
 from sandbox.host.usage import Usage
-from sandbox.host.worker_client import Budget, Client, Failure
-from sandbox.host.zygote_client import Nursery
+from sandbox.host.worker_client import Budget, Failure, WorkerClient
+from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Call, Fault, Outcome, Program
 
-MOST_STEPS = 1000  # in one frame
-MOST_BYTES = 1024 * 1024  # in one frame
-MOST_BUDGET_MS = 1000.0
+MAX_STEPS = 1000  # in one frame
+MAX_BYTES = 1024 * 1024  # in one frame
+MAX_BUDGET_MS = 1000.0
 KILL_CLASS = frozenset({"timeout", "oom", "crash"})
 
 PATIENCE = (1, 2, 4)
@@ -35,33 +37,26 @@ class SandboxPool:
     time runs calls: others wait. After a fork the child starts processes of its own.
     """
 
-    def __init__(
-        self,
-        budget_ms: float = 100,
-        budget_ms_per_update: float = 1.0,
-        max_workers: int = 64,
-        idle_seconds: float = 60,
-        unprotected: bool = False,
-        allow_list: bool = True,
-        engine: str = "v8",
-    ) -> None:
-        self._budget_ms = budget_ms
-        self._budget_ms_per_update = budget_ms_per_update
-        self._max_workers = max_workers
-        self._idle_seconds = idle_seconds
-        self._unprotected = unprotected
-        self._allow_list = allow_list
-        self._engine = engine
+    def __init__(self, javascript: Path, options: SandboxOptions | None = None) -> None:
+        """`javascript` is the folder with the files of third_party.py."""
+        self._javascript = javascript.absolute()  # processes are started in another folder
+        self.options = options or SandboxOptions()
         self._begin()
 
     def _begin(self) -> None:
         self._owner = os.getpid()
         self._lock = threading.Lock()
-        # A worker ends itself only when we would no longer use it.
-        self._nursery = Nursery(self._idle_seconds + 10, self._unprotected, self._engine)
-        self._workers: OrderedDict[str, Client] = OrderedDict()
-        self._approval = Approval(self._nursery, self._idle_seconds)
-        self._checking = Checking(self._nursery, self._idle_seconds, self._allow_list)
+        options = self.options
+        self._zygote = ZygoteClient(
+            options.engine,
+            self._javascript,
+            # A worker ends itself only when we would no longer use it.
+            worker_idle_seconds=options.idle_seconds + 10,
+            unprotected=options.unprotected,
+        )
+        self._workers: OrderedDict[str, WorkerClient] = OrderedDict()
+        self._approval = Approval(self._zygote, options.idle_seconds)
+        self._checking = Checking(self._zygote, options.idle_seconds, options.allow_list)
         self._usage = Usage()
         self._frames = 0
         self._kills: Counter[str] = Counter()
@@ -79,7 +74,7 @@ class SandboxPool:
         """
         with self._entered():
             allowance = Allowance(within)
-            if self._allow_list:
+            if self.options.allow_list:
                 self._learn(tenant, [call.program for call in calls], allowance)
             outcomes: dict[int, list[Outcome]] = {}
             running: list[Call] = []
@@ -93,7 +88,7 @@ class SandboxPool:
                 [
                     each
                     for group in _groups(running)
-                    for each in self._settle(tenant, group, allowance)
+                    for each in self._run_isolated(tenant, group, allowance)
                 ]
             )
             return [outcomes[at] if at in outcomes else next(settled) for at in range(len(calls))]
@@ -123,7 +118,7 @@ class SandboxPool:
         Raises InfraError where a worker would not serve.
         """
         with self._entered():
-            worker = Client(self._nursery)
+            worker = WorkerClient(self._zygote)
             worker.kill()
             return worker.layers
 
@@ -159,7 +154,7 @@ class SandboxPool:
                 self._end(tenant)
             self._approval.close()
             self._checking.close()
-            self._nursery.close()
+            self._zygote.close()
 
     def _entered(self) -> threading.Lock:
         if os.getpid() != self._owner:
@@ -167,7 +162,7 @@ class SandboxPool:
                 worker.abandon()
             self._approval.abandon()
             self._checking.abandon()
-            self._nursery.abandon()
+            self._zygote.abandon()
             self._begin()
         return self._lock
 
@@ -179,7 +174,7 @@ class SandboxPool:
 
     def _refusal(self, tenant: str, program: Program, allowance: Allowance) -> Fault | None:
         """Why the program does not run at all, if so."""
-        if self._allow_list:
+        if self.options.allow_list:
             if not self._approval.knows(program):
                 self._learn(tenant, [program], allowance)
             fault = self._approval.fault(program)
@@ -191,30 +186,30 @@ class SandboxPool:
         times = f"{found.kills} x {found.kind}"
         return Fault("suspended", f"for {found.seconds:.0f} s, after {times}")
 
-    def _settle(
+    def _run_isolated(
         self, tenant: str, calls: Sequence[Call], allowance: Allowance
     ) -> list[list[Outcome]]:
         """Run the calls; if that fails, in ever smaller pieces until one is to blame."""
         alone = len(calls) == 1 and len(calls[0].steps) == 1
         if alone and not runs(calls[0].steps[0], calls[0].previous_timestamp):
             return [refused(calls[0], None)]  # no worker has a say in it
-        if len(calls) == 1 and (len(calls[0].steps) > MOST_STEPS or size(calls[0]) > MOST_BYTES):
+        if len(calls) == 1 and (len(calls[0].steps) > MAX_STEPS or size(calls[0]) > MAX_BYTES):
             if not alone:
                 return [
                     self._in_parts(tenant, calls[0], max(1, len(calls[0].steps) // 2), allowance)
                 ]
-            return [[Fault("error", f"more than {MOST_BYTES} bytes of inputs")]]
+            return [[Fault("error", f"more than {MAX_BYTES} bytes of inputs")]]
         if alone:
             fault = self._refusal(tenant, calls[0].program, allowance)  # since this run began
             if fault:
                 return [refused(calls[0], fault)]
-        answer = self._patiently(tenant, calls, allowance)
+        answer = self._run_with_retries(tenant, calls, allowance)
         if isinstance(answer, Failure) and alone and answer.kind == "crash":
-            answer = self._patiently(tenant, calls, allowance)  # once may be an accident
+            answer = self._run_with_retries(tenant, calls, allowance)  # once may be an accident
         if not isinstance(answer, Failure):
             return answer
         if len(calls) > 1:
-            return [self._settle(tenant, [call], allowance)[0] for call in calls]
+            return [self._run_isolated(tenant, [call], allowance)[0] for call in calls]
         if not alone:
             return [self._in_parts(tenant, calls[0], 1, allowance)]
         if answer.kind in KILL_CLASS and not answer.starved:
@@ -233,23 +228,25 @@ class SandboxPool:
     ) -> list[Outcome]:
         """The call's outcomes, some steps at a time, the last output threaded through."""
         outcomes: list[Outcome] = []
-        last = Last(call.previous, call.previous_timestamp)
+        last = LastOutput(call.previous, call.previous_timestamp)
         for start in range(0, len(call.steps), steps):
-            some = self._settle(tenant, [part(call, start, start + steps, last)], allowance)[0]
+            piece = part(call, start, start + steps, last)
+            some = self._run_isolated(tenant, [piece], allowance)[0]
             for step, outcome in zip(call.steps[start : start + steps], some, strict=True):
                 last = last.after(step, outcome, call.updates)
             outcomes += some
         return outcomes
 
-    def _patiently(
+    def _run_with_retries(
         self, tenant: str, calls: Sequence[Call], allowance: Allowance
     ) -> list[list[Outcome]] | Failure:
-        whole = self._budget_ms + self._budget_ms_per_update * sum(len(c.steps) for c in calls)
-        whole = max(self._budget_ms, min(whole, MOST_BUDGET_MS))
-        least = max(1, int(self._budget_ms))
+        base = self.options.budget_ms
+        whole = base + self.options.budget_ms_per_update * sum(len(c.steps) for c in calls)
+        whole = max(base, min(whole, MAX_BUDGET_MS))
+        minimum = max(1, int(base))
         for factor in PATIENCE:
-            budget = Budget(max(1, int(whole * factor)), least)
-            answer = self._once(tenant, calls, budget, allowance)
+            budget = Budget(max(1, int(whole * factor)), minimum)
+            answer = self._run_once(tenant, calls, budget, allowance)
             if not isinstance(answer, Failure):
                 for call in calls:
                     self._breaker.survived(call.program.id)
@@ -258,7 +255,7 @@ class SandboxPool:
                 break
         return answer
 
-    def _once(
+    def _run_once(
         self, tenant: str, calls: Sequence[Call], budget: Budget, allowance: Allowance
     ) -> list[list[Outcome]] | Failure:
         """Ask the tenant's worker; whatever comes of it is charged."""
@@ -279,29 +276,29 @@ class SandboxPool:
             if worker.ended:
                 del self._workers[tenant]
 
-    def _worker(self, tenant: str) -> Client:
+    def _worker(self, tenant: str) -> WorkerClient:
         """The tenant's living worker, which no other tenant has had or will have."""
         now = time.monotonic()
         worker = self._workers.get(tenant)
         if worker is not None:
             self._workers.move_to_end(tenant)
             if (
-                now - worker.last_used <= self._idle_seconds
+                now - worker.last_used <= self.options.idle_seconds
                 and worker.alive()
                 and not worker.full()
             ):
                 return worker
             self._end(tenant)
         self._make_room(now)
-        self._workers[tenant] = worker = Client(self._nursery)
+        self._workers[tenant] = worker = WorkerClient(self._zygote)
         return worker
 
     def _make_room(self, now: float) -> None:
         """End the idle; the first in the order is the longest unused."""
         while self._workers:
             tenant, oldest = next(iter(self._workers.items()))
-            idle = now - oldest.last_used > self._idle_seconds
-            if not idle and len(self._workers) < self._max_workers:
+            idle = now - oldest.last_used > self.options.idle_seconds
+            if not idle and len(self._workers) < self.options.max_workers:
                 return
             self._end(tenant)
 
@@ -318,7 +315,7 @@ def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:
     for call in calls:
         steps += len(call.steps)
         content += size(call)
-        if group and (steps > MOST_STEPS or content > MOST_BYTES):
+        if group and (steps > MAX_STEPS or content > MAX_BYTES):
             yield group
             group = []
             steps, content = len(call.steps), size(call)

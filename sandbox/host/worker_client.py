@@ -15,7 +15,7 @@ from sandbox import protocol
 from sandbox.encoding import encode_calls, encode_program
 from sandbox.host.allowance import UNLIMITED, Allowance
 from sandbox.host.answers import (
-    Garbage,
+    MalformedAnswer,
     Shape,
     clipped,
     decode_answer,
@@ -24,20 +24,20 @@ from sandbox.host.answers import (
     decode_ticks,
     shape_of,
 )
-from sandbox.host.zygote_client import InfraError, Nursery
+from sandbox.host.zygote_client import InfraError, ZygoteClient
 from sandbox.program import Call, Outcome
 
 GRACE_SECONDS = 0.4  # beyond the budget: V8 has built-ins that never look up
 READY_SECONDS = 10.0
 CHECK_MS = 1000
-LEAST_CHECK_MS = 100
-MOST_WORDS = 1000  # bytes of what a worker says where it has no answer
+MIN_CHECK_MS = 100
+MAX_MESSAGE_BYTES = 1000  # bytes of what a worker says where it has no answer
 CHECKED_BYTES_PER_MS = 100
 DEFINE_MS = 5  # a program, beside the budget of the frame that brings it
 PORTION_PROGRAMS = 64
 PORTION_BYTES = 65_536
 
-MOST_MEMORY = 32 * 1024 * 1024
+MAX_MEMORY = 32 * 1024 * 1024
 """Of the heap, for programs. A tenant with more gets a new worker now and then."""
 
 PROGRAM_BYTES = 500
@@ -59,11 +59,11 @@ class Budget:
     """How long a frame may take, and how long at least when an allowance runs out."""
 
     milliseconds: int
-    least: int
+    minimum: int
 
     def plus(self, more: int) -> Budget:
         """The same with `more` milliseconds."""
-        return Budget(self.milliseconds + more, self.least + more)
+        return Budget(self.milliseconds + more, self.minimum + more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,11 @@ class Failure:
     starved: bool = False
 
 
-class Client:
+class WorkerClient:
     """One living worker process of one tenant."""
 
-    def __init__(self, nursery: Nursery, checks: bool = False) -> None:
-        self._connection, self.pid = nursery.spawn(checks)
+    def __init__(self, zygote: ZygoteClient, checks: bool = False) -> None:
+        self._connection, self.pid = zygote.spawn(checks)
         try:
             self._process = os.pidfd_open(self.pid)  # a pid could be somebody else's by then
         except OSError as error:
@@ -108,7 +108,7 @@ class Client:
 
     def full(self) -> bool:
         """Whether its programs take so much that a script might lack it."""
-        return self._memory > MOST_MEMORY
+        return self._memory > MAX_MEMORY
 
     @property
     def ended(self) -> bool:
@@ -129,8 +129,10 @@ class Client:
             done = self._exchange(
                 protocol.DEFINE, self._definitions(portion), budget.plus(more), allowance
             )
+            if isinstance(done, Failure):
+                return done
             if done:
-                return done if isinstance(done, Failure) else self._senseless("words")
+                return self._malformed("a body where there is none")
             allowance.note_preparation()
         body = encode_calls(calls, self._slots)
         answer = self._exchange(protocol.RUN, body, budget, allowance)
@@ -140,22 +142,22 @@ class Client:
             lines, _, ticks = answer.rpartition(b"\n")
             self.ticks = decode_ticks(ticks, calls)
             return decode_answer(lines, calls, [self._shapes[each.program.id] for each in calls])
-        except Garbage as error:
-            return self._senseless(str(error))
+        except MalformedAnswer as error:
+            return self._malformed(str(error))
 
     def check(
         self, programs: Sequence[bytes], allowance: Allowance = UNLIMITED
     ) -> list[list[tuple[str, str]]] | Failure:
         """For each program as JSON, kind and text of its problems. Raises TookTooLong."""
         body = _listed(programs)
-        budget = Budget(CHECK_MS + len(body) // CHECKED_BYTES_PER_MS, LEAST_CHECK_MS)
+        budget = Budget(CHECK_MS + len(body) // CHECKED_BYTES_PER_MS, MIN_CHECK_MS)
         answer = self._exchange(protocol.CHECK, body, budget, allowance)
         if isinstance(answer, Failure):
             return answer
         try:
             return decode_problems(answer, len(programs))
-        except Garbage as error:
-            return self._senseless(str(error))
+        except MalformedAnswer as error:
+            return self._malformed(str(error))
 
     def take_cpu(self) -> float:
         """Processor seconds used since this was last asked."""
@@ -187,10 +189,10 @@ class Client:
         kind, body = answer
         if kind != protocol.READY:
             self.kill()
-            raise InfraError(f"a worker will not serve: {_words(body)}")
+            raise InfraError(f"a worker will not serve: {_message(body)}")
         try:
             self.layers = decode_layers(body)
-        except Garbage as error:
+        except MalformedAnswer as error:
             self.kill()
             raise InfraError(f"a worker will not serve: {error}") from error
 
@@ -221,7 +223,7 @@ class Client:
         where it left the frame less than its budget, and the frame took all of that.
         """
         allowance.check()
-        granted = allowance.granted(budget.milliseconds, budget.least)
+        granted = allowance.granted(budget.milliseconds, budget.minimum)
         before = self._cpu()
         try:
             message = protocol.frame(kind, protocol.budgeted(granted, question))
@@ -238,12 +240,12 @@ class Client:
             starved = answer.kind == "timeout" and burned < granted / 2000
             return Failure(answer.kind, answer.message, starved)
         if answer[0] != ANSWERS[kind]:
-            return self._senseless(f"frame of kind {answer[0]}")
+            return self._malformed(f"frame of kind {answer[0]}")
         if self._reader.surplus():
-            return self._senseless("more than was asked for")
+            return self._malformed("more than was asked for")
         return answer[1]
 
-    def _senseless(self, why: str) -> Failure:
+    def _malformed(self, why: str) -> Failure:
         """The worker is no longer what we have started."""
         self.kill()
         return Failure("crash", f"the answer made no sense: {why}")
@@ -266,7 +268,7 @@ class Client:
         if kind == protocol.OOM:
             return Failure("oom", "out of memory")
         if kind == protocol.BROKEN:
-            return Failure("error", "the frame cannot be run: " + _words(body))
+            return Failure("error", "the frame cannot be run: " + _message(body))
         return kind, body
 
     def _cpu(self) -> float:
@@ -289,8 +291,8 @@ def portions(items: Sequence[T], length: Callable[[T], int]) -> list[list[T]]:
     return cut
 
 
-def _words(body: bytes) -> str:
-    return clipped(body[:MOST_WORDS].decode("utf-8", "replace"))
+def _message(body: bytes) -> str:
+    return clipped(body[:MAX_MESSAGE_BYTES].decode("utf-8", "replace"))
 
 
 def _listed(texts: Sequence[bytes]) -> bytes:

@@ -8,15 +8,16 @@ import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
-from sandbox import protocol
+from sandbox import protocol, third_party
 
 START_SECONDS = 20.0
 
 # The owner's sys.path, because a program may run us from anywhere; nothing else of it.
 _BOOT = (
     "import json,sys; sys.path[:]=json.loads(sys.argv[2]);"
-    "from sandbox.guest.zygote import main; main(int(sys.argv[1]), sys.argv[3])"
+    "from sandbox.guest.zygote import main; main(int(sys.argv[1]), *sys.argv[3:])"
 )
 
 
@@ -24,13 +25,19 @@ class InfraError(Exception):
     """The sandbox itself failed: nobody's fault, and worth another try."""
 
 
-class Nursery:
+class ZygoteClient:
     """Starts one zygote when first needed, and another when it is gone."""
 
     def __init__(
-        self, worker_idle_seconds: float, unprotected: bool = False, engine: str = "v8"
+        self,
+        engine: str,
+        javascript: Path,
+        worker_idle_seconds: float,
+        unprotected: bool = False,
     ) -> None:
+        """`javascript` is the absolute path of the folder with the files of third_party.py."""
         self._engine = engine
+        self._javascript = javascript
         self._idle_seconds = worker_idle_seconds
         self._unprotected = unprotected
         self._process: subprocess.Popen[bytes] | None = None
@@ -93,11 +100,16 @@ class Nursery:
         return ours, pid
 
     def _start(self) -> socket.socket:
+        if names := third_party.missing(self._javascript, self._engine):
+            raise InfraError(f"{' and '.join(names)} missing in {self._javascript}")
         control, theirs = socket.socketpair()
         paths = json.dumps([os.path.abspath(each) for each in sys.path])  # noqa: PTH100
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _BOOT, str(theirs.fileno()), paths, self._engine],
+                [
+                    *(sys.executable, "-I", "-c", _BOOT, str(theirs.fileno()), paths),
+                    *(self._engine, str(self._javascript)),
+                ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -12,7 +12,9 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from pathlib import Path
 
+from sandbox.host.options import SandboxOptions
 from sandbox.host.pool import SandboxPool
 from sandbox.hostile.corpus import Hostile, fixed
 from sandbox.hostile.generate import generated
@@ -25,6 +27,9 @@ KILL = Hostile("kill", "body", "while(true){}")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the options say."""
     parser = argparse.ArgumentParser("python -m sandbox.hostile", description=__doc__)
+    parser.add_argument(
+        "--javascript", type=Path, required=True, help="folder of acorn.js (and quickjs.wasm)"
+    )
     parser.add_argument("--count", type=int, default=1000, help="generated programs (1000)")
     parser.add_argument("--seed", type=int, default=1, help="of the generator (1)")
     parser.add_argument("--kills", type=int, default=0, help="workers ended before memory is read")
@@ -37,22 +42,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         made = [(hostile, type_) for hostile in fixed() for type_ in ("number", "string")]
         made_up = ((generated(options.seed, number), "number") for number in numbers)
         title = f"{options.engine}, allow-list {'on' if allow_list else 'off'}"
-        pool = SandboxPool(options.budget, allow_list=allow_list, engine=options.engine)
+        pool = SandboxPool(
+            options.javascript,
+            SandboxOptions(engine=options.engine, budget_ms=options.budget, allow_list=allow_list),
+        )
         wrong += _run(title, pool, chain(made, made_up), len(made) + len(numbers))
     if options.kills:
-        wrong += _kill(options.kills, options.engine)
+        few = SandboxOptions(engine=options.engine, budget_ms=20, allow_list=False)
+        wrong += _kill(options.kills, SandboxPool(options.javascript, few))
     return int(wrong > 0)
 
 
 def _run(title: str, pool: SandboxPool, trials: Iterable[tuple[Hostile, str]], many: int) -> int:
-    started = told = time.monotonic()
+    started = reported = time.monotonic()
     try:
         judge = Judge(pool)
         for done, (hostile, type_) in enumerate(trials):
             judge.try_out(hostile, type_)
-            if time.monotonic() - told > SECONDS_BETWEEN_NEWS:
-                told = time.monotonic()
-                left = (told - started) * (many / (done + 1) - 1)
+            if time.monotonic() - reported > SECONDS_BETWEEN_NEWS:
+                reported = time.monotonic()
+                left = (reported - started) * (many / (done + 1) - 1)
                 news = f"{done + 1} of {many}, {len(judge.verdicts.wrong)} wrong"
                 print(f"{title}: {news}, about {left:.0f} s left", file=sys.stderr)  # noqa: T201
     finally:
@@ -72,12 +81,11 @@ def _run(title: str, pool: SandboxPool, trials: Iterable[tuple[Hostile, str]], m
     return len(found.wrong)
 
 
-def _kill(times: int, engine: str) -> int:
+def _kill(times: int, pool: SandboxPool) -> int:
     """End many workers; the zygote must be as it was, and no process left."""
-    pool = SandboxPool(allow_list=False, budget_ms=20, engine=engine)
     try:
         judge = Judge(pool)
-        zygote = pool._nursery.pid or 0
+        zygote = pool._zygote.pid or 0
         judge.try_out(KILL)
         before = resident_kib(zygote), descriptors(zygote)
         for number in range(times // 2):  # each ends two: with its frame, then alone

@@ -39,12 +39,12 @@ GOOD = Program(
     bindings=(Binding("$0", 0, PATH),),
 )
 RIGHT = Value(2, b'{"channels":{"t":{"current-value":18}},"lastUpdate":2}')
-MOST_SECONDS = 4.0
+MAX_SECONDS = 4.0
 """For one program with all its retries, on a busy machine; alone it is a tenth."""
 
 KILLS_A_TENANT = 10
 
-MOST_NEIGHBOUR_MS = 50.0
+MAX_NEIGHBOUR_MS = 50.0
 """Of 99 in 100 innocent frames, on a busy machine."""
 
 
@@ -94,7 +94,7 @@ class Judge:
             self._note(hostile, f"gave {attacked[0]}")
         if before != [RIGHT] or after != [RIGHT]:
             self._note(hostile, f"changed its frame: {before} {after}")
-        if seconds > MOST_SECONDS:
+        if seconds > MAX_SECONDS:
             self._note(hostile, f"took {seconds:.1f} s")
         if self.neighbours() != [RIGHT]:
             self._note(hostile, "changed its neighbour")

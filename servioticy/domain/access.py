@@ -1,32 +1,84 @@
-"""Whose streams a group may read: its owner's, and the public ones of others.
+"""Who may do what with which resource. This is the only place that decides it.
 
-A Service Object may cease to be public at a place in the log: from there on groups of
-other tenants read nothing of it, and are not woken by it.
+SQL that has to decide the same reads the view `readers`; a test holds the two together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
+from typing import NamedTuple
 
 from servioticy.domain.model import Composite, ServiceObject
 
 
+class Right(Enum):
+    """What somebody wants to do; each route of the API names one."""
+
+    CREATE = "create"
+    """Service Objects of one's own"""
+    LIST = "list"
+    """one's own Service Objects"""
+    READ = "read"
+    """the document in force, stored updates and execution trees"""
+    SUBSCRIBE = "subscribe"
+    """have a stream's updates sent to oneself"""
+    SEND = "send"
+    """updates of a stream"""
+    CHANGE = "change"
+    """replace, delete, erase"""
+    INSPECT = "inspect"
+    """earlier versions and verdicts: they may tell what is private, or somebody else's"""
+
+
+OPEN_TO_ALL = frozenset({Right.READ, Right.SUBSCRIBE})
+"""What every tenant may do with what is public."""
+
+
+class Resource(NamedTuple):
+    """Something that belongs to tenants."""
+
+    owners: tuple[int, ...]
+    public: bool = False
+
+
+def may(tenant: int, right: Right, resource: Resource) -> bool:
+    """Whether a tenant has this right: an owner has all, others those open to all."""
+    return tenant in resource.owners or (resource.public and right in OPEN_TO_ALL)
+
+
+def as_resource(service_object: ServiceObject) -> Resource:
+    """The Service Object as something that belongs to its tenant."""
+    return Resource((service_object.tenant,), service_object.definition.public)
+
+
+def visible_to(tenant: int, service_objects: Sequence[ServiceObject]) -> set[str]:
+    """The ids of those that the tenant may read."""
+    return {each.id for each in service_objects if may(tenant, Right.READ, as_resource(each))}
+
+
 def readable(service_objects: Sequence[ServiceObject]) -> Sequence[ServiceObject]:
-    """Each without those members of its groups that it may not read."""
+    """Each without those members of its groups that it may not read.
+
+    A Service Object may cease to be public at a place in the log: from there on groups of
+    other tenants read nothing of it, and are not woken by it.
+    """
     if len({each.tenant for each in service_objects}) < 2:
         return service_objects
-    private = {each.id: each.tenant for each in service_objects if not each.definition.public}
-    return [_without(each, private) for each in service_objects]
+    resources = {each.id: as_resource(each) for each in service_objects}
+    return [_with_readable_members(each, resources) for each in service_objects]
 
 
-def _without(service_object: ServiceObject, private: Mapping[str, int]) -> ServiceObject:
+def _with_readable_members(
+    service_object: ServiceObject, resources: Mapping[str, Resource]
+) -> ServiceObject:
     definition, tenant = service_object.definition, service_object.tenant
     hidden = {
         member
         for group in definition.groups
         for member in group.service_objects
-        if private.get(member, tenant) != tenant
+        if member in resources and not may(tenant, Right.READ, resources[member])
     }
     if not hidden:
         return service_object

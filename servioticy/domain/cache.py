@@ -1,45 +1,39 @@
-"""Values that are kept while there is room: the least used are forgotten."""
+"""Values that are kept while there is room: the least recently used are forgotten."""
 
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from typing import Generic, TypeVar
+
+from cachetools import LRUCache
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
 class Cache(Generic[Key, Value]):
-    """A bounded number of bytes of values; threads may share it."""
+    """It keeps a bounded number of bytes of values. Threads may share it."""
 
     def __init__(self, room: int) -> None:
-        self._room = room
+        """Make an empty cache with room for so many bytes."""
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._sized: LRUCache[Key, tuple[Value, int]] = LRUCache(room, lambda each: each[1])
 
     def get(self, key: Key) -> Value | None:
-        """What was put there, if it is still kept."""
+        """Return what was put there; None if it is forgotten."""
         with self._lock:
-            found = self._kept.get(key)
-            if found is None:
-                return None
-            self._kept.move_to_end(key)
-            return found[0]
+            found = self._sized.get(key)
+            return None if found is None else found[0]
 
     def put(self, key: Key, value: Value, size: int) -> None:
         """Keep a value of so many bytes; one that is larger than the room is not kept."""
         with self._lock:
-            replaced = self._kept.pop(key, None)
-            self._room += replaced[1] if replaced else 0
-            self._kept[key] = (value, size)
-            self._room -= size
-            while self._room < 0:
-                _, (_, freed) = self._kept.popitem(last=False)
-                self._room += freed
+            if size <= self._sized.maxsize:
+                self._sized[key] = (value, size)
+            else:
+                self._sized.pop(key, None)
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._room += sum(size for _, size in self._kept.values())
-            self._kept.clear()
+            self._sized.clear()

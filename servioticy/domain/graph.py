@@ -1,13 +1,19 @@
-"""The digraph of subscriptions: who is woken by an update, and in which order to compute."""
+"""The digraph of subscriptions: which composites an update wakes, directly or not."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Set
-from graphlib import TopologicalSorter
 from typing import NamedTuple
 
+from servioticy.domain.levels import Level, Plan, Ranks, levels_of, plan_of, ranks_of
 from servioticy.domain.model import Composite, ServiceObject, Stream, StreamRef
+
+MAX_REACHED = 2_000_000
+"""Entries of all that is remembered of who reaches whom: 16 MB of references to names."""
+
+MAX_SPLITS = 1000
+"""Splits of wakes by refused tenants that are remembered."""
 
 
 class Wake(NamedTuple):
@@ -41,7 +47,7 @@ class Graph:
         self._refs: dict[str, set[StreamRef]] = {}
         for ref in (*self._streams, *self._wakes):
             self._refs.setdefault(ref.service_object, set()).add(ref)
-        self._ranks: dict[StreamRef, Rank] | None = None
+        self._ranks: Ranks | None = None
         self._reached = _Reached()
         self._splits: dict[tuple[StreamRef, frozenset[int]], Split] = {}
 
@@ -72,23 +78,23 @@ class Graph:
         return len(self._tenants) > 1
 
     def tenant(self, composite: StreamRef) -> int:
-        """Whose composite it is."""
+        """The tenant that the composite belongs to."""
         return self._streams[composite][0].tenant
 
     def wakes(self, origin: StreamRef) -> list[Wake]:
-        """Whom an update of this stream wakes, in order; the stream itself never."""
+        """The composites that an update of this stream wakes, in order; never itself."""
         return self._wakes.get(origin, [])
 
     def composite(self, ref: StreamRef) -> tuple[ServiceObject, Stream, Composite]:
-        """A composite stream with the object it belongs to."""
+        """A composite stream: the Service Object that it belongs to, and how it is computed."""
         return self._streams[ref]
 
     def is_composite(self, ref: StreamRef) -> bool:
-        """Whether the stream is computed (and known here)."""
+        """Whether the stream is computed (and known to this graph)."""
         return ref in self._streams
 
     def wakes_but(self, origin: StreamRef, refused: Set[int]) -> Split:
-        """As `wakes`, without the composites of some tenants, and which those are."""
+        """Whom an update of this stream wakes: those of tenants that are refused, and others."""
         key = origin, frozenset(refused)
         found = self._splits.get(key)
         if found is None:
@@ -116,29 +122,14 @@ class Graph:
             reached = self._reached.get(origin) if origin in self._wakes else ()
             if reached is None:
                 reached = tuple(self.reachable([origin]))
-                self._reached.keep(origin, reached)
+                self._reached.put(origin, reached)
             reachable.update(reached)
-        levels: dict[int, Level] = {}
-        for ref in reachable:
-            number, loop = ranks[ref]
-            level = levels.get(number)
-            if level is None:
-                level = levels[number] = Level([], [])
-            if loop is None:
-                level.at_once.append(ref)
-            elif ref == loop.first:
-                level.loops.append(loop.members)
-        return Plan(reachable, [levels[number] for number in sorted(levels)])
+        return plan_of(reachable, ranks)
 
-    def _ranked(self) -> dict[StreamRef, Rank]:
-        """The place of each composite in the order of computing."""
+    def _ranked(self) -> Ranks:
+        """The rank of each composite, worked out when it is first needed."""
         if self._ranks is None:
-            self._ranks = {}
-            for number, level in enumerate(self.levels(set(self._streams))):
-                self._ranks.update((ref, Rank(number)) for ref in level.at_once)
-                for members in level.loops:
-                    loop = Loop(min(members), members)
-                    self._ranks.update((ref, Rank(number, loop)) for ref in members)
+            self._ranks = ranks_of(self.levels(set(self._streams)))
         return self._ranks
 
     def reachable(
@@ -160,34 +151,9 @@ class Graph:
 
     def levels(self, composites: set[StreamRef]) -> list[Level]:
         """These composites, each level after all that it reads."""
-        reads = self._dependencies(composites)
-        knots = knotted(reads)
-        knot_of = {ref: number for number, knot in enumerate(knots) for ref in knot}
-        sorter = TopologicalSorter(
-            {
-                number: {knot_of[read] for ref in knot for read in reads[ref]} - {number}
-                for number, knot in enumerate(knots)
-            }
+        return levels_of(
+            self._dependencies(composites), lambda ref: self._streams[ref][2].stepwise
         )
-        sorter.prepare()
-        levels = []
-        while sorter.is_active():
-            ready = sorter.get_ready()
-            sorter.done(*ready)
-            levels.append(self._level([knots[number] for number in ready], reads))
-        return levels
-
-    def _level(
-        self, knots: list[list[StreamRef]], reads: Mapping[StreamRef, set[StreamRef]]
-    ) -> Level:
-        at_once, loops = [], []
-        for knot in knots:
-            first = knot[0]
-            if len(knot) > 1 or first in reads[first] or self._streams[first][2].stepwise:
-                loops.append(frozenset(knot))
-            else:
-                at_once.append(first)
-        return Level(at_once, loops)
 
     def _dependencies(self, composites: set[StreamRef]) -> Mapping[StreamRef, set[StreamRef]]:
         """What each reads of the others.
@@ -207,47 +173,11 @@ class Graph:
         }
 
 
-class Level(NamedTuple):
-    """Composites that read nothing of each other: some each for a whole batch at once,
-    some in loops, whose computations can only be taken one at a time."""
-
-    at_once: list[StreamRef]
-    loops: list[frozenset[StreamRef]]
-
-
-class Plan(NamedTuple):
-    """The composites that some updates can reach, and the levels to compute them by."""
-
-    reachable: set[StreamRef]
-    levels: list[Level]
-
-
 class Split(NamedTuple):
     """Whom an update wakes, each with its number: of tenants that are refused, and of others."""
 
     others: list[tuple[int, Wake]]
     refused: list[tuple[int, Wake]]
-
-
-MAX_SPLITS = 1000
-
-
-class Loop(NamedTuple):
-    """Composites whose computations can only be taken one at a time."""
-
-    first: StreamRef
-    members: frozenset[StreamRef]
-
-
-class Rank(NamedTuple):
-    """The level of a composite in its component, and the loop that it is part of."""
-
-    level: int
-    loop: Loop | None = None
-
-
-MAX_REACHED = 2_000_000
-"""Entries of all that is remembered of who reaches whom: 16 MB of references to names."""
 
 
 class _Reached:
@@ -263,7 +193,7 @@ class _Reached:
             self._known.move_to_end(origin)
         return reached
 
-    def keep(self, origin: StreamRef, reached: tuple[StreamRef, ...]) -> None:
+    def put(self, origin: StreamRef, reached: tuple[StreamRef, ...]) -> None:
         self._known[origin] = reached
         self._room -= 1 + len(reached)
         while self._room < 0 and len(self._known) > 1:
@@ -275,48 +205,6 @@ class _Reached:
             gone = self._known.pop(origin, None)
             if gone is not None:
                 self._room += 1 + len(gone)
-
-
-def knotted(reads: Mapping[StreamRef, set[StreamRef]]) -> list[list[StreamRef]]:
-    """The strongly connected components of a digraph (Tarjan's algorithm, without recursion)."""
-    index: dict[StreamRef, int] = {}
-    low: dict[StreamRef, int] = {}
-    stack: list[StreamRef] = []
-    stacked: set[StreamRef] = set()
-    found: list[list[StreamRef]] = []
-    for root in reads:
-        if root in index:
-            continue
-        work = [(root, iter(reads[root]))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        stacked.add(root)
-        while work:
-            node, following = work[-1]
-            child = next(following, None)
-            if child is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    found.append(_cut(stack, node))
-                    stacked.difference_update(found[-1])
-            elif child not in index:
-                index[child] = low[child] = len(index)
-                stack.append(child)
-                stacked.add(child)
-                work.append((child, iter(reads[child])))
-            elif child in stacked:
-                low[node] = min(low[node], index[child])
-    return found
-
-
-def _cut(stack: list[StreamRef], node: StreamRef) -> list[StreamRef]:
-    """Take what is on the stack from the node on; it is near the top."""
-    taken = [stack.pop()]
-    while taken[-1] != node:
-        taken.append(stack.pop())
-    return taken[::-1]
 
 
 def _edges(service_object: ServiceObject) -> Iterable[tuple[StreamRef, Wake]]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from servioticy.domain.options import DEFAULTS, Options
+
 Timestamp: TypeAlias = int
 """A Sensor Update's `lastUpdate`: an integer in the device's own unit, never rescaled."""
 
@@ -23,23 +25,18 @@ class StreamRef(NamedTuple):
         return f"{self.service_object}/{self.stream}"
 
 
-Diamonds: TypeAlias = Literal["first", "settle"]
-"""Of several paths of one execution tree: the first to arrive computes, or the last."""
+class ServiceObjectKey(NamedTuple):
+    """A Service Object in the store: whose it is, and its id."""
 
-Staleness: TypeAlias = Literal["output", "input"]
-"""What a trigger has to be newer than: the last output, or that input's own last use."""
-
-Missing: TypeAlias = Literal["null", "skip"]
-"""With an input that has no update yet: compute with null, or not at all."""
+    tenant: int
+    id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a composite stream may choose; the defaults are the paper's rules."""
+class StreamKey(NamedTuple):
+    """A stream in the store: whose it is, and its number there."""
 
-    diamonds: Diamonds = "first"
-    staleness: Staleness = "output"
-    missing: Missing = "null"
+    tenant: int
+    stream_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +104,7 @@ class Composite:
     pre_filter: str | None = None
     post_filter: str | None = None
     references: tuple[Reference, ...] = ()
-    options: Options = Options()
+    options: Options = DEFAULTS
 
     @property
     def stepwise(self) -> bool:

@@ -6,7 +6,7 @@ effect exactly at its place in its partition.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 import orjson
@@ -96,10 +96,24 @@ class EmittedRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     timestamp: int
     update: msgspec.Raw
     place: tuple[int, ...] | None = None
-    """Where in the serial order it was made: offset in the log, depth, path (pipeline/journal.py).
+    """Where in the serial order it was made: offset in the log, depth, path (pipeline/steps.py).
 
     None where it is emitted again: then it is on the disk, and is not computed again.
     """
+
+
+class Position(NamedTuple):
+    """Where a record stands in the topic `emitted`."""
+
+    partition: int
+    offset: int
+
+
+class ConsumedRecord(NamedTuple):
+    """A record that was read from the topic `emitted`, and where it stands there."""
+
+    record: EmittedRecord
+    position: Position
 
 
 class DeadLetter(msgspec.Struct, frozen=True):

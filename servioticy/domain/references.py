@@ -27,7 +27,7 @@ _STEP = re.compile(
 )
 MAX_PATH = 1024
 MAX_NESTED = 20
-LARGEST = 2**53 - 1
+MAX_NUMBER = 2**53 - 1
 """JavaScript counts no further."""
 COMPARISONS = {"==", "=", "!=", "<", "<=", ">", ">="}
 Selector = tuple[Any, ...]
@@ -59,8 +59,8 @@ def plain(source: str, path: str) -> Reference | None:
     steps = tuple(_plain_steps(path))
     if None in steps:
         return None
-    if any(isinstance(step, int) and step > LARGEST for step in steps):
-        raise BadReference(f"{{${source}...}}: a number in it is larger than {LARGEST}")
+    if any(isinstance(step, int) and step > MAX_NUMBER for step in steps):
+        raise BadReference(f"{{${source}...}}: a number in it is larger than {MAX_NUMBER}")
     return Reference(source, "$" + path, tuple(step for step in steps if step is not None))
 
 
@@ -70,19 +70,19 @@ def selecting(source: str, path: str) -> Reference:
     It takes a general parser. Raises BadReference with the reason.
     """
     expression = "$" + re.sub(r"\.([A-Za-z0-9_$]*-[A-Za-z0-9_$\-]*)", r".'\1'", path.strip())
-    selectors = known.get(expression)
+    selectors = parsed_paths.get(expression)
     if selectors is None:
         selectors = _selected(expression, source)
-        known.put(expression, selectors, 100 * len(expression))
+        parsed_paths.put(expression, selectors, 100 * len(expression))
     return Reference(source, expression, selectors)
 
 
-known: Cache[str, tuple[Selector, ...]] = Cache(8 * 1024 * 1024)
-"""Service Objects made from one template name the same paths."""
+parsed_paths: Cache[str, tuple[Selector, ...]] = Cache(8 * 1024 * 1024)
+"""Paths that were parsed before: Service Objects made from one template name the same."""
 
 
 class _Parser(threading.local):
-    """One a thread: to make one takes longer than to read a path."""
+    """Each thread has one of its own: to make one takes longer than to parse a path."""
 
     def __init__(self) -> None:
         self.parse = ExtendedJsonPathParser().parse
@@ -94,6 +94,8 @@ _parser = _Parser()
 def _selected(expression: str, source: str) -> tuple[Selector, ...]:
     try:
         parsed = _parser.parse(expression)
+    except MemoryError:
+        raise
     except Exception as error:
         # Besides its own errors the parser lets through those of what it calls: `re`, `int`.
         raise BadReference(f"{{${source}...}}: {expression} is not a JSONPath: {error}") from error
@@ -166,8 +168,8 @@ def _test(expression: Any, nested: int) -> Selector:
 
 def _countable(value: Any) -> Any:
     """The value, unless it is a number that JavaScript cannot count with."""
-    if isinstance(value, int | float) and not abs(value) <= LARGEST:
-        raise _Refused(f"a number in it is larger than {LARGEST}")
+    if isinstance(value, int | float) and not abs(value) <= MAX_NUMBER:
+        raise _Refused(f"a number in it is larger than {MAX_NUMBER}")
     return value
 
 

@@ -1,4 +1,7 @@
-"""A composite stream as a program of the sandbox. The kernel's only word with `sandbox`."""
+"""A composite stream as a program of the sandbox.
+
+Nothing else below the programs imports the sandbox.
+"""
 
 from __future__ import annotations
 

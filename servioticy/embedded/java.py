@@ -88,7 +88,7 @@ def _examine(executable: Path, source: str) -> Java | None:
     home = executable.resolve().parent.parent
     version = _release(home).get("JAVA_VERSION")
     if version is None and executable.exists():
-        properties = _asked(executable)
+        properties = _ask(executable)
         home = Path(properties.get("java.home", home))
         version = properties.get("java.version")
     if version is None:
@@ -105,7 +105,7 @@ def _release(home: Path) -> dict[str, str]:
     return dict(re.findall(r'^(\w+)="(.*)"$', text, re.MULTILINE))
 
 
-def _asked(executable: Path) -> dict[str, str]:
+def _ask(executable: Path) -> dict[str, str]:
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_TO_ANSWER)

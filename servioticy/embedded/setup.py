@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import sys
 
-from servioticy.embedded import jars, java, stubs
+from servioticy.embedded import jars, java, javascript, stubs
+from servioticy.embedded.downloads import Progress
 from servioticy.errors import ServioticyError
 from servioticy.settings import Settings, load
 
 
 def prepare(settings: Settings) -> None:
-    """Download the jars and compile the stub classes; quick when there is nothing to do."""
+    """Download what is missing and compile the stub classes; quick when nothing is missing."""
+    if javascript.missing(settings):
+        for package in javascript.download(settings, _shown("JavaScript")):
+            _say(f"{package.name} is not in the registry; sandbox_engine = quickjs needs it")
     runtime = java.find(settings)
     if jars.missing(settings):
-        for jar in jars.download(settings, _show):
+        for jar in jars.download(settings, _shown("jars")):
             _say(f"{jar.name} is not in the repository; our stub classes stand in for it")
     if jars.token_provider(settings) is None:
         stubs.compile_stubs(settings, runtime)
     _say(
-        f"ready: Java {runtime.version} ({runtime.source}), jars in {settings.embedded.jars_path}"
+        f"ready: Java {runtime.version} ({runtime.source}), "
+        f"jars in {settings.embedded.jars_path}, "
+        f"JavaScript in {javascript.folder(settings)}"
     )
 
 
@@ -32,10 +38,15 @@ def main() -> int:
     return 0
 
 
-def _show(done: int, total: int, size: int) -> None:
-    end = "\n" if done == total or not sys.stderr.isatty() else "\r"
-    if sys.stderr.isatty() or done in (1, total):
-        _say(f"downloading jars: {done} of {total}, {size / 1e6:.1f} MB", end)
+def _shown(what: str) -> Progress:
+    """Return what tells a person how a download goes on."""
+
+    def show(done: int, total: int, size: int) -> None:
+        end = "\n" if done == total or not sys.stderr.isatty() else "\r"
+        if sys.stderr.isatty() or done in (1, total):
+            _say(f"downloading {what}: {done} of {total}, {size / 1e6:.1f} MB", end)
+
+    return show
 
 
 def _say(text: str, end: str = "\n") -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import accumulate
 
-from servioticy.domain.model import LastUpdate, Timestamp
+from servioticy.domain.model import LastUpdate, StreamKey, Timestamp
 from servioticy.memory.state import State
-from servioticy.ports import Labelled, Stored, StoredUpdate
+from servioticy.ports.history import VersionedUpdate
+from servioticy.ports.partition_store import StoredUpdate
 
 
 class MemoryHistory:
@@ -16,42 +17,44 @@ class MemoryHistory:
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def newest(self, stream_id: int) -> Timestamp | None:
+    def newest(self, stream: StreamKey) -> Timestamp | None:
         """The largest timestamp of a stream's updates, or None."""
-        return max((row.timestamp for row in self._of_stream(stream_id)), default=None)
+        return max((row.timestamp for row in self._of_stream(stream)), default=None)
 
     def page(
-        self, stream_id: int, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
-    ) -> list[Stored]:
+        self, stream: StreamKey, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
+    ) -> list[VersionedUpdate]:
         """The first updates with a timestamp within the span, oldest first.
 
         They end with the one that reaches `most_rows` or `most_bytes`.
         """
-        found: list[Stored] = []
+        found: list[VersionedUpdate] = []
         size = 0
-        for row in self._of_stream(stream_id):
+        for row in self._of_stream(stream):
             if size >= most_bytes or len(found) >= most_rows:
                 break
             if span[0] <= row.timestamp <= span[1]:
-                found.append(Stored(row.timestamp, row.document, row.version))
+                found.append(VersionedUpdate(row.timestamp, row.document, row.version))
                 size += len(row.document)
         return found
 
     def updates_after(
-        self, stream_id: int, after: Timestamp, limit: int, max_bytes: int
+        self, stream: StreamKey, after: Timestamp, limit: int, max_bytes: int
     ) -> list[LastUpdate]:
         """The next updates with a larger timestamp, oldest first, as many as fit, at least one."""
-        rows = self._of_stream(stream_id)
+        rows = self._of_stream(stream)
         newer = [LastUpdate(row.timestamp, row.document) for row in rows if row.timestamp > after]
         sizes = accumulate(len(update.document) for update in newer[:limit])
         fitting = sum(1 for size in sizes if size <= max_bytes)
         return newer[: max(1, fitting)]
 
-    def last_update(self, stream_id: int) -> Labelled | None:
+    def last_update(self, stream: StreamKey) -> VersionedUpdate | None:
         """The stream's last update, or None."""
         self._state.ask_postgres()
-        last = self._state.last_updates.get(stream_id)
-        return None if last is None else Labelled(last.document, last.version)
+        last = self._state.last_updates.get(stream.stream_id)
+        if last is None or last.tenant != stream.tenant:
+            return None
+        return VersionedUpdate(last.timestamp, last.document, last.version)
 
     def progress(self, partition: int) -> int:
         """The log offset before which everything is stored."""
@@ -80,23 +83,23 @@ class MemoryHistory:
             if key[0] == partition and each.tenant == tenant and key not in self._state.taken_up
         ]
 
-    def verdicts(self, stream_id: int) -> list[tuple[str, int, bytes]]:
+    def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:
         """How computations of a composite stream ended: (verdict, count, last one)."""
         self._state.ask_postgres()
         with self._state.lock:
             return sorted(
                 (verdict, times, last)
-                for (stream, verdict), (times, last) in self._state.verdicts.items()
-                if stream == stream_id
+                for (number, verdict), (times, last) in self._state.verdicts.items()
+                if number == stream.stream_id
             )
 
-    def processor_us(self, stream_id: int) -> int:
+    def processor_us(self, stream: StreamKey) -> int:
         """Microseconds of processor time that a composite stream's code has used."""
         self._state.ask_postgres()
-        return self._state.processor_us.get(stream_id, 0)
+        return self._state.processor_us.get(stream.stream_id, 0)
 
-    def _of_stream(self, stream_id: int) -> list[StoredUpdate]:
+    def _of_stream(self, stream: StreamKey) -> list[StoredUpdate]:
         self._state.ask_postgres()
         with self._state.lock:
-            found = [row for _, row in self._state.updates.values() if row.stream_id == stream_id]
+            found = [row for _, row in self._state.updates.values() if row[:2] == stream]
         return sorted(found, key=lambda row: row.timestamp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from servioticy.domain.records import LogRecord, write
+from servioticy.domain.records import LogRecord, read_record, write
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Rejected
 from servioticy.memory.state import State
@@ -33,3 +33,10 @@ class MemoryLog:
     def partitions(self) -> int:
         """How many partitions there are."""
         return len(self._state.log)
+
+    def records(self, partition: int, first_offset: int = 0) -> list[tuple[int, LogRecord]]:
+        """What stands in a partition from an offset on, with each one's offset."""
+        values = list(self._state.log[partition])
+        return [
+            (offset, read_record(values[offset])) for offset in range(first_offset, len(values))
+        ]

@@ -52,7 +52,7 @@ class MemoryOutput:
         self._records.append((partition, value))
         self.poll()
 
-    def bury(self, letter: DeadLetter) -> None:
+    def dead_letter(self, letter: DeadLetter) -> None:
         """Send a record that can never succeed to the dead letters."""
         self._letters.append(fitting(letter))
         self.poll()

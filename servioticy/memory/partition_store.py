@@ -15,8 +15,8 @@ from servioticy.domain.model import LastUpdate, ServiceObject
 from servioticy.domain.records import EmittedRecord
 from servioticy.domain.timing import becomes_last
 from servioticy.errors import Fenced, Unavailable
-from servioticy.memory.state import Kept, Progress, State
-from servioticy.ports import Batch, Charge, Placed, PutOff
+from servioticy.memory.state import Progress, ServiceObjectRow, State
+from servioticy.ports.partition_store import Batch, Charge, PlacedObject, PutOff
 
 PARSED = 16 * 1024 * 1024
 """Bytes of definitions kept parsed."""
@@ -60,38 +60,38 @@ class MemoryPartitionStore:
             if to_partition == partition
         }
 
-    def component(self, service_object: str) -> list[Placed]:
+    def component(self, service_object: str) -> list[PlacedObject]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         self._state.ask_postgres()
         with self._state.lock:
             asked = self._state.service_objects.get(service_object)
             return [
-                Placed(
+                PlacedObject(
                     self._service_object(each),
                     each.id,
                     each.tenant,
                     each.owner_partition,
-                    each.deleted and each.active_version is None,
+                    each.deleted_at is not None and each.active_version is None,
                 )
                 for each in self._state.service_objects.values()
                 if asked is not None and each.component == asked.component
             ]
 
-    def _service_object(self, kept: Kept) -> ServiceObject | None:
-        if kept.active_version is None:
+    def _service_object(self, row: ServiceObjectRow) -> ServiceObject | None:
+        if row.active_version is None:
             return None
-        version = kept.active_version
-        document = self._state.definitions[kept.id, version]
-        definition = self._documents.understood(kept.id, version, document).definition
+        version = row.active_version
+        document = self._state.definitions[row.id, version]
+        definition = self._documents.understood(row.id, version, document).definition
         names = [each.ref.stream for each in definition.streams]
-        streams = {name: self._state.streams[kept.id, name] for name in names}
-        return ServiceObject(definition, kept.tenant, version, kept.sequence, streams)
+        streams = {name: self._state.streams[row.id, name] for name in names}
+        return ServiceObject(definition, row.tenant, version, row.sequence, streams)
 
-    def placed(self, service_object: str) -> tuple[int, int] | None:
+    def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
         self._state.ask_postgres()
-        kept = self._state.service_objects.get(service_object)
-        return None if kept is None else (kept.tenant, kept.owner_partition)
+        row = self._state.service_objects.get(service_object)
+        return None if row is None else (row.tenant, row.owner_partition)
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one."""
@@ -149,7 +149,7 @@ class MemoryPartitionStore:
             if displaced is not None and displaced[1].offset >= batch.first_offset:
                 self._state.superseded.append(displaced)
             self._state.updates[key] = (batch.partition, update)
-        for last in batch.lasts:
+        for last in batch.last_updates:
             before = self._state.last_updates.get(last.stream_id)
             if becomes_last(last.timestamp, before and before.timestamp):
                 self._state.last_updates[last.stream_id] = last
@@ -168,40 +168,39 @@ class MemoryPartitionStore:
         if batch.erase is not None:
             self._erase(*batch.erase)
         for id_ in batch.release[0] if batch.release is not None else ():
-            kept = self._state.service_objects.get(id_)
-            if batch.release and kept and kept.owner_partition == batch.partition:
-                kept.owner_partition = batch.release[1]
+            row = self._state.service_objects.get(id_)
+            if batch.release and row and row.owner_partition == batch.partition:
+                row.owner_partition = batch.release[1]
 
     def _activate(self, service_object: str, version: int, change: int) -> None:
         """A version is in force, unless a later change was made already."""
-        kept = self._state.service_objects.get(service_object)
-        if kept is None:
+        row = self._state.service_objects.get(service_object)
+        if row is None:
             return
-        first = kept.active_version is None and kept.active_change == 0
-        if kept.active_change < change or first:
-            kept.active_version, kept.active_change = version, change
+        first = row.active_version is None and row.active_change == 0
+        if row.active_change < change or first:
+            row.active_version, row.active_change = version, change
 
     def _delete(self, service_object: str) -> None:
         """All that is stored of a Service Object, but for the fact that its id is used up."""
         state = self._state
-        kept = state.service_objects.get(service_object)
-        if kept is not None:
-            kept.active_version, kept.active_change = None, 2**63 - 1
+        row = state.service_objects.get(service_object)
+        if row is not None:
+            row.active_version, row.active_change = None, 2**63 - 1
         gone = {number for ref, number in state.streams.items() if ref[0] == service_object}
         for number in gone:
             self._forget_updates(number)
         state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] not in gone}
         for stream in gone:
             state.processor_us.pop(stream, None)
-        state.subscriptions = {
-            key: row
-            for key, row in state.subscriptions.items()
-            if row.stream_id not in gone
-            and (row.callback, row.destination) != ("internal", service_object)
-        }
+        state.edges = [
+            each
+            for each in state.edges
+            if service_object not in (each.reader, each.source.service_object)
+        ]
         state.streams = {ref: n for ref, n in state.streams.items() if ref[0] != service_object}
         for key in [each for each in state.definitions if each[0] == service_object]:
-            del state.definitions[key], state.accepted[key]
+            del state.definitions[key]
 
     def _erase(self, service_object: str, stream: str, change: int) -> None:
         """The stream's updates, unless a later change has erased it already."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from servioticy.changes import Changes
 from servioticy.domain.documents.service_objects import ArgumentNames
-from servioticy.domain.records import LogRecord, read_record
-from servioticy.memory.catalog import MemoryCatalog
+from servioticy.domain.records import LogRecord
+from servioticy.memory.change_store import MemoryChangeStore
 from servioticy.memory.history import MemoryHistory
 from servioticy.memory.log import MemoryLog
 from servioticy.memory.output import MemoryOutput
 from servioticy.memory.partition_store import MemoryPartitionStore
 from servioticy.memory.state import State
+from servioticy.memory.stream_graph import MemoryStreamGraph
+from servioticy.memory.tenants import MemoryTenants
 
 
 class MemoryPlatform:
@@ -17,9 +20,12 @@ class MemoryPlatform:
 
     def __init__(self, partitions: int = 1) -> None:
         self.state = State(log=[[] for _ in range(partitions)])
-        self.catalog = MemoryCatalog(self.state)
+        self.tenants = MemoryTenants(self.state)
+        self.graph = MemoryStreamGraph(self.state)
+        self.change_store = MemoryChangeStore(self.state)
         self.history = MemoryHistory(self.state)
         self.log = MemoryLog(self.state)
+        self.changes = Changes(self.graph, self.change_store, self.log)
 
     def partition_store(self, argument_names: ArgumentNames) -> MemoryPartitionStore:
         """What a pipeline's task keeps."""
@@ -31,7 +37,4 @@ class MemoryPlatform:
 
     def records(self, partition: int, first_offset: int = 0) -> list[tuple[int, LogRecord]]:
         """What stands in a partition of the log from an offset on, with each one's offset."""
-        values = list(self.state.log[partition])
-        return [
-            (offset, read_record(values[offset])) for offset in range(first_offset, len(values))
-        ]
+        return self.log.records(partition, first_offset)

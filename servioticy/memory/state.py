@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
+from servioticy.domain.model import StreamRef
 from servioticy.domain.records import DeadLetter, EmittedRecord
 from servioticy.errors import Unavailable
-from servioticy.ports import Change, PutOff, StoredLast, StoredUpdate
+from servioticy.ports.change_store import Change
+from servioticy.ports.partition_store import PutOff, StoredLastUpdate, StoredUpdate
 
 
 @dataclass(slots=True)
-class Kept:
+class ServiceObjectRow:
     """A row of `service_objects`."""
 
     id: str
@@ -24,27 +27,20 @@ class Kept:
     component: str
     route_partition: int
     owner_partition: int
-    updated_at: int
-    custom_fields: bytes | None = None
     newest_version: int = 1
     revision: int = 1
     active_version: int | None = None
     active_change: int = 0
-    deleted: bool = False
-    """for the API; the row stays, so that no id is used twice"""
+    deleted_at: int | None = None
+    """when the API deleted it; the row stays, so that no id is used twice"""
 
 
-@dataclass(slots=True)
-class KeptSubscription:
-    """A row of `subscriptions`."""
+class Edge(NamedTuple):
+    """A row of `graph_edges`: a group of the reader names the source."""
 
-    id: str
-    tenant: int
-    stream_id: int
-    callback: str
-    destination: str
-    document: bytes
-    created_at: int
+    reader: str
+    group: str
+    source: StreamRef
 
 
 @dataclass(slots=True)
@@ -72,10 +68,8 @@ class State:
 
     tenants: dict[str, int] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
-    service_objects: dict[str, Kept] = field(default_factory=dict)
+    service_objects: dict[str, ServiceObjectRow] = field(default_factory=dict)
     definitions: dict[tuple[str, int], bytes] = field(default_factory=dict)
-    accepted: dict[tuple[str, int], int] = field(default_factory=dict)
-    """(Service Object, version): when"""
     streams: dict[tuple[str, str], int] = field(default_factory=dict)
     """(Service Object, stream name): stream id"""
     last_stream: int = 0
@@ -83,7 +77,7 @@ class State:
     """streams that the version in force for the API does not have"""
     erased_by: dict[int, int] = field(default_factory=dict)
     """stream id: number of the last change that erased it"""
-    subscriptions: dict[str, KeptSubscription] = field(default_factory=dict)
+    edges: list[Edge] = field(default_factory=list)
     pending: dict[int, Change] = field(default_factory=dict)
     last_pending: int = 0
 
@@ -91,7 +85,7 @@ class State:
     """(stream id, timestamp): partition and row"""
     superseded: list[tuple[int, StoredUpdate]] = field(default_factory=list)
     """partition and row that a later one of its batch displaced"""
-    last_updates: dict[int, StoredLast] = field(default_factory=dict)
+    last_updates: dict[int, StoredLastUpdate] = field(default_factory=dict)
     verdicts: dict[tuple[int, str], tuple[int, bytes]] = field(default_factory=dict)
     processor_us: dict[int, int] = field(default_factory=dict)
     """stream id: what its code has used"""
@@ -114,6 +108,11 @@ class State:
     def emitted(self) -> list[EmittedRecord]:
         """All that was emitted, in order, without its places: those are for the pipeline."""
         return [msgspec.structs.replace(each, place=None) for _, each in self.emitted_to]
+
+    def service_object(self, id_: str) -> ServiceObjectRow | None:
+        """The Service Object, unless it does not exist, or not any more."""
+        row = self.service_objects.get(id_)
+        return None if row is None or row.deleted_at is not None else row
 
     def ask_postgres(self) -> None:
         """Raises Unavailable where Postgres is said not to answer."""

@@ -11,16 +11,22 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message, Topic
 
 from servioticy.domain.letters import clipped
 from servioticy.domain.log_loss import Bounds
-from servioticy.domain.records import EmittedRecord, UnreadableRecord, read_emitted
+from servioticy.domain.records import (
+    ConsumedRecord,
+    EmittedRecord,
+    Position,
+    UnreadableRecord,
+    read_emitted,
+)
 from servioticy.domain.topics import Topics
 from servioticy.errors import Unavailable
 from servioticy.messaging.connection import KafkaConnection
 
 log = logging.getLogger("servioticy.messaging")
 
-MOST = 1000
-MOST_BYTES = 8_388_608
-"""Handed to the listener at once: the last message may pass it."""
+MAX_BATCH = 1000
+MAX_BATCH_BYTES = 8_388_608
+"""So much is handed to the listener at once; the last message may exceed it."""
 
 QUEUED_KIB = 16_384
 """What the client fetches ahead."""
@@ -167,7 +173,10 @@ def _offset(record: EmittedRecord) -> int:
 
 
 class EmittedReader:
-    """Hands every update emitted from now on to a listener, in a thread of its own."""
+    """Hands every update emitted from now on to a listener, in a thread of its own.
+
+    Each comes with its partition and offset, from which a reader that remembers them can go on.
+    """
 
     def __init__(self, connection: KafkaConnection, topics: Topics) -> None:
         self._connection = connection
@@ -176,7 +185,7 @@ class EmittedReader:
         self.skipped = 0
         """Messages that could not be read, and errors of partitions, since the start."""
 
-    def start(self, listener: Callable[[list[EmittedRecord]], None]) -> threading.Thread:
+    def start(self, listener: Callable[[list[ConsumedRecord]], None]) -> threading.Thread:
         """Begin at the present end of every partition; returns once that is fixed."""
         consumer = _consumer(self._connection)
         try:
@@ -202,7 +211,7 @@ class EmittedReader:
         """Let the thread end."""
         self._stopped.set()
 
-    def _read(self, consumer: Consumer, listener: Callable[[list[EmittedRecord]], None]) -> None:
+    def _read(self, consumer: Consumer, listener: Callable[[list[ConsumedRecord]], None]) -> None:
         """One message wakes us; whatever else waits already comes along, up to a bound.
 
         Nothing that comes, and nothing that the listener makes of it, ends the reading.
@@ -217,8 +226,8 @@ class EmittedReader:
                 self._stopped.wait(PAUSE_SECONDS)
         consumer.close()
 
-    def _records(self, consumer: Consumer) -> list[EmittedRecord]:
-        found: list[EmittedRecord] = []
+    def _records(self, consumer: Consumer) -> list[ConsumedRecord]:
+        found: list[ConsumedRecord] = []
         size = 0
         message = consumer.poll(0.5)
         while message is not None:
@@ -228,11 +237,14 @@ class EmittedReader:
                 self._stopped.wait(PAUSE_SECONDS)
                 break
             try:
-                found.append(read_emitted(value))
+                position = Position(message.partition() or 0, message.offset() or 0)
+                found.append(ConsumedRecord(read_emitted(value), position))
             except UnreadableRecord as error:
                 self._note("emitted_unreadable", message, str(error))
             size += len(value)
-            message = consumer.poll(0) if len(found) < MOST and size < MOST_BYTES else None
+            message = (
+                consumer.poll(0) if len(found) < MAX_BATCH and size < MAX_BATCH_BYTES else None
+            )
         return found
 
     def _note(self, event: str, message: Message, why: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -27,6 +29,9 @@ QUEUE_KIB = 65_536
 SHORT_LETTER_BYTES = 65_536
 """What is kept of a record that even the dead letters refuse: their topic may be smaller."""
 
+RENEWAL_SECONDS = 1.0
+"""Between two producers that are replaced: what one met the next may meet at once."""
+
 _SAFE = {
     "acks": "all",
     "enable.idempotence": True,
@@ -38,20 +43,24 @@ _SAFE = {
 
 
 class LogWriter:
-    """Appends to the log and waits for the broker's word. Safe to share between threads."""
+    """Appends to the log and waits for the broker's word. Safe to share between threads.
+
+    A producer that meets a fatal error takes nothing any more, however long one waits: the
+    broker has lost what it knew of the producer, for one. Another one takes its place.
+    """
 
     def __init__(
         self, connection: KafkaConnection, topics: Topics, timeout_seconds: float
     ) -> None:
         self._topic = topics.updates
         self._timeout = timeout_seconds
-        self._producer = Producer(
-            {
-                **_SAFE,
-                **connection.for_librdkafka(),
-                "delivery.timeout.ms": max(1000, int(timeout_seconds * 1000)),
-            }
-        )
+        self._configuration = {
+            **_SAFE,
+            **connection.for_librdkafka(),
+            "delivery.timeout.ms": max(1000, int(timeout_seconds * 1000)),
+        }
+        self._producer = Producer(self._configuration)
+        self._renewed_at = -RENEWAL_SECONDS
         self._closed = threading.Event()
         self._poller = threading.Thread(target=self._poll, name="log-writer", daemon=True)
         self._poller.start()
@@ -87,13 +96,35 @@ class LogWriter:
 
     def close(self) -> None:
         """Wait for what is under way and stop."""
-        self._producer.flush(self._timeout)
+        with contextlib.suppress(KafkaException):  # a fatal one: nothing is under way any more
+            self._producer.flush(self._timeout)
         self._closed.set()
         self._poller.join()
 
     def _poll(self) -> None:
+        """Tell those who wait. A fatal error is raised here, and once."""
         while not self._closed.is_set():
-            self._producer.poll(0.2)
+            try:
+                self._producer.poll(0.2)
+            except KafkaException as error:
+                self._renew(error)
+            except Exception:  # without this thread nothing would be acknowledged any more
+                log.exception("log_writer_failed")
+
+    def _renew(self, error: KafkaException) -> None:
+        """Tell those who wait that nothing more comes, and let another producer follow."""
+        log.error("log_writer_renewed", extra={"why": clipped(str(error))})
+        with contextlib.suppress(KafkaException):
+            self._producer.purge()
+            self._producer.flush(1.0)
+        # Until there is another one nothing is taken: who appends is told so at once.
+        while not self._closed.wait(self._renewed_at + RENEWAL_SECONDS - time.monotonic()):
+            self._renewed_at = time.monotonic()
+            try:
+                self._producer = Producer(self._configuration)
+                return
+            except KafkaException:  # no thread is left, for one
+                log.exception("log_writer_not_renewed")
 
 
 class Emitter:
@@ -132,7 +163,7 @@ class Emitter:
             self._producer.produce_batch(self._topics.emitted, messages, self._partition)
             messages = self._not_queued(messages)
             if messages:  # its queue is full: let it drain, and hear what comes back
-                self._producer.poll(0.1)
+                self._served(self._producer.poll, 0.1)
                 self._check()
         self.poll()
 
@@ -165,7 +196,7 @@ class Emitter:
         _check_size(value, "", "a forwarded record")
         self._produce(self._topics.updates, value, partition, self._side.delivered_aside)
 
-    def bury(self, letter: DeadLetter) -> None:
+    def dead_letter(self, letter: DeadLetter) -> None:
         """Send a record to the dead letters; `flush` tells that it is there.
 
         A record larger than any other topic takes is cut, and the letter says so.
@@ -187,13 +218,13 @@ class Emitter:
 
     def poll(self) -> None:
         """Take note of acknowledgements. Raises Unavailable after a refusal."""
-        self._producer.poll(0)
+        self._served(self._producer.poll, 0)
         self._check()
 
     def flush(self, timeout_seconds: float = 30.0) -> None:
         """Wait until everything sent is acknowledged, or raise Unavailable."""
         while True:
-            if self._producer.flush(timeout_seconds):
+            if self._served(self._producer.flush, timeout_seconds):
                 raise Unavailable("the broker did not acknowledge what was emitted in time")
             self._check()
             if not len(self._producer):  # else what was refused goes to the dead letters
@@ -215,8 +246,16 @@ class Emitter:
                 if not is_full(error):
                     done(error, None)
                     return
-                self._producer.poll(0.1)
+                self._served(self._producer.poll, 0.1)
                 self._check_side()
+
+    @staticmethod
+    def _served(serve: Callable[[float], int], seconds: float) -> int:
+        """Hear from the broker. Raises Unavailable where the producer is of no use any more."""
+        try:
+            return serve(seconds)
+        except KafkaException as error:
+            raise Unavailable(f"the producer has to be made anew: {error}") from error
 
     def _check_side(self) -> None:
         if self._side.refusal:

@@ -42,18 +42,26 @@ HTTP_SECONDS = Metric(
     ("method", "route"),
     SECONDS,
 )
-SOCKETS = Metric("servioticy_sockets", "gauge", "delivery", "WebSockets that are open")
-SOCKET_BACKLOG = Metric(
-    "servioticy_socket_backlog_bytes",
+CONNECTIONS = Metric(
+    "servioticy_delivery_connections",
     "gauge",
     "delivery",
-    "bytes kept for sockets that have not taken them yet",
+    "connections that watch a stream, WebSockets and others",
+)
+BACKLOG_BYTES = Metric(
+    "servioticy_delivery_backlog_bytes",
+    "gauge",
+    "delivery",
+    "bytes kept for connections that have not taken them yet",
 )
 EMITTED_READ = Metric(
     "servioticy_emitted_updates_read_total", "counter", "delivery", "updates read from the topic"
 )
-PUSHED = Metric(
-    "servioticy_updates_pushed_total", "counter", "delivery", "live updates given to sockets"
+OFFERED = Metric(
+    "servioticy_updates_pushed_total",
+    "counter",
+    "delivery",
+    "live updates given to connections, once for each",
 )
 LAG = Metric(
     "servioticy_lag_records",

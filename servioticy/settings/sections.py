@@ -105,8 +105,8 @@ class Api:
     port: Port = setting(8080, "port of the REST API")
     metrics_port: MetricsPort = setting(9401, "port of the API's `/metrics`; 0: none")
     workers: Annotated[int, Meta(ge=1, le=1_000)] = setting(1, "processes of the REST API")
-    threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
-        32, "updates one API process accepts at once"
+    update_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        32, "updates one API process works on at once"
     )
     read_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
         16, "reads one API process works on at once"
@@ -118,6 +118,10 @@ class Api:
     queue: Count = setting(2_000, "requests that wait for a thread of one kind; more get 503")
     queue_of_one: Count = setting(200, "of these, requests of one tenant; more get 429")
     queue_seconds: Seconds = setting(30.0, "how long a request waits for a thread, then 503")
+    waiting_reads: Count = setting(
+        2_000, "reads that wait for the pipeline in one API process; more get 503"
+    )
+    waiting_reads_of_one: Count = setting(200, "of these, reads of one tenant; more get 429")
     connections: Count = setting(
         15_000, "connections to one API process; then the longest silent one is closed"
     )
@@ -129,7 +133,9 @@ class Api:
         30.0, "how long a client may take nothing of its answer before it is cut off"
     )
     held_bytes: Bytes = setting(
-        268_435_456, "bytes of bodies and unsent answers one API process holds, a tenant a quarter"
+        268_435_456,
+        "bytes that clients have sent, or not taken yet, and one API process holds; a tenant a "
+        "quarter of them",
     )
 
 
@@ -283,12 +289,28 @@ class Embedded:
     maven: Name = setting(
         "https://repo1.maven.org/maven2", "Maven repository the jars are downloaded from"
     )
+    javascript: str = setting(
+        "", "folder of the sandbox's downloaded parts (default: ~/.cache/servioticy/javascript)"
+    )
+    npm: Name = setting(
+        "https://registry.npmjs.org", "npm registry the sandbox's parts are downloaded from"
+    )
 
     @property
     def jars_path(self) -> Path:
         """The jar folder, absolute; shared by all checkouts of one user."""
-        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-        return Path(self.jars or f"{cache}/servioticy/jars").expanduser().resolve()
+        return _cached(self.jars, "jars")
+
+    @property
+    def javascript_path(self) -> Path:
+        """The folder of the sandbox's downloaded parts, absolute; shared as the jars are."""
+        return _cached(self.javascript, "javascript")
+
+
+def _cached(chosen: str, name: str) -> Path:
+    """The chosen folder, else the one of this name in the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(chosen or f"{cache}/servioticy/{name}").expanduser().resolve()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from servioticy.errors import Rejected, Unavailable
 Row: TypeAlias = Any
 """A tuple of columns, as the statement names them."""
 
+_CARRY_TENANT = "SELECT set_config('servioticy.tenant', %(tenant)s, true)"
+
 _VALUE = re.compile(r"%\((\w+)\)s")
 
 TOO_MUCH = "54"
@@ -39,11 +41,15 @@ _NOTICED = {
 class Database:
     """Runs named SQL. Autocommit: one statement is one transaction, unless in `transaction`.
 
-    Every method raises Unavailable where the server does not answer. Whether a statement
-    under way at that moment took effect is then not known. If not `durable`, a commit does
-    not wait for the disk: a server that is killed forgets the last moments, all or nothing
-    of each transaction and in their order. A statement takes no longer than
-    `statement_seconds`, if that is given: then it is Unavailable, too.
+    Every method raises Unavailable where the server does not answer. The statement that was
+    running at that moment may or may not have taken effect.
+
+    A Database that is not `durable` commits without waiting for the disk. If the server is
+    killed, it forgets the newest transactions: each of them wholly, and none that is older
+    than one that it keeps.
+
+    A statement that runs for longer than `statement_seconds` is ended, and the caller gets
+    Unavailable. Without that number no statement is ended.
     """
 
     def __init__(
@@ -57,9 +63,9 @@ class Database:
     def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Row]:
         """Run a statement and return its rows, if it makes any.
 
-        A connection found dead is replaced once: servers restart. The statement is only
-        tried again where it had not reached the server. Who is not `durable` has to know of
-        the restart first: the server may have forgotten what he has seen.
+        A connection found dead is replaced once, because servers restart, and a statement that
+        only reads is tried again. Not so if this Database is not `durable`: the server may
+        have forgotten what the caller has read before, so the caller has to know.
         """
         with self._answering():
             connection, fresh = self._connection()
@@ -97,14 +103,21 @@ class Database:
         return next(iter(self.rows(sql, values)), None)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Statements of this thread inside it take effect together or not at all."""
+    def transaction(self, tenant: int | None = None) -> Iterator[None]:
+        """Statements of this thread inside it take effect together or not at all.
+
+        If all of them are about what one tenant owns, name the tenant: the setting
+        `servioticy.tenant` then holds it until the end of the transaction, for row level
+        security.
+        """
         with self._answering():
             connection, _fresh = self._connection()
             try:
                 connection.autocommit = False
                 self._local.inside = True
                 try:
+                    if tenant is not None:
+                        self._run(connection, _CARRY_TENANT, {"tenant": str(tenant)})
                     yield
                     connection.commit()
                 except BaseException:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from servioticy.domain.model import LastUpdate, Timestamp
-from servioticy.ports import Labelled, Stored
+from servioticy.domain.model import LastUpdate, StreamKey, Timestamp
+from servioticy.ports.history import VersionedUpdate
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -17,40 +17,42 @@ class PostgresHistory:
         self._database = database
         self._sql = queries("history")
 
-    def newest(self, stream_id: int) -> Timestamp | None:
+    def newest(self, stream: StreamKey) -> Timestamp | None:
         """The largest timestamp of a stream's updates, or None."""
-        row = self._database.row(self._sql["newest"], {"stream": stream_id})
+        row = self._database.row(self._sql["newest"], stream._asdict())
         return row[0] if row else None
 
     def page(
-        self, stream_id: int, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
-    ) -> list[Stored]:
+        self, stream: StreamKey, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
+    ) -> list[VersionedUpdate]:
         """The first updates with a timestamp within the span, oldest first.
 
         They end with the one that reaches `most_rows` or `most_bytes`.
         """
-        values = {
-            "stream": stream_id,
+        values = stream._asdict() | {
             "from": span[0],
             "to": span[1],
             "rows": most_rows,
             "bytes": most_bytes,
         }
         rows = self._database.rows(self._sql["page"], values)
-        return [Stored(timestamp, document.encode(), v) for timestamp, document, v in rows]
+        return [
+            VersionedUpdate(timestamp, document.encode(), v) for timestamp, document, v in rows
+        ]
 
     def updates_after(
-        self, stream_id: int, after: Timestamp, limit: int, max_bytes: int
+        self, stream: StreamKey, after: Timestamp, limit: int, max_bytes: int
     ) -> list[LastUpdate]:
         """The next updates with a larger timestamp, oldest first, as many as fit, at least one."""
-        values = {"stream": stream_id, "after": after, "limit": limit, "max_bytes": max_bytes}
+        bounds = {"after": after, "limit": limit, "max_bytes": max_bytes}
+        values = stream._asdict() | bounds
         rows = self._database.rows(self._sql["updates_after"], values)
         return [LastUpdate(timestamp, document.encode()) for timestamp, document in rows]
 
-    def last_update(self, stream_id: int) -> Labelled | None:
+    def last_update(self, stream: StreamKey) -> VersionedUpdate | None:
         """The stream's last update, or None."""
-        row = self._database.row(self._sql["last_update"], {"stream": stream_id})
-        return None if row is None else Labelled(row[0].encode(), row[1])
+        row = self._database.row(self._sql["last_update"], stream._asdict())
+        return None if row is None else VersionedUpdate(row[0], row[1].encode(), row[2])
 
     def progress(self, partition: int) -> int:
         """The log offset before which everything is stored."""
@@ -70,12 +72,12 @@ class PostgresHistory:
         row = self._database.row(self._sql["backlog"], values)
         return row[0] if row else 0
 
-    def verdicts(self, stream_id: int) -> list[tuple[str, int, bytes]]:
+    def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:
         """How computations of a composite stream ended: (verdict, count, last one)."""
-        rows = self._database.rows(self._sql["verdicts_of_stream"], {"stream": stream_id})
+        rows = self._database.rows(self._sql["verdicts_of_stream"], stream._asdict())
         return [(verdict, count, last.encode()) for verdict, count, last in rows]
 
-    def processor_us(self, stream_id: int) -> int:
+    def processor_us(self, stream: StreamKey) -> int:
         """Microseconds of processor time that a composite stream's code has used."""
-        row = self._database.row(self._sql["processor_time"], {"stream": stream_id})
+        row = self._database.row(self._sql["processor_time"], stream._asdict())
         return row[0] if row else 0

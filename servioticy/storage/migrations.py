@@ -1,27 +1,51 @@
-"""Brings the schema up to date: numbered files, each applied once, in order."""
+"""Brings the schema up to date: numbered files, each applied once, in order.
+
+`sql/schema.sql` is what all of them make together, to be read; a test holds it equal.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from importlib import resources
 
+from servioticy.errors import SetupError
 from servioticy.storage.database import Database
+from servioticy.storage.queries import queries
 
 _LOCK = 7_305_808_869_231  # any number that only migrations use
 
 
 def migrate(database: Database) -> list[str]:
-    """Apply what is missing and return its names. Safe to run at the same time twice."""
+    """Apply what is missing and return its names. Safe to run at the same time twice.
+
+    Raises SetupError, and changes nothing, where a file differs from what was applied under its
+    name: the schema then is not the one that the programs expect.
+    """
+    sql = queries("migrations")
     applied = []
     with database.transaction():
-        database.rows("SELECT pg_advisory_xact_lock(%(key)s)", {"key": _LOCK})
-        database.rows("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
-        done = {name for (name,) in database.rows("SELECT name FROM migrations")}
+        database.rows(sql["lock"], {"key": _LOCK})
+        database.rows(sql["prepare"])
+        checksums = dict(database.rows(sql["applied"]))
         for file in sorted(_files(), key=lambda each: each.name):
-            if file.name not in done:
-                database.rows(file.read_text("utf-8"))
-                database.rows("INSERT INTO migrations VALUES (%(name)s)", {"name": file.name})
+            content = file.read_text("utf-8")
+            values = {"name": file.name, "checksum": _checksum(content)}
+            if file.name not in checksums:
+                database.rows(content)
+                database.rows(sql["note"], values)
                 applied.append(file.name)
+            elif checksums[file.name] is None:  # applied by a release that noted none
+                database.rows(sql["note_checksum"], values)
+            elif checksums[file.name] != values["checksum"]:
+                raise SetupError(
+                    f"the migration {file.name} is not the one that was applied to this database: "
+                    "put the file back as it was, and write a new one for the change"
+                )
     return applied
+
+
+def _checksum(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def _files() -> list[resources.abc.Traversable]:

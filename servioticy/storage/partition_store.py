@@ -14,7 +14,7 @@ from servioticy.domain.documents.stored import parsing
 from servioticy.domain.model import LastUpdate, ServiceObject
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
-from servioticy.ports import Batch, Charge, Placed, PutOff, StoredUpdate
+from servioticy.ports.partition_store import Batch, Charge, PlacedObject, PutOff, StoredUpdate
 from servioticy.storage.database import Database, Row
 from servioticy.storage.queries import queries
 
@@ -65,10 +65,12 @@ class PostgresPartitionStore:
         rows = self._database.rows(self._sql["forwarded"], {"partition": partition})
         return dict(rows)
 
-    def component(self, service_object: str) -> list[Placed]:
+    def component(self, service_object: str) -> list[PlacedObject]:
         """The Service Objects computed together with this one; empty: it does not exist."""
         rows = self._database.rows(self._sql["component"], {"service_object": service_object})
-        return [Placed(self._service_object(row), row[0], row[1], row[3], row[5]) for row in rows]
+        return [
+            PlacedObject(self._service_object(row), row[0], row[1], row[3], row[5]) for row in rows
+        ]
 
     def _service_object(self, row: Row) -> ServiceObject | None:
         id_, tenant, sequence, _owner, version, _deleted, document, stream_ids = row
@@ -79,9 +81,9 @@ class PostgresPartitionStore:
         declared = {name: ids[name] for *_, name in (each.ref for each in definition.streams)}
         return ServiceObject(definition, tenant, version, sequence, declared)
 
-    def placed(self, service_object: str) -> tuple[int, int] | None:
+    def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
-        row = self._database.row(self._sql["placed"], {"service_object": service_object})
+        row = self._database.row(self._sql["owner"], {"service_object": service_object})
         return None if row is None else (row[0], row[1])
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
@@ -168,7 +170,7 @@ class PostgresPartitionStore:
             "delete_verdicts",
             "delete_usage",
             "delete_streams",
-            "delete_subscriptions_of",
+            "delete_edges",
             "delete_definitions",
             "delete_service_object",
         ):
@@ -248,7 +250,7 @@ def _values(batch: Batch) -> dict[str, Any]:
     """The batch as columns. A stream and timestamp met twice is stored as it was last."""
     updates = list({(each.stream_id, each.timestamp): each for each in batch.updates}.values())
     tenants, streams, timestamps, documents, versions, offsets, positions = _columns(updates, 7)
-    lasts = _columns(batch.lasts, 6)
+    last_updates = _columns(batch.last_updates, 6)
     verdicts = _columns(batch.verdicts, 5)
     return {
         "partition": batch.partition,
@@ -262,12 +264,12 @@ def _values(batch: Batch) -> dict[str, Any]:
         "versions": numbers(versions),
         "offsets": numbers(offsets),
         "positions": numbers(positions),
-        "last_tenants": numbers(lasts[0]),
-        "last_streams": numbers(lasts[1]),
-        "last_timestamps": numbers(lasts[2]),
-        "last_documents": texts(lasts[3]),
-        "last_versions": numbers(lasts[4]),
-        "last_uses": texts(lasts[5]),
+        "last_tenants": numbers(last_updates[0]),
+        "last_streams": numbers(last_updates[1]),
+        "last_timestamps": numbers(last_updates[2]),
+        "last_documents": texts(last_updates[3]),
+        "last_versions": numbers(last_updates[4]),
+        "last_uses": texts(last_updates[5]),
         "verdict_tenants": numbers(verdicts[0]),
         "verdict_streams": numbers(verdicts[1]),
         "verdicts": texts([each.encode() for each in verdicts[2]]),

@@ -23,17 +23,19 @@ from running_platform import until
 
 from sandbox import argument_names
 from servioticy.bootstrap import connect, kafka
-from servioticy.changes import create
+from servioticy.changes import Changes
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EmittedRecord, LogRecord, UpdateRecord, read_emitted
 from servioticy.domain.topics import Topics
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.producer import LogWriter
-from servioticy.ports import NewServiceObject
+from servioticy.ports.change_store import NewServiceObject
 from servioticy.settings import Settings, changed, to_environment
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.migrations import migrate
+from servioticy.storage.stream_graph import PostgresStreamGraph
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.tools.bench import processes
 
 SECONDS = 90.0
@@ -177,8 +179,10 @@ class Ground:
         migrate(self.database)
         ensure_topics(kafka(self.settings), self.topics, self.settings.log.partitions)
         self.log = Log(self.settings, self.topics)
-        self.catalog = PostgresCatalog(self.database)
-        self.tenant = self.catalog.tenant_of(self.catalog.create_tenant("t")) or 0
+        graph = PostgresStreamGraph(self.database)
+        self.changes = Changes(graph, PostgresChangeStore(self.database), self.log)
+        tenants = PostgresTenants(self.database)
+        self.tenant = tenants.tenant_of(tenants.create_tenant("t")) or 0
 
     def close(self) -> None:
         """Close all connections."""
@@ -300,7 +304,7 @@ class Replay:
         new = NewServiceObject(
             id_, self.ground.tenant, False, orjson.dumps(document), streams, sources, 0
         )
-        create(new, self.ground.catalog, self.ground.log)
+        self.ground.changes.create(new)
 
 
 _STORED = {

@@ -65,9 +65,13 @@ class PostgresProxy:
         while True:
             try:
                 client = self._listener.accept()[0]
-                server = socket.create_connection(self._server)
             except OSError:
                 return
+            try:
+                server = socket.create_connection(self._server)
+            except OSError:  # Postgres is down, and its clients shall see that
+                client.close()
+                continue
             self._connections.append(_Connection(self, client, server))
 
 

@@ -15,7 +15,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from lone_pipeline import Emitted, Ground, Replay
 
-from pipeline.task import Row, Task
+from pipeline.engine import Engine
+from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
 from sandbox.program import Call, Computation, Fault, Outcome, Value
 from servioticy.bootstrap import connect, emitter
@@ -54,7 +56,7 @@ class Fickle:
 
 def a_task(settings: Settings) -> Task:
     store = PostgresPartitionStore(connect(settings, durable=False), argument_names)
-    return Task(0, store, Fickle(), lambda: emitter(settings, 0), 20, 1000)
+    return Task(0, store, lambda: emitter(settings, 0), Engine(Fickle(), 20, 1000))
 
 
 def rows(ground: Ground, first: int, end: int) -> list[Row]:

@@ -250,7 +250,7 @@ def test_a_postgres_that_forgets_its_last_moments_changes_nothing(
             pipeline.signal("worker", signal.SIGCONT)
             replay.finish()
 
-        noticed = ("partition_rewound", "query_starts_again")
+        noticed = ("progress_lost", "query_starts_again")
         assert sum(pipeline.said().count(each) for each in noticed) >= 2
         expected.assert_equal(replay, emitted)
     finally:

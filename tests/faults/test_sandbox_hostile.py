@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from sandbox_pools import a_pool
 
-from sandbox import Fault, SandboxPool
+from sandbox import Fault
 from sandbox.hostile.corpus import Hostile, fixed, program
 from sandbox.hostile.generate import generated
 from sandbox.hostile.judge import (
     GOOD,
-    MOST_NEIGHBOUR_MS,
+    MAX_NEIGHBOUR_MS,
     RIGHT,
     Judge,
     a_call,
@@ -37,7 +38,7 @@ HANG = "while(true){}"
 )
 def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
     engine, allow_list = request.param
-    pool = SandboxPool(allow_list=allow_list, engine=engine)
+    pool = a_pool(allow_list=allow_list, engine=engine)
     yield Judge(pool)
     pool.close()
 
@@ -69,16 +70,16 @@ def test_generated_programs_are_contained(judge: Judge) -> None:
     judge.verdicts.wrong.clear()
     judge.verdicts.counts.clear()
     judge.verdicts.neighbours.clear()
-    start = 500 if judge.pool._allow_list else 0
+    start = 500 if judge.pool.options.allow_list else 0
     for number in range(start, start + 500):
         judge.try_out(generated(20, number))
 
     assert judge.verdicts.wrong == []
     counts = judge.verdicts.counts
     assert counts["timeout"] > 10  # they do bite
-    assert counts["policy" if judge.pool._allow_list else "script-error"] > 50
+    assert counts["policy" if judge.pool.options.allow_list else "script-error"] > 50
     assert counts["syntax"] < 150  # and are mostly programs
-    assert judge.verdicts.neighbour_ms(0.99) < MOST_NEIGHBOUR_MS
+    assert judge.verdicts.neighbour_ms(0.99) < MAX_NEIGHBOUR_MS
 
 
 def test_the_generator_is_the_same_everywhere() -> None:
@@ -105,11 +106,11 @@ def test_the_judge_is_not_blind(document: bytes, right: bool) -> None:
 
 def test_nothing_grows_and_nothing_is_left_over_many_kills() -> None:
     """Sixty here; a thousand by `python -m sandbox.hostile --kills 1000`."""
-    pool = SandboxPool(allow_list=False, budget_ms=20)
+    pool = a_pool(allow_list=False, budget_ms=20)
     try:
         judge = Judge(pool)
         judge.try_out(Hostile("first", "body", HANG))
-        zygote = pool._nursery.pid
+        zygote = pool._zygote.pid
         assert zygote
         memory, files, ours = resident_kib(zygote), descriptors(zygote), descriptors(os.getpid())
 
@@ -130,8 +131,8 @@ def test_nothing_grows_and_nothing_is_left_over_many_kills() -> None:
 
 @pytest.mark.parametrize("engine", ["v8", "quickjs"])
 def test_a_neighbour_in_another_partition_is_hardly_disturbed(engine: str) -> None:
-    """Its answers are right, and 99 in 100 come within MOST_NEIGHBOUR_MS, at any time."""
-    ours, theirs = SandboxPool(engine=engine), SandboxPool(allow_list=False, engine=engine)
+    """Its answers are right, and 99 in 100 come within MAX_NEIGHBOUR_MS, at any time."""
+    ours, theirs = a_pool(engine=engine), a_pool(allow_list=False, engine=engine)
     ends = threading.Event()
 
     def attack() -> None:
@@ -155,13 +156,13 @@ def test_a_neighbour_in_another_partition_is_hardly_disturbed(engine: str) -> No
         ours.close()
         theirs.close()
 
-    assert judge.verdicts.neighbour_ms(0.99) < MOST_NEIGHBOUR_MS
+    assert judge.verdicts.neighbour_ms(0.99) < MAX_NEIGHBOUR_MS
 
 
 @pytest.mark.parametrize("death", [signal.SIGSEGV, signal.SIGKILL, signal.SIGABRT, signal.SIGILL])
 def test_a_worker_that_breaks_is_nobodys_end(death: signal.Signals) -> None:
     """The stand-in for corrupted memory: the process is gone in the middle of its life."""
-    pool = SandboxPool()
+    pool = a_pool()
     try:
         judge = Judge(pool)
         pool.run("hostile", [a_call(GOOD)])
@@ -177,7 +178,7 @@ def test_a_worker_that_breaks_is_nobodys_end(death: signal.Signals) -> None:
 
 def test_a_suspended_program_costs_its_tenant_alone() -> None:
     """Then it costs nobody anything: no process is asked."""
-    pool = SandboxPool()
+    pool = a_pool()
     try:
         hang = program(Hostile("hang", "body", HANG))
         outcomes = [pool.run("hostile", [a_call(hang)])[0][0] for _ in range(5)]

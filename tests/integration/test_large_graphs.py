@@ -8,17 +8,18 @@ from typing import Any
 
 import msgspec
 import pytest
+from sandbox_pools import a_pool
 
-from pipeline.intake import Row
+from pipeline.engine import Engine
 from pipeline.spark.worker import limits_of
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import SandboxPool, argument_names
-from servioticy.changes import create
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import NewServiceObject
+from servioticy.ports.change_store import NewServiceObject
 from servioticy.settings import Settings
 
 pytestmark = pytest.mark.real
@@ -28,7 +29,7 @@ OBJECTS, STREAMS = 10, 1000
 
 @pytest.fixture
 def pool() -> Iterator[SandboxPool]:
-    pool = SandboxPool()
+    pool = a_pool()
     yield pool
     pool.close()
 
@@ -44,7 +45,7 @@ def a_service_object(
     )
     streams = tuple(stream.ref.stream for stream in definition.streams)
     new = NewServiceObject(id_, tenant, False, json.dumps(document).encode(), streams, sources, 0)
-    create(new, platform.catalog, platform.log)
+    platform.changes.create(new)
 
 
 def adding(number: int) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def adding(number: int) -> dict[str, Any]:
 def test_one_update_wakes_ten_thousand_composites(pool: SandboxPool) -> None:
     """All of them are stored by one transaction and emitted in order of subscription."""
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t")) or 0
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t")) or 0
     a_service_object(
         platform, tenant, "device", {"streams": {"data": {"channels": {"v": {"type": "number"}}}}}
     )
@@ -70,16 +71,14 @@ def test_one_update_wakes_ten_thousand_composites(pool: SandboxPool) -> None:
     body = msgspec.Raw(b'{"channels":{"v":{"current-value":1}},"lastUpdate":7}')
     platform.log.append(0, UpdateRecord("device", "data", 7, body))
     settings = Settings()
-    task = Task(
-        0,
-        platform.partition_store(argument_names),
+    engine = Engine(
         pool,
-        lambda: platform.output(0),
         settings.pipeline.max_batch_updates,
         settings.pipeline.head_cache_bytes,
         # The machine that runs the tests may be busy with others.
         limits_of(settings)._replace(tree_seconds=10.0),
     )
+    task = Task(0, platform.partition_store(argument_names), lambda: platform.output(0), engine)
     task.take(Row(offset, value) for offset, value in enumerate(platform.state.log[0]))
 
     emitted = [

@@ -11,15 +11,24 @@ import msgspec
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
+from kafka_faults import bring_fatal_error
 
 from servioticy.domain.letters import read_letter
-from servioticy.domain.records import DeadLetter, EmittedRecord, write
+from servioticy.domain.records import (
+    ConsumedRecord,
+    DeadLetter,
+    EmittedRecord,
+    Position,
+    UpdateRecord,
+    write,
+)
 from servioticy.domain.topics import Topics
 from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.errors import Unavailable
 from servioticy.messaging.admin import LARGEST_MESSAGE, _client, ensure_topics
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader
-from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter
+from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter, LogWriter
 
 pytestmark = pytest.mark.real
 
@@ -112,10 +121,10 @@ def test_a_letter_that_its_topic_refuses_is_cut(
     limit(real_kafka, topics.dead_letters, SHORT_LETTER_BYTES + 10_000)
     output = Emitter(KafkaConnection(real_kafka.bootstrap_servers), topics, 0)
 
-    output.bury(DeadLetter(0, 1, "r", b"x" * (SHORT_LETTER_BYTES + 20_000)))
+    output.dead_letter(DeadLetter(0, 1, "r", b"x" * (SHORT_LETTER_BYTES + 20_000)))
     output.flush()
     limit(real_kafka, topics.dead_letters, 100)
-    output.bury(DeadLetter(0, 2, "r", b"x" * 200))
+    output.dead_letter(DeadLetter(0, 2, "r", b"x" * 200))
     output.flush()
 
     (letter,) = letters(real_kafka, topics)
@@ -135,7 +144,7 @@ def test_a_reader_survives_what_it_cannot_read(
     reader: EmittedReader, real_kafka: EmbeddedKafka, topics: Topics
 ) -> None:
     """Every watcher of every tenant depends on it: rubbish is skipped, and told."""
-    found: list[EmittedRecord] = []
+    found: list[ConsumedRecord] = []
     thread = reader.start(found.extend)
     producer = Producer({"bootstrap.servers": real_kafka.bootstrap_servers})
     half = write(an_emitted_one(2)).replace(b"xxx", b"\\ud800")
@@ -145,9 +154,31 @@ def test_a_reader_survives_what_it_cannot_read(
     assert producer.flush(10) == 0
 
     eventually(lambda: len(found) == 2)
-    assert [each.timestamp for each in found] == [1, 3]
+    assert [each.record.timestamp for each in found] == [1, 3]
     assert reader.skipped == len(rubbish)
     assert thread.is_alive()
+
+
+def test_each_record_is_read_with_its_partition_and_offset(
+    real_kafka: EmbeddedKafka, topic_prefix: str
+) -> None:
+    """Whoever remembers them can read on from there; what cannot be read has an offset, too."""
+    topics = Topics(topic_prefix)
+    connection = KafkaConnection(real_kafka.bootstrap_servers)
+    ensure_topics(connection, topics, 2)
+    reader, found = EmittedReader(connection, topics), []
+    reader.start(found.extend)
+    producer = Producer({"bootstrap.servers": real_kafka.bootstrap_servers})
+    for number in range(6):
+        value = b"rubbish" if number == 2 else write(an_emitted_one(number))
+        producer.produce(topics.emitted, value, partition=number % 2)
+    assert producer.flush(10) == 0
+
+    eventually(lambda: len(found) == 5)
+    reader.stop()
+    assert {each.record.timestamp: each.position for each in found} == {
+        number: Position(number % 2, number // 2) for number in (0, 1, 3, 4, 5)
+    }
 
 
 def test_a_reader_survives_its_listener(
@@ -160,11 +191,11 @@ def test_a_reader_survives_its_listener(
     found: list[int] = []
     failed = threading.Event()
 
-    def listen(records: list[EmittedRecord]) -> None:
+    def listen(records: list[ConsumedRecord]) -> None:
         if not failed.is_set():
             failed.set()
             raise ValueError("half of a pair")
-        found.extend(each.timestamp for each in records)
+        found.extend(each.record.timestamp for each in records)
 
     thread = reader.start(listen)
     output = Emitter(KafkaConnection(real_kafka.bootstrap_servers), topics, 0)
@@ -177,3 +208,24 @@ def test_a_reader_survives_its_listener(
     eventually(lambda: found == [2])
     assert thread.is_alive()
     assert "emitted_not_delivered" in caplog.text
+
+
+def test_the_log_grows_again_after_a_fatal_error_of_the_client(
+    real_kafka: EmbeddedKafka, topics: Topics
+) -> None:
+    """Without another producer every PUT would be 503 until somebody restarts the API."""
+    writer = LogWriter(KafkaConnection(real_kafka.bootstrap_servers), topics, 10.0)
+    record = UpdateRecord("so", "s", 1, msgspec.Raw(b'{"lastUpdate":1}'))
+    offsets = [writer.append(0, record)]
+    bring_fatal_error(writer._producer)
+
+    def appended() -> bool:
+        try:
+            offsets.append(writer.append(0, record))
+        except Unavailable:
+            return False
+        return True
+
+    eventually(appended)
+    writer.close()
+    assert offsets == [0, 1]

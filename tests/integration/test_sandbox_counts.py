@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 
 import pytest
+from sandbox_pools import a_pool
 
-from sandbox import Binding, Call, ChannelCode, Computation, Program, SandboxPool
+from sandbox import Binding, Call, ChannelCode, Computation, Program
 
 pytestmark = pytest.mark.real
 SECONDS = 20.0
@@ -22,7 +23,7 @@ def a_call(name: str, code: str) -> Call:
 
 
 def test_frames_and_kills_are_counted() -> None:
-    pool = SandboxPool(allow_list=False, budget_ms=500)
+    pool = a_pool(allow_list=False, budget_ms=500)
     try:
         pool.run("tenant", [a_call("good", "$0+1")])
         assert (pool.frames, pool.kills) == (1, {})

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from sandbox_pools import a_pool
 
 from sandbox import (
     Call,
@@ -42,7 +43,7 @@ COSTLY = {
 
 @pytest.fixture
 def pool() -> Iterator[SandboxPool]:
-    pool = SandboxPool()
+    pool = a_pool()
     yield pool
     pool.close()
 
@@ -93,9 +94,9 @@ def test_nobody_waits_for_a_long_document(pool: SandboxPool) -> None:
     found: list[list[list[str]]] = []
     document = a_document(500, 1, FULL)
     long = threading.Thread(target=lambda: found.append(pool.check_all(document)))
-    turns = pool._checking._long._turns
+    lock = pool._checking._long._lock
     long.start()
-    while not turns._taken and long.is_alive():
+    while not lock._held and long.is_alive():
         time.sleep(0.001)
 
     assert pool.check_all(a_document(1, 1, SMALL)) == [[]]
@@ -117,7 +118,7 @@ def test_a_document_has_its_time_and_not_more(pool: SandboxPool) -> None:
 def test_waiting_for_others_counts(pool: SandboxPool) -> None:
     """A request is answered in its time, whoever is before it."""
     with (
-        pool._checking._short._turns.turn(Allowance()),
+        pool._checking._short._lock.held(Allowance()),
         pytest.raises(TookTooLong),
     ):
         pool.check_all(a_document(1, 1, SMALL), within=0.1)

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from sandbox_pools import JAVASCRIPT, a_pool
 
-from sandbox import InfraError, SandboxPool
+from sandbox import InfraError
 from sandbox.guest.confinement import OTHER_USER
 
 pytestmark = pytest.mark.real
@@ -33,8 +34,9 @@ os.execv(sys.argv[2], sys.argv[2:])
 """
 REPORT = """
 import json, sys
-from sandbox import InfraError, SandboxPool
-pool = SandboxPool(unprotected=sys.argv[1] == "any")
+from pathlib import Path
+from sandbox import InfraError, SandboxOptions, SandboxPool
+pool = SandboxPool(Path(sys.argv[2]), SandboxOptions(unprotected=sys.argv[1] == "any"))
 try:
     print(json.dumps(pool.layers()))
 except InfraError as error:
@@ -49,7 +51,7 @@ x86 = pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of its 
 def layers_under(*prefix: str, protection: str = "required") -> dict[str, str] | str:
     """What a pool says of its layers in a process started by `prefix`."""
     done = subprocess.run(
-        [*prefix, sys.executable, "-c", REPORT, protection],
+        [*prefix, sys.executable, "-c", REPORT, protection, JAVASCRIPT],
         capture_output=True,
         text=True,
         env={"PYTHONPATH": os.pathsep.join(sys.path), "PATH": os.environ["PATH"]},
@@ -89,7 +91,7 @@ def test_an_ordinary_user_has_every_layer() -> None:
 @engines
 def test_a_worker_of_root_is_not_root(engine: str) -> None:
     """And has all its layers without a user namespace."""
-    pool = SandboxPool(engine=engine)
+    pool = a_pool(engine=engine)
     try:
         assert missing(pool.layers()) <= {"network"}  # a container's root may not have it
         worker = pool._worker("tenant")
@@ -134,7 +136,7 @@ def test_root_does_not_run_scripts() -> None:
 @engines
 def test_no_thread_of_a_worker_has_powers(engine: str) -> None:
     """The engine's threads are not forgotten."""
-    pool = SandboxPool(engine=engine)
+    pool = a_pool(engine=engine)
     try:
         worker = pool._worker("tenant")
         threads = list(Path(f"/proc/{worker.pid}/task").iterdir())
@@ -153,7 +155,7 @@ def test_a_pool_that_may_not_serve_is_an_infrastructure_error(
 ) -> None:
     """So the pipeline waits and tries again, and blames no script."""
     monkeypatch.setattr("sandbox.host.zygote_client._BOOT", _BOOT_WITHOUT_SECCOMP)
-    pool = SandboxPool()
+    pool = a_pool()
     try:
         with pytest.raises(InfraError, match="not protected: seccomp: it is off"):
             pool.layers()
@@ -169,7 +171,7 @@ from sandbox.guest.zygote import main
 def refuse():
     raise seccomp.SeccompRefused("it is off")
 seccomp.install = refuse
-main(int(sys.argv[1]))
+main(int(sys.argv[1]), *sys.argv[3:])
 """
 
 _BOOT_WITH_A_HOLE = """
@@ -178,7 +180,7 @@ sys.path[:] = json.loads(sys.argv[2])
 from sandbox.guest import seccomp
 from sandbox.guest.zygote import main
 seccomp._ALLOWED.update(HOLES)
-main(int(sys.argv[1]))
+main(int(sys.argv[1]), *sys.argv[3:])
 """
 
 
@@ -199,7 +201,7 @@ def test_a_hole_in_the_filter_is_found_at_the_start(
     """Each proof is tried on a filter that does allow what it tries."""
     boot = _BOOT_WITH_A_HOLE.replace("HOLES", repr(numbers))
     monkeypatch.setattr("sandbox.host.zygote_client._BOOT", boot)
-    pool = SandboxPool()
+    pool = a_pool()
     try:
         with pytest.raises(InfraError, match=f"seccomp: {attempt}"):
             pool.layers()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import orjson
 import pytest
+from sandbox_pools import a_pool
 
 from sandbox import (
     Assignment,
@@ -18,17 +19,17 @@ from sandbox import (
     SandboxPool,
     Value,
 )
-from sandbox.host.answers import MOST_OUTPUT_BYTES
+from sandbox.host.answers import MAX_OUTPUT_BYTES
 
 pytestmark = pytest.mark.real
-TOO_LONG = Fault("error", f"the output has more than {MOST_OUTPUT_BYTES} bytes")
+TOO_LONG = Fault("error", f"the output has more than {MAX_OUTPUT_BYTES} bytes")
 PARTS = {"ascii": "x", "two": "\u00e9", "three": "\u20ac", "pair": "\U0001f600", "escaped": "\n"}
 
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
     # A million characters take QuickJS a while.
-    pool = SandboxPool(budget_ms=1000, engine=request.param)
+    pool = a_pool(budget_ms=1000, engine=request.param)
     yield pool
     pool.close()
 
@@ -69,7 +70,7 @@ def test_an_output_may_be_so_many_bytes_and_not_one_more(pool: SandboxPool, part
     (short,) = run(pool, program, *updates_of(0))
     assert isinstance(short, Value)
     # Each full string of the filling adds `"",`; the last one is there already.
-    missing = MOST_OUTPUT_BYTES - len(short.document)
+    missing = MAX_OUTPUT_BYTES - len(short.document)
     strings = 0
     while missing - strings * 60003 > 60000:
         strings += 1
@@ -79,7 +80,7 @@ def test_an_output_may_be_so_many_bytes_and_not_one_more(pool: SandboxPool, part
     longest, beyond, again = run(pool, program, *updates_of(fill, fill + 1, fill))
 
     assert isinstance(longest, Value)
-    assert len(longest.document) == MOST_OUTPUT_BYTES
+    assert len(longest.document) == MAX_OUTPUT_BYTES
     assert beyond == TOO_LONG
     assert isinstance(again, Value)
     assert again.timestamp == 3

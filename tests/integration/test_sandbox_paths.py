@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonpath_ng.ext.parser import parse as parse_jsonpath
+from sandbox_pools import a_pool
 from test_sandbox_semantics import VALUE, once, result
 
 from sandbox import (
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
-    pool = SandboxPool(engine=request.param)
+    pool = a_pool(engine=request.param)
     yield pool
     pool.close()
 

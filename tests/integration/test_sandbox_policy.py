@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sandbox_pools import a_pool
 
 import servioticy
 from sandbox import Binding, Call, ChannelCode, Computation, Fault, Program, SandboxPool, Value
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
-    pool = SandboxPool(engine=request.param)
+    pool = a_pool(engine=request.param)
     yield pool
     pool.close()
 
@@ -101,6 +102,11 @@ def test_functions_are_refused_with_place_and_reason(
     ("code", "problem"),
     [
         ("1); (2", "line 1, column 2: Unexpected token"),
+        ("(1", "line 1, column 3: Unexpected token"),
+        ("(1))", "line 1, column 4: Unexpected token"),
+        ("(1) (", "line 1, column 6: Unexpected token"),
+        ("(1); 2", "line 1, column 6: text after its end"),
+        ("(1, 2)", "column 2: a comma between expressions is not allowed"),
         ("1, 2", "a comma between expressions is not allowed"),
         ("", "Unexpected token"),
         ("x = y = 1", "column 5: an assignment inside an expression is not allowed"),
@@ -131,6 +137,7 @@ def test_expressions_are_refused_with_place_and_reason(
         "$0.map(x => x > 10)", "$0.filter((x, i) => i % 2).reduce((a, b) => a + b, 0)",
         "$0 + ' km' + String($1)", "`${$0}`", "new Date().getTime()", "$0?.a ?? $1['b']",
         "Boolean($0) && !isNaN($1)", "{a: $0}.a", "[$0, $1][0]", "iot.clamp($0, 0, 1)",
+        "(1)", "($0+1)", "(x = $0)", "((($0)) // once more\n)", "($0);", "(($0) + ($1))",
         "/* comment */ $0 // another", "$0 ** 2", "typeof $0 === 'number'", "$0 === \"a'b\"",
     ],
 )  # fmt: skip
@@ -172,8 +179,10 @@ def test_variables_are_shared_by_the_channels(pool: SandboxPool) -> None:
 
 
 def demonstration() -> list[Path]:
-    folder = Path(servioticy.__file__).parent / "demonstration" / "documents"
-    return sorted(folder.glob("*.json"))
+    folder = Path(servioticy.__file__).parent / "tools" / "demonstration" / "documents"
+    found = sorted(folder.glob("*.json"))
+    assert found
+    return found
 
 
 @pytest.mark.parametrize("path", demonstration(), ids=lambda path: path.stem)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sandbox_pools import a_pool
 
 from sandbox import Call, ChannelCode, Computation, Fault, Program, SandboxPool, Value
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.real
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
     """Without the allow-list: the realm must hold by itself, in either engine."""
-    pool = SandboxPool(allow_list=False, engine=request.param)
+    pool = a_pool(allow_list=False, engine=request.param)
     yield pool
     pool.close()
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sandbox_pools import a_pool
 
 from sandbox import (
     INPUT,
@@ -24,7 +25,7 @@ from sandbox import (
     SandboxPool,
     Value,
 )
-from sandbox.host.fold import Last, part
+from sandbox.host.fold import LastOutput, part
 
 pytestmark = pytest.mark.real
 VALUE = ("channels", "t", "current-value")
@@ -32,7 +33,7 @@ VALUE = ("channels", "t", "current-value")
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
-    pool = SandboxPool(engine=request.param)
+    pool = a_pool(engine=request.param)
     yield pool
     pool.close()
 
@@ -121,6 +122,8 @@ def test_functions(pool: SandboxPool, code: str, expected: Any) -> None:
         ("$0*1.8+32", 39.2),
         ("x = $0*2;", 8),
         ("3-$0", -1),
+        ("(1)", 1),
+        ("($0+1)", 5),
         ("$1*1.8+32", 32),
         ("$2 != null && $1 > 3 ? 1 : 0", 0),
         ("$i", 4),
@@ -193,6 +196,7 @@ def test_a_binding_error_names_channel_type_and_value(pool: SandboxPool) -> None
     [
         ({"pre_filter": "$0 > 0"}, 4),
         ({"pre_filter": "$0 > 9"}, "filtered"),
+        ({"pre_filter": "($0 > 0)", "post_filter": "($r > 9)"}, "filtered"),
         ({"pre_filter": ""}, "filtered"),
         ({"pre_filter": "$0.x.y"}, "script-error"),
         ({"post_filter": "$r == 4"}, 4),
@@ -347,7 +351,7 @@ def test_a_frame_of_everything_equals_a_frame_per_step(
     together = pool.run("tenant", batch)
 
     for call, outcomes in zip(batch, together, strict=True):
-        last = Last(None, None)
+        last = LastOutput(None, None)
         for at, step in enumerate(call.steps):
             alone = pool.run("another", [part(call, at, at + 1, last)])[0][0]
             assert alone == outcomes[at]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sandbox_pools import a_pool
 
 from sandbox import Call, ChannelCode, Computation, Program, SandboxPool, Value
 
@@ -25,7 +26,7 @@ AT = 1_500_000_000
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
 def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
-    pool = SandboxPool(engine=request.param)
+    pool = a_pool(engine=request.param)
     yield pool
     pool.close()
 

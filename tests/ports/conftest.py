@@ -1,11 +1,13 @@
-"""Every suite here runs on the twin and on the real thing: what one promises, both keep."""
+"""Ports that have a twin run on it and on the real thing: what one promises, both keep."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
-from port_builders import PARTITIONS, Messaging, Storage, messages, values
+from port_builders import PARTITIONS, Messaging, Storage, Stored, messages, stream_id, values
 
 from sandbox.text import argument_names
 from servioticy.bootstrap import KafkaLog
@@ -18,12 +20,14 @@ from servioticy.memory import MemoryPlatform
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.producer import Emitter
-from servioticy.ports import Log
+from servioticy.ports.log import Log
 from servioticy.settings import Settings, changed
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.stream_graph import PostgresStreamGraph
+from servioticy.storage.tenants import PostgresTenants
 
 CHANGE_WAIT_SECONDS = 1.0
 KINDS = ["memory", pytest.param("real", marks=pytest.mark.real)]
@@ -34,18 +38,41 @@ def storage(request: pytest.FixtureRequest) -> Storage:
     if request.param == "memory":
         platform = MemoryPlatform(PARTITIONS)
         platform.state.change_wait_seconds = CHANGE_WAIT_SECONDS
-        store = platform.partition_store(argument_names)
-        other_store = platform.partition_store(argument_names)
-        return Storage(platform.catalog, platform.history, store, other_store)
-    database, other = (Database(request.getfixturevalue("dsn")) for _ in range(2))
-    request.addfinalizer(database.close)
+        return Storage(
+            platform.tenants,
+            platform.graph,
+            platform.change_store,
+            platform.history,
+            platform.partition_store(argument_names),
+            platform.partition_store(argument_names),
+            lambda id_, name: platform.state.streams[id_, name],
+        )
+    database: Database = request.getfixturevalue("database")
+    other = Database(request.getfixturevalue("dsn"))
     request.addfinalizer(other.close)
     return Storage(
-        PostgresCatalog(database, CHANGE_WAIT_SECONDS),
+        PostgresTenants(database),
+        PostgresStreamGraph(database),
+        PostgresChangeStore(database, CHANGE_WAIT_SECONDS),
         PostgresHistory(database),
         PostgresPartitionStore(database, argument_names),
         PostgresPartitionStore(other, argument_names),
+        partial(stream_id, database),
     )
+
+
+@pytest.fixture
+def database(dsn: str) -> Iterator[Database]:
+    """A Postgres with the schema and nothing in it."""
+    found = Database(dsn)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def stored(database: Database) -> Stored:
+    """The ports that only Postgres is behind."""
+    return Stored(database)
 
 
 @pytest.fixture(params=KINDS)

@@ -9,53 +9,97 @@ from typing import Any
 import msgspec
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from servioticy.domain.model import StreamRef
+from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef
 from servioticy.domain.records import (
     DeadLetter,
     EmittedRecord,
     LogRecord,
     UpdateRecord,
 )
-from servioticy.ports import (
-    Catalog,
-    History,
-    Log,
-    NewServiceObject,
-    Output,
-    PartitionStore,
-    Stored,
-)
+from servioticy.ports.change_store import Change, ChangeStore, NewServiceObject
+from servioticy.ports.history import History, VersionedUpdate
+from servioticy.ports.log import Log
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PartitionStore
+from servioticy.ports.stream_graph import GraphNode, StreamGraph
+from servioticy.ports.tenants import Tenants
+from servioticy.storage.addresses import PostgresAddresses
+from servioticy.storage.change_store import PostgresChangeStore
+from servioticy.storage.database import Database
+from servioticy.storage.history import PostgresHistory
+from servioticy.storage.service_objects import PostgresServiceObjects
+from servioticy.storage.stream_graph import PostgresStreamGraph
+from servioticy.storage.subscriptions import PostgresSubscriptions
+from servioticy.storage.tenants import PostgresTenants
 
 PARTITIONS = 2
 
 
 @dataclass
 class Storage:
-    """The ports that share one database."""
+    """The ports that have a twin, over one database."""
 
-    catalog: Catalog
+    tenants: Tenants
+    graph: StreamGraph
+    change_store: ChangeStore
     history: History
     store: PartitionStore
     other_store: PartitionStore
     """another worker's"""
+    stream_id: Callable[[str, str], int]
+    """the number of a stream, by Service Object and name"""
 
-    def tenant(self, name: str = "acme") -> tuple[int, str]:
-        """A tenant's id and one of its tokens."""
-        token = self.catalog.create_tenant(name)
-        tenant = self.catalog.tenant_of(token)
+    def tenant(self, name: str = "acme") -> int:
+        """A tenant's id."""
+        tenant = self.tenants.tenant_of(self.tenants.create_tenant(name))
         assert tenant is not None
-        return tenant, token
+        return tenant
 
-    def create(self, tenant: int, id_: str, groups: tuple[tuple[str, StreamRef], ...] = ()) -> Any:
-        """Keep a Service Object with the streams `a` and `b`."""
-        return self.catalog.create(a_service_object(tenant, id_, groups), PARTITIONS)
+    def create(
+        self, tenant: int, id_: str, groups: tuple[tuple[str, StreamRef], ...] = ()
+    ) -> Change:
+        """Store a Service Object with the streams `a` and `b`."""
+        return self.change_store.create(a_service_object(tenant, id_, groups), PARTITIONS)
 
-    def stream_id(self, token: str, id_: str, stream: str = "a") -> int:
-        """The number under which updates of a stream are stored."""
-        address = self.catalog.address(token, id_, stream)
-        assert address is not None
-        assert address.stream_id is not None
-        return address.stream_id
+    def node(self, id_: str) -> GraphNode:
+        """The Service Object in the graph."""
+        return self.graph.nodes([id_])[id_]
+
+
+class Stored:
+    """The ports that only Postgres is behind, over one database, and two tenants."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.tenants = PostgresTenants(database)
+        self.addresses = PostgresAddresses(database)
+        self.service_objects = PostgresServiceObjects(database)
+        self.graph = PostgresStreamGraph(database)
+        self.change_store = PostgresChangeStore(database)
+        self.subscriptions = PostgresSubscriptions(database)
+        self.history = PostgresHistory(database)
+        self.token, self.other_token = map(self.tenants.create_tenant, ("acme", "umbrella"))
+        self.tenant, self.other = (
+            self.tenants.tenant_of(each) or 0 for each in (self.token, self.other_token)
+        )
+
+    def create(self, id_: str, **more: Any) -> ServiceObjectKey:
+        """Store a Service Object of the tenant with the streams `a` and `b`."""
+        self.change_store.create(a_service_object(self.tenant, id_, **more), PARTITIONS)
+        return ServiceObjectKey(self.tenant, id_)
+
+    def stream(self, id_: str, name: str = "a") -> StreamKey:
+        """The stream in the store."""
+        return StreamKey(self.tenant, stream_id(self.database, id_, name))
+
+
+def stream_id(database: Database, id_: str, name: str) -> int:
+    """The number of a stream."""
+    sql = "SELECT id FROM streams WHERE service_object = %(id)s AND name = %(name)s"
+    found = database.row(sql, {"id": id_, "name": name})
+    assert found is not None
+    number: int = found[0]
+    return number
 
 
 @dataclass
@@ -105,11 +149,16 @@ def an_update(value: int = 1) -> UpdateRecord:
     return UpdateRecord("so1", "a", value, msgspec.Raw(text))
 
 
+def key(stream: int, tenant: int = 1) -> StreamKey:
+    """The stream of that number, as the history is asked for it."""
+    return StreamKey(tenant, stream)
+
+
 def documents(storage: Storage, stream: int) -> list[bytes]:
     """The stored updates of a stream, whichever version made them."""
     return [each.document for each in everything(storage, stream)]
 
 
-def everything(storage: Storage, stream: int) -> list[Stored]:
+def everything(storage: Storage, stream: int) -> list[VersionedUpdate]:
     """The stored updates of a stream, oldest first."""
-    return storage.history.page(stream, (-(2**63), 2**63 - 1), 1000, 1_000_000)
+    return storage.history.page(key(stream), (-(2**63), 2**63 - 1), 1000, 1_000_000)

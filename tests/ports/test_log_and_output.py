@@ -90,7 +90,7 @@ def test_what_can_never_succeed_goes_to_the_dead_letters(messaging: Messaging) -
     output = messaging.output(1)
 
     for each in letters:
-        output.bury(each)
+        output.dead_letter(each)
     output.flush()
 
     found = messaging.dead_letters()
@@ -165,8 +165,8 @@ def test_a_dead_letter_keeps_the_largest_record_whole(messaging: Messaging) -> N
     reason = "\x01" * 3000
     output = messaging.output(0)
 
-    output.bury(DeadLetter(0, 1, reason, b'"' * MAX_MESSAGE_BYTES))
-    output.bury(DeadLetter(0, 2, reason, b'"' * (MAX_MESSAGE_BYTES + 1)))
+    output.dead_letter(DeadLetter(0, 1, reason, b'"' * MAX_MESSAGE_BYTES))
+    output.dead_letter(DeadLetter(0, 2, reason, b'"' * (MAX_MESSAGE_BYTES + 1)))
     output.flush()
 
     whole, cut = messaging.dead_letters()

@@ -6,12 +6,19 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from port_builders import PARTITIONS, Storage, a_service_object, documents, everything
+from port_builders import PARTITIONS, Storage, a_service_object, documents, everything, key
 
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
-from servioticy.ports import Batch, Charge, PutOff, StoredLast, StoredUpdate, StoredVerdict
+from servioticy.ports.partition_store import (
+    Batch,
+    Charge,
+    PutOff,
+    StoredLastUpdate,
+    StoredUpdate,
+    StoredVerdict,
+)
 
 
 def document(value: int) -> bytes:
@@ -21,10 +28,9 @@ def document(value: int) -> bytes:
 @pytest.fixture
 def stream(storage: Storage) -> int:
     """A stream to store updates of, and a partition that has begun."""
-    tenant, token = storage.tenant()
-    storage.create(tenant, "so1")
+    storage.create(storage.tenant(), "so1")
     storage.store.begin(0)
-    return storage.stream_id(token, "so1")
+    return storage.stream_id("so1", "a")
 
 
 def a_batch(stream: int, first: int, at: int, value: int, position: int = 0) -> Batch:
@@ -35,7 +41,7 @@ def a_batch(stream: int, first: int, at: int, value: int, position: int = 0) -> 
         next_offset=first + 1,
         emitted_offset=first,
         updates=[StoredUpdate(1, stream, at, document(value), 1, first, position)],
-        lasts=[StoredLast(1, stream, at, document(value), 1)],
+        last_updates=[StoredLastUpdate(1, stream, at, document(value), 1)],
     )
 
 
@@ -74,11 +80,11 @@ def test_progress_is_stored_with_the_updates(storage: Storage, stream: int) -> N
 def test_every_update_tells_the_version_that_made_it(storage: Storage, stream: int) -> None:
     batch = a_batch(stream, 0, at=5, value=1)
     updates = [each._replace(version=3) for each in batch.updates]
-    lasts = [each._replace(version=3) for each in batch.lasts]
-    storage.store.store(replace(batch, updates=updates, lasts=lasts))
+    last_updates = [each._replace(version=3) for each in batch.last_updates]
+    storage.store.store(replace(batch, updates=updates, last_updates=last_updates))
 
     assert [each[1:] for each in everything(storage, stream)] == [(document(1), 3)]
-    assert storage.history.last_update(stream) == (document(1), 3)
+    assert storage.history.last_update(key(stream)) == (5, document(1), 3)
 
 
 def test_a_second_worker_is_fenced_and_stores_nothing(storage: Storage, stream: int) -> None:
@@ -119,7 +125,7 @@ def test_the_last_update_is_the_newest_and_equal_overwrites(
     storage.store.store(a_batch(stream, 1, at=second, value=2))
 
     at = max(5, second)
-    found = storage.history.last_update(stream)
+    found = storage.history.last_update(key(stream))
     assert found is not None and found.document == document(last)
     assert storage.store.last_updates([stream]) == {stream: LastUpdate(at, document(last))}
 
@@ -142,21 +148,21 @@ def test_the_same_timestamp_twice_in_a_batch_keeps_the_later(
 
 def test_a_stream_without_updates_has_nothing(storage: Storage, stream: int) -> None:
     assert documents(storage, stream) == []
-    assert storage.history.last_update(stream) is None
+    assert storage.history.last_update(key(stream)) is None
     assert storage.store.last_updates([stream, 999]) == {}
     assert storage.store.last_updates([]) == {}
-    assert storage.history.verdicts(stream) == []
+    assert storage.history.verdicts(key(stream)) == []
 
 
 def test_a_reader_may_go_on_after_a_timestamp(storage: Storage, stream: int) -> None:
     for offset, at in enumerate((3, 1, 2, 4)):
         storage.store.store(a_batch(stream, offset, at=at, value=at))
 
-    assert storage.history.updates_after(stream, 1, 2, 10_000) == [
+    assert storage.history.updates_after(key(stream), 1, 2, 10_000) == [
         LastUpdate(2, document(2)),
         LastUpdate(3, document(3)),
     ]
-    assert storage.history.updates_after(stream, 4, 2, 10_000) == []
+    assert storage.history.updates_after(key(stream), 4, 2, 10_000) == []
 
 
 def test_a_page_of_updates_ends_before_it_passes_its_bytes(storage: Storage, stream: int) -> None:
@@ -166,7 +172,7 @@ def test_a_page_of_updates_ends_before_it_passes_its_bytes(storage: Storage, str
     size = len(document(0))
 
     def times(max_bytes: int) -> list[int]:
-        page = storage.history.updates_after(stream, -1, 500, max_bytes)
+        page = storage.history.updates_after(key(stream), -1, 500, max_bytes)
         return [update.timestamp for update in page]
 
     assert times(3 * size) == [0, 1, 2]
@@ -191,20 +197,20 @@ def test_verdicts_are_counted_and_the_last_is_kept(storage: Storage, stream: int
     storage.store.store(Batch(0, 0, 1, 0, verdicts=first))
     storage.store.store(Batch(0, 1, 2, 0, verdicts=verdicts(("stale", 3, document(3)))))
 
-    assert storage.history.verdicts(stream) == [
+    assert storage.history.verdicts(key(stream)) == [
         ("emitted", 1, document(2)),
         ("stale", 5, document(3)),
     ]
 
 
 def test_processor_time_adds_up(storage: Storage, stream: int) -> None:
-    assert storage.history.processor_us(stream) == 0
+    assert storage.history.processor_us(key(stream)) == 0
     storage.store.charge([Charge(1, stream, 40), Charge(1, 999_999, 5)])
     storage.store.charge([Charge(1, stream, 2)])
     storage.store.charge([])
 
-    assert storage.history.processor_us(stream) == 42
-    assert storage.history.processor_us(999_999) == 0  # no such stream
+    assert storage.history.processor_us(key(stream)) == 42
+    assert storage.history.processor_us(key(999_999)) == 0  # no such stream
 
 
 def test_forwarded_records_are_noted_per_origin(storage: Storage, stream: int) -> None:
@@ -216,7 +222,7 @@ def test_forwarded_records_are_noted_per_origin(storage: Storage, stream: int) -
 
 
 def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None:
-    tenant, token = storage.tenant()
+    tenant = storage.tenant()
     storage.create(tenant, "so1")
     storage.store.begin(0)
     (before,) = storage.store.component("so1")
@@ -229,7 +235,7 @@ def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None
     assert [each.ref.stream for each in placed.service_object.definition.streams] == ["b", "a"]
     assert (placed.service_object.tenant, placed.service_object.version) == (tenant, 1)
     assert placed.service_object.stream_ids == {
-        name: storage.stream_id(token, "so1", name) for name in "ab"
+        name: storage.stream_id("so1", name) for name in "ab"
     }
 
 
@@ -237,9 +243,9 @@ def test_a_definition_that_is_not_understood_any_more_keeps_its_streams(
     storage: Storage, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A stricter release must not stop the partition at what an earlier one accepted."""
-    tenant, _ = storage.tenant()
+    tenant = storage.tenant()
     text = b'{"streams":{"a":{"channels":{"x":{"type":"numeric"}}},"b":{}}}'
-    storage.catalog.create(a_service_object(tenant, "so1", document=text), PARTITIONS)
+    storage.change_store.create(a_service_object(tenant, "so1", document=text), PARTITIONS)
     storage.store.begin(0)
     storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
     with caplog.at_level("ERROR", "servioticy"):
@@ -253,7 +259,7 @@ def test_a_definition_that_is_not_understood_any_more_keeps_its_streams(
 
 
 def test_a_component_is_in_order_of_creation(storage: Storage) -> None:
-    tenant, _ = storage.tenant()
+    tenant = storage.tenant()
     for id_ in ("so2", "other", "so1"):
         storage.create(tenant, id_, (("g", StreamRef("so2", "a")),) if id_ == "so1" else ())
 
@@ -262,7 +268,7 @@ def test_a_component_is_in_order_of_creation(storage: Storage) -> None:
 
 
 def test_only_the_owner_can_release(storage: Storage) -> None:
-    tenant, _ = storage.tenant()
+    tenant = storage.tenant()
     storage.create(tenant, "so1")  # in partition 0
     storage.create(tenant, "so2")  # in partition 1
     storage.store.begin(0)
@@ -332,19 +338,19 @@ def test_a_page_of_the_history_ends_with_what_reaches_its_bounds(
     for value in (1, 2, 3, 4):
         storage.store.store(a_batch(stream, value - 1, value, value))
 
-    page = storage.history.page(stream, (1, 3), most_rows, most_bytes)
+    page = storage.history.page(key(stream), (1, 3), most_rows, most_bytes)
 
     assert [(each.timestamp, each.document) for each in page] == [(v, document(v)) for v in values]
-    assert storage.history.newest(stream) == 4
+    assert storage.history.newest(key(stream)) == 4
 
 
 def test_pages_follow_each_other_without_a_gap(storage: Storage, stream: int) -> None:
     for value in (1, 2, 3):
         storage.store.store(a_batch(stream, value - 1, value, value))
 
-    assert [e.timestamp for e in storage.history.page(stream, (2, 3), 9, 999)] == [2, 3]
-    assert storage.history.page(stream, (4, 9), 9, 999) == []
-    assert storage.history.newest(stream + 1) is None
+    assert [e.timestamp for e in storage.history.page(key(stream), (2, 3), 9, 999)] == [2, 3]
+    assert storage.history.page(key(stream), (4, 9), 9, 999) == []
+    assert storage.history.newest(key(stream + 1)) is None
 
 
 def later(offset: int, tenant: int = 1, size: int = 4) -> PutOff:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sandbox import SandboxOptions
 from servioticy import bootstrap
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings, changed
@@ -18,8 +20,9 @@ BUILT = {"SandboxPool", "PostgresPartitionStore", "LogEnds", "LogWriter", "Emitt
 
 
 def test_a_sandbox_is_as_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[dict[str, object]] = []
-    monkeypatch.setattr(bootstrap, "SandboxPool", lambda **options: made.append(options))
+    made: list[tuple[Path, SandboxOptions]] = []
+    monkeypatch.setattr(bootstrap, "SandboxPool", lambda *given: made.append(given))
+    monkeypatch.setattr(bootstrap.javascript, "require", lambda _settings, engine: Path(engine))
     settings = changed(
         Settings(),
         script_budget_ms=7,
@@ -31,14 +34,11 @@ def test_a_sandbox_is_as_the_settings_say(monkeypatch: pytest.MonkeyPatch) -> No
     bootstrap.sandbox_pool(settings)
     bootstrap.sandbox_pool(settings, engine="v8", max_workers=9)
 
-    described = {
-        "budget_ms": 7,
-        "budget_ms_per_update": 0.5,
-        "max_workers": 3,
-        "unprotected": True,
-        "engine": "quickjs",
-    }
-    assert made == [described, {**described, "engine": "v8", "max_workers": 9}]
+    described = SandboxOptions(
+        budget_ms=7, budget_ms_per_update=0.5, max_workers=3, unprotected=True, engine="quickjs"
+    )
+    other = replace(described, engine="v8", max_workers=9)
+    assert made == [(Path("quickjs"), described), (Path("v8"), other)]
 
 
 def test_without_a_postgres_it_is_said_how_to_name_one() -> None:

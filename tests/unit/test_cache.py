@@ -30,8 +30,9 @@ def test_the_least_used_goes_first() -> None:
 
 
 def test_what_is_larger_than_the_room_is_not_kept() -> None:
-    cache = a_cache(a=101)
-    cache.put("b", "B", 100)
+    """Nor what it replaces; all others are."""
+    cache = a_cache(a=60, b=40)
+    cache.put("a", "A", 101)
 
     assert kept(cache) == ["b"]
 

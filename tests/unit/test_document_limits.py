@@ -11,8 +11,9 @@ import pytest
 
 from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument, limits, parse_service_object
+from servioticy.domain.documents.codes import TOO_MUCH
 from servioticy.domain.documents.limits import Limit, Meter
-from servioticy.domain.references import known
+from servioticy.domain.references import parsed_paths
 from servioticy.tools.bench.worst_documents import KINDS, Kind
 
 SIMPLE = {"channels": {"x": {"type": "number"}}}
@@ -132,13 +133,13 @@ BORDERS: list[tuple[Limit, Callable[[int], dict[str, Any]], str]] = [
     (limits.MAX_ALIASES, aliases, ""),
     (limits.MAX_MEMBERS, members, "group g: "),
     (limits.MAX_CHANNELS, channels, "stream s20000: "),
-    (limits.MAX_TEXT, text, "stream last: "),
+    (limits.MAX_TEXT, text, "stream last: channel x: unit: "),
     (limits.MAX_COMPARISONS, comparisons, "stream a: channel x: unit: "),
     (limits.MAX_ARGUMENTS, arguments, "stream s0: channel c100: "),
-    (limits.MAX_REFERENCES, references, "stream s200: "),
-    (limits.MAX_STEPS, steps, "stream s199: "),
-    (limits.MAX_PATHS, paths, "stream s10: "),
-    (limits.MAX_PATH_CHARACTERS, path_characters, "stream s41: "),
+    (limits.MAX_REFERENCES, references, "stream s200: channel c0: "),
+    (limits.MAX_STEPS, steps, "stream s199: channel c0: "),
+    (limits.MAX_PATHS, paths, "stream s10: channel c0: "),
+    (limits.MAX_PATH_CHARACTERS, path_characters, "stream s41: channel c0: "),
     (limits.MAX_SUBSCRIPTIONS, subscriptions, "stream s100: "),
 ]
 
@@ -160,7 +161,7 @@ def test_a_limit_holds_at_its_border(
     with pytest.raises(BadDocument) as refused:
         parse_service_object(document(limit.most + 1), "so", argument_names)
 
-    assert refused.value.status == 400
+    assert refused.value.code == TOO_MUCH
     assert str(refused.value).startswith(place)
     assert f"more than {limit.most} {limit.what} in one Service Object" in str(refused.value)
 
@@ -173,7 +174,7 @@ def test_a_stream_has_a_thousand_channels_and_references_at_most() -> None:
 
     codes = ["".join(f"{{$a.x{n}_{m}}}" for n in range(100)) for m in range(10)]
     assert metered(coded(*codes)).counts[limits.MAX_REFERENCES] == 1000
-    with pytest.raises(BadDocument, match="stream s0: more than 1000 references"):
+    with pytest.raises(BadDocument, match="stream s0: channel c10: more than 1000 references"):
         metered(coded(*codes, "{$a.y}"))
 
 
@@ -225,7 +226,7 @@ def test_counts_grow_with_the_document_and_no_faster(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_no_count_passes_its_limit_by_much(kind: Kind) -> None:
     """It is refused while it is counted; only what stands there already is counted at once."""
-    known.clear()
+    parsed_paths.clear()
     text = orjson.dumps(kind(1_000_000))
     meter = attempted(orjson.loads(text))
 

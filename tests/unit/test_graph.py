@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sandbox.text import argument_names
 from servioticy.domain.documents import parse_service_object
-from servioticy.domain.graph import Graph, Level
+from servioticy.domain.graph import Graph
+from servioticy.domain.levels import Level
 from servioticy.domain.model import ServiceObject, StreamRef
 
 
@@ -89,6 +91,17 @@ def test_a_cycle_is_a_loop_of_its_level_and_disturbs_no_other() -> None:
         Level([StreamRef("o", "e")], [frozenset(refs("b", "c"))]),
         Level([StreamRef("o", "d")], []),
     ]
+
+
+def test_a_loop_is_planned_also_where_part_of_it_is_refused() -> None:
+    """Whoever is not refused computes, whatever place a refused composite has in the loop."""
+    device = an_object("device", 1, s=None)
+    first = an_object("a", 2, {"g": (["z"], "c")}, c="g")
+    other = an_object("z", 3, {"g": (["a"], "c"), "h": (["device"], "s")}, c="g,h")
+    graph = Graph([device, replace(first, tenant=2), other])
+    reached, loop = StreamRef("z", "c"), {StreamRef("a", "c"), StreamRef("z", "c")}
+
+    assert graph.plan([StreamRef("device", "s")], {2}) == ({reached}, [Level([], [loop])])
 
 
 def test_a_deep_chain_needs_no_recursion() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servioticy.domain import references
 from servioticy.domain.references import BadReference, parse, substitute
 
 
@@ -70,6 +71,15 @@ def test_a_path_is_keys_or_selectors(path: str, expected: list[Any]) -> None:
 def test_what_is_no_path_is_refused(path: str) -> None:
     with pytest.raises(BadReference, match=r"\{\$s"):
         parse("s", path)
+
+
+def test_a_lack_of_memory_is_no_fault_of_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_text: str) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(references._parser, "parse", fail)
+    with pytest.raises(MemoryError):
+        parse("s", "..that_nobody_has_parsed_yet")
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,10 @@ import pytest
 
 from sandbox import Assignment, Call, ChannelCode, Computation, Fault, Outcome, Program, Value
 from sandbox.host.answers import (
-    MOST_MESSAGE,
-    MOST_OUTPUT_BYTES,
-    MOST_TICKS,
-    Garbage,
+    MAX_MESSAGE,
+    MAX_OUTPUT_BYTES,
+    MAX_TICKS,
+    MalformedAnswer,
     decode_answer,
     decode_layers,
     decode_problems,
@@ -83,7 +83,7 @@ def test_what_fits_is_an_update() -> None:
 )
 def test_what_does_not_fit_is_garbage(answer: bytes) -> None:
     """Nothing of it is stored, and the worker is ended."""
-    with pytest.raises(Garbage):
+    with pytest.raises(MalformedAnswer):
         decoded(answer)
 
 
@@ -105,7 +105,7 @@ def test_a_timestamp_is_the_later_of_floor_and_last_output(
         if isinstance(each, Value)
     ] == [timestamp]
     for wrong in (timestamp - 1, timestamp + 1):
-        with pytest.raises(Garbage):
+        with pytest.raises(MalformedAnswer):
             decoded(line(wrong), step, last=last)
 
 
@@ -114,7 +114,7 @@ def test_a_step_that_is_not_newer_can_only_be_stale() -> None:
     assert decoded(b'Fstale "x"', last=5) == [Fault("stale", "x")]
     assert decoded(GOOD, last=4) == [Value(5, GOOD[3:])]
     for answer, last in ((GOOD, 5), (b'Ferror "x"', 5), (b'Fstale "x"', 4)):
-        with pytest.raises(Garbage):
+        with pytest.raises(MalformedAnswer):
             decoded(answer, last=last)
 
 
@@ -129,7 +129,7 @@ def test_what_was_put_from_outside_has_no_outcome_and_moves_the_last_output() ->
         Value(5, GOOD[3:]),
     ]
     for answer in (b"N\n" + GOOD, GOOD + b"\n" + GOOD, b'Fstale "x"\nFstale "x"'):
-        with pytest.raises(Garbage):
+        with pytest.raises(MalformedAnswer):
             decoded(answer, put, STEP)
 
 
@@ -164,39 +164,39 @@ def test_a_value_of_its_type_is_believed(kind: str, value: bytes) -> None:
 )
 def test_a_value_of_another_type_is_garbage(kind: str, value: bytes) -> None:
     """What reads a stream relies on the types of its channels."""
-    with pytest.raises(Garbage):
+    with pytest.raises(MalformedAnswer):
         of_type(kind, value)
 
 
 def test_an_output_as_long_as_allowed_is_believed_and_a_byte_more_is_not() -> None:
     """Bytes, not characters: the euro sign has three."""
-    room = MOST_OUTPUT_BYTES - len(GOOD[3:])
+    room = MAX_OUTPUT_BYTES - len(GOOD[3:])
     text = "\u20ac" * (room // 3) + "x" * (room % 3)
     longest = GOOD.replace(b'e":""', b'e":"%b"' % text.encode())
 
-    assert len(longest) - 3 == MOST_OUTPUT_BYTES
+    assert len(longest) - 3 == MAX_OUTPUT_BYTES
     assert decoded(longest) == [Value(5, longest[3:])]
-    with pytest.raises(Garbage):
+    with pytest.raises(MalformedAnswer):
         decoded(longest.replace(b'"unit"', b' "unit"'))
 
 
 def test_a_long_message_is_clipped() -> None:
     """It is stored with the verdict."""
-    (whole,) = decoded(b'Ferror "%b"' % (b"x" * MOST_MESSAGE))
-    (clipped,) = decoded(b'Ferror "%b"' % (b"x" * (MOST_MESSAGE + 1)))
+    (whole,) = decoded(b'Ferror "%b"' % (b"x" * MAX_MESSAGE))
+    (clipped,) = decoded(b'Ferror "%b"' % (b"x" * (MAX_MESSAGE + 1)))
 
-    assert whole == Fault("error", "x" * MOST_MESSAGE)
-    assert clipped == Fault("error", "x" * MOST_MESSAGE + "...")
+    assert whole == Fault("error", "x" * MAX_MESSAGE)
+    assert clipped == Fault("error", "x" * MAX_MESSAGE + "...")
 
 
 @pytest.mark.parametrize(
     ("text", "ticks"),
     [
         (b"0", 0),
-        (b"60000", MOST_TICKS),
-        (b"60001", MOST_TICKS),
+        (b"60000", MAX_TICKS),
+        (b"60001", MAX_TICKS),
         (b"-5", 0),
-        (b"9" * 20, MOST_TICKS),
+        (b"9" * 20, MAX_TICKS),
     ],
 )
 def test_milliseconds_are_kept_within_reason(text: bytes, ticks: int) -> None:
@@ -207,7 +207,7 @@ def test_milliseconds_are_kept_within_reason(text: bytes, ticks: int) -> None:
 @pytest.mark.parametrize("text", [b"", b"x", b"1,2", b"9" * 21, b"1_0", b"--1", b"1.5", b"\xb2"])
 def test_other_milliseconds_are_garbage(text: bytes) -> None:
     """Four hundred digits are no float, and five thousand no int."""
-    with pytest.raises(Garbage):
+    with pytest.raises(MalformedAnswer):
         decode_ticks(text, [Call(PROGRAM, None, None, (), (STEP,))])
 
 
@@ -228,21 +228,21 @@ def test_other_milliseconds_are_garbage(text: bytes) -> None:
 )
 def test_what_is_no_list_of_problems_is_garbage(answer: bytes) -> None:
     """Only two kinds of problems exist, and each has a text."""
-    with pytest.raises(Garbage):
+    with pytest.raises(MalformedAnswer):
         decode_problems(answer, 1)
 
 
 def test_problems_are_clipped() -> None:
     """A tenant is shown them."""
-    answer = b'[[["policy","%b"]],[]]' % (b"x" * (MOST_MESSAGE + 1))
+    answer = b'[[["policy","%b"]],[]]' % (b"x" * (MAX_MESSAGE + 1))
 
-    assert decode_problems(answer, 2) == [[("policy", "x" * MOST_MESSAGE + "...")], []]
+    assert decode_problems(answer, 2) == [[("policy", "x" * MAX_MESSAGE + "...")], []]
 
 
 @pytest.mark.parametrize("answer", [b"", b"[]", b'{"user":1}', b"5"])
 def test_what_is_no_table_of_layers_is_garbage(answer: bytes) -> None:
     """Said before any script runs, and looked at all the same."""
-    with pytest.raises(Garbage):
+    with pytest.raises(MalformedAnswer):
         decode_layers(answer)
 
 

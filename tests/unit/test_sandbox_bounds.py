@@ -11,7 +11,6 @@ from sandbox import ChannelCode, Fault, Program
 from sandbox.host import approval, breaker, usage
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker
-from sandbox.host.remembered import Remembered
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import Failure
 
@@ -20,22 +19,9 @@ def a_program(name: str) -> Program:
     return Program(name, "expression", (), (ChannelCode("t", "1", "number"),))
 
 
-def test_the_longest_unused_is_forgotten_beyond_the_most() -> None:
-    """At the most nothing is."""
-    memory: Remembered[str, int] = Remembered(2)
-    memory.use("a", 1)
-    memory.use("b", 2)
-    assert list(memory) == ["a", "b"]
-
-    memory.use("a", 3)
-    memory.use("c", 4)
-
-    assert dict(memory) == {"a": 3, "c": 4}
-
-
 def test_usage_forgets_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
     """A platform may see any number of them."""
-    monkeypatch.setattr(usage, "MOST_TENANTS", 2)
+    monkeypatch.setattr(usage, "MAX_TENANTS", 2)
     counted = Usage()
     for tenant in ("a", "b", "a", "c"):
         counted.charge(tenant, 1.0)
@@ -45,22 +31,20 @@ def test_usage_forgets_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_breaker_forgets_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
     """By number, and those that have been quiet for the whole window."""
-    monkeypatch.setattr(breaker, "MOST_TENANTS", 2)
+    monkeypatch.setattr(breaker, "MAX_TENANTS", 2)
     now = 0.0
     fuse = Breaker(lambda: now)
     for tenant in ("a", "b", "a", "c"):
         fuse.killed(tenant, tenant + "'s", "timeout")
-    assert list(fuse._tenants) == ["a", "c"]
+    assert set(fuse._tenants) == {"a", "c"}
 
-    now = breaker.WINDOW_SECONDS + 1
-    fuse.killed("d", "d's", "timeout")
-
-    assert list(fuse._tenants) == ["d"]
+    now = breaker.WINDOW_SECONDS
+    assert list(fuse._tenants) == []
 
 
 def test_kills_are_counted_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """More than enough to suspend."""
-    monkeypatch.setattr(breaker, "MOST_KILLS", 5)
+    monkeypatch.setattr(breaker, "MAX_KILLS", 5)
     fuse = Breaker(lambda: 0.0)
     for _ in range(6):
         fuse.killed("tenant", "program", "timeout")
@@ -74,8 +58,8 @@ class Checker(Approval):
     """Answers without a process, and counts."""
 
     def __init__(self, answer: Any, clock: Any = None) -> None:
-        nursery: Any = None
-        super().__init__(nursery, 60, clock or (lambda: 0.0))
+        zygote: Any = None
+        super().__init__(zygote, 60, clock or (lambda: 0.0))
         self.answer = answer
         self.asked = 0
 
@@ -86,14 +70,14 @@ class Checker(Approval):
 
 def test_approval_forgets_the_longest_unused(monkeypatch: pytest.MonkeyPatch) -> None:
     """And asks again."""
-    monkeypatch.setattr(approval, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(approval, "MAX_REMEMBERED", 2)
     checker = Checker(None)
     for name in ("a", "b"):
         checker.learn([a_program(name)])
     checker.fault(a_program("a"))
     checker.learn([a_program("c")])
 
-    assert list(checker._known) == ["a", "c"]
+    assert set(checker._known) == {"a", "c"}
 
 
 def test_what_cannot_be_checked_is_not_asked_at_every_update() -> None:

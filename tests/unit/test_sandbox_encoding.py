@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from sandbox import Assignment, Call, ChannelCode, Computation, Fault, Program, Value, protocol
-from sandbox.encoding import LARGEST_SAFE, encode_calls, encode_program
-from sandbox.host.fold import Last, part
+from sandbox.encoding import MAX_SAFE_INTEGER, encode_calls, encode_program
+from sandbox.host.fold import LastOutput, part
 
 PROGRAM = Program("p", "expression", ("a", "b"), (ChannelCode("t", "1", "number"),))
 
@@ -55,7 +55,7 @@ def test_a_part_carries_only_the_updates_it_uses() -> None:
     """Otherwise a retry step by step would send everything for every step."""
     call = a_call(Computation(0, 1, 1, (0, -1)), Computation(1, 2, 2, (-1, 2)))
 
-    second = part(call, 1, 2, Last(b"{}", 1))
+    second = part(call, 1, 2, LastOutput(b"{}", 1))
 
     assert second.updates == (b"2",)
     assert second.steps == (Computation(1, 2, 2, (-1, 0)),)
@@ -64,18 +64,18 @@ def test_a_part_carries_only_the_updates_it_uses() -> None:
 
 def test_the_last_output_moves_with_values_and_newer_assignments_only() -> None:
     """The rule the runner has, needed again where a fold is cut."""
-    last = Last(b"old", 5)
+    last = LastOutput(b"old", 5)
     computation = Computation(0, 6, 6, (0, -1))
 
     assert last.after(computation, Fault("filtered", ""), ()) == last
-    assert last.after(computation, Value(6, b"new"), ()) == Last(b"new", 6)
+    assert last.after(computation, Value(6, b"new"), ()) == LastOutput(b"new", 6)
     assert last.after(Assignment(0, 4), None, (b"put",)) == last
-    assert last.after(Assignment(0, 5), None, (b"put",)) == Last(b"put", 5)
+    assert last.after(Assignment(0, 5), None, (b"put",)) == LastOutput(b"put", 5)
 
 
 def test_timestamps_beyond_javascripts_numbers_are_sent_as_places() -> None:
     """Nanoseconds are; two of them could be one number to the runner."""
-    edge = LARGEST_SAFE
+    edge = MAX_SAFE_INTEGER
     exact = Call(PROGRAM, b"7", edge - 1, (b"0",), (Computation(0, edge, edge, (0, -1)),))
     beyond = Call(PROGRAM, b"7", edge, (b"0",), (Computation(0, edge, edge + 1, (0, -1)),))
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from sandbox_pools import JAVASCRIPT
 
-from sandbox import InfraError
+from sandbox import InfraError, SandboxOptions, SandboxPool
 from sandbox.guest import v8 as engine
-from sandbox.host.zygote_client import Nursery
+from sandbox.host.zygote_client import ZygoteClient
 
 V8, V8_BUILT = "V8 14.4.258.23", date(2026, 2, 1)
 DECISIONS = Path(__file__).parents[2] / "docs" / "decisions"
@@ -33,11 +35,22 @@ def test_an_old_v8_has_a_signed_note() -> None:
 def test_a_zygote_that_cannot_start_is_an_infra_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody's fault, so it must not look like a tenant's."""
     monkeypatch.setattr("sys.executable", "/bin/false")
-    nursery = Nursery(60)
+    zygote = ZygoteClient("v8", JAVASCRIPT, 60)
 
     with pytest.raises(InfraError):
-        nursery.spawn()
-    nursery.close()
+        zygote.spawn()
+    zygote.close()
+
+
+@pytest.mark.parametrize(("engine", "lack"), [("v8", "acorn.js"), ("quickjs", "quickjs.wasm")])
+def test_a_zygote_without_its_files_names_them(tmp_path: Path, engine: str, lack: str) -> None:
+    """A cache that somebody has emptied is nobody's fault either."""
+    if engine == "quickjs":
+        (tmp_path / "acorn.js").touch()
+    pool = SandboxPool(tmp_path, SandboxOptions(engine=engine))
+
+    with pytest.raises(InfraError, match=f"^{re.escape(lack)} missing in"):
+        pool.layers()
 
 
 def test_every_flag_is_claimed_once() -> None:

@@ -12,6 +12,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sandbox_pools import a_pool
 
 from sandbox import (
     FAULT_KINDS,
@@ -28,7 +29,7 @@ from sandbox import (
     Value,
     protocol,
 )
-from sandbox.host.answers import MOST_MESSAGE, MOST_OUTPUT_BYTES
+from sandbox.host.answers import MAX_MESSAGE, MAX_OUTPUT_BYTES
 from sandbox.host.checking import Checking
 
 PROGRAM = Program(
@@ -51,7 +52,7 @@ LINES = (OUTPUT % (7, 7), b'Fstale "x"', b"N", OUTPUT % (10, 10), b'Ferror "x"')
 
 
 class Scripted:
-    """A nursery whose workers have an answer to each frame, and then end."""
+    """A zygote whose workers have an answer to each frame, and then end."""
 
     pid = None
 
@@ -86,17 +87,17 @@ def _serve(connection: socket.socket, answers: Sequence[bytes]) -> None:
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Scripted]:
-    nursery = Scripted()
-    yield nursery
-    nursery.close()
+def zygote() -> Iterator[Scripted]:
+    zygote = Scripted()
+    yield zygote
+    zygote.close()
 
 
-def a_pool(nursery: Scripted, *answers: bytes) -> SandboxPool:
-    pool = SandboxPool(allow_list=False)
-    nursery.answers = answers
-    pool._nursery = nursery  # type: ignore[assignment]
-    pool._checking = Checking(nursery, 60, allow_list=False)  # type: ignore[arg-type]
+def a_scripted_pool(zygote: Scripted, *answers: bytes) -> SandboxPool:
+    pool = a_pool(allow_list=False)
+    zygote.answers = answers
+    pool._zygote = zygote  # type: ignore[assignment]
+    pool._checking = Checking(zygote, 60, allow_list=False)  # type: ignore[arg-type]
     return pool
 
 
@@ -142,13 +143,13 @@ def could_be(outcomes: Sequence[Outcome]) -> bool:
         else:
             assert isinstance(outcome, Fault)
             assert outcome.kind in FAULT_KINDS - {"policy"}
-            assert len(outcome.message) <= MOST_MESSAGE + 200
+            assert len(outcome.message) <= MAX_MESSAGE + 200
             outcome.message.encode()
     return True
 
 
 def _is_an_update(value: Value) -> None:
-    assert len(value.document) <= MOST_OUTPUT_BYTES
+    assert len(value.document) <= MAX_OUTPUT_BYTES
     document = orjson.loads(value.document)
     assert sorted(document) == ["channels", "lastUpdate"]
     assert repr(document["lastUpdate"]) == str(value.timestamp)
@@ -160,13 +161,13 @@ def _is_an_update(value: Value) -> None:
     assert channels["s"] in ({}, {"unit": "m"})
 
 
-def test_a_truthful_worker_is_believed(nursery: Scripted) -> None:
+def test_a_truthful_worker_is_believed(zygote: Scripted) -> None:
     """Otherwise the tests below could not fail."""
-    (outcomes,) = a_pool(nursery, READY, DEFINED, VALUES).run("tenant", [CALL])
+    (outcomes,) = a_scripted_pool(zygote, READY, DEFINED, VALUES).run("tenant", [CALL])
 
     assert could_be(outcomes)
     assert [type(each) for each in outcomes] == [Value, Fault, type(None), Value, Fault]
-    assert a_pool(nursery, READY, PROBLEMS).check_all([PROGRAM, PROGRAM]) == [["x"], []]
+    assert a_scripted_pool(zygote, READY, PROBLEMS).check_all([PROGRAM, PROGRAM]) == [["x"], []]
 
 
 EXAMPLES = settings(
@@ -179,62 +180,62 @@ EXAMPLES = settings(
 @EXAMPLES
 @given(answer=mutated(VALUES), within=st.sampled_from([None, 0.0, 5.0]))
 def test_whatever_it_says_of_a_frame(
-    nursery: Scripted, answer: bytes, within: float | None
+    zygote: Scripted, answer: bytes, within: float | None
 ) -> None:
     """Outcomes that can be, or an error that the caller knows."""
     try:
-        (outcomes,) = a_pool(nursery, READY, DEFINED, answer).run("tenant", [CALL], within)
+        (outcomes,) = a_scripted_pool(zygote, READY, DEFINED, answer).run("tenant", [CALL], within)
     except (InfraError, TookTooLong):
         return
     finally:
-        nursery.close()
+        zygote.close()
 
     assert could_be(outcomes)
 
 
 @EXAMPLES
 @given(answer=mutated(DEFINED))
-def test_whatever_it_says_of_programs(nursery: Scripted, answer: bytes) -> None:
+def test_whatever_it_says_of_programs(zygote: Scripted, answer: bytes) -> None:
     """It is to say nothing but that it knows them."""
     try:
-        (outcomes,) = a_pool(nursery, READY, answer).run("tenant", [CALL])
+        (outcomes,) = a_scripted_pool(zygote, READY, answer).run("tenant", [CALL])
     finally:
-        nursery.close()
+        zygote.close()
 
     assert could_be(outcomes)
 
 
 @EXAMPLES
 @given(answer=mutated(READY))
-def test_whatever_it_says_at_its_start(nursery: Scripted, answer: bytes) -> None:
+def test_whatever_it_says_at_its_start(zygote: Scripted, answer: bytes) -> None:
     """Before it has said rightly what protects it, it is given nothing."""
     try:
-        layers = a_pool(nursery, answer).layers()
+        layers = a_scripted_pool(zygote, answer).layers()
     except InfraError:
         return
     finally:
-        nursery.close()
+        zygote.close()
 
-    assert all(len(text) <= MOST_MESSAGE + 200 for each in layers.items() for text in each)
+    assert all(len(text) <= MAX_MESSAGE + 200 for each in layers.items() for text in each)
 
 
 @EXAMPLES
 @given(answer=mutated(PROBLEMS))
-def test_whatever_it_says_of_a_document(nursery: Scripted, answer: bytes) -> None:
+def test_whatever_it_says_of_a_document(zygote: Scripted, answer: bytes) -> None:
     """Texts of a bounded length, for each program."""
-    pool = a_pool(nursery, READY, answer)
+    pool = a_scripted_pool(zygote, READY, answer)
     try:
         found = pool.check_all([PROGRAM, PROGRAM])
     finally:
-        nursery.close()
+        zygote.close()
 
     assert len(found) == 2
-    assert all(len(text) <= MOST_MESSAGE + 200 for each in found for text in each)
+    assert all(len(text) <= MAX_MESSAGE + 200 for each in found for text in each)
 
 
-def test_what_runs_no_code_is_settled_without_a_worker(nursery: Scripted) -> None:
+def test_what_runs_no_code_is_settled_without_a_worker(zygote: Scripted) -> None:
     """Put from outside, at any size, or stale: no worker could make a fault of it."""
-    pool = a_pool(nursery)  # whose workers would say nothing at all
+    pool = a_scripted_pool(zygote)  # whose workers would say nothing at all
     put = Call(PROGRAM, b"1", 5, (b" " * 2**21,), (Assignment(0, 9),))
     stale = Call(PROGRAM, b"1", 5, (b"0",), (Computation(0, 5, 5, (0,)),))
 

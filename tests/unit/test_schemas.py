@@ -50,6 +50,13 @@ def of_stream(stream: Any) -> dict[str, Any]:
     return {"streams": {"s": stream}}
 
 
+CODE = CHANNEL | {"current-value": "1"}
+
+
+def of_composite(**content: Any) -> dict[str, Any]:
+    return of_stream({"channels": {"c": CODE}, **content})
+
+
 def of_channel(channel: Any, name: str = "c") -> dict[str, Any]:
     return of_stream({"channels": {name: channel}})
 
@@ -64,6 +71,8 @@ ACCEPTED: dict[str, list[Any]] = {
         of_stream({"channels": {}}),
         of_channel({"type": " Array[ Number ] "}),
         of_channel({"type": "GEO_POINT"}, "location"),
+        of_stream({"channels": {"c": CHANNEL}, "pre-filter": 1, "missing": 1}),
+        of_composite(**{"pre-filter": None, "post-filter": "", "missing": "skip", "more": 1}),
         {"streams": {}, "groups": None, "actions": None, "aliases": None, "URL": "x"},
         {"streams": {}, "aliases": {"a": "b"}, "actions": [], "id": "mine", "userId": 5},
     ],
@@ -93,7 +102,10 @@ REFUSED: dict[str, list[Any]] = {
         {"streams": {"x" * 201: {"channels": {}}}},
         of_stream({}),
         of_stream([]),
-        of_stream({"channels": {}, "pre-filter": 1}) | of_channel({"type": 5}),
+        of_composite(**{"pre-filter": 1}),
+        of_composite(**{"post-filter": []}),
+        of_composite(missing=1),
+        of_channel({"type": 5}),
         of_channel({}),
         of_channel("number"),
         of_channel({"type": "numeric"}),

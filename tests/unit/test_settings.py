@@ -60,9 +60,9 @@ def test_environment_wins_over_file_and_overrides_over_both(tmp_path: Path) -> N
 
 
 def test_values_get_the_type_of_their_setting() -> None:
-    settings = load({"SERVIOTICY_API_THREADS": "8", "SERVIOTICY_READ_WAIT_SECONDS": "0"})
+    settings = load({"SERVIOTICY_API_UPDATE_THREADS": "8", "SERVIOTICY_READ_WAIT_SECONDS": "0"})
 
-    assert (settings.api.threads, settings.requests.read_wait_seconds) == (8, 0.0)
+    assert (settings.api.update_threads, settings.requests.read_wait_seconds) == (8, 0.0)
     assert type(settings.requests.read_wait_seconds) is float
 
 

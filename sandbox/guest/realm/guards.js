@@ -7,15 +7,15 @@
   const RealArray = Array;
   const { isArray } = Array;
   const TooMuch = RangeError;
-  const MOST_CHARACTERS = 1048576;
-  const MOST_ELEMENTS = 100000;
+  const MAX_CHARACTERS = 1048576;
+  const MAX_ELEMENTS = 100000;
 
   function characters(count) {
-    if (count > MOST_CHARACTERS) throw new TooMuch("a string of more than 1048576 characters");
+    if (count > MAX_CHARACTERS) throw new TooMuch("a string of more than 1048576 characters");
   }
 
   function elements(count) {
-    if (count > MOST_ELEMENTS) throw new TooMuch("an array of more than 100000 elements");
+    if (count > MAX_ELEMENTS) throw new TooMuch("an array of more than 100000 elements");
   }
 
   const lengthOf = (value) => (value === null || value === undefined ? 0 : +value.length || 0);

@@ -15,7 +15,7 @@
 
   const number = (value) => typeof value === "number" && isFinite(value);
 
-  function value(update, channel) {
+  function valueOf(update, channel) {
     if (typeof update !== "object" || update === null) return null;
     const { channels } = update;
     if (typeof channels !== "object" || channels === null) return null;
@@ -97,5 +97,5 @@
     return 2 * EARTH_METRES * asin(min(1, sqrt(chord)));
   }
 
-  return { value, age, clamp, round, distance };
+  return { value: valueOf, age, clamp, round, distance };
 })

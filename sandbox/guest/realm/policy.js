@@ -2,11 +2,11 @@
 // texts are only parsed. Hygiene with good error messages, not the boundary.
 (function (acorn) {
   "use strict";
-  const MOST_BYTES = 4096;
-  const MOST_NODES = 1000;
-  const MOST_DEPTH = 60;
-  const DEEP = `more than ${MOST_DEPTH} levels of nesting`;
-  const MANY = `more than ${MOST_NODES} parts of a program`;
+  const MAX_BYTES = 4096;
+  const MAX_NODES = 1000;
+  const MAX_DEPTH = 60;
+  const DEEP = `more than ${MAX_DEPTH} levels of nesting`;
+  const MANY = `more than ${MAX_NODES} parts of a program`;
   const words = (text) => new Set(text.trim().split(/\s+/));
 
   const GLOBALS = words(`
@@ -58,11 +58,11 @@
     nested = 0;
 
     finishNode(node, type) {
-      if (++this.made > 2 * MOST_NODES) throw new Problem(node, MANY); // few are made in vain
+      if (++this.made > 2 * MAX_NODES) throw new Problem(node, MANY); // few are made in vain
       return super.finishNode(node, type);
     }
     parseStatement(context, topLevel, exported) {
-      if (++this.nested > MOST_DEPTH) throw new Problem({ loc: { start: this.startLoc } }, DEEP);
+      if (++this.nested > MAX_DEPTH) throw new Problem({ loc: { start: this.startLoc } }, DEEP);
       const node = super.parseStatement(context, topLevel, exported);
       this.nested--;
       return node;
@@ -76,20 +76,23 @@
   }
 
   function parse(text) {
-    if (bytes(text) > MOST_BYTES) throw new Problem(START, `more than ${MOST_BYTES} bytes of text`);
+    if (bytes(text) > MAX_BYTES) throw new Problem(START, `more than ${MAX_BYTES} bytes of text`);
     const options = {
       ecmaVersion: 2023, sourceType: "script", locations: true, allowHashBang: false,
       onComment(block, content, start, end, from) {
         if (text[start] !== "/") throw new Problem({ loc: { start: from } }, "an HTML comment is not allowed");
       },
     };
-    const node = Parser.parseExpressionAt(text, 0, options);
-    const tokens = new acorn.Parser(options, text, node.end);
+    const parser = new Parser(options, text);
+    parser.nextToken();
+    const node = parser.parseExpression();
+    const end = parser.lastTokEnd; // not node.end: that is before a closing parenthesis
+    const tokens = new acorn.Parser(options, text, end);
     const { semi, eof } = acorn.tokTypes;
     do tokens.next();
     while (tokens.type === semi);
     if (tokens.type === eof) return node;
-    const rest = new acorn.Parser(options, text, node.end).parse(); // for what is wrong with it
+    const rest = new acorn.Parser(options, text, end).parse(); // for what is wrong with it
     const first = rest.body.find((each) => each.type !== "EmptyStatement");
     throw new Problem(first, "text after its end", "syntax");
   }
@@ -102,10 +105,10 @@
     node.type === "FunctionExpression" || node.type === "ArrowFunctionExpression" || node.type === "FunctionDeclaration";
 
   // All nodes from the top down, each with its parent and depth; one more than may be.
-  function partsOf(root) {
+  function partsOf(top) {
     const parts = [];
-    const waiting = [[root, null, 1]];
-    while (waiting.length > 0 && parts.length <= MOST_NODES) {
+    const waiting = [[top, null, 1]];
+    while (waiting.length > 0 && parts.length <= MAX_NODES) {
       const part = waiting.pop();
       parts.push(part);
       const [node, , depth] = part;
@@ -176,8 +179,8 @@
     let count = 0;
     for (const [node, parent, depth] of parts) {
       const { type } = node;
-      if (++count > MOST_NODES) throw new Problem(node, MANY);
-      if (depth > MOST_DEPTH) throw new Problem(node, DEEP);
+      if (++count > MAX_NODES) throw new Problem(node, MANY);
+      if (depth > MAX_DEPTH) throw new Problem(node, DEEP);
       if (!BOTH.has(type) && (expressions || !STATEMENTS.has(type))) refuse(node, NAMED[type] || type);
       if (isFunction(node)) {
         if (node.async) refuse(node, "`async`");

@@ -26,9 +26,9 @@
 
   const INPUT = -1;
   const RESULT = -2;
-  const MOST_CHARACTERS = 65536;
-  const MOST_ELEMENTS = 4096;
-  const MOST_BYTES = 1000000; // of an output; MOST_OUTPUT_BYTES in encoding.py
+  const MAX_CHARACTERS = 65536;
+  const MAX_ELEMENTS = 4096;
+  const MAX_BYTES = 1000000; // of an output; MAX_OUTPUT_BYTES in host/answers.py
   const PIECE = 4096;
   const ASCII = /^[\x00-\x7f]*$/;
   const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
@@ -36,7 +36,7 @@
 
   // ---- Text. --------------------------------------------------------------------------
   // Half a surrogate pair has no UTF-8: whatever leaves has U+FFFD in its place.
-  const told = (text) => stringify(wellFormed(text));
+  const quoted = (text) => stringify(wellFormed(text));
 
   // How many bytes a well-formed text has in UTF-8 beyond one a character.
   function more(text) {
@@ -52,14 +52,14 @@
   // Whether a well-formed text is too long in UTF-8. Counted only where it may be.
   function tooLong(text) {
     const { length } = text;
-    if (length > MOST_BYTES) return true;
-    if (length * 3 <= MOST_BYTES) return false;
+    if (length > MAX_BYTES) return true;
+    if (length * 3 <= MAX_BYTES) return false;
     let bytes = length;
-    for (let start = 0; start < length && bytes <= MOST_BYTES; start += PIECE) {
+    for (let start = 0; start < length && bytes <= MAX_BYTES; start += PIECE) {
       const piece = slice(text, start, start + PIECE);
       if (exec(ASCII, piece) === null) bytes += more(piece);
     }
-    return bytes > MOST_BYTES;
+    return bytes > MAX_BYTES;
   }
 
   // ---- Binding a value to its channel's declared type: JSON text, or undefined. -------
@@ -77,7 +77,7 @@
   const string = (value) => {
     const type = typeof value;
     if (type === "string") {
-      return value.length <= MOST_CHARACTERS ? told(value) : undefined;
+      return value.length <= MAX_CHARACTERS ? quoted(value) : undefined;
     }
     if (type === "number") return isFinite(value) ? stringify(toText(value)) : undefined;
     return type === "boolean" ? stringify(toText(value)) : undefined;
@@ -113,13 +113,13 @@
   const arrayOf = (element) => (value) => {
     if (!isArray(value)) return undefined;
     const length = value.length;
-    if (!isInteger(length) || length > MOST_ELEMENTS) return undefined;
+    if (!isInteger(length) || length > MAX_ELEMENTS) return undefined;
     let text = "[";
     for (let i = 0; i < length; i++) {
       const bound = element(value[i]);
       if (bound === undefined || bound === TOO_LONG) return bound;
       text += i === 0 ? bound : "," + bound;
-      if (text.length > MOST_BYTES) return TOO_LONG;
+      if (text.length > MAX_BYTES) return TOO_LONG;
     }
     return text + "]";
   };
@@ -137,7 +137,7 @@
 
   function describe(value) {
     const type = typeof value;
-    if (type === "string") return clip(told(clip(value, 100)), 110);
+    if (type === "string") return clip(quoted(clip(value, 100)), 110);
     if (type === "function" || type === "symbol") return "a " + type;
     if (type === "bigint") return "a bigint";
     if (type !== "object" || value === null) return toText(value);
@@ -170,7 +170,7 @@
     }
   }
 
-  const fault = (kind, message) => "F" + kind + " " + told(message);
+  const fault = (kind, message) => "F" + kind + " " + quoted(message);
 
   // ---- Programs. ----------------------------------------------------------------------
   const programs = { __proto__: null };
@@ -212,7 +212,7 @@
     let text = "[";
     for (let i = 0; i < codes.length; i++) {
       const own = typeof codes[i] === "function" ? sourceOf(codes[i]) : "";
-      text += (i === 0 ? "" : ",") + told(own);
+      text += (i === 0 ? "" : ",") + quoted(own);
     }
     return text + "]";
   }
@@ -237,7 +237,7 @@
   // ---- One step. ----------------------------------------------------------------------
   const bare = emptySlots(0);
 
-  const LONG = fault("error", "the output has more than " + MOST_BYTES + " bytes");
+  const LONG = fault("error", "the output has more than " + MAX_BYTES + " bytes");
 
   // The document as text, or undefined with `verdict` set.
   let verdict = "";
@@ -261,7 +261,7 @@
         return undefined;
       }
       text += channel.before + bound + channel.after;
-      if (bound === TOO_LONG || text.length > MOST_BYTES) {
+      if (bound === TOO_LONG || text.length > MAX_BYTES) {
         verdict = LONG;
         return undefined;
       }
@@ -303,7 +303,7 @@
   function fold(call) {
     const program = programs[call[0]];
     const times = call.length > 5 ? call[5] : null;
-    const timeText = (time) => (times === null ? time : times[time]);
+    const timeText = (at) => (times === null ? at : times[at]);
     let previous = call[1];
     let unparsed = null; // the text of `previous` while nobody has asked for the object
     let last = call[2];

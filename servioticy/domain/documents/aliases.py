@@ -2,63 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from servioticy.domain.documents.errors import BadDocument
+from servioticy.domain.documents.codes import ALIAS_CYCLE, TOO_MUCH
+from servioticy.domain.documents.errors import Part
 from servioticy.domain.documents.limits import MAX_COMPARISONS, MAX_TEXT, Meter
 
 MAX_EXPANDED = 16_384
 """Characters of one text with its aliases replaced: four times what it may have before."""
-LONG = 100
-"""A longer text is searched for without comparing it whole at every place."""
-LOOK = 150
+COMPARED = 100
+"""Characters of a name that a search compares at most at each place of a text."""
+SEARCH = 150
+"""What a search takes beyond that, as a number of comparisons."""
 FOUND = 10
-"""What a search costs beyond its comparisons, and what each place does that it finds."""
-OFTEN = 10_000_000
-"""Comparisons after which they are counted; to count each search would cost as much again."""
+"""What each place takes that a search finds, as a number of comparisons."""
+COUNTED_AFTER = 10_000_000
+"""Comparisons after which they are counted; to count each search would take as long again."""
+
+
+class Alias(NamedTuple):
+    """A text that stands for another, and the part of the document that declares it."""
+
+    name: str
+    text: str
+    part: Part
 
 
 class Aliases:
-    """Replaces the aliases in the texts of one document, and counts what that takes."""
+    """Replaces the aliases in the texts of one document, and counts what that takes.
 
-    def __init__(self, pairs: Sequence[tuple[str, str]], meter: Meter) -> None:
-        self._pairs = [pair for pair in pairs if pair[0]]
+    They are replaced one after the other, in their order, so that what comes of one may
+    hold later ones. Those before an alias are replaced in its own text once and for all:
+    so an alias may use any other, earlier or later, but for circles.
+    """
+
+    def __init__(self, aliases: Iterable[Alias], meter: Meter) -> None:
+        """Raises BadDocument where aliases stand for each other, or one becomes too long."""
         self._meter = meter
-        self._known: dict[str, str] = {}
+        self._replaced: dict[str, str] = {}
+        self._aliases: list[Alias] = []
+        for alias in aliases:
+            if alias.name:
+                text = self._replace(alias.text, alias.part, alias.name)
+                self._aliases.append(alias._replace(text=text))
 
-    def expanded(self, text: str, place: str) -> str:
-        """The text with the aliases replaced in their order, earlier results included.
+    def expanded(self, text: str, part: Part) -> str:
+        """The text of this part of the document with the aliases replaced.
 
         Raises BadDocument where it would become too long, or the document too large.
         """
-        known = self._known.get(text)
-        if known is None:
-            known = self._known[text] = self._replaced(text, place)
-        self._meter.count(MAX_TEXT, size(known), place)
-        return known
+        replaced = self._replaced.get(text)
+        if replaced is None:
+            replaced = self._replaced[text] = self._replace(text, part)
+        self._meter.count(MAX_TEXT, size(replaced), part)
+        return replaced
 
-    def _replaced(self, text: str, place: str) -> str:
-        spent = 0
-        for alias, replacement in self._pairs:
-            spent += LOOK + len(text) * min(len(alias), LONG)
-            if spent > OFTEN:
-                self._meter.count(MAX_COMPARISONS, spent, place)
-                spent = 0
-            if alias not in text:
+    def _replace(self, text: str, part: Part, alias: str | None = None) -> str:
+        """The text with the aliases known so far replaced; it may be that of an alias itself."""
+        if not text:
+            return text
+        comparisons = 0
+        for name, replacement, _ in self._aliases:
+            comparisons += SEARCH + len(text) * min(len(name), COMPARED)
+            if comparisons > COUNTED_AFTER:
+                self._meter.count(MAX_COMPARISONS, comparisons, part)
+                comparisons = 0
+            if name not in text:
                 continue
-            found = text.count(alias)
-            spent += FOUND * found
-            growth = found * (len(replacement) - len(alias))
+            # An alias may have its own name in its text: names of channels are often used so.
+            if alias is not None and alias != name:
+                comparisons += SEARCH + len(replacement) * min(len(alias), COMPARED)
+                if alias in replacement:
+                    reason = f"the aliases {alias[:40]!r} and {name[:40]!r} stand for each other"
+                    raise part.bad(reason, ALIAS_CYCLE)
+            found = text.count(name)
+            comparisons += FOUND * found
+            growth = found * (len(replacement) - len(name))
             if growth > 0 and len(text) + growth > MAX_EXPANDED:
-                raise BadDocument(
-                    f"{place}: the alias {alias[:40]!r} makes a text of more than "
-                    f"{MAX_EXPANDED} characters"
+                raise part.bad(
+                    f"the alias {name[:40]!r} makes a text of more than {MAX_EXPANDED} characters",
+                    TOO_MUCH,
                 )
-            text = text.replace(alias, replacement)
-        self._meter.count(MAX_COMPARISONS, spent, place)
+            text = text.replace(name, replacement)
+        self._meter.count(MAX_COMPARISONS, comparisons, part)
         return text
 
 
 def size(text: str) -> int:
-    """Its bytes in UTF-8."""
+    """How many bytes the text has in UTF-8."""
     return len(text) if text.isascii() else len(text.encode())

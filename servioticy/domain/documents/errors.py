@@ -1,15 +1,60 @@
 """What is wrong with a document, and where."""
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
 from servioticy.errors import ServioticyError
+
+MAX_POINTER = 1000
+"""Characters of a pointer; a part whose pointer is longer is told by what it is part of."""
 
 
 class BadDocument(ServioticyError):
-    """The document cannot be accepted; the message says why and at which place.
+    """The document cannot be accepted.
 
-    `status` is the original platform's answer: 400, or 404 where it named
-    something that does not exist.
+    `reason` says why and where, for people. `pointer` is the place as a JSON Pointer
+    (RFC 6901) into the document; it leads to what is wrong, or to what lacks something.
+    `code` is one of the CODES.
     """
 
-    def __init__(self, message: str, status: int = 400) -> None:
-        super().__init__(message)
-        self.status = status
+    def __init__(self, reason: str, pointer: str, code: str) -> None:
+        super().__init__(reason, pointer, code)
+        self.reason = reason
+        self.pointer = pointer
+        self.code = code
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class Part(NamedTuple):
+    """A part of a document: the keys and indexes that lead to it, and how messages call it."""
+
+    steps: tuple[str | int, ...] = ()
+    words: str = ""
+
+    def at(self, *steps: str | int, words: str = "") -> Part:
+        """A part of this part; without words it is called as this one."""
+        both = f"{self.words}: {words}" if self.words and words else self.words or words
+        return Part(self.steps + steps, both)
+
+    @property
+    def pointer(self) -> str:
+        """The JSON Pointer to it, or where that is too long, to what holds it."""
+        pointer = ""
+        for step in self.steps:
+            longer = f"{pointer}/{str(step).replace('~', '~0').replace('/', '~1')}"
+            if len(longer) > MAX_POINTER:
+                break
+            pointer = longer
+        return pointer
+
+    def bad(self, reason: str, code: str) -> BadDocument:
+        """The error that something is wrong with this part: its words, then the reason."""
+        where = f"{self.words}: " if self.words else ""
+        return BadDocument(where + reason, self.pointer, code)
+
+
+WHOLE = Part()
+"""The whole document."""

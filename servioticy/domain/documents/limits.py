@@ -11,7 +11,8 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
-from servioticy.domain.documents.errors import BadDocument
+from servioticy.domain.documents.codes import TOO_MUCH
+from servioticy.domain.documents.errors import WHOLE, Part
 
 
 class Limit(NamedTuple):
@@ -57,15 +58,16 @@ class Meter:
         self._most_share = most_share
         self._share = 0.0
 
-    def count(self, limit: Limit, amount: int, place: str = "") -> None:
-        """So much more of it. Raises BadDocument, naming the place, where it is too much.
+    def count(self, limit: Limit, amount: int, part: Part = WHOLE) -> None:
+        """Count so much more of it, which this part of the document holds.
 
-        Raises Laborious where so much may be, but takes longer than is wanted.
+        Raises BadDocument for the part where it is too much, Laborious where so much may
+        be, but takes longer than is wanted.
         """
         total = self.counts[limit] = self.counts.get(limit, 0) + amount
         if total > limit.most:
-            where = f"{place}: " if place else ""
-            raise BadDocument(f"{where}more than {limit.most} {limit.what} in one Service Object")
+            reason = f"more than {limit.most} {limit.what} in one Service Object"
+            raise part.bad(reason, TOO_MUCH)
         if limit.takes_time:
             self._share += amount / limit.most
             if self._share > self._most_share:

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
-from servioticy.domain.documents.errors import BadDocument
-from servioticy.domain.model import Diamonds, Missing, Options, Staleness
+import msgspec
+from msgspec.structs import fields
 
-_CHOICES = {"diamonds": Diamonds, "staleness": Staleness, "missing": Missing}
+from servioticy.domain.documents.codes import NO_CHOICE
+from servioticy.domain.documents.errors import BadDocument, Part
+from servioticy.domain.options import Options
 
 
-def parse_options(stream: str, content: dict[str, Any]) -> Options:
-    """The stream's `diamonds`, `staleness` and `missing`; what it does not name is as ever.
+def parse_options(stream: Part, content: dict[str, Any]) -> Options:
+    """The options that the stream names; the others are as they are by default.
 
-    Raises BadDocument for a word that is not a choice.
+    Raises BadDocument for a value that an option does not offer.
     """
     chosen = {}
-    for name, kind in _CHOICES.items():
+    for field in fields(Options):
+        name = field.encode_name
         if name in content:
-            words = get_args(kind)
-            if content[name] not in words:
-                raise BadDocument(
-                    f"stream {stream}: {name} has to be one of {', '.join(map(repr, words))}"
+            try:
+                chosen[field.name] = msgspec.convert(content[name], field.type)
+            except msgspec.ValidationError as error:
+                words = ", ".join(map(repr, words_of(field.type)))
+                reason = (
+                    f"has to be one of {words}" if words else f"is not what it may be: {error}"
                 )
-            chosen[name] = content[name]
+                pointer = stream.at(name).pointer
+                raise BadDocument(
+                    f"{stream.words}: {name} {reason}", pointer, NO_CHOICE
+                ) from error
     return Options(**chosen)
+
+
+def words_of(kind: Any) -> tuple[str, ...]:
+    """The words that a value of this declared type may be; none where it may be other things."""
+    plain = get_args(kind)[0]
+    return get_args(plain) if get_origin(plain) is Literal else ()

@@ -8,9 +8,19 @@ from typing import Any
 
 import orjson
 
-from servioticy.domain.documents.aliases import Aliases
-from servioticy.domain.documents.composites import members_of, parse_composite
-from servioticy.domain.documents.errors import BadDocument
+from servioticy.domain.documents.aliases import Alias, Aliases
+from servioticy.domain.documents.code import Context, members_of
+from servioticy.domain.documents.codes import (
+    BAD_NAME,
+    CHANNEL_TYPE,
+    DUPLICATE,
+    INCOMPLETE_GROUP,
+    REQUIRED,
+    TOO_MUCH,
+    WRONG_TYPE,
+)
+from servioticy.domain.documents.composites import parse_composite
+from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
 from servioticy.domain.documents.limits import (
     MAX_ALIASES,
     MAX_CHANNELS,
@@ -43,117 +53,159 @@ def parse_service_object(
     """
     meter = meter or Meter()
     if document.get("streams") is None:
-        raise BadDocument("Service Object without streams")
-    streams = _object(document["streams"], "streams")
-    meter.count(MAX_STREAMS, len(streams))
+        raise BadDocument("Service Object without streams", "", REQUIRED)
+    streams = _object(document["streams"], WHOLE.at("streams", words="streams"))
+    meter.count(MAX_STREAMS, len(streams), WHOLE.at("streams"))
     _check_actions(document.get("actions"))
     groups = tuple(
         parse_group(name, content, meter)
-        for name, content in _object(document.get("groups") or {}, "groups").items()
+        for name, content in _object(
+            document.get("groups") or {}, WHOLE.at("groups", words="groups")
+        ).items()
     )
-    pairs = _aliases(document.get("aliases"), meter)
+    aliases = _aliases(document.get("aliases"), meter)
     dialect: Dialect = "function" if document.get("version") == "0.2.0" else "expression"
-    aliases = Aliases(pairs if dialect == "expression" else (), meter)
-    members = members_of(service_object, streams, groups)
-    parsed = []
-    for name, content in streams.items():
-        ref = StreamRef(service_object, name_of(name, "stream"))
-        content = _object(content, f"stream {name}")
-        channels = _channels(name, content, aliases, meter)
-        composite = parse_composite(
-            ref, content, channels, members, aliases, dialect, argument_names, meter
-        )
-        if composite:
-            read = sum(max(1, len(each.members)) for each in composite.inputs)
-            meter.count(MAX_SUBSCRIPTIONS, read, f"stream {name}")
-        parsed.append(Stream(ref, channels, composite))
-    return Definition(service_object, tuple(parsed), groups, is_public(document))
+    context = Context(
+        dialect,
+        members_of(service_object, streams, groups),
+        Aliases(aliases if dialect == "expression" else (), meter),
+        argument_names,
+        meter,
+    )
+    parsed = tuple(
+        _stream(StreamRef(service_object, name), content, context)
+        for name, content in streams.items()
+    )
+    return Definition(service_object, parsed, groups, is_public(document))
+
+
+def _stream(ref: StreamRef, content: Any, context: Context) -> Stream:
+    name = ref.stream
+    part = WHOLE.at("streams", name, words=f"stream {name}")
+    check_name(name, "stream", part)
+    content = _object(content, part)
+    channels = _channels(name, content, part, context)
+    composite = parse_composite(ref, content, channels, part, context)
+    if composite:
+        edges = sum(max(1, len(each.members)) for each in composite.inputs)
+        context.meter.count(MAX_SUBSCRIPTIONS, edges, part)
+    return Stream(ref, channels, composite)
 
 
 def _channels(
-    stream: str, content: dict[str, Any], aliases: Aliases, meter: Meter
+    stream: str, content: dict[str, Any], part: Part, context: Context
 ) -> tuple[Channel, ...]:
     if content.get("channels") is None:
-        raise BadDocument(f"stream: {stream} without channels")
-    channels = _object(content["channels"], f"stream {stream}: channels")
+        raise BadDocument(f"stream: {stream} without channels", part.pointer, REQUIRED)
+    all_channels = part.at("channels", words="channels")
+    channels = _object(content["channels"], all_channels)
     if len(channels) > MAX_CHANNELS_OF_A_STREAM:
-        raise BadDocument(f"stream {stream} has more than {MAX_CHANNELS_OF_A_STREAM} channels")
-    meter.count(MAX_CHANNELS, len(channels), f"stream {stream}")
-    return tuple(_channel(stream, name, each, aliases) for name, each in channels.items())
+        reason = f"stream {stream} has more than {MAX_CHANNELS_OF_A_STREAM} channels"
+        raise BadDocument(reason, all_channels.pointer, TOO_MUCH)
+    context.meter.count(MAX_CHANNELS, len(channels), part.at("channels"))
+    return tuple(_channel(name, each, part, context.aliases) for name, each in channels.items())
 
 
-def _channel(stream: str, name: str, content: Any, aliases: Aliases) -> Channel:
-    place = f"stream {stream}: channel {name}"
-    content = _object(content, place)
-    name_of(name, "channel")
+def _channel(name: str, content: Any, stream: Part, aliases: Aliases) -> Channel:
+    part = stream.at("channels", name, words=f"channel {name}")
+    content = _object(content, part)
+    check_name(name, "channel", part)
     if content.get("type") is None:
-        raise BadDocument(f"channel {name} without type info")
-    type_name = normal_type(aliases.expanded(str(content["type"]), f"{place}: type"))
+        raise BadDocument(f"channel {name} without type info", part.pointer, REQUIRED)
+    type_part = part.at("type", words="type")
+    type_name = normal_type(aliases.expanded(str(content["type"]), type_part))
     if type_name is None:
-        raise BadDocument(f"Channel {name} with incorrect type: {content['type']}")
+        reason = f"Channel {name} with incorrect type: {content['type']}"
+        raise BadDocument(reason, type_part.pointer, CHANNEL_TYPE)
     if name == "location" and type_name != "geo_point":
-        raise BadDocument("location channel has to be geo_point type")
+        reason = "location channel has to be geo_point type"
+        raise BadDocument(reason, type_part.pointer, CHANNEL_TYPE)
     unit, code = content.get("unit"), content.get("current-value")
     for field, value in (("unit", unit), ("current-value", code)):
         if value is not None and not isinstance(value, str):
-            raise BadDocument(f"{place}: {field} has to be text")
-    return Channel(name, type_name, unit and aliases.expanded(unit, f"{place}: unit"), code)
+            reason = f"{part.words}: {field} has to be text"
+            raise BadDocument(reason, part.at(field).pointer, WRONG_TYPE)
+    if unit:
+        unit = aliases.expanded(unit, part.at("unit", words="unit"))
+    return Channel(name, type_name, unit, code)
 
 
 def parse_group(name: str, content: Any, meter: Meter) -> Group:
     """A group as the document declares it. Raises BadDocument."""
-    content = _object(content, f"group {name}")
+    part = WHOLE.at("groups", name, words=f"group {name}")
+    content = _object(content, part)
     members, stream = content.get("soIds"), content.get("stream")
     if not isinstance(stream, str) or not isinstance(members, list):
-        raise BadDocument(f"group {name} without soIds or stream", status=404)
-    meter.count(MAX_MEMBERS, max(1, len(members)), f"group {name}")
-    if not all(isinstance(each, str) and "\0" not in each for each in members):
-        raise BadDocument(f"group {name}: soIds has to be an array of ids")
-    return Group(name_of(name, "group"), tuple(dict.fromkeys(members)), name_of(stream, "stream"))
+        reason = f"group {name} without soIds or stream"
+        raise BadDocument(reason, part.pointer, INCOMPLETE_GROUP)
+    ids = part.at("soIds")
+    meter.count(MAX_MEMBERS, max(1, len(members)), ids)
+    for number, each in enumerate(members):
+        if not isinstance(each, str) or "\0" in each:
+            reason = f"{part.words}: soIds has to be an array of ids"
+            raise BadDocument(reason, ids.at(number).pointer, WRONG_TYPE)
+    check_name(name, "group", part)
+    check_name(stream, "stream", part.at("stream"))
+    return Group(name, tuple(dict.fromkeys(members)), stream)
 
 
-def _aliases(content: Any, meter: Meter) -> tuple[tuple[str, str], ...]:
-    """Replacements in their order; the original takes an array of maps."""
+def _aliases(content: Any, meter: Meter) -> list[Alias]:
+    """The aliases in their order; the original takes an array of maps."""
     if content is None:
-        return ()
-    maps = content if isinstance(content, list) else [content]
-    pairs = [pair for each in maps for pair in _object(each, "aliases").items()]
-    if not all(isinstance(value, str) for _, value in pairs):
-        raise BadDocument("aliases have to be maps of text to text")
-    meter.count(MAX_ALIASES, len(pairs))
-    return tuple(pairs)
+        return []
+    whole = WHOLE.at("aliases", words="aliases")
+    maps = [(whole, content)]
+    if isinstance(content, list):
+        maps = [(whole.at(number), each) for number, each in enumerate(content)]
+    aliases = []
+    for part, each in maps:
+        for name, text in _object(each, part).items():
+            alias = Part((*part.steps, name), f"alias {name[:40]!r}")
+            if not isinstance(text, str):
+                reason = "aliases have to be maps of text to text"
+                raise BadDocument(reason, alias.pointer, WRONG_TYPE)
+            aliases.append(Alias(name, text, alias))
+    meter.count(MAX_ALIASES, len(aliases), WHOLE.at("aliases"))
+    return aliases
 
 
 def _check_actions(content: Any) -> None:
     if content is None:
         return
-    names = [each.get("name") if isinstance(each, dict) else None for each in _list(content)]
-    if not all(isinstance(name, str) and name.strip() for name in names):
-        raise BadDocument("actions has to be an array of objects, each with a name")
-    if len(set(names)) != len(names):
-        raise BadDocument("actions with the same name")
-
-
-def _list(content: Any) -> list[Any]:
+    whole = WHOLE.at("actions")
+    reason = "actions has to be an array of objects, each with a name"
     if not isinstance(content, list):
-        raise BadDocument("actions has to be an array of objects, each with a name")
-    return content
+        raise BadDocument(reason, whole.pointer, WRONG_TYPE)
+    names: set[str] = set()
+    for number, each in enumerate(content):
+        action = whole.at(number)
+        if not isinstance(each, dict):
+            raise BadDocument(reason, action.pointer, WRONG_TYPE)
+        if "name" not in each:
+            raise BadDocument(reason, action.pointer, REQUIRED)
+        name = each["name"]
+        if not isinstance(name, str) or not name.strip():
+            code = BAD_NAME if isinstance(name, str) else WRONG_TYPE
+            raise BadDocument(reason, action.at("name").pointer, code)
+        if name in names:
+            raise BadDocument("actions with the same name", action.at("name").pointer, DUPLICATE)
+        names.add(name)
 
 
-def _object(content: Any, place: str) -> dict[str, Any]:
+def _object(content: Any, part: Part) -> dict[str, Any]:
     if not isinstance(content, dict):
-        raise BadDocument(f"{place}: has to be a JSON object")
+        raise part.bad("has to be a JSON object", WRONG_TYPE)
     return content
 
 
-def name_of(name: str, kind: str) -> str:
-    """The name, if it may be one: names become parts of URLs, topics and logs."""
+def check_name(name: str, kind: str, part: Part) -> None:
+    """Raise BadDocument unless it may be a name: names become parts of URLs, topics and logs."""
     if not name.strip() or len(name) > MAX_NAME or _NOT_IN_A_NAME.search(name):
-        raise BadDocument(
+        reason = (
             f"{kind} name {orjson.dumps(name[:40]).decode()} is blank, longer than {MAX_NAME} "
             "characters or has a slash or control character in it"
         )
-    return name
+        raise BadDocument(reason, part.pointer, BAD_NAME)
 
 
 def is_public(document: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Documents that were accepted once, understood by the rules of today and kept.
+"""Documents that were accepted once, understood by the rules of today and remembered.
 
 A release may read more strictly than the one that accepted a document. What it cannot
 understand any more keeps its streams, and nothing of it computes.
@@ -15,7 +15,7 @@ import orjson
 
 from servioticy.domain.cache import Cache
 from servioticy.domain.documents.errors import BadDocument
-from servioticy.domain.documents.limits import MAX_SUBSCRIPTIONS, Meter
+from servioticy.domain.documents.limits import MAX_SUBSCRIPTIONS, Laborious, Meter
 from servioticy.domain.documents.service_objects import (
     ArgumentNames,
     is_public,
@@ -29,14 +29,14 @@ from servioticy.errors import Unavailable
 Parse = Callable[[dict[str, Any], str, Meter], Definition]
 """Understands a document as the Service Object of that id, and counts."""
 
-TOLD = 10_000
-"""Definitions whose problem is not logged again while they are remembered."""
+MAX_LOGGED = 10_000
+"""Versions whose problem has been logged and is not logged again, the latest ones."""
 
 log = logging.getLogger("servioticy.domain.documents")
 
 
 def parsing(argument_names: ArgumentNames) -> Parse:
-    """To parse here and now."""
+    """A Parse that reads documents in the thread that asks, with this reader of arguments."""
 
     def parse(document: dict[str, Any], service_object: str, meter: Meter) -> Definition:
         return parse_service_object(document, service_object, argument_names, meter)
@@ -64,40 +64,49 @@ class Documents:
         """`room`: about how many bytes of memory the parsed ones may take."""
         self._parse = parse
         self._kept: Cache[tuple[str, int], Understood] = Cache(room)
-        self._told: Cache[tuple[str, int], bool] = Cache(TOLD)
+        self._logged: Cache[tuple[str, int], bool] = Cache(MAX_LOGGED)
 
     def known(self, service_object: str, version: int) -> Understood | None:
         """The version if it is kept."""
         return self._kept.get((service_object, version))
 
-    def understood(self, service_object: str, version: int, document: bytes | str) -> Understood:
-        """The version, whose document is at hand. It never changes, so it is parsed once."""
+    def understood(
+        self,
+        service_object: str,
+        version: int,
+        document: bytes | str,
+        parse: Parse | None = None,
+    ) -> Understood:
+        """The version, whose document is at hand. It never changes, so it is parsed once.
+
+        `parse`: how, this time. What it raises of Unavailable and Laborious is passed on.
+        """
         key = (service_object, version)
         found = self._kept.get(key)
         if found is None:
-            found = self._understand(key, document)
+            found = self._understand(key, document, parse or self._parse)
             self._kept.put(key, found, memory(found.definition))
         return found
 
-    def _understand(self, key: tuple[str, int], document: bytes | str) -> Understood:
+    def _understand(self, key: tuple[str, int], document: bytes | str, parse: Parse) -> Understood:
         content, meter, problem = {}, Meter(), None
         try:
             content = orjson.loads(document)
-            definition = self._parse(content, key[0], meter)
-        except (MemoryError, Unavailable):
+            definition = parse(content, key[0], meter)
+        except (MemoryError, Unavailable, Laborious):
             raise
         except Exception as error:  # noqa: BLE001  it was accepted, and others wait for its reader
             problem = str(error) if isinstance(error, BadDocument) else repr(error)
-            self._tell(key, problem)
+            self._log_once(key, problem)
             definition = declared(content, key[0])
         streams = {each.ref.stream: each for each in definition.streams}
         edges = meter.counts.get(MAX_SUBSCRIPTIONS, 0)
         return Understood(definition, streams, problem, meter.share(len(document)), edges)
 
-    def _tell(self, key: tuple[str, int], problem: str) -> None:
-        if self._told.get(key):
+    def _log_once(self, key: tuple[str, int], problem: str) -> None:
+        if self._logged.get(key):
             return
-        self._told.put(key, True, 1)
+        self._logged.put(key, True, 1)
         facts = {"service_object": key[0], "version": key[1], "reason": problem[:500]}
         log.error("definition_not_understood", extra=facts)
 

@@ -1,7 +1,8 @@
 -- newest --
 SELECT max("timestamp")
   FROM updates
- WHERE stream_id = %(stream)s;
+ WHERE stream_id = %(stream_id)s
+   AND tenant_id = %(tenant)s;
 
 -- page --
 -- The next updates of a stream, oldest first, as many as fit: row after row, so that one
@@ -10,7 +11,8 @@ WITH RECURSIVE page AS (
     (SELECT "timestamp", document::text AS document, version,
             octet_length(document::text)::bigint AS bytes, 1 AS rows
        FROM updates
-      WHERE stream_id = %(stream)s
+      WHERE stream_id = %(stream_id)s
+        AND tenant_id = %(tenant)s
         AND "timestamp" BETWEEN %(from)s AND %(to)s
       ORDER BY "timestamp"
       LIMIT 1)
@@ -21,7 +23,8 @@ WITH RECURSIVE page AS (
      CROSS JOIN LATERAL (
            SELECT "timestamp", document::text AS document, version
              FROM updates
-            WHERE stream_id = %(stream)s
+            WHERE stream_id = %(stream_id)s
+              AND tenant_id = %(tenant)s
               AND "timestamp" > page."timestamp"
               AND "timestamp" <= %(to)s
             ORDER BY "timestamp"
@@ -40,7 +43,8 @@ WITH RECURSIVE page AS (
     (SELECT "timestamp", document::text AS document,
             octet_length(document::text)::bigint AS bytes, 1 AS number
        FROM updates
-      WHERE stream_id = %(stream)s
+      WHERE stream_id = %(stream_id)s
+        AND tenant_id = %(tenant)s
         AND "timestamp" > %(after)s
       ORDER BY "timestamp"
       LIMIT 1)
@@ -51,7 +55,8 @@ WITH RECURSIVE page AS (
      CROSS JOIN LATERAL (
            SELECT "timestamp", document::text AS document, octet_length(document::text) AS size
              FROM updates
-            WHERE stream_id = %(stream)s
+            WHERE stream_id = %(stream_id)s
+              AND tenant_id = %(tenant)s
               AND "timestamp" > page."timestamp"
             ORDER BY "timestamp"
             LIMIT 1) AS following
@@ -62,9 +67,10 @@ SELECT "timestamp", document
  ORDER BY "timestamp";
 
 -- last_update --
-SELECT document::text, version
+SELECT "timestamp", document::text, version
   FROM last_updates
- WHERE stream_id = %(stream)s;
+ WHERE stream_id = %(stream_id)s
+   AND tenant_id = %(tenant)s;
 
 -- progress_of --
 SELECT next_offset
@@ -94,10 +100,12 @@ SELECT count(*)
 -- verdicts_of_stream --
 SELECT verdict, count, last::text
   FROM verdicts
- WHERE stream_id = %(stream)s
+ WHERE stream_id = %(stream_id)s
+   AND tenant_id = %(tenant)s
  ORDER BY verdict;
 
 -- processor_time --
 SELECT processor_us
   FROM usage
- WHERE stream_id = %(stream)s;
+ WHERE stream_id = %(stream_id)s
+   AND tenant_id = %(tenant)s;

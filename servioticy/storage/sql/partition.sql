@@ -54,7 +54,7 @@ SELECT service_objects.id, service_objects.tenant_id, sequence, owner_partition,
  WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
  ORDER BY sequence;
 
--- placed --
+-- owner --
 SELECT tenant_id, owner_partition
   FROM service_objects
  WHERE id = %(service_object)s;
@@ -160,15 +160,14 @@ DELETE FROM usage
    AND service_object = %(delete)s;
 
 -- delete_streams --
--- Subscriptions to them go along.
+-- Subscriptions to them, and edges from them, go along.
 DELETE FROM streams
  WHERE service_object = %(delete)s;
 
--- delete_subscriptions_of --
--- What its groups subscribed it to.
-DELETE FROM subscriptions
- WHERE callback = 'internal'
-   AND destination = %(delete)s;
+-- delete_edges --
+-- What its groups read.
+DELETE FROM graph_edges
+ WHERE reader = %(delete)s;
 
 -- delete_definitions --
 DELETE FROM definitions

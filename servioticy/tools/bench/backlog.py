@@ -10,10 +10,9 @@ import orjson
 
 from sandbox import argument_names
 from servioticy.bootstrap import connect, emitter, ports
-from servioticy.changes import create
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.records import UpdateRecord
-from servioticy.ports import NewServiceObject
+from servioticy.ports.change_store import NewServiceObject
 from servioticy.settings import Settings
 from servioticy.tools.bench import ground
 
@@ -35,11 +34,11 @@ def update(id_: str, at: int) -> UpdateRecord:
 def devices(settings: Settings, count: int, length: int) -> list[tuple[str, int]]:
     """Make devices; the id and partition of each."""
     found = ports(settings)
-    tenant = found.catalog.tenant_of(found.catalog.create_tenant("bench")) or 0
+    tenant = found.tenants.tenant_of(found.tenants.create_tenant("bench")) or 0
     ids = [secrets.token_hex(12) for _ in range(count)]
     for id_ in ids:
-        create(device(id_, tenant, length), found.catalog, found.log)
-    placed = found.catalog.sources(ids)
+        found.changes.create(device(id_, tenant, length))
+    placed = found.graph.nodes(ids)
     return [(id_, placed[id_].partition) for id_ in ids]
 
 

@@ -18,8 +18,8 @@ from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.settings import Settings, changed, to_environment
-from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.database import Database
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.supervisor.program import Program
 from servioticy.supervisor.supervisor import Supervisor
 from servioticy.tools.command.platform import (
@@ -52,7 +52,7 @@ def token(settings: Settings) -> str:
     """A token of the benchmarks' tenant."""
     database = Database(settings.store.dsn)
     try:
-        return PostgresCatalog(database).create_tenant("bench")
+        return PostgresTenants(database).create_tenant("bench")
     finally:
         database.close()
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import statistics
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from sandbox import Binding, Call, ChannelCode, Computation, Program, SandboxPool
+from servioticy.bootstrap import sandbox_pool
 from servioticy.settings import Settings
 
 SECONDS = 3.0
@@ -23,14 +25,14 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     engines = list(arguments) or [settings.sandbox.engine]
     for engine in engines:
         print(f"engine {engine}")
-        _throughput(engine)
-        _starts(engine)
-        _memory(engine)
-        _neighbours(engine)
+        make = partial(sandbox_pool, settings, engine=engine)
+        _throughput(make())
+        _starts(make())
+        _memory(make)
+        _neighbours(make(), make())
 
 
-def _throughput(engine: str) -> None:
-    pool = SandboxPool(engine=engine)
+def _throughput(pool: SandboxPool) -> None:
     try:
         for steps in (1, 10, 100, 1000):
             times = _times(pool, "tenant", [_call(_good(), steps)], SECONDS)
@@ -43,8 +45,7 @@ def _throughput(engine: str) -> None:
         pool.close()
 
 
-def _starts(engine: str) -> None:
-    pool = SandboxPool(engine=engine)
+def _starts(pool: SandboxPool) -> None:
     try:
         began = time.perf_counter()
         pool.layers()
@@ -76,13 +77,13 @@ def _starts(engine: str) -> None:
         pool.close()
 
 
-def _memory(engine: str) -> None:
+def _memory(make: Callable[..., SandboxPool]) -> None:
     for tenants in (1, 10, 100):
-        pool = SandboxPool(engine=engine, max_workers=tenants)
+        pool = make(max_workers=tenants)
         try:
             for number in range(tenants):
                 pool.run(f"tenant {number}", [_call(_good(), 10)])
-            zygote = pool._nursery.pid or 0
+            zygote = pool._zygote.pid or 0
             total = sum(map(_megabytes, [zygote, *(w.pid for w in pool._workers.values())]))
             print(
                 f"  {tenants:3} tenants: {total:.0f} MB in all, {total / tenants:.1f} each (PSS)"
@@ -91,8 +92,7 @@ def _memory(engine: str) -> None:
             pool.close()
 
 
-def _neighbours(engine: str) -> None:
-    ours, theirs = SandboxPool(engine=engine), SandboxPool(engine=engine)
+def _neighbours(ours: SandboxPool, theirs: SandboxPool) -> None:
     calls = [_call(_good(), 100)]
     try:
         _print("neighbour alone, frames of 100", _times(ours, "good", calls, SECONDS))

@@ -1,9 +1,10 @@
 """Processor time of an update, stage by stage, in the pipeline's own process.
 
 A `pipeline.task.Task` takes a prepared list of rows: a backlog of updates of devices with
-a chain of composites each. Every stage is timed from outside; what runs meanwhile in other
-processes (V8, Postgres, the broker) is read from their accounts. Against the real stores
-or the twins in memory.
+a chain of composites each. The stages are timed by an aspect around them, and so are the
+calls of the sandbox, the store and the output; what runs meanwhile in other processes (V8,
+Postgres, the broker) is read from their accounts. Against the real stores or the twins in
+memory.
 """
 
 from __future__ import annotations
@@ -21,54 +22,48 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.intake import Row
+from pipeline.aspects import STAGES, around
+from pipeline.engine import Engine
 from pipeline.spark import worker
 from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
-from sandbox import argument_names
+from pipeline.work import Row
+from sandbox import SandboxPool, argument_names
 from servioticy.bootstrap import connect, emitter, sandbox_pool
-from servioticy.changes import create
+from servioticy.changes import Changes
 from servioticy.domain.records import LogRecord, write
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import Catalog
+from servioticy.ports.change_store import ChangeStore
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PartitionStore
+from servioticy.ports.stream_graph import StreamGraph
+from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.stream_graph import PostgresStreamGraph
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.tools.bench import backlog, ground, processes
-from servioticy.tools.bench.stopwatch import Stopwatch
+from servioticy.tools.bench.stopwatch import Spent, Stopwatch
 
 LENGTH = 3
 
-STAGES = {
-    "pipeline.spark.worker:_read": "read: Arrow to rows (1-row batches)",
-    "pipeline.schedule:Schedule.take": "read: take, make the batch",
-    "pipeline.intake:read_record": "read: parse the record",
-    "pipeline.intake:Intake.admit": "read: admit",
-    "pipeline.process:process": "process: order the work",
-    "pipeline.process:_accept": "process: accept into the journal",
-    "pipeline.partition:Partition.recall": "process: recall last updates",
-    "servioticy.domain.graph:Graph.reachable": "process: graph, reachable",
-    "servioticy.domain.graph:Graph.levels": "process: graph, levels",
-    "pipeline.process:dispatch": "dispatch: pair with composites",
-    "pipeline.stages.dispatch:Waiting.take": "dispatch: sort a turn",
-    "pipeline.process:fetch": "fetch: inputs of computations",
-    "pipeline.process:transform": "transform: note outcomes",
-    "sandbox.host.pool:SandboxPool.run": "transform: pool",
-    "sandbox.host.worker_client:encode_calls": "transform: encode the frame",
-    "sandbox.host.worker_client:Client._ask": "transform: round trip (V8 runs)",
-    "sandbox.host.worker_client:decode_answer": "transform: decode the answer",
-    "pipeline.process:emit": "store: emit, the rest (sorts, records)",
-    "pipeline.stages.emit:_updates": "store: rows of updates",
-    "pipeline.stages.emit:_lasts": "store: rows of last updates",
-    "pipeline.stages.emit:_verdicts": "store: rows of verdicts",
-    "servioticy.storage.partition_store:_values": "store: columns",
-    "servioticy.storage.database:Database._run": "store: statement (Postgres runs)",
-    "servioticy.memory.partition_store:MemoryPartitionStore.store": "store: twin in memory",
-    "pipeline.partition:Partition.remember": "store: remember last updates",
-    "servioticy.messaging.producer:Emitter.emit": "emit: encode and produce",
-    "servioticy.messaging.producer:Emitter.poll": "emit: poll acknowledgements",
-    "servioticy.memory.output:MemoryOutput.emit": "emit: twin in memory",
+TASK = "task: read, admit, order, remember"
+PARTS = {
+    "dispatch": "dispatch: pair with composites",
+    "fetch": "fetch: inputs of computations",
+    "transform": "transform: calls and outcomes",
+    "emit": "emit: rows and records",
 }
+"""The part of each stage's own time."""
+
+SANDBOX = {"run": "transform: sandbox (V8 runs)"}
+STORE = {
+    "last_updates": "task: recall last updates (Postgres runs)",
+    "store": "emit: store (Postgres runs)",
+}
+OUTPUT = {"emit": "emit: encode and produce", "poll": "emit: poll acknowledgements"}
+"""The parts of what the stages ask of others."""
 
 
 def run(settings: Settings, arguments: Sequence[str]) -> None:
@@ -97,17 +92,21 @@ class Bench:
     """A task over some stores, and how to see what other processes use for it."""
 
     task: Task
-    catalog: Catalog
+    watch: Stopwatch
+    tenants: Tenants
+    graph: StreamGraph
+    change_store: ChangeStore
     others: Callable[[], dict[str, float]]
     ids: list[str] = field(default_factory=list)
     log: list[bytes] = field(default_factory=list)
 
     def rows(self, devices: int, updates: int) -> list[Row]:
         """The log: definitions of the devices, then updates of one after the other."""
-        tenant = self.catalog.tenant_of(self.catalog.create_tenant("bench"))
+        tenant = self.tenants.tenant_of(self.tenants.create_tenant("bench"))
+        changes = Changes(self.graph, self.change_store, self)
         for number in range(devices):
             self.ids.append(f"bench{number:06d}")
-            create(backlog.device(self.ids[-1], tenant or 0, LENGTH), self.catalog, self)
+            changes.create(backlog.device(self.ids[-1], tenant or 0, LENGTH))
         self._update(updates + 2 * devices)
         return [Row(offset, value) for offset, value in enumerate(self.log)]
 
@@ -121,7 +120,7 @@ class Bench:
             at = len(self.log)
             self.log.append(write(backlog.update(self.ids[at % len(self.ids)], at)))
 
-    # What `create` asks of the log.
+    # What `Changes` asks of the log.
 
     def append(self, _partition: int, record: LogRecord) -> int:
         """Append one record."""
@@ -153,8 +152,11 @@ def _real(settings: Settings) -> Iterator[Bench]:
             return {**used, "sandbox": sum(pool.cpu_seconds().values())}
 
         try:
-            task = Task(0, store, pool, lambda: emitter(found, 0), 10**6, 10**6)
-            yield Bench(task, PostgresCatalog(database), others)
+            output = emitter(found, 0)
+            graph, changes = PostgresStreamGraph(database), PostgresChangeStore(database)
+            tenants = PostgresTenants(database)
+            task, watch = _task(pool, store, output)
+            yield Bench(task, watch, tenants, graph, changes, others)
             task.end()
         finally:
             pool.close()
@@ -167,36 +169,51 @@ def _twins(settings: Settings) -> Iterator[Bench]:
     platform = MemoryPlatform()
     store = platform.partition_store(argument_names)
     try:
-        task = Task(0, store, pool, lambda: platform.output(0), 10**6, 10**6)
-        yield Bench(task, platform.catalog, lambda: {"sandbox": sum(pool.cpu_seconds().values())})
+        task, watch = _task(pool, store, platform.output(0))
+        yield Bench(
+            task,
+            watch,
+            platform.tenants,
+            platform.graph,
+            platform.change_store,
+            lambda: {"sandbox": sum(pool.cpu_seconds().values())},
+        )
     finally:
         pool.close()
 
 
+def _task(pool: SandboxPool, store: PartitionStore, output: Output) -> tuple[Task, Stopwatch]:
+    watch = Stopwatch({TASK: Spent()})
+    stages = around(STAGES, lambda name, stage: watch.timed(PARTS[name], stage))
+    watch.watch(pool, SANDBOX)
+    watch.watch(store, STORE)
+    watch.watch(output, OUTPUT)
+    engine = Engine(pool, 10**6, 10**6, stages=stages)
+    task = Task(0, store, lambda: output, engine)
+    watch.watch(task, {"take": TASK})
+    return task, watch
+
+
 def _measure(bench: Bench, rows: Sequence[Row], most: int) -> None:
-    watch = Stopwatch()
     arrow = _arrow(rows)
-    with watch.on(STAGES):
-        before = bench.others()
-        began, processor = time.perf_counter(), time.process_time()
-        worker._read(arrow, Inbox(sys.maxsize, sys.maxsize))
-        for start in range(0, len(rows), most):
-            bench.task.take(rows[start : start + most])
-        clock, processor = time.perf_counter() - began, time.process_time() - processor
-        after = bench.others()
+    bench.watch.clear()
+    before = bench.others()
+    began, processor = time.perf_counter(), time.process_time()
+    bench.watch.timed("read: Arrow to rows", worker.read)(arrow, Inbox(sys.maxsize, sys.maxsize))
+    for start in range(0, len(rows), most):
+        bench.task.take(rows[start : start + most])
+    clock, processor = time.perf_counter() - began, time.process_time() - processor
+    after = bench.others()
     count = len(rows) / 1e6
     print(f"{len(rows)} updates in batches of {most}: {len(rows) / clock:.0f}/s in one process")
     print(f"{'microseconds an update':46s} {'clock':>8s} {'processor':>10s} {'calls/1000':>11s}")
-    for name, spent in watch.parts.items():
-        if spent.calls:
-            calls = 1000 * spent.calls / len(rows)
-            own = f"{spent.clock / count:8.2f} {spent.processor / count:10.2f}"
-            print(f"  {name:44s} {own} {calls:11.1f}")
+    for name, spent in bench.watch.parts.items():
+        calls = 1000 * spent.calls / len(rows)
+        own = f"{spent.clock / count:8.2f} {spent.processor / count:10.2f}"
+        print(f"  {name:44s} {own} {calls:11.1f}")
     print(f"  {'this process, all threads':44s} {clock / count:8.2f} {processor / count:10.2f}")
     for name in after:
         print(f"  {'meanwhile ' + name:44s} {'':8s} {(after[name] - before[name]) / count:10.2f}")
-    for name in watch.missing:
-        print(f"  (no longer there: {name})")
 
 
 def _profile(bench: Bench, rows: Sequence[Row], options: argparse.Namespace) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from servioticy.bootstrap import emitted_reader
-from servioticy.domain.records import EmittedRecord
+from servioticy.domain.records import ConsumedRecord
 from servioticy.errors import Unavailable
 from servioticy.settings import Settings
 from servioticy.tools.bench import ground
@@ -59,11 +59,11 @@ class _Arrivals:
         self._changed = threading.Condition()
         self._at: dict[tuple[str, str, int], float] = {}
 
-    def take(self, records: list[EmittedRecord]) -> None:
+    def take(self, records: list[ConsumedRecord]) -> None:
         """Note the time of these; the first counts."""
         now = time.perf_counter()
         with self._changed:
-            for each in records:
+            for each, _position in records:
                 self._at.setdefault((each.service_object, each.stream, each.timestamp), now)
             self._changed.notify()
 

@@ -82,10 +82,19 @@ def aliases_for_many_texts(size: int) -> Document:
 
 
 def aliases_that_come_and_go(size: int) -> Document:
-    """Every alias finds thousands of places and makes others of them."""
-    aliases = [{"ab": "ba"}, {"ba": "ab"}] * 100
-    codes = [f"{n}" + "ab" * (CODE // 2 - 10) for n in range(max(1, size // CODE))]
+    """Every alias finds thousands of places and makes those of the next of them."""
+    names = ["".join(pair) for pair in itertools.product(string.ascii_uppercase, repeat=2)][:201]
+    aliases = [{name: following} for name, following in itertools.pairwise(names)]
+    codes = [f"{n}" + names[0] * (CODE // 2 - 10) for n in range(max(1, size // CODE))]
     return _coded(codes, aliases=aliases)
+
+
+def aliases_of_aliases(size: int) -> Document:
+    """Each of some aliases is twice the one before, and each of many others is the longest."""
+    doubled = [{"A": "x"}, *({chr(65 + n): chr(64 + n) * 2} for n in range(1, 14))]
+    used = [{f"@{n}@": "N"} for n in range(50)]
+    codes = [f"@{n % 50}@" for n in range(size // 46)]
+    return _coded(codes, aliases=[*doubled, *used])
 
 
 def aliases_in_types(size: int) -> Document:
@@ -274,6 +283,7 @@ KINDS: tuple[Kind, ...] = (
     aliases_that_nearly_fit,
     aliases_for_many_texts,
     aliases_that_come_and_go,
+    aliases_of_aliases,
     aliases_in_types,
     channels,
     long_names,

@@ -15,7 +15,7 @@ from sandbox import InfraError
 from servioticy import logs
 from servioticy.bootstrap import present_log, sandbox_pool
 from servioticy.domain import log_loss
-from servioticy.embedded import jars, java, stubs, unprivileged
+from servioticy.embedded import jars, java, javascript, stubs, unprivileged
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
 from servioticy.errors import ServioticyError, SetupError
@@ -59,6 +59,7 @@ def examine(settings: Settings) -> Iterator[Check]:
         f"{version.major}.{version.minor}.{version.micro}",
         "use Python 3.11 or 3.12: `make clean`, then `make setup PYTHON=python3.12`",
     )
+    yield _javascript(settings)
     yield _sandbox(settings)
     yield _java(settings)
     yield _jars(settings)
@@ -116,7 +117,10 @@ def _log(settings: Settings) -> Iterator[Check]:
 
 def _sandbox(settings: Settings) -> Check:
     """Which layers of the sandbox this machine allows."""
-    pool = sandbox_pool(settings)
+    try:
+        pool = sandbox_pool(settings)
+    except SetupError as error:
+        return Check("sandbox", False, str(error), "run `make setup`")
     try:
         layers = pool.layers()
     except InfraError as error:
@@ -132,6 +136,22 @@ def _sandbox(settings: Settings) -> Check:
     active = ", ".join(name for name, lack in layers.items() if not lack)
     missing = ", ".join(f"{name} ({lack})" for name, lack in layers.items() if lack)
     return Check("sandbox", True, f"{active}; not here: {missing}" if missing else active)
+
+
+def _javascript(settings: Settings) -> Check:
+    """Whether the sandbox's downloaded parts are here, and what they are."""
+    folder = javascript.folder(settings)
+    if damaged := javascript.damaged(settings):
+        files = " ".join(path.name for path in damaged)
+        return Check("javascript", False, f"damaged: {files}", f"rm -r {folder}; make setup")
+    absent = javascript.missing(settings)
+    here = ", ".join(f"{x.base} {x.version}" for x in javascript.locked() if x not in absent)
+    lack = f"; not here: {', '.join(each.base for each in absent)}" if absent else ""
+    try:
+        javascript.require(settings, settings.sandbox.engine)
+    except SetupError as error:
+        return Check("javascript", False, str(error), "run `make setup`")
+    return Check("javascript", True, f"{here} in {folder}{lack}")
 
 
 def _java(settings: Settings) -> Check:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from servioticy import bootstrap
 from servioticy.embedded.folder import DataFolder, read_run
 from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.settings import Settings, changed
 from servioticy.storage.database import Database
 from servioticy.storage.migrations import migrate
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.supervisor.supervisor import Supervisor
 from servioticy.tools.command.platform import postgres_program
 from servioticy.tools.command.platform import stores as programs_of_stores
@@ -69,7 +69,7 @@ def stores(settings: Settings) -> Iterator[Settings]:
 def create_tenant(settings: Settings, name: str) -> str:
     """Make the tenant unless it exists, and a new token for it, which is returned."""
     with database(settings) as opened:
-        return bootstrap.catalog(settings, opened).create_tenant(name)
+        return PostgresTenants(opened).create_tenant(name)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from servioticy import bootstrap
 from servioticy.client.rest import Answered, Rest
 from servioticy.embedded.folder import write_private
 from servioticy.settings import Settings
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.tools.command.platform import reachable
 from servioticy.tools.demonstration import templates
 from servioticy.tools.demonstration.series import UNITS
@@ -71,7 +72,7 @@ def _token(settings: Settings) -> str:
         except Answered as error:
             if error.status not in (401, 403):
                 raise
-    token = bootstrap.catalog(settings, bootstrap.connect(settings)).create_tenant(TENANT)
+    token = PostgresTenants(bootstrap.connect(settings)).create_tenant(TENANT)
     write_private(file, token)
     return token
 

@@ -19,11 +19,12 @@ DOCUMENT = {
 
 
 class Checker:
-    """Answers, or raises what it is given."""
+    """Answers this about the first program, or raises what it is given."""
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error: Exception | None = None, *, answers: Sequence[str] = ()) -> None:
         self.asked: list[tuple[int, float | None]] = []
         self._error = error
+        self._answers = list(answers)
 
     def check_all(
         self, programs: Sequence[Program], within: float | None = None
@@ -31,10 +32,10 @@ class Checker:
         self.asked.append((len(programs), within))
         if self._error:
             raise self._error
-        return [["wrong"], []]
+        return [self._answers, []]
 
 
-def problems(checker: Checker, seconds: float = SECONDS) -> list[str]:
+def problems(checker: Checker, seconds: float = SECONDS) -> list[BadDocument]:
     definition = parse_service_object(DOCUMENT, "so", argument_names)
     return Snippets(checker, seconds).problems(definition)
 
@@ -42,15 +43,28 @@ def problems(checker: Checker, seconds: float = SECONDS) -> list[str]:
 def test_all_programs_are_checked_within_a_time() -> None:
     checker = Checker()
 
-    assert problems(checker, 3.0) == ["stream b: wrong"]
+    assert problems(checker, 3.0) == []
     assert checker.asked == [(2, 3.0)]
+
+
+def test_what_is_wrong_is_told_with_its_place() -> None:
+    """The sandbox says in words in which snippet it is."""
+    found = {
+        "channel x: line 1, column 3: no": "/streams/b/channels/x/current-value",
+        "post-filter: line 2, column 1: no": "/streams/b/post-filter",
+        "the program cannot be checked: timeout": "/streams/b",
+    }
+
+    assert [
+        (each.reason, each.pointer, each.code) for each in problems(Checker(answers=list(found)))
+    ] == [(f"stream b: {text}", pointer, "bad-code") for text, pointer in found.items()]
 
 
 def test_code_that_takes_too_long_is_refused() -> None:
     with pytest.raises(BadDocument, match="takes too long to check") as refused:
         problems(Checker(TookTooLong(3.1, 3.0)))
 
-    assert refused.value.status == 400
+    assert refused.value.code == "too-slow"
 
 
 def test_a_sandbox_that_cannot_say_is_unavailable() -> None:

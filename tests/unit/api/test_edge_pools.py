@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from api.edge.deadlines import Deadlines
-from api.edge.pools import Budget, Busy, Job, Pool
+from api.edge.pools import Budget, Busy, Holding, Job, Pool
 
 
 class Bench:
@@ -19,8 +21,8 @@ class Bench:
     def submit(
         self, who: str, since: float = 0.0, wanted: bool = True, begun: bool = False
     ) -> Job:
-        job = Job(who, lambda: None, self.told.append, lambda: wanted, since)
-        self.pool.submit(job, begun=begun)
+        job = Job(who, lambda: None, self.told.append, lambda: wanted, since, begun)
+        self.pool.submit(job)
         return job
 
     def end(self, who: str) -> None:
@@ -83,6 +85,22 @@ def test_what_has_begun_is_not_turned_away() -> None:
     assert bench.callers() == ["a"]
 
 
+def test_what_has_begun_keeps_nobody_out() -> None:
+    """Else a tenant that reads long streams would fill the queue for all."""
+    bench = Bench(threads=2, longest=1)
+    for _ in range(4):
+        bench.submit("a", begun=True)
+
+    bench.submit("b")
+    bench.submit("b")
+    with pytest.raises(Busy) as everybody:
+        bench.submit("c")
+
+    assert everybody.value.status == 503
+    bench.end("b")
+    bench.submit("c")
+
+
 def test_work_that_nobody_wants_any_more_is_not_done() -> None:
     bench = Bench(threads=2)
     bench.submit("a")
@@ -100,13 +118,17 @@ def test_who_has_waited_too_long_is_taken_out() -> None:
     bench.submit("a")
     old, young = bench.submit("a", since=1.0), bench.submit("a", since=2.0)
 
+    page = bench.submit("a", since=math.inf)
+
     assert bench.pool.expired(2.0) == [old]
+    assert bench.pool.expired(99.0) == [young]
     bench.end("a")
-    assert bench.running == [young]
+    assert bench.running == [page]
+    assert not bench.pool.is_awaited()
 
 
 def test_bytes_are_held_up_to_a_share_and_up_to_all() -> None:
-    budget = Budget(10, 0.5)
+    budget = Budget(10, 5)
     budget.take("a", 5)
     with pytest.raises(Busy) as own:
         budget.take("a", 1)
@@ -117,6 +139,25 @@ def test_bytes_are_held_up_to_a_share_and_up_to_all() -> None:
     budget.take("c", 5)
 
     assert (own.value.status, everybody.value.status) == (429, 503)
+
+
+def test_a_connection_holds_for_one_caller_at_a_time() -> None:
+    """Before its head is there, nobody knows for whom."""
+    budget = Budget(10, 6)
+    holding = Holding(budget)
+    holding.become("stranger", 6)
+    with pytest.raises(Busy):
+        holding.become("stranger", 7)
+    holding.become("tenant", 4)
+    budget.take("stranger", 6)
+    with pytest.raises(Busy):
+        holding.become("stranger", 1)
+    holding.shrink(5)
+
+    assert dict(budget._held) == {"tenant": 4, "stranger": 6}
+    holding.give_back()
+    holding.give_back()
+    assert dict(budget._held) == {"stranger": 6}
 
 
 def test_who_began_first_is_late_first() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from api.backlog import SECONDS, Backlog
 from api.inflow import BURST_SECONDS, MAX_KNOWN, Inflow
-from servioticy.ports import Address
+from servioticy.ports.addresses import Address
 
 
 class Clock:

@@ -8,21 +8,21 @@ import sys
 
 import pytest
 
-from delivery.capacity import RESERVE, capacity
+from delivery.admission.capacity import RESERVED_DESCRIPTORS, capacity
 
 
 @pytest.mark.parametrize("descriptors", [256, 1024, 4096, 20_000, 1_000_000])
 def test_all_connections_fit_and_leave_some_for_the_rest(descriptors: int) -> None:
     found = capacity(10_000, 1_000, descriptors)
 
-    assert found.sockets + found.standing + found.asking + RESERVE <= descriptors
-    assert min(found.sockets, found.standing, found.asking, found.asking_each) > 0
+    assert found.connections + found.pending + found.asking + RESERVED_DESCRIPTORS <= descriptors
+    assert min(found.connections, found.pending, found.asking, found.asking_each) > 0
 
 
 def test_where_there_is_room_it_is_as_set() -> None:
     found = capacity(10_000, 1_000, 20_000)
 
-    assert (found.sockets, found.sockets_per_tenant) == (10_000, 1_000)
+    assert (found.connections, found.connections_per_tenant) == (10_000, 1_000)
 
 
 def test_descriptors_are_raised_to_what_the_system_allows() -> None:
@@ -30,7 +30,7 @@ def test_descriptors_are_raised_to_what_the_system_allows() -> None:
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = min(hard, 512) if hard != resource.RLIM_INFINITY else 512
     code = (
-        "import resource; from delivery.capacity import raise_descriptors;"
+        "import resource; from delivery.admission.capacity import raise_descriptors;"
         f"resource.setrlimit(resource.RLIMIT_NOFILE, (64, {wanted}));"
         "print(raise_descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
     )

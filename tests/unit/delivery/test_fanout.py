@@ -1,60 +1,76 @@
-"""Every record to every listener of its stream, whatever the others hold or do."""
+"""Every record goes to every subscriber of its stream, whatever the others hold or do."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from dataclasses import dataclass, field
 
 import msgspec
 import pytest
+from support.delivery_stores import WAIT_SECONDS
 
-from delivery.fanout import FanOut
-from delivery.room import Room
-from servioticy.domain.model import LastUpdate, StreamRef
-from servioticy.domain.records import EmittedRecord
+from delivery.byte_semaphore import ByteSemaphore
+from delivery.cursors import Cursor
+from delivery.endings import Ending
+from delivery.fanout import FanOut, LiveUpdate
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 
 FLOW, OTHER = StreamRef("pump", "flow"), StreamRef("lamp", "state")
+FIRST = Position(0, 0)
 
 
 @dataclass
-class Listener:
+class Recorder:
     fails: bool = False
     got: list[bytes] = field(default_factory=list)
-    failed: bool = False
+    positions: list[Position] = field(default_factory=list)
+    ending: Ending | None = None
 
-    def offer(self, update: LastUpdate, version: int) -> None:
+    def offer(self, live: LiveUpdate) -> None:
         if self.fails:
             raise RuntimeError("its socket is not what it seems")
-        self.got.append(update.document)
+        self.got.append(live.update.document)
+        self.positions.append(live.position)
 
-    def fail(self) -> None:
-        self.failed = True
-
-
-def a_record(document: bytes, stream: StreamRef = FLOW, at: int = 1) -> EmittedRecord:
-    return EmittedRecord(stream.service_object, stream.stream, 1, 1, at, msgspec.Raw(document))
+    def close(self, ending: Ending) -> None:
+        self.ending = ending
 
 
-def published(listeners: dict[StreamRef, list[Listener]], *batches: list[EmittedRecord]) -> None:
+def a_record(
+    document: bytes,
+    stream: StreamRef = FLOW,
+    at: int = 1,
+    position: Position = FIRST,
+) -> ConsumedRecord:
+    name, raw = stream.service_object, msgspec.Raw(document)
+    return ConsumedRecord(EmittedRecord(name, stream.stream, 1, 1, at, raw), position)
+
+
+def published(
+    recorders: dict[StreamRef, list[Recorder]], *batches: list[ConsumedRecord]
+) -> Cursor:
     """Publish from a thread, as the reader does, and wait until all of it is offered."""
 
-    async def run() -> None:
-        room = Room(1000, 100)
-        fanout = FanOut(lambda stream: listeners.get(stream, []), room)
+    async def run() -> Cursor:
+        semaphore = ByteSemaphore(1000, 100)
+        fanout = FanOut(lambda stream: recorders.get(stream, []), semaphore)
         fanout.start()
         for batch in batches:
             await asyncio.to_thread(fanout.publish, batch)
         while fanout._batches or fanout._work is not None:
             await asyncio.sleep(0)
-        assert room.enter(1000)  # all the room was given back
+        assert semaphore.acquire(1000)  # all was released
+        return fanout.cursor
 
-    asyncio.run(run())
+    return asyncio.run(run())
 
 
-def test_updates_read_and_given_are_counted() -> None:
-    listeners = {FLOW: [Listener(), Listener(), Listener(fails=True)]}
-    fanout = FanOut(lambda stream: listeners.get(stream, []), Room(1000, 100))
+def test_updates_read_and_offered_are_counted() -> None:
+    recorders = {FLOW: [Recorder(), Recorder(), Recorder(fails=True)]}
+    fanout = FanOut(lambda stream: recorders.get(stream, []), ByteSemaphore(1000, 100))
 
     async def run() -> None:
         fanout.start()
@@ -63,7 +79,7 @@ def test_updates_read_and_given_are_counted() -> None:
             await asyncio.sleep(0)
 
     asyncio.run(run())
-    assert (fanout.read, fanout.pushed) == (2, 2)
+    assert (fanout.records_read, fanout.updates_offered) == (2, 2)
 
 
 UGLY = {
@@ -88,7 +104,7 @@ ODD = {
 @pytest.mark.parametrize("document", UGLY.values(), ids=UGLY)
 def test_a_record_that_is_no_update_is_dropped_alone(document: bytes) -> None:
     """A client could not read it; a frame that is not UTF-8 would even end its socket."""
-    flow, other = Listener(), Listener()
+    flow, other = Recorder(), Recorder()
     published(
         {FLOW: [flow], OTHER: [other]},
         [a_record(b"{}"), a_record(document), a_record(b'{"v":2}')],
@@ -101,7 +117,7 @@ def test_a_record_that_is_no_update_is_dropped_alone(document: bytes) -> None:
 
 @pytest.mark.parametrize("document", ODD.values(), ids=ODD)
 def test_an_odd_update_arrives_as_it_was_emitted(document: bytes) -> None:
-    flow = Listener()
+    flow = Recorder()
     published({FLOW: [flow]}, [a_record(document)])
 
     assert flow.got == [document]
@@ -110,9 +126,9 @@ def test_an_odd_update_arrives_as_it_was_emitted(document: bytes) -> None:
 def test_names_and_times_of_any_kind_stop_nothing() -> None:
     """The record's envelope comes from outside as well."""
     odd = StreamRef("\ud800", "\0")
-    listener, flow = Listener(), Listener()
+    recorder, flow = Recorder(), Recorder()
     published(
-        {odd: [listener], FLOW: [flow]},
+        {odd: [recorder], FLOW: [flow]},
         [
             a_record(b"\xff", odd),
             a_record(b"{}", odd, at=10**400),
@@ -121,54 +137,73 @@ def test_names_and_times_of_any_kind_stop_nothing() -> None:
         ],
     )
 
-    assert (listener.got, flow.got) == ([b"{}"], [b"{}"])
+    assert (recorder.got, flow.got) == ([b"{}"], [b"{}"])
 
 
-def test_a_listener_that_fails_is_closed_and_costs_the_others_nothing() -> None:
-    before, failing, after = Listener(), Listener(fails=True), Listener()
+def test_a_recorder_that_fails_is_closed_and_costs_the_others_nothing() -> None:
+    before, failing, after = Recorder(), Recorder(fails=True), Recorder()
     published({FLOW: [before, failing, after]}, [a_record(b"{}"), a_record(b'{"v":1}')])
 
-    assert failing.failed
+    assert failing.ending is Ending.FAILED
+    assert before.ending is after.ending is None
     assert before.got == after.got == [b"{}", b'{"v":1}']
 
 
 def test_batches_keep_their_order_while_the_loop_is_left_to_others(monkeypatch) -> None:
     """A slice of no length: the loop turns after every single offer."""
     monkeypatch.setattr("delivery.fanout.SLICE_SECONDS", 0.0)
-    one, two = Listener(), Listener()
+    one, two = Recorder(), Recorder()
     batches = [[a_record(b'{"v":%d}' % (10 * n + k)) for k in range(10)] for n in range(20)]
     published({FLOW: [one, two]}, *batches)
 
     assert one.got == two.got == [b'{"v":%d}' % n for n in range(200)]
 
 
+def test_every_update_comes_with_its_position_and_all_are_passed() -> None:
+    """Somebody who goes away has to know from where to read on: unreadable records count."""
+    flow = Recorder()
+    positions = [Position(0, 7), Position(1, 3), Position(0, 8), Position(0, 9)]
+    documents = [b"{}", b"{}", b"{}", b"no update"]
+    batch = [a_record(each, position=at) for each, at in zip(documents, positions, strict=True)]
+    cursor = published({FLOW: [flow]}, batch)
+
+    assert flow.positions == positions[:3]
+    assert cursor.next_offsets() == {0: 10, 1: 4}
+
+
 def test_publish_waits_while_more_bytes_are_on_their_way_than_there_is_room_for() -> None:
     async def run() -> list[bool]:
-        fanout = FanOut(lambda _stream: [], Room(100, 100))
+        semaphore = ByteSemaphore(100, 100)
+        fanout = FanOut(lambda _stream: [], semaphore)
         fanout.start()
-        entered: list[bool] = []
+        published: list[bool] = []
 
         def publish() -> None:
             for _ in range(3):
                 fanout.publish([a_record(b"x" * 60)])
-                entered.append(True)
+                published.append(True)
 
         thread = threading.Thread(target=publish, daemon=True)
         thread.start()
-        thread.join(0.2)  # the loop does not turn meanwhile
-        held_up = list(entered)
-        await asyncio.to_thread(thread.join, 10)
-        assert len(entered) == 3
-        return held_up
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not semaphore.waiting:  # the loop does not turn meanwhile
+            assert time.monotonic() < deadline, "it did not wait"
+            time.sleep(0.001)
+        before_it_waited = list(published)
+        await asyncio.to_thread(thread.join, WAIT_SECONDS)
+        assert len(published) == 3
+        return before_it_waited
 
     assert asyncio.run(run()) == [True]
 
 
 def test_publish_does_not_wait_for_a_server_that_has_stopped() -> None:
     async def run() -> None:
-        fanout = FanOut(lambda _stream: [], Room(1, 1))
+        fanout = FanOut(lambda _stream: [], ByteSemaphore(1, 1))
         fanout.start()
         fanout.stop()
-        await asyncio.wait_for(asyncio.to_thread(fanout.publish, [a_record(b"{}")] * 3), 10)
+        await asyncio.wait_for(
+            asyncio.to_thread(fanout.publish, [a_record(b"{}")] * 3), WAIT_SECONDS
+        )
 
     asyncio.run(run())

@@ -21,10 +21,10 @@ def test_what_was_read_from_the_history_is_not_sent_again() -> None:
     """It is stored before it is emitted: both ways bring it."""
     merge = Handover()
     merge.hold(an_update(3))
-    merge.read([an_update(2), an_update(3)])
+    merge.note_read([an_update(2), an_update(3)])
     merge.hold(an_update(2))
 
-    assert merge.take() == []
+    assert merge.release() == []
     assert merge.is_repeat(an_update(3))
 
 
@@ -33,26 +33,26 @@ def test_held_updates_come_by_timestamp() -> None:
     for at in (7, 5, 6):
         merge.hold(an_update(at))
 
-    assert [update.timestamp for update in merge.take()] == [5, 6, 7]
-    assert merge.take() == []
+    assert [update.timestamp for update in merge.release()] == [5, 6, 7]
+    assert merge.release() == []
 
 
 def test_an_update_that_replaces_another_of_its_timestamp_is_sent() -> None:
     """A device may correct itself: same timestamp, other content."""
     merge = Handover()
-    merge.read([an_update(5, "wrong")])
+    merge.note_read([an_update(5, "wrong")])
     merge.hold(an_update(5, "right"))
 
-    assert merge.take() == [an_update(5, "right")]
+    assert merge.release() == [an_update(5, "right")]
 
 
 def test_a_late_update_behind_what_was_read_is_sent() -> None:
     """The page that would have held it is through; only the socket brings it now."""
     merge = Handover()
-    merge.read([an_update(5), an_update(9)])
+    merge.note_read([an_update(5), an_update(9)])
     merge.hold(an_update(6))
 
-    assert merge.take() == [an_update(6)]
+    assert merge.release() == [an_update(6)]
 
 
 def test_too_much_held_back_is_an_overflow() -> None:
@@ -72,7 +72,7 @@ def test_exactly_the_limit_may_be_held_and_not_a_byte_more() -> None:
         Handover(max_held_bytes=handover.size(an_update(1)) - 1).hold(an_update(1))
 
     assert at_the_border.held_bytes == 3 * handover.size(an_update(1))
-    at_the_border.take()
+    at_the_border.release()
     assert at_the_border.held_bytes == 0
 
 
@@ -81,7 +81,7 @@ def test_what_is_counted_is_not_less_than_what_it_takes() -> None:
     merge = Handover(max_held_bytes=10**9)
     tracemalloc.start()
     try:
-        merge.read(an_update(at) for at in range(10**12, 10**12 + 10_000))
+        merge.note_read(an_update(at) for at in range(10**12, 10**12 + 10_000))
         remembered = tracemalloc.get_traced_memory()[0]
         for at in range(2 * 10**12, 2 * 10**12 + 10_000):
             merge.hold(an_update(at))
@@ -95,7 +95,7 @@ def test_what_is_counted_is_not_less_than_what_it_takes() -> None:
 
 def test_what_is_forgotten_may_come_twice_and_takes_nothing() -> None:
     merge = Handover()
-    merge.read([an_update(5)])
+    merge.note_read([an_update(5)])
     merge.forget()
 
     assert merge.remembered_bytes == 0
@@ -105,7 +105,7 @@ def test_what_is_forgotten_may_come_twice_and_takes_nothing() -> None:
 def test_only_the_newest_read_are_remembered(monkeypatch) -> None:
     monkeypatch.setattr(handover, "MAX_REMEMBERED", 3)
     merge = Handover()
-    merge.read(an_update(at) for at in range(10))
+    merge.note_read(an_update(at) for at in range(10))
 
     assert not merge.is_repeat(an_update(6))
     assert merge.is_repeat(an_update(7))
@@ -122,15 +122,15 @@ def test_every_update_comes_exactly_once(data) -> None:
     for update in data.draw(st.permutations(later)):
         if data.draw(st.booleans()):
             page = sorted(u for u in stored if u.timestamp > reached)[:5]
-            merge.read(page)
+            merge.note_read(page)
             sent += page
             reached = page[-1].timestamp if page else reached
         stored.add(update)
         merge.hold(update)
     while page := sorted(u for u in stored if u.timestamp > reached)[:5]:
-        merge.read(page)
+        merge.note_read(page)
         sent += page
         reached = page[-1].timestamp
-    sent += merge.take()
+    sent += merge.release()
 
     assert sorted(sent) == everything

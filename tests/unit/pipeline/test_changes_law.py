@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, Ref
 from test_serial_law import SIMPLE, Examples, document, javascript, python, value_of
 
-from pipeline.intake import Row
+from pipeline.engine import Engine
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
-from servioticy import changes
 from servioticy.domain.documents import parse_service_object
-from servioticy.domain.model import StreamRef
+from servioticy.domain.model import ServiceObjectKey, StreamRef
 from servioticy.domain.records import (
     DefinitionRecord,
     DeletionRecord,
@@ -27,7 +27,8 @@ from servioticy.domain.records import (
     UpdateRecord,
 )
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import Batch, NewServiceObject
+from servioticy.ports.change_store import NewServiceObject
+from servioticy.ports.partition_store import Batch
 
 EXTRA = "n"
 """A stream that some versions of an object have and others lack; nobody else reads it."""
@@ -123,14 +124,14 @@ class World:
 
     def __post_init__(self) -> None:
         self.platform = MemoryPlatform(self.partitions)
-        self.token = self.platform.catalog.create_tenant("t")
-        self.tenant = self.platform.catalog.tenant_of(self.token) or 0
+        token = self.platform.tenants.create_tenant("t")
+        self.tenant = self.platform.tenants.tenant_of(token) or 0
         self.start()
 
     # What the API does.
 
     def create(self, thing: Object, codes: dict[Ref, str]) -> None:
-        changes.create(self._new(thing, codes), self.platform.catalog, self.platform.log)
+        self.platform.changes.create(self._new(thing, codes))
         self.oracle.define(thing, 1)
 
     def replace(self, thing: Object, codes: dict[Ref, str]) -> None:
@@ -143,24 +144,20 @@ class World:
         self.oracle.define(thing, version)
 
     def _put_in_force(self, new: NewServiceObject, version: int | None) -> int:
-        catalog, log = self.platform.catalog, self.platform.log
-        current = catalog.current(new.id)
-        assert current is not None
-        return changes.replace(new, current.revision, catalog, log, version)
+        revision = self.platform.graph.nodes([new.id])[new.id].revision
+        return self.platform.changes.replace(new, revision, version)
 
     def delete(self, id_: str) -> None:
-        changes.delete(id_, None, 0, self.platform.catalog, self.platform.log)
+        self.platform.changes.delete(ServiceObjectKey(self.tenant, id_), None, 0)
         self.oracle.delete(id_)
 
     def erase(self, ref: Ref) -> None:
-        changes.erase(*ref, self.platform.catalog, self.platform.log)
+        self.platform.changes.erase(ServiceObjectKey(self.tenant, ref[0]), ref[1])
         self.oracle.erase(ref)
 
     def put(self, ref: Ref, timestamp: int, value: int) -> None:
         body = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
         update = msgspec.Raw(json.dumps(body, separators=(",", ":")).encode())
-        address = self.platform.catalog.address(self.token, ref[0], None)
-        assert address is not None
         kept = self.platform.state.service_objects[ref[0]]
         self.platform.log.append(kept.route_partition, UpdateRecord(*ref, timestamp, update))
         self.oracle.take(ref, timestamp, value)
@@ -183,7 +180,7 @@ class World:
 
     def _new_from(self, thing: Object, text: bytes) -> NewServiceObject:
         definition = parse_service_object(json.loads(text), thing.id, argument_names)
-        alive = self.platform.catalog.sources(self.versions)
+        alive = self.platform.graph.nodes(self.versions)
         groups = tuple(
             (group.name, StreamRef(member, group.stream))
             for group in definition.groups
@@ -201,11 +198,8 @@ class World:
             Task(
                 number,
                 Faulty(self.platform.partition_store(argument_names), self.faults, self.calls),
-                self.sandbox,
                 lambda number=number: self.platform.output(number),
-                1000,
-                1000,
-                sleep=lambda _seconds: self.step(),
+                Engine(self.sandbox, 1000, 1000, sleep=lambda _seconds: self.step()),
             )
             for number in range(self.partitions)
         ]

@@ -11,14 +11,15 @@ from oracle import Composite, Object
 from test_put_off_law import append
 from test_serial_law import LAW, Examples, define, value_of
 
-from pipeline.intake import Row
+from pipeline.engine import Engine
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import InfraError, argument_names
 from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
 
 STORE = ("begin", "store", "component", "last_updates", "put_off", "taken_up", "waiting")
-OUTPUT = ("emit", "flush", "poll", "bury", "send_to_log")
+OUTPUT = ("emit", "flush", "poll", "dead_letter", "send_to_log")
 POISON = 66
 
 
@@ -85,7 +86,7 @@ def sandbox():
 
 def platform_with(values: list[int]) -> MemoryPlatform:
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t"))
     thing = Object("so", ("d0",), (Composite("c", ("d0",), plus_one),))
     define(thing, {("so", "c"): CODE}, tenant, platform)
     append(platform, [(("so", "d0"), at, value) for at, value in enumerate(values, start=1)])
@@ -98,10 +99,10 @@ def run(platform: MemoryPlatform, sandbox, store, output) -> None:
     rows = [Row(offset, value) for offset, value in enumerate(log)]
     for _ in range(200):
         platform.state.claims.clear()
-        task = Task(
-            0, store(), sandbox, output, 7, 10**6, retried=(Unavailable, InfraError),
-            sleep=lambda _seconds: None,
-        )  # fmt: skip
+        engine = Engine(
+            sandbox, 7, 10**6, heals=(Unavailable, InfraError), sleep=lambda _seconds: None
+        )
+        task = Task(0, store(), output, engine)
         try:
             task.take(rows)
             task.end()

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from pipeline.intake import Row
 from pipeline.spark import inbox
 from pipeline.spark.inbox import Inbox
+from pipeline.work import Row
 
 
 def rows(*sizes: int) -> list[Row]:

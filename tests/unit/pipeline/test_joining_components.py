@@ -19,13 +19,14 @@ from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle
 from test_serial_law import Examples, define, javascript, python, value_of
 
-from pipeline.intake import Row
+from pipeline.engine import Engine
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.records import AcquireRecord, ReleaseRecord, UpdateRecord
 from servioticy.memory import MemoryPlatform
 from servioticy.memory.partition_store import MemoryPartitionStore
-from servioticy.ports import Batch
+from servioticy.ports.partition_store import Batch
 
 NUMBERS = (3, 7, 11)
 CODE = python(*NUMBERS)
@@ -115,7 +116,7 @@ class Partitions:
     def __init__(self, sandbox: Examples) -> None:
         sandbox.example += 1
         self.platform = MemoryPlatform(2)
-        self.tenant = self.platform.catalog.tenant_of(self.platform.catalog.create_tenant("t"))
+        self.tenant = self.platform.tenants.tenant_of(self.platform.tenants.create_tenant("t"))
         self.sandbox = sandbox
         self.postgres = Postgres(self.platform)
         self.define(LEFT)
@@ -130,11 +131,13 @@ class Partitions:
             Task(
                 number,
                 self.postgres.store(self.platform.partition_store(argument_names)),
-                self.sandbox,
                 lambda number=number: self.platform.output(number),
-                1000,
-                1000,
-                sleep=lambda _seconds, other=1 - number: self.run(other),
+                Engine(
+                    self.sandbox,
+                    1000,
+                    1000,
+                    sleep=lambda _seconds, other=1 - number: self.run(other),
+                ),
             )
             for number in range(2)
         ]

@@ -10,7 +10,7 @@ import pytest
 from pipeline.metering import SECONDS, Meter
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
-from servioticy.ports import Charge
+from servioticy.ports.partition_store import Charge
 
 ROWS = {StreamRef("so", "a"): 1, StreamRef("so", "x/y@z"): 2}
 

@@ -6,9 +6,9 @@ import pytest
 from oracle import Object
 from test_serial_law import define
 
-from pipeline import partition as partitions
-from pipeline.last_updates import ENTRY_BYTES, LastUpdates
-from pipeline.partition import Partition
+from pipeline.state import partition as partitions
+from pipeline.state.last_updates import ENTRY_BYTES, LastUpdates
+from pipeline.state.partition import Partition
 from sandbox import argument_names
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.memory import MemoryPlatform
@@ -53,7 +53,7 @@ def test_what_is_kept_anew_or_forgotten_is_not_counted_twice() -> None:
 @pytest.fixture
 def partition() -> Partition:
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t"))
     for name in ("a", "b", "c"):
         define(Object(name, ("d0",), ()), {}, tenant, platform)
     for kept in platform.state.service_objects.values():

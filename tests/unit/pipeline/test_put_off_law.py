@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from itertools import pairwise
+from itertools import count, pairwise
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracle import Object, Oracle
+from oracle import Composite, Object, Oracle
 from test_serial_law import (
     LAW,
     Examples,
@@ -20,12 +20,18 @@ from test_serial_law import (
     value_of,
 )
 
-from pipeline.intake import Row
+from pipeline.batching.cutting import ATTEMPTS
+from pipeline.engine import Engine
+from pipeline.limits import NO_LIMITS
+from pipeline.sharing.fairness import Fairness
 from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import TookTooLong, argument_names
-from servioticy import changes
+from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
+
+CODE = 'd0=>d0.channels.v["current-value"]'
 
 
 class Crash(BaseException):
@@ -128,18 +134,19 @@ def append(platform: MemoryPlatform, history) -> None:
 class Runs:
     """Tasks one after the other over one log, each until it dies."""
 
-    def __init__(self, platform: MemoryPlatform, sandbox, shares: Whims, deaths, most=10) -> None:
+    def __init__(
+        self, platform: MemoryPlatform, sandbox, shares: Whims, deaths, most=10, **means
+    ) -> None:
         self.platform, self.sandbox, self.shares, self.deaths = platform, sandbox, shares, deaths
         self.taken: list[int] = []
-        self.most = most
+        self.most, self.means = most, means
         self.task = self._new()
 
     def _new(self) -> Task:
         self.platform.state.claims.clear()
         store = Store(self.platform.partition_store(argument_names), self.taken, self.deaths)
-        task = Task(0, store, self.sandbox, lambda: self.platform.output(0), self.most, 10**6)
-        task._shares = self.shares
-        return task
+        engine = Engine(self.sandbox, self.most, 10**6, **self.means)
+        return Task(0, store, lambda: self.platform.output(0), engine, Fairness(self.shares))
 
     def take(self, first: int, end: int) -> None:
         log = self.platform.state.log[0]
@@ -174,7 +181,7 @@ def test_what_is_put_off_is_computed_as_if_it_had_come_later(data, sandbox) -> N
     kinds = st.sampled_from(["", "", "", "prepared", "slow"])
     slow = Slow(sandbox, data.draw(st.lists(kinds, max_size=12)))
     platform = MemoryPlatform()
-    tenants = [platform.catalog.tenant_of(platform.catalog.create_tenant(n)) for n in "ab"]
+    tenants = [platform.tenants.tenant_of(platform.tenants.create_tenant(n)) for n in "ab"]
     for each in objects:
         define(each, codes, tenants[each.tenant], platform)
     first = len(platform.state.log[0])
@@ -225,10 +232,10 @@ def owner(ref, objects) -> int:
 def test_a_change_waits_behind_what_waits(sandbox) -> None:
     """A deletion must not come before updates that stand before it in the log."""
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("a"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
     define(Object("so", ("d0",), ()), {}, tenant, platform)
     append(platform, [(("so", "d0"), 1, 1)])
-    changes.erase("so", "d0", platform.catalog, platform.log)
+    platform.changes.erase(ServiceObjectKey(tenant, "so"), "d0")
     append(platform, [(("so", "d0"), 2, 2)])
     shares = Whims([])
     runs = Runs(platform, sandbox, shares, {})
@@ -248,7 +255,7 @@ def test_a_change_waits_behind_what_waits(sandbox) -> None:
 def test_updates_wait_for_the_document_that_declares_their_stream(sandbox) -> None:
     """It may have been put off itself; what was accepted must not become a dead letter."""
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("a"))
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
     define(Object("so", ("d0",), ()), {}, tenant, platform)
     append(platform, [(("so", "d0"), 1, 1)])
     shares = Whims([])
@@ -262,3 +269,60 @@ def test_updates_wait_for_the_document_that_declares_their_stream(sandbox) -> No
 
     assert [row.timestamp for _partition, row in platform.state.updates.values()] == [1]
     assert not platform.state.dead_letters
+
+
+class AlwaysSlow:
+    """A sandbox in which nothing is done in time, where there is a time."""
+
+    def __init__(self, sandbox) -> None:
+        self._sandbox = sandbox
+        self.refused = 0
+
+    def run(self, tenant, calls, within=None):
+        if within is not None:
+            self.refused += 1
+            raise TookTooLong(1.0, 0.5, prepared=False)
+        return self._sandbox.run(tenant, calls, within)
+
+
+def test_after_a_slow_tree_others_of_its_tenant_are_cut_at_once(sandbox) -> None:
+    """The first is tried again, as the machine may have been busy; a row of them is not."""
+    platform = MemoryPlatform()
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
+    thing = Object("so", ("d0",), (Composite("c", ("d0",), lambda values: values[0]),))
+    define(thing, {("so", "c"): CODE}, tenant, platform)
+    append(platform, [(("so", "d0"), 1, 1)])
+    slow = AlwaysSlow(sandbox)
+    limits = NO_LIMITS._replace(tree_seconds=1e-9)
+    runs = Runs(platform, slow, Whims([]), {}, limits=limits)
+    sandbox.example += 1
+    end = len(platform.state.log[0])
+
+    runs.take(0, end)
+    assert slow.refused == ATTEMPTS
+    append(platform, [(("so", "d0"), 2, 2)])
+    runs.take(end, end + 1)
+
+    assert slow.refused == ATTEMPTS
+    assert len(platform.state.updates) == 4
+
+
+def test_what_was_put_off_lets_rows_pass_after_a_long_batch(sandbox) -> None:
+    """What came meanwhile would wait for both; but every second time it is taken up."""
+    platform = MemoryPlatform()
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
+    define(Object("so", ("d0",), ()), {}, tenant, platform)
+    append(platform, [(("so", "d0"), at, 1) for at in range(1, 5)])
+    shares = Whims([])
+    ticks = count(step=10)
+    runs = Runs(platform, sandbox, shares, {}, most=1, clock=lambda: float(next(ticks)))
+    shares.always = {tenant}
+    runs.take(0, 4)
+    shares.always = set()
+
+    waiting = []
+    for _ in range(4):
+        runs.take(4, 4)
+        waiting.append(len(platform.state.put_off) - len(platform.state.taken_up))
+
+    assert waiting == [3, 3, 2, 2]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from pipeline.task import Row, Task
+from pipeline.engine import Engine
+from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
-from servioticy.changes import create
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import NewServiceObject
+from servioticy.ports.change_store import NewServiceObject
 
 
 class NoScripts:
@@ -22,13 +23,9 @@ class NoScripts:
 def test_the_later_one_waits_while_the_earlier_is_on_its_way() -> None:
     """The broker is away: stored over it at once, the earlier one would be lost in a crash."""
     platform = MemoryPlatform()
-    tenant = platform.catalog.tenant_of(platform.catalog.create_tenant("t")) or 0
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t")) or 0
     document = b'{"streams":{"d":{"channels":{"v":{"type":"number"}}}}}'
-    create(
-        NewServiceObject("so", tenant, False, document, ("d",), (), 0),
-        platform.catalog,
-        platform.log,
-    )
+    platform.changes.create(NewServiceObject("so", tenant, False, document, ("d",), (), 0))
     waits: list[int] = []
 
     def broker_comes_back(_seconds: float) -> None:
@@ -36,7 +33,12 @@ def test_the_later_one_waits_while_the_earlier_is_on_its_way() -> None:
         platform.state.broker_answers = True
 
     store = platform.partition_store(argument_names)
-    task = Task(0, store, NoScripts(), lambda: platform.output(0), 10, 10, sleep=broker_comes_back)
+    task = Task(
+        0,
+        store,
+        lambda: platform.output(0),
+        Engine(NoScripts(), 10, 10, sleep=broker_comes_back),
+    )
 
     def put(value: int) -> None:
         text = b'{"channels":{"v":{"current-value":%d}},"lastUpdate":7}' % value

@@ -15,17 +15,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, ScriptError
 from oracle import Limits as OracleLimits
+from sandbox_pools import a_pool
 
-from pipeline.intake import Row
+from pipeline.engine import Engine
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.task import Task
-from sandbox import SandboxPool, argument_names
-from servioticy.changes import create
+from pipeline.work import Row
+from sandbox import argument_names
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import NewServiceObject
+from servioticy.ports.change_store import NewServiceObject
 
 SIMPLE = ("d0", "d1")
 
@@ -34,7 +35,7 @@ class Examples:
     """A real sandbox in which each example's programs have ids of their own."""
 
     def __init__(self) -> None:
-        self.pool = SandboxPool()
+        self.pool = a_pool()
         self.example = 0
 
     def run(self, tenant, calls, within=None):
@@ -142,15 +143,15 @@ def document(thing: Object, codes) -> dict:
 def platform_with(objects, codes) -> MemoryPlatform:
     platform = MemoryPlatform()
     for each in objects:
-        token = platform.catalog.create_tenant(f"t{each.tenant}")
-        define(each, codes, platform.catalog.tenant_of(token), platform)
+        token = platform.tenants.create_tenant(f"t{each.tenant}")
+        define(each, codes, platform.tenants.tenant_of(token), platform)
     return platform
 
 
 def define(thing: Object, codes, tenant: int, platform: MemoryPlatform) -> None:
     body = document(thing, codes)
     definition = parse_service_object(body, thing.id, argument_names)
-    create(
+    platform.changes.create(
         NewServiceObject(
             thing.id,
             tenant,
@@ -164,8 +165,6 @@ def define(thing: Object, codes, tenant: int, platform: MemoryPlatform) -> None:
             ),
             0,
         ),
-        platform.catalog,
-        platform.log,
     )
 
 
@@ -189,7 +188,8 @@ def run_engine(platform, history, cuts, sandbox, limits=NO_LIMITS):
         update = msgspec.Raw(json.dumps(body, separators=(",", ":")).encode())
         platform.log.append(0, UpdateRecord(owner, name, timestamp, update))
     store = platform.partition_store(argument_names)
-    task = Task(0, store, sandbox, lambda: platform.output(0), 1000, 1000, limits)
+    engine = Engine(sandbox, 1000, 1000, limits)
+    task = Task(0, store, lambda: platform.output(0), engine)
     rows = [Row(offset, value) for offset, value in enumerate(platform.state.log[0])]
     edges = sorted({0, len(rows), *(cut % (len(rows) + 1) for cut in cuts)})
     for first, end in pairwise(edges):

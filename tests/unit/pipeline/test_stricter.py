@@ -5,12 +5,13 @@ from __future__ import annotations
 import msgspec
 import orjson
 
-from pipeline.task import Row, Task
+from pipeline.engine import Engine
+from pipeline.task import Task
+from pipeline.work import Row
 from sandbox import argument_names
-from servioticy.changes import create
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports import NewServiceObject
+from servioticy.ports.change_store import NewServiceObject
 
 STRICTER = b"""{"version":"0.2.0","streams":{
   "a":{"channels":{"x":{"type":"numeric"}}},
@@ -27,11 +28,11 @@ class NoScripts:
 def test_its_updates_are_stored_and_nothing_of_it_computes() -> None:
     platform = MemoryPlatform()
     new = NewServiceObject("so", 1, False, STRICTER, ("a", "b"), (), 0)
-    create(new, platform.catalog, platform.log)
+    platform.changes.create(new)
     update = b'{"channels":{"x":{"current-value":1}},"lastUpdate":7}'
     platform.log.append(0, UpdateRecord("so", "a", 7, msgspec.Raw(update)))
     store = platform.partition_store(argument_names)
-    task = Task(0, store, NoScripts(), lambda: platform.output(0), 10, 10)
+    task = Task(0, store, lambda: platform.output(0), Engine(NoScripts(), 10, 10))
     task.take([Row(offset, value) for offset, value in enumerate(platform.state.log[0])])
 
     stored = [row.document for _, row in platform.state.updates.values()]

@@ -12,7 +12,7 @@ from sandbox import argument_names
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory import MemoryPlatform
 from servioticy.metrics import Registry
-from servioticy.ports import Batch, PutOff, StoredUpdate, StoredVerdict
+from servioticy.ports.partition_store import Batch, PutOff, StoredUpdate, StoredVerdict
 
 WAITING = 'servioticy_put_off_records_waiting{partition="0"}'
 

@@ -45,12 +45,14 @@ class Attacker:
     def __init__(self, place: Place, seconds: float) -> None:
         self.place = place
         self.got: Counter[str] = Counter()
+        self.seconds = seconds
         self._end = time.monotonic() + seconds
         self._timestamps = itertools.count(1)
         self._own = threading.local()
 
     def for_another(self, seconds: float) -> None:
         """From now on there are so many seconds."""
+        self.seconds = seconds
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:

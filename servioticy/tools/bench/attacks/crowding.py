@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,14 +49,18 @@ def subscribers(source: str, stream: str, count: int) -> dict[str, Any]:
     return {"version": "0.2.0", "groups": groups, "streams": streams}
 
 
-def _foreign_subscribers(attacker: Attacker) -> None:
+def _foreign_subscribers(attacker: Attacker) -> list[str]:
     wanted = subscribers(attacker.place.victim, "s0", 1000)
-    attacker.together(2, lambda _: attacker.create(wanted), FOREIGN)
+    made: list[str] = []
+    attacker.together(2, lambda _: made.append(attacker.create(wanted)), FOREIGN)
+    return made
 
 
-def _wait(attacker: Attacker, _nothing: None) -> None:
-    for _ in attacker.every(1.0):
-        pass
+def _stay_and_go(attacker: Attacker, made: list[str]) -> None:
+    """While they subscribe, the attack goes on: it ends when the last of them is deleted."""
+    while attacker.left() > attacker.seconds / 2:
+        time.sleep(0.1)
+    attacker.together(1, lambda number: attacker.request("DELETE", f"/{made[number]}"), len(made))
 
 
 # C3
@@ -106,7 +111,7 @@ def _flood(attacker: Attacker, service_object: str) -> None:
 
 ATTACKS = (
     Attack("C1", "999 composites of 63 ms each, once a second", _slow_composites, _every_second),
-    Attack("C2", "20,000 foreign subscribers of a public stream", _foreign_subscribers, _wait),
+    Attack("C2", "20,000 subscribers of another's stream", _foreign_subscribers, _stay_and_go),
     Attack("C3", "13,500 subscribers, old timestamps, small changes", _crowd, _old_and_changed),
     Attack("flood", "updates as fast as 16 connections allow", _device, _flood),
 )

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from servioticy.settings import Settings
-from servioticy.storage.catalog import PostgresCatalog
 from servioticy.storage.database import Database
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.tools.bench.attacks import running
 from servioticy.tools.bench.attacks.apart import begun
 from servioticy.tools.bench.attacks.arrivals import Suffered, Waits, recovered, usual, waits
@@ -22,6 +22,7 @@ from servioticy.tools.bench.attacks.innocent import Innocent
 WARM_SECONDS = 3.0
 BEFORE_SECONDS = 5.0
 SECONDS_TO_RECOVER = 30.0
+LAST_SECONDS = 5.0
 TICK_SECONDS = 0.1
 
 
@@ -93,7 +94,8 @@ def measure(settings: Settings, attack: Attack, seconds: float, logs: Path | Non
         watch.until(lambda: back() is not None, SECONDS_TO_RECOVER, "after")
         recovery = back()
         innocent.stop_sending()
-        left = SECONDS_TO_RECOVER - (time.perf_counter() - end)
+        # What was sent last has a while in any case.
+        left = max(LAST_SECONDS, SECONDS_TO_RECOVER - (time.perf_counter() - end))
         watch.until(lambda: not innocent.missing(), left, "waits for the last")
         suffered = Suffered(
             before=before,
@@ -122,7 +124,7 @@ def _waits(innocent: Innocent, begin: float, end: float) -> Waits:
 def _tenants(settings: Settings) -> tuple[str, str]:
     database = Database(settings.store.dsn)
     try:
-        catalog = PostgresCatalog(database)
-        return catalog.create_tenant("attacker"), catalog.create_tenant("innocent")
+        tenants = PostgresTenants(database)
+        return tenants.create_tenant("attacker"), tenants.create_tenant("innocent")
     finally:
         database.close()

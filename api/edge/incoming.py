@@ -1,0 +1,76 @@
+"""What arrives on a connection: request after request, each taken out when it is there."""
+
+from __future__ import annotations
+
+from api.edge.framing import Body
+from api.edge.heads import LARGEST_HEAD, Head, Malformed, parse
+
+_END = b"\r\n\r\n"
+MOST_AHEAD = LARGEST_HEAD + len(_END)
+"""Bytes read at once where nobody knows whose they are: the largest head, or requests ahead."""
+
+
+class Incoming:
+    """Bytes that have arrived and are not worked on yet. Knows nothing of sockets."""
+
+    def __init__(self, largest_body: int) -> None:
+        self._largest_body = largest_body
+        self._arrived = bytearray()
+        self._looked = 0
+        """so many of the arrived bytes hold no end of a head"""
+        self._body: Body | None = None
+
+    def add(self, data: memoryview) -> None:
+        """These have arrived."""
+        self._arrived += data
+
+    def clear(self) -> None:
+        """Throw away whatever has arrived."""
+        self._arrived.clear()
+        self._looked = 0
+        self._body = None
+
+    def is_empty(self) -> bool:
+        """Whether nothing has arrived beyond what was taken out, and of the present body."""
+        return not self._arrived
+
+    def size(self) -> int:
+        """Bytes kept here."""
+        return len(self._arrived) + (len(self._body.content) if self._body is not None else 0)
+
+    def room(self) -> int:
+        """How many bytes to read next, at most; never 0, which would be taken for the end.
+
+        What follows a request may be anything, and is never much more than MOST_AHEAD.
+        """
+        if self._body is not None:
+            return max(self._body.left, MOST_AHEAD)
+        return max(MOST_AHEAD - len(self._arrived), 1)
+
+    def take_head(self) -> Head | None:
+        """The head of the next request, if all of it has arrived. Raises Malformed."""
+        arrived = self._arrived
+        while arrived.startswith(b"\r\n"):  # some clients end a body so
+            del arrived[:2]
+        end = arrived.find(_END, max(0, self._looked - 3))
+        if end > LARGEST_HEAD or (end < 0 and len(arrived) >= MOST_AHEAD):
+            raise Malformed(431, "The head of the request is too long")
+        self._looked = len(arrived)
+        if end < 0:
+            return None
+        head = parse(bytes(arrived[:end]))
+        del arrived[: end + len(_END)]
+        self._looked = 0
+        return head
+
+    def begin_body(self, head: Head) -> None:
+        """What arrives now is the body of that request. Raises TooMuch."""
+        self._body = Body(head, self._largest_body)
+
+    def take_body(self) -> bytes | None:
+        """The body, once it is whole. Raises Malformed and TooMuch."""
+        body = self._body
+        if body is None or not body.take(self._arrived):
+            return None
+        self._body = None
+        return bytes(body.content)

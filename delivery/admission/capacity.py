@@ -1,0 +1,47 @@
+"""How many connections this process may have: as set, if the system allows as many."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import resource
+from dataclasses import dataclass
+
+MAX_PENDING = 1000
+MAX_ASKING = 1000
+MAX_ASKING_EACH = 200
+RESERVED_DESCRIPTORS = 128
+"""These file descriptors are for everything else: stores, broker, logs."""
+
+log = logging.getLogger("servioticy.delivery")
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How many connections may be open, in all and of a tenant, pending, or asking the store."""
+
+    connections: int = 10_000
+    connections_per_tenant: int = 1_000
+    pending: int = MAX_PENDING
+    asking: int = MAX_ASKING
+    asking_each: int = MAX_ASKING_EACH
+
+
+def capacity(connections: int, per_tenant: int, descriptors: int) -> Capacity:
+    """Cut the wished capacity to the file descriptors there are: each connection takes one."""
+    pending = min(MAX_PENDING, descriptors // 8)
+    asking = min(MAX_ASKING, descriptors // 8)
+    possible = max(1, descriptors - pending - asking - RESERVED_DESCRIPTORS)
+    if possible < connections:
+        log.warning("fewer_sockets_than_set", extra={"set": connections, "possible": possible})
+    each = min(asking, MAX_ASKING_EACH)
+    return Capacity(min(connections, possible), per_tenant, pending, asking, each)
+
+
+def raise_descriptors() -> int:
+    """Allow this process as many file descriptors as the system lets it; returns how many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1_000_000 if soft == resource.RLIM_INFINITY else soft

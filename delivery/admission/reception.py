@@ -1,0 +1,64 @@
+"""Whoever wants to watch is received here: asked about, counted, and let in or refused."""
+
+from __future__ import annotations
+
+from functools import partial
+from http import HTTPStatus
+
+from delivery.admission.capacity import Capacity
+from delivery.admission.fair_executor import FairExecutor
+from delivery.admission.pending import Caller, PendingConnections
+from delivery.admission.quotas import Quota, QuotaExceeded
+from delivery.admission.requests import (
+    Admission,
+    Refusal,
+    WatchRequest,
+    admit,
+    read_request,
+)
+from servioticy.domain.known_tokens import KnownTokens
+from servioticy.errors import Unavailable
+from servioticy.ports.addresses import Addresses
+
+CATALOG_THREADS = 4
+RETRY_SECONDS = 5
+
+
+class Reception:
+    """Decides who may watch what, within the capacity of the process, for all transports."""
+
+    def __init__(self, catalog: Addresses, capacity: Capacity) -> None:
+        self._catalog = catalog
+        self._tokens = KnownTokens()
+        self.pending = PendingConnections(capacity.pending)
+        self.admitted = Quota(capacity.connections, capacity.connections_per_tenant)
+        """One place for each connection that was let in, by tenant."""
+        self.catalog_calls = FairExecutor(
+            "catalog", CATALOG_THREADS, capacity.asking, capacity.asking_each
+        )
+
+    async def decide(self, caller: Caller, target: str, authorization: str) -> Admission | Refusal:
+        """Decide on a request for `target` (path and query, as sent).
+
+        Whoever is admitted has a place of its tenant's quota until the connection is lost.
+        """
+        request = read_request(target, authorization)
+        if isinstance(request, Refusal):
+            return request
+        try:
+            return await self._admitted(caller, request)
+        except QuotaExceeded as full:
+            return Refusal(429 if full.own else 503, "Too many at once; try again", RETRY_SECONDS)
+        except Unavailable:
+            return Refusal(503, "The store does not answer; try again", RETRY_SECONDS)
+
+    async def _admitted(self, caller: Caller, request: WatchRequest) -> Admission | Refusal:
+        owner = self._tokens.share(request.token, caller.address)
+        answer = await self.catalog_calls.run(owner, partial(admit, request, self._catalog))
+        if isinstance(answer, Admission):
+            self._tokens.good(request.token, answer.tenant)
+            self.admitted.acquire(answer.tenant)
+            caller.when_lost(partial(self.admitted.release, answer.tenant))
+        elif answer.status == HTTPStatus.FORBIDDEN:
+            self._tokens.refused(request.token)
+        return answer

@@ -1,0 +1,120 @@
+"""Before a client watches: what its request asks for, and whether it may have that.
+
+Browsers may connect from any page (`Origin` is not looked at): only a token lets a client in,
+never a cookie, so a foreign page has nothing of the user's to ride on.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import orjson
+
+from servioticy.domain.access import Right, may
+from servioticy.domain.model import StreamKey, StreamRef, Timestamp
+from servioticy.domain.tokens import read_token
+from servioticy.ports.addresses import Address, Addresses
+
+_PATH = re.compile(r"/([^/]+)/streams/([^/]+)/live/?")
+_MAX_TIMESTAMP = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRequest:
+    """A request to watch a stream names it, and the token that gives the right to."""
+
+    stream: StreamRef
+    token: str
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The caller may watch this stream, from after a timestamp on if one is named."""
+
+    stream: StreamRef
+    key: StreamKey
+    """the stream in the store"""
+    after: Timestamp | None
+    version: int
+    """The version of the document by which the stream was found to be readable."""
+    foreign: bool
+    """Whether the stream is another tenant's."""
+    tenant: int
+    """The tenant who watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The caller may not watch, and why."""
+
+    status: int
+    message: str
+    retry_seconds: int | None = None
+    """Another try may succeed after so many seconds; None: nothing is known about that."""
+
+    def body(self) -> bytes:
+        """Return the error body that the REST contract prescribes."""
+        return orjson.dumps(
+            {"status": self.status, "message": self.message, "info": "docs.servIoTicy.com"}
+        )
+
+
+def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
+    """Read a request for `target` (path and query, as sent) without asking the store."""
+    try:
+        parts = urlsplit(target)
+        query = parse_qs(parts.query, keep_blank_values=True)
+    except ValueError:
+        return Refusal(400, "This is not an address")
+    found = _PATH.fullmatch(parts.path)
+    if found is None:
+        return Refusal(404, "Streams are at /{service object}/streams/{stream}/live")
+    # Browsers cannot set headers of a WebSocket.
+    token = read_token(authorization) or query.get("access_token", [""])[-1]
+    if not token:
+        return Refusal(403, "Missing Authorization Header")
+    stream = StreamRef(_storable(unquote(found[1])), _storable(unquote(found[2])))
+    return WatchRequest(stream, _storable(token), query.get("after", [None])[-1])
+
+
+def admit(request: WatchRequest, addresses: Addresses) -> Admission | Refusal:
+    """Decide on a request by what the store says. Blocks; raises Unavailable."""
+    address = addresses.address(request.token, *request.stream)
+    refusal = _refusal(address)
+    if address is None or address.stream is None or refusal is not None:
+        return refusal or Refusal(403, "Access was denied!")
+    after = _timestamp(request.after)
+    if isinstance(after, Refusal):
+        return after
+    foreign = address.owner != address.caller
+    return Admission(
+        request.stream, address.stream, after, address.version, foreign, address.caller
+    )
+
+
+def _refusal(address: Address | None) -> Refusal | None:
+    if address is None:
+        return Refusal(403, "Access was denied!")
+    if address.service_object is None:
+        return Refusal(404, "The Service Object was not found.")
+    if not may(address.caller, Right.SUBSCRIBE, address.resource):
+        return Refusal(401, "Not authorized")
+    if address.stream is None:
+        return Refusal(404, "This Service Object does not have this stream.")
+    return None
+
+
+def _timestamp(after: str | None) -> Timestamp | Refusal | None:
+    if after is None:
+        return None
+    if not re.fullmatch(r"-?[0-9]{1,19}", after) or abs(int(after)) > _MAX_TIMESTAMP:
+        return Refusal(400, "after has to be a lastUpdate, an integer")
+    return int(after)
+
+
+def _storable(text: str) -> str:
+    """Replace characters at which the store would fail instead of finding nothing."""
+    return text.encode(errors="replace").decode().replace("\0", "\ufffd")

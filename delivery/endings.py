@@ -1,0 +1,21 @@
+"""Why a subscription ends before its client wants it to, in words for that client."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Ending(Enum):
+    """The reasons; each transport tells them in its own way."""
+
+    DOCUMENT_CHANGED = "the stream's document has changed; reconnect with ?after="
+    """The stream is another tenant's and may be private by now; who comes again is asked."""
+
+    READS_TOO_SLOWLY = "you read slower than the stream grows; reconnect with ?after="
+    HISTORY_TOO_SLOW = "the history is read slower than the stream grows; reconnect"
+    HISTORY_SILENT = "the history does not answer; reconnect"
+    OVER_BUDGET = "too much waits for sockets that do not read; reconnect with ?after="
+    FAILED = "an update could not be sent; reconnect with ?after="
+    """Something of ours is not as we think."""
+
+    STOPPING = "the server stops"

@@ -1,0 +1,102 @@
+"""What all transports share: who may come, who watches which stream, and what is kept for them.
+
+One thread reads what the pipeline emits, the event loop sends it, and a few threads ask the
+stores whatever may block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+from delivery.admission.capacity import Capacity
+from delivery.admission.fair_executor import FairExecutor
+from delivery.admission.reception import Reception
+from delivery.admission.requests import Admission
+from delivery.backlog import Backlog
+from delivery.fanout import FanOut, Subscriber
+from delivery.transports.transport import CLOSE_SECONDS, Connection, Transport
+from delivery.watcher import MAX_UNSENT_BYTES, Watcher
+from delivery.watchers import Watchers
+from servioticy.domain.model import LastUpdate, Timestamp
+from servioticy.domain.records import ConsumedRecord
+from servioticy.ports.addresses import Addresses
+from servioticy.ports.history import History
+
+HISTORY_THREADS = 4
+PAGE_UPDATES = 500
+PAGE_BYTES = 256 * 1024
+BACKLOG_BYTES = 256 * 1024 * 1024
+CHECK_SECONDS = 1.0
+
+
+class Hub:
+    """Connects transports with the stream of emitted updates.
+
+    `publish` may be called from any thread but the event loop's; all else belongs to the loop.
+    """
+
+    def __init__(
+        self,
+        catalog: Addresses,
+        history: History,
+        capacity: Capacity | None = None,
+        *,
+        max_backlog_bytes: int = BACKLOG_BYTES,
+        max_unsent_bytes: int = MAX_UNSENT_BYTES,
+    ) -> None:
+        self.is_ready = False
+        """Whether what is emitted is being read; transports that have a health tell it."""
+        self.connections = 0
+        """Clients that are served now."""
+        self.reception = Reception(catalog, capacity or Capacity())
+        self.watchers: Watchers[Subscriber] = Watchers()
+        self.backlog = Backlog(max_backlog_bytes)
+        self.fanout = FanOut(self.watchers.of)
+        self.history_calls = FairExecutor("history", HISTORY_THREADS)
+        self._history = history
+        self._max_unsent_bytes = max_unsent_bytes
+        self._transports: list[Transport] = []
+        self._checking: asyncio.Task[None] | None = None
+
+    async def start(self, transports: Sequence[Transport]) -> None:
+        """Start to send, and all transports. Raises OSError where one of them cannot start."""
+        self.fanout.start()
+        self._checking = asyncio.create_task(self._check_progress())
+        for transport in transports:
+            await transport.start()
+            self._transports.append(transport)
+
+    def publish(self, records: list[ConsumedRecord]) -> None:
+        """Send a batch to whoever watches; waits while too much is on its way."""
+        self.fanout.publish(records)
+
+    async def serve(self, admission: Admission, connection: Connection) -> None:
+        """Send a client what it was admitted to, and return when its connection is closed."""
+        watcher = Watcher(connection, admission, self.backlog, self._max_unsent_bytes)
+        self.watchers.add(admission.stream, watcher)
+        self.connections += 1
+        try:
+            await watcher.run(self._read_page)
+        finally:
+            self.connections -= 1
+            self.watchers.remove(admission.stream, watcher)
+
+    async def stop(self) -> None:
+        """Stop to send, and all transports; whoever does not go in time is cut off."""
+        self.fanout.stop()
+        if self._checking is not None:
+            self._checking.cancel()
+        abort = self.reception.pending.abort_all
+        asyncio.get_running_loop().call_later(CLOSE_SECONDS, abort)
+        await asyncio.gather(*(transport.stop() for transport in self._transports))
+
+    async def _read_page(self, admission: Admission, after: Timestamp) -> list[LastUpdate]:
+        read = partial(self._history.updates_after, admission.key, after, PAGE_UPDATES, PAGE_BYTES)
+        return await self.history_calls.run(admission.tenant, read)
+
+    async def _check_progress(self) -> None:
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            self.backlog.check_progress(asyncio.get_running_loop().time())

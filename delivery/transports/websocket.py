@@ -1,0 +1,164 @@
+"""Updates over WebSockets: each is one text frame."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from http import HTTPStatus
+from typing import cast
+from weakref import WeakKeyDictionary
+
+from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
+from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
+from websockets.http11 import Request, Response
+
+from delivery.admission.requests import Admission, Refusal
+from delivery.endings import Ending
+from delivery.hub import Hub
+from delivery.transports.transport import CLOSE_SECONDS, WRITE_BUFFER_BYTES, Disconnected
+from delivery.transports.websocket_caller import WebSocketCaller, caller_class
+from servioticy.domain.model import LastUpdate
+
+MAX_CLIENT_MESSAGE = 4096
+MAX_CLIENT_MESSAGES = 4
+HANDSHAKE_SECONDS = 10.0
+PING_SECONDS = 20.0
+WAITING_TO_BE_ACCEPTED = 512
+
+CLOSE_CODES = {
+    Ending.FAILED: CloseCode.INTERNAL_ERROR,
+    Ending.STOPPING: CloseCode.GOING_AWAY,
+}
+"""All other endings are TRY_AGAIN_LATER."""
+
+log = logging.getLogger("servioticy.delivery")
+_protocol_log = logging.getLogger("delivery.protocol")
+# At its lower levels it writes request lines and headers: tokens.
+_protocol_log.setLevel(logging.CRITICAL)
+
+
+class WebSocketTransport:
+    """Serves WebSockets, and the health of the process, on one port."""
+
+    def __init__(self, hub: Hub, host: str, port: int) -> None:
+        self._hub = hub
+        self._host = host
+        self._port = port
+        # Weak: a client may go between its admission and its socket.
+        self._admissions: WeakKeyDictionary[ServerConnection, Admission] = WeakKeyDictionary()
+        self._server: Server | None = None
+
+    async def start(self) -> None:
+        """Listen from now on. Raises OSError where the port is not to be had."""
+        self._server = await serve(
+            self._serve,
+            self._host,
+            self._port,
+            process_request=self._answer,
+            create_connection=caller_class(self._hub.reception.pending),
+            # A frame is small and goes to many: compressing it for each costs more than it saves.
+            compression=None,
+            max_size=MAX_CLIENT_MESSAGE,
+            max_queue=MAX_CLIENT_MESSAGES,
+            write_limit=WRITE_BUFFER_BYTES,
+            open_timeout=HANDSHAKE_SECONDS,
+            ping_interval=PING_SECONDS,
+            ping_timeout=PING_SECONDS,
+            close_timeout=CLOSE_SECONDS,
+            server_header="api.servIoTicy",
+            logger=_protocol_log,
+            backlog=WAITING_TO_BE_ACCEPTED,
+        )
+
+    async def stop(self) -> None:
+        """Close every socket with 1001, and return when all have gone."""
+        if self._server is not None:
+            self._server.close(code=close_code(Ending.STOPPING), reason=Ending.STOPPING.value)
+            await self._server.wait_closed()
+
+    async def _serve(self, connection: ServerConnection) -> None:
+        admission = self._admissions.pop(connection)
+        stream = str(admission.stream)
+        log.info("watch_opened", extra={"stream": stream})
+        await self._hub.serve(admission, WebSocketConnection(connection))
+        log.info("watch_closed", extra={"stream": stream, "code": connection.close_code})
+
+    async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
+        """Answer a request before the upgrade; None opens the socket."""
+        caller = cast(WebSocketCaller, connection)
+        if request.path.partition("?")[0] == "/health":
+            response = _health(self._hub.is_ready)
+        else:
+            token = next(iter(request.headers.get_all("Authorization")), "")
+            answer = await self._hub.reception.decide(caller, request.path, token)
+            if isinstance(answer, Admission):
+                self._admissions[connection] = answer
+                return None
+            response = _refused(answer)
+        self._hub.reception.pending.add(caller)
+        return response
+
+
+class WebSocketConnection:
+    """An open socket as the hub sees it; keeps to the protocol `Connection`."""
+
+    def __init__(self, socket: ServerConnection) -> None:
+        self._socket = socket
+
+    def write(self, update: LastUpdate) -> None:
+        """Write the frame; what the client does not take at once waits in the buffer."""
+        broadcast([self._socket], update.document, raise_exceptions=True, text=True)
+
+    async def send(self, update: LastUpdate) -> None:
+        """Write the frame, and wait until the buffer has room. Raises Disconnected."""
+        try:
+            await self._socket.send(update.document, text=True)
+        except ConnectionClosed as error:
+            raise Disconnected from error
+
+    def unsent_bytes(self) -> int:
+        """Return what waits in the buffer."""
+        return self._socket.transport.get_write_buffer_size()
+
+    async def close(self, ending: Ending) -> None:
+        """Send a close frame, and wait for the client's."""
+        await self._socket.close(close_code(ending), ending.value)
+
+    def abort(self) -> None:
+        """Cut the connection."""
+        self._socket.transport.abort()
+
+    async def wait_closed(self) -> None:
+        """Return when the socket is closed. Clients have nothing to say; it is thrown away."""
+        with contextlib.suppress(ConnectionClosed):
+            async for _ in self._socket:
+                pass
+
+
+def close_code(ending: Ending) -> CloseCode:
+    """Return the code of a close frame that tells of this ending."""
+    return CLOSE_CODES.get(ending, CloseCode.TRY_AGAIN_LATER)
+
+
+def _health(is_ready: bool) -> Response:
+    return _response(200, b'{"ready":true}') if is_ready else _response(503, b'{"ready":false}')
+
+
+def _refused(refusal: Refusal) -> Response:
+    response = _response(refusal.status, refusal.body())
+    if refusal.retry_seconds is not None:
+        response.headers["Retry-After"] = str(refusal.retry_seconds)
+    return response
+
+
+def _response(status: int, body: bytes) -> Response:
+    headers = Headers(
+        {
+            "Content-Type": "application/json",
+            "Content-Length": str(len(body)),
+            "Connection": "close",
+        }
+    )
+    return Response(status, HTTPStatus(status).phrase, headers, body)

@@ -1,0 +1,52 @@
+"""A batch while its updates are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipeline.limits import MAX_BATCH_BYTES, SLICE_SECONDS
+from pipeline.sharing.pace import Pace
+from pipeline.work import Forwarded, LoggedUpdate, Work
+from servioticy.ports.partition_store import PutOff
+
+
+class FormingBatch:
+    """A stretch of the log, record by record, until it is as much as one batch should be."""
+
+    def __init__(self, end: int, pace: Pace) -> None:
+        self.end = end
+        """The offset in the log after the last record."""
+        self.tenants: set[int] = set()
+        """Whose records are in it."""
+        self._pace = pace
+        self._updates: list[LoggedUpdate] = []
+        self._put_off: list[PutOff] = []
+        self._seconds = 0.0
+        self._bytes = 0
+
+    def add(self, update: LoggedUpdate, end: int) -> None:
+        """Add an update to compute."""
+        self._updates.append(update)
+        self.tenants.add(update.record.tenant)
+        self._seconds += self._pace.of(update.record.tenant)
+        self._bytes += len(update.record.record)
+        self.end = end
+
+    def put_off(self, record: PutOff, end: int) -> None:
+        """Add a record to compute later."""
+        self._put_off.append(record)
+        self.tenants.add(record.tenant)
+        self._bytes += len(record.record)
+        self.end = end
+
+    def is_full(self, max_updates: int) -> bool:
+        """Whether the next update should begin another batch."""
+        return (
+            len(self._updates) + len(self._put_off) >= max_updates
+            or self._seconds >= SLICE_SECONDS
+            or self._bytes >= MAX_BATCH_BYTES
+        )
+
+    def work(self, forwarded: Sequence[Forwarded]) -> Work:
+        """All of it, with the forwarded records that came in the stretch."""
+        return Work(self._updates, self.end, self._put_off, (), forwarded)

@@ -1,0 +1,106 @@
+"""Taking up what has been put off, in order of the log, tenant by tenant."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from pipeline.batching.batches import Batches
+from pipeline.batching.intake import Intake
+from pipeline.control import Control
+from pipeline.limits import MAX_BATCH_BYTES, SLICE_SECONDS
+from pipeline.sharing.fairness import Fairness
+from pipeline.state.partition import Partition
+from pipeline.work import LoggedUpdate, Row, Work
+from servioticy.domain.records import (
+    ControlRecord,
+    UnreadableRecord,
+    UpdateRecord,
+    read_record,
+)
+from servioticy.ports.partition_store import PutOff
+
+
+class LateWork:
+    """Computes records of one partition that had been put off."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        intake: Intake,
+        batches: Batches,
+        control: Control,
+        fairness: Fairness,
+    ) -> None:
+        self._partition = partition
+        self._intake = intake
+        self._batches = batches
+        self._control = control
+        self._shares = fairness.shares
+        self._pace = fairness.pace
+
+    def take_up(self, tenant: int, max_updates: int) -> None:
+        """Compute the tenant's oldest records, as many as are done in a short time."""
+        most = min(max_updates, max(1, int(SLICE_SECONDS / self._pace.of(tenant))))
+        found = self._partition.store.put_off(
+            self._partition.number, tenant, most, MAX_BATCH_BYTES
+        )
+        if not found:
+            del self._partition.waiting[tenant]
+        elif _control_record(found[0]) is None:
+            self._take_up_updates(_until_control(found))
+        else:
+            self._take_up_control(found[0])
+
+    def finish(self, max_updates: int) -> None:
+        """Compute all that waits: it is not to come behind what the next partition computes."""
+        while self._partition.waiting:
+            self.take_up(next(iter(self._partition.waiting)), max_updates)
+
+    def _take_up_updates(self, records: Sequence[PutOff]) -> None:
+        """In order; where they take too long the rest waits for the next time."""
+        here = self._partition.next_offset
+        updates: list[LoggedUpdate] = []
+        for each in records:
+            found = self._intake.admit(Row(each.offset, each.record), late=True)
+            if isinstance(found, LoggedUpdate):
+                updates.append(found)
+            else:  # it is a dead letter, or elsewhere: once is enough
+                self._batches.run(Work((), here, (), (each,)))
+        if updates:
+            self._batches.run(Work(updates, here, (), [each.record for each in updates]))
+        self._shares.charge(self._partition.pop_loading())
+
+    def _take_up_control(self, late: PutOff) -> None:
+        row, record = Row(late.offset, late.record), _control_record(late)
+        owner = self._partition.owner_of(late.service_object)
+        if record is not None and owner in (None, self._partition.number):
+            self._batches.guard(row, lambda: self._apply(record, late), (late,))
+        elif record is not None and owner is not None:
+            self._batches.guard(row, lambda: self._forward(owner, record, late), (late,))
+
+    def _forward(self, owner: int, record: ControlRecord, late: PutOff) -> None:
+        self._intake.forward(owner, record)
+        self._batches.run(Work((), self._partition.next_offset, (), (late,)))
+
+    def _apply(self, record: ControlRecord, late: PutOff) -> None:
+        began = time.monotonic()
+        self._control.apply_late(record, late)
+        self._partition.note_waiting(Work((), self._partition.next_offset, (), (late,)))
+        self._partition.emitted_late.append(late.offset)
+        self._shares.charge({late.tenant: time.monotonic() - began})
+
+
+def _control_record(record: PutOff) -> ControlRecord | None:
+    """The control record, if it is one."""
+    try:
+        found = read_record(record.record)
+    except UnreadableRecord:  # by a release that reads more strictly
+        return None
+    return None if isinstance(found, UpdateRecord) else found
+
+
+def _until_control(records: Sequence[PutOff]) -> Sequence[PutOff]:
+    """The records before the first control record."""
+    changes = (number for number, each in enumerate(records) if _control_record(each) is not None)
+    return records[: next(changes, len(records))]

@@ -1,0 +1,129 @@
+"""What of the log is computed now, and what later: the order of work in one partition.
+
+Records are taken in order of the log. While several tenants are active, the updates of one
+that has used more than its share of the partition's time are put off: stored as they are,
+in the transaction that moves progress past them, and taken up when the tenant has time
+again. What a tenant has waiting is taken in order of the log, and so is all that follows it,
+control records too. What comes out equals the serial order of a log in which the updates of
+that tenant had come later.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence, Set
+
+from pipeline.batching.batches import Batches
+from pipeline.batching.dead_letters import DeadLetters
+from pipeline.batching.forming import FormingBatch
+from pipeline.batching.intake import Intake
+from pipeline.batching.late import LateWork
+from pipeline.control import Control
+from pipeline.engine import Engine
+from pipeline.sharing.fairness import Fairness
+from pipeline.state.partition import Partition
+from pipeline.work import LoggedUpdate, Row, Work
+from servioticy.domain.records import ControlRecord, ReleaseRecord
+from servioticy.ports.output import Output
+from servioticy.ports.partition_store import PutOff
+
+QUIET_SECONDS = 1.0
+WAITING_SECONDS = 0.02
+"""Between two looks at what has been put off, where nothing of it may be taken yet."""
+
+
+class Schedule:
+    """Takes rows of one partition as long as all goes well; the task mends what does not."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        output: Output,
+        engine: Engine,
+        fairness: Fairness,
+        max_updates: int,
+    ) -> None:
+        """`max_updates` of one batch, which may be fewer than the engine's for a while."""
+        dead_letters = DeadLetters(partition.number, output, engine.passes)
+        self._partition = partition
+        self._shares = fairness.shares
+        self._pace = fairness.pace
+        self.max_updates = max_updates
+        self._intake = Intake(partition, output, dead_letters, engine.passes)
+        self._batches = Batches(partition, output, engine, fairness, dead_letters)
+        self._control = Control(partition, output, engine.sleep)
+        self._late = LateWork(partition, self._intake, self._batches, self._control, fairness)
+
+    def take(self, rows: Sequence[Row]) -> None:
+        """Work on rows that follow the stored progress."""
+        batch = FormingBatch(self._partition.next_offset, self._pace)
+        put_off = self._put_off_now()
+        for row in rows:
+            record = self._intake.admit(row)
+            end = row.offset + 1
+            if isinstance(record, LoggedUpdate):
+                if record.record.tenant in put_off and not self._is_decided(row):
+                    batch.put_off(record.record, end)
+                else:
+                    batch.add(record, end)
+            elif isinstance(record, PutOff):
+                batch.put_off(record, end)
+            elif record is None:
+                batch.end = end
+            else:
+                self._run(batch)
+                self._take_control(record, row)
+                batch, put_off = FormingBatch(end, self._pace), self._put_off_now()
+            if batch.is_full(self.max_updates):
+                self._run(batch)
+                batch, put_off = FormingBatch(end, self._pace), self._put_off_now()
+        self._run(batch)
+
+    def take_late(self) -> None:
+        """Take up a little of what has been put off, of the tenant that has most time."""
+        waiting = self._partition.waiting
+        if not waiting:
+            return
+        self._shares.saw(waiting)
+        tenant = max(waiting, key=self._shares.balance)
+        if tenant not in self._shares.over():
+            self._late.take_up(tenant, self.max_updates)
+
+    def patience(self) -> float:
+        """Seconds to wait for rows before something else is to be done."""
+        waiting = self._partition.waiting
+        if not waiting:
+            return QUIET_SECONDS
+        return WAITING_SECONDS if self._shares.over() >= waiting.keys() else 0.0
+
+    def _is_decided(self, row: Row) -> bool:
+        """Whether subscribers know what came of it: then it was not put off the first time."""
+        return self._partition.decided.covers(row.offset)
+
+    def _put_off_now(self) -> Set[int]:
+        """The tenants whose records are put off: over their share, or with others waiting."""
+        return self._shares.over() | self._partition.waiting.keys()
+
+    def _run(self, batch: FormingBatch) -> None:
+        work = batch.work(self._intake.pop_forwarded())
+        self._shares.saw(batch.tenants)
+        self._shares.charge(self._partition.pop_loading())
+        self._batches.run(work)
+
+    def _take_control(self, record: ControlRecord, row: Row) -> None:
+        """Let a control record take effect; behind updates that wait it waits, too."""
+        tenant = self._intake.tenant_changing(record)
+        if tenant is not None:
+            self._shares.saw((tenant,))
+        if tenant is not None and tenant in self._put_off_now():
+            later = PutOff(
+                row.offset, tenant, getattr(record, "service_object", ""), row.value or b""
+            )
+            self._batches.run(Work((), row.offset + 1, (later,)))
+            return
+        if isinstance(record, ReleaseRecord):
+            self._late.finish(self.max_updates)
+        began = time.monotonic()
+        self._batches.guard(row, lambda: self._control.apply(record, row.offset))
+        if tenant is not None:
+            self._shares.charge({tenant: time.monotonic() - began})

@@ -1,0 +1,36 @@
+"""What every partition of a worker computes with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pipeline.aspects import STAGES, Stages
+from pipeline.errors import ProgressLost
+from pipeline.limits import NO_LIMITS, Limits
+from pipeline.stages.transform import Sandbox
+from servioticy.errors import Fenced, Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The sandbox and the stages, and how much they are given at once."""
+
+    sandbox: Sandbox
+    max_updates: int
+    """Updates of one batch."""
+    remembered_bytes: int
+    """Last updates that are remembered, of each partition."""
+    limits: Limits = NO_LIMITS
+    stages: Stages = STAGES
+    heals: tuple[type[Exception], ...] = (Unavailable,)
+    """Errors after which the same is tried again, as waiting heals them."""
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+    """Seconds."""
+
+    @property
+    def passes(self) -> tuple[type[Exception], ...]:
+        """Errors that no record is to blame for: what heals, and what ends the task."""
+        return (*self.heals, Fenced, ProgressLost)

@@ -1,0 +1,48 @@
+"""What can go wrong in a partition, where it is no matter of a single record."""
+
+from __future__ import annotations
+
+from servioticy.errors import ServioticyError
+
+
+class ProgressLost(ServioticyError):
+    """Postgres fell and forgot the last batches: their rows have to come again."""
+
+    def __init__(self, partition: int, progress: int, reached: int) -> None:
+        super().__init__(
+            f"partition {partition} was at offset {reached}, and is stored up to {progress} only: "
+            "it is read again from there"
+        )
+
+
+class Overflow(Exception):
+    """A batch is more than fits, and nothing of it is stored: it has to be cut."""
+
+
+class BatchTooLarge(Overflow):
+    """The updates cause too many computations, or too many bytes, for one transaction."""
+
+
+class BatchTooSlow(Overflow):
+    """The batch has taken more time than a batch may."""
+
+
+class TreeTooLarge(Overflow):
+    """An execution tree reaches a limit: it has to be taken alone, in serial order."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(offset)
+        self.offset = offset
+
+
+class TreeTooSlow(TreeTooLarge):
+    """The scripts of an execution tree take longer than they may.
+
+    `prepared`: some of the time went into programs met for the first time, and is not
+    needed again. `foreign`: they are of a tenant whose update it is not.
+    """
+
+    def __init__(self, offset: int, *, prepared: bool, foreign: bool) -> None:
+        super().__init__(offset)
+        self.prepared = prepared
+        self.foreign = foreign

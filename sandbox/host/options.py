@@ -1,0 +1,31 @@
+"""How a pool runs its workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxOptions:
+    """How much a pool allows, and how it protects itself."""
+
+    engine: str = "v8"
+    """"v8" or "quickjs"."""
+
+    budget_ms: float = 100
+    """Wall milliseconds that a frame may take."""
+
+    budget_ms_per_update: float = 1.0
+    """Wall milliseconds added for each step of a frame."""
+
+    max_workers: int = 64
+    """Processes of tenants alive at once."""
+
+    idle_seconds: float = 60
+    """A worker that had nothing to do for so long is ended."""
+
+    unprotected: bool = False
+    """Whether workers serve where the machine does not allow the required layers."""
+
+    allow_list: bool = True
+    """Whether programs are parsed and held to the allow-list before they run."""

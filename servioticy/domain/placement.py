@@ -1,0 +1,52 @@
+"""Where the components of the graph of Service Objects are computed, and how they join."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+Moves: TypeAlias = tuple[tuple[int, tuple[str, ...]], ...]
+"""(partition, the Service Objects that leave it), by partition."""
+
+
+class Member(NamedTuple):
+    """A Service Object, its component, and the partition where its updates are routed."""
+
+    id: str
+    component: str
+    partition: int
+
+
+class Joined(NamedTuple):
+    """Components as one: its name, its partition, and who moves there."""
+
+    component: str
+    partition: int
+    moves: Moves
+
+
+def join(members: Sequence[Member]) -> Joined | None:
+    """Join the components of these members, which are all that the components have.
+
+    The largest component keeps its name and its place, the others move; of equally large ones
+    the one that comes first stays. None where there are no members.
+    """
+    if not members:
+        return None
+    component, _size = Counter(each.component for each in members).most_common(1)[0]
+    partition = next(each.partition for each in members if each.component == component)
+    moves: dict[int, list[str]] = {}
+    for each in members:
+        if each.partition != partition:
+            moves.setdefault(each.partition, []).append(each.id)
+    moved = tuple((at, tuple(ids)) for at, ids in sorted(moves.items()))
+    return Joined(component, partition, moved)
+
+
+def least_loaded(service_objects: Mapping[int, int], partitions: int) -> int:
+    """The partition with the fewest Service Objects, the first of several such ones.
+
+    `service_objects` counts them by partition, where there are any.
+    """
+    return min(range(partitions), key=lambda each: (service_objects.get(each, 0), each))

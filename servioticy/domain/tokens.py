@@ -1,0 +1,19 @@
+"""A tenant's token: where it stands in a request, and what of it may be kept."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def read_token(authorization: str) -> str:
+    """The token in the value of an `Authorization` header, alone or after `Bearer`.
+
+    Both kinds of clients exist. Empty: there is none.
+    """
+    scheme, _, rest = authorization.strip().partition(" ")
+    return rest.strip() if scheme.lower() == "bearer" else authorization.strip()
+
+
+def digest(token: str) -> bytes:
+    """The SHA-256 of a token, which stands for it wherever it is kept."""
+    return hashlib.sha256(token.encode()).digest()

@@ -1,0 +1,165 @@
+"""The ChangeStore in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.placement import Joined, Member, join, least_loaded
+from servioticy.errors import Unavailable
+from servioticy.memory.state import Edge, ServiceObjectRow, State
+from servioticy.ports.change_store import Change, NewServiceObject
+
+
+class MemoryChangeStore:
+    """Stores changes, one at a time over the whole platform, until the log knows them.
+
+    It has no customFields: they belong to the API's documents, which have no twin.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Hold the only right to change the stream graph."""
+        self._state.ask_postgres()
+        if not self._state.changes.acquire(timeout=self._state.change_wait_seconds):
+            raise Unavailable("others are changing what this changes; try again later")
+        try:
+            yield
+        finally:
+            self._state.changes.release()
+
+    def create(self, new: NewServiceObject, partitions: int) -> Change:
+        """Store it, join its components, and note the change as pending; all or nothing."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            if new.id in self._state.service_objects:
+                raise ValueError(f"there is a Service Object {new.id}")
+            components = self._components_of_sources(new)
+            joined = self._join(components) or Joined(new.id, self._least_loaded(partitions), ())
+            self._state.service_objects[new.id] = ServiceObjectRow(
+                id=new.id,
+                tenant=new.tenant,
+                sequence=len(self._state.service_objects) + 1,
+                public=new.public,
+                version=1,
+                component=joined.component,
+                route_partition=joined.partition,
+                owner_partition=joined.partition,
+            )
+            change = Change(new.id, 1, joined.partition, joined.moves)
+            return self._put_in_force(new, change, joined.component, components)
+
+    def replace(
+        self, new: NewServiceObject, revision: int, version: int | None = None
+    ) -> Change | None:
+        """Put another document in force: as a new version, or as that earlier one again."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row = self._row(ServiceObjectKey(new.tenant, new.id), revision)
+            if row is None:
+                return None
+            if version is None:
+                version = row.newest_version = row.newest_version + 1
+            row.version, row.public, row.revision = version, new.public, revision + 1
+            components = {row.component, *self._components_of_sources(new)}
+            joined = self._join(components) or Joined(row.component, 0, ())
+            change = Change(new.id, version, joined.partition, joined.moves)
+            return self._put_in_force(new, change, joined.component, components)
+
+    def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
+        """The Service Object does not exist any more; None as for `replace`."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row = self._row(key, revision)
+            if row is None:
+                return None
+            row.deleted_at = now
+            row.revision += 1
+            return self._note_pending(
+                Change(row.id, row.version, row.route_partition, kind="deletion")
+            )
+
+    def erase(self, key: ServiceObjectKey, stream: str) -> Change | None:
+        """Note that the stored updates of a stream shall go; None: there is no such stream."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row = self._row(key, None)
+            if row is None or (row.id, stream) not in self._state.streams:
+                return None
+            return self._note_pending(
+                Change(row.id, row.version, row.route_partition, kind="erasure", stream=stream)
+            )
+
+    def pending(self) -> list[tuple[int, Change]]:
+        """Changes that are stored but perhaps not yet in the log, oldest first."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return sorted(self._state.pending.items())
+
+    def finish(self, pending: int, change: Change) -> None:
+        """The change is in the log: route by it from now on."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            for _old_partition, ids in change.moves:
+                for each in ids:
+                    if each in self._state.service_objects:
+                        self._state.service_objects[each].route_partition = change.partition
+            self._state.pending.pop(pending, None)
+
+    def _row(self, key: ServiceObjectKey, revision: int | None) -> ServiceObjectRow | None:
+        """The tenant's Service Object, if it has not changed since that revision."""
+        row = self._state.service_object(key.id)
+        if row is None or row.tenant != key.tenant or revision not in (None, row.revision):
+            return None
+        return row
+
+    def _components_of_sources(self, new: NewServiceObject) -> set[str]:
+        rows = [self._state.service_object(ref.service_object) for _, ref in new.group_sources]
+        return {each.component for each in rows if each}
+
+    def _join(self, components: set[str]) -> Joined | None:
+        return join(
+            [
+                Member(each.id, each.component, each.route_partition)
+                for each in self._state.service_objects.values()
+                if each.component in components and each.deleted_at is None
+            ]
+        )
+
+    def _least_loaded(self, partitions: int) -> int:
+        rows = self._state.service_objects.values()
+        return least_loaded(
+            Counter(each.route_partition for each in rows if each.deleted_at is None), partitions
+        )
+
+    def _put_in_force(
+        self, new: NewServiceObject, change: Change, component: str, joined: set[str]
+    ) -> Change:
+        """The version's streams, what its groups read, its component; all pending."""
+        state = self._state
+        for each in state.service_objects.values():
+            if each.component in joined:
+                each.component = component
+        state.definitions.setdefault((new.id, change.version), new.document)
+        for name in new.streams:
+            if (new.id, name) not in state.streams:
+                state.last_stream += 1
+                state.streams[new.id, name] = state.last_stream
+        own = {ref for ref in state.streams if ref[0] == new.id}
+        state.undeclared -= own
+        state.undeclared |= {ref for ref in own if ref[1] not in new.streams}
+        state.edges = [each for each in state.edges if each.reader != new.id]
+        state.edges += dict.fromkeys(
+            Edge(new.id, group, ref) for group, ref in new.group_sources if ref in state.streams
+        )
+        return self._note_pending(change)
+
+    def _note_pending(self, change: Change) -> Change:
+        self._state.last_pending += 1
+        self._state.pending[self._state.last_pending] = change
+        return change

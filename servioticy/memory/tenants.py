@@ -1,0 +1,28 @@
+"""The Tenants in memory."""
+
+from __future__ import annotations
+
+import secrets
+
+from servioticy.memory.state import State
+
+
+class MemoryTenants:
+    """Who owns Service Objects, and by which tokens they are known."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def create_tenant(self, name: str) -> str:
+        """Make the tenant unless it exists, and a new token for it, which is returned."""
+        self._state.ask_postgres()
+        token = secrets.token_hex(32)
+        with self._state.lock:
+            tenant = self._state.tenants.setdefault(name, len(self._state.tenants) + 1)
+            self._state.tokens[token] = tenant
+        return token
+
+    def tenant_of(self, token: str) -> int | None:
+        """Whose token it is, or None."""
+        self._state.ask_postgres()
+        return self._state.tokens.get(token)

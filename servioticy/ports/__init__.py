@@ -1,0 +1,1 @@
+"""What the programs need from outside: one small protocol with its nouns a file."""

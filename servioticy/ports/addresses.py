@@ -1,0 +1,50 @@
+"""What a request names, and who asks: one question to the store."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from servioticy.domain.access import Resource
+from servioticy.domain.model import ServiceObjectKey, StreamKey
+
+
+class Address(NamedTuple):
+    """Who asks, and what the request names. None where it does not exist."""
+
+    caller: int
+    service_object: str | None
+    owner: int | None
+    public: bool
+    version: int
+    partition: int
+    stream_id: int | None
+
+    @property
+    def tenant(self) -> int:
+        """Whose the Service Object is; the caller, where none is named."""
+        return self.caller if self.owner is None else self.owner
+
+    @property
+    def resource(self) -> Resource:
+        """What the request is about, as something that belongs to a tenant."""
+        return Resource((self.tenant,), self.public)
+
+    @property
+    def key(self) -> ServiceObjectKey | None:
+        """The Service Object in the store, or None."""
+        found = self.service_object
+        return None if found is None else ServiceObjectKey(self.tenant, found)
+
+    @property
+    def stream(self) -> StreamKey | None:
+        """The stream in the store, or None."""
+        return None if self.stream_id is None else StreamKey(self.tenant, self.stream_id)
+
+
+class Addresses(Protocol):
+    """Looks up what requests name."""
+
+    def address(
+        self, token: str, service_object: str | None, stream: str | None
+    ) -> Address | None:
+        """Who asks, and what they name; None for an unknown token."""

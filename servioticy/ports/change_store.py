@@ -1,0 +1,81 @@
+"""Changes of the stream graph: stored first, then told to the log."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from servioticy.domain.model import ServiceObjectKey, StreamRef
+from servioticy.domain.placement import Moves
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the log's meaning: what the log has to be told, in this order.
+
+    `moves` are the Service Objects that leave a partition for the one of the change. A
+    definition has a `version`, an erasure a `stream`.
+    """
+
+    service_object: str
+    version: int
+    partition: int
+    moves: Moves = ()
+    kind: Literal["definition", "deletion", "erasure"] = "definition"
+    stream: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewServiceObject:
+    """A document that the API has checked and wants to put in force."""
+
+    id: str
+    tenant: int
+    public: bool
+    document: bytes
+    streams: tuple[str, ...]
+    group_sources: tuple[tuple[str, StreamRef], ...]
+    """(group name, stream it subscribes to)"""
+    created_at: int
+    custom_fields: bytes | None = None
+
+
+class ChangeStore(Protocol):
+    """Stores changes, one at a time over the whole platform, until the log knows them."""
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Hold the only right to change the stream graph.
+
+        Raises Unavailable where others have held it for too long.
+        """
+
+    def create(self, new: NewServiceObject, partitions: int) -> Change:
+        """Store it, join its components, and note the change as pending; all or nothing."""
+
+    def replace(
+        self, new: NewServiceObject, revision: int, version: int | None = None
+    ) -> Change | None:
+        """Put another document in force: as a new version, or as that earlier one again.
+
+        An earlier one leaves the customFields alone. None where the tenant has no such Service
+        Object, or it has changed since that revision: then nothing is stored.
+        """
+
+    def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
+        """The Service Object does not exist any more; None as for `replace`.
+
+        Without a revision it is deleted whatever has changed.
+        """
+
+    def erase(self, key: ServiceObjectKey, stream: str) -> Change | None:
+        """Note that the stored updates of a stream shall go; None: there is no such stream."""
+
+    def pending(self) -> list[tuple[int, Change]]:
+        """Changes that are stored but perhaps not yet in the log, oldest first.
+
+        Their numbers grow with every change of the platform.
+        """
+
+    def finish(self, pending: int, change: Change) -> None:
+        """The change is in the log: route by it from now on."""

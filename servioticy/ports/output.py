@@ -1,0 +1,35 @@
+"""Where the pipeline sends what it stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord
+
+
+class Output(Protocol):
+    """Where the pipeline sends what it stored."""
+
+    acknowledged: int
+
+    def emit(self, next_offset: int, updates: Sequence[EmittedRecord]) -> None:
+        """Send what was made from the log before this offset.
+
+        An update that can never be sent counts as sent: it goes to the dead letters.
+        """
+
+    def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
+        """What has been emitted with a place from this offset of the log on, by anybody."""
+
+    def send_to_log(self, partition: int, record: LogRecord) -> None:
+        """Forward a record to another partition. Raises Rejected where it is too large."""
+
+    def dead_letter(self, letter: DeadLetter) -> None:
+        """Send a record that can never succeed to the dead letters, cut if it is too large."""
+
+    def poll(self) -> None:
+        """Take note of acknowledgements. Raises Unavailable after a refusal."""
+
+    def flush(self) -> None:
+        """Wait for the acknowledgement of all that was sent. Raises Unavailable."""

@@ -1,0 +1,151 @@
+"""What the pipeline keeps of a partition: one transaction a batch, with its progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from servioticy.domain.model import LastUpdate, ServiceObject, Timestamp
+from servioticy.domain.records import EmittedRecord
+
+
+class StoredUpdate(NamedTuple):
+    """A row of the history."""
+
+    tenant: int
+    stream_id: int
+    timestamp: Timestamp
+    document: bytes
+    version: int
+    offset: int
+    position: int
+
+
+class StoredLastUpdate(NamedTuple):
+    """The last update of a stream, after a batch; `uses` as JSON (see LastUpdate)."""
+
+    tenant: int
+    stream_id: int
+    timestamp: Timestamp
+    document: bytes
+    version: int
+    uses: bytes | None = None
+
+
+class StoredVerdict(NamedTuple):
+    """How often computations of a stream ended so in a batch, and the last of them."""
+
+    tenant: int
+    stream_id: int
+    verdict: str
+    times: int
+    last: bytes
+
+
+class Charge(NamedTuple):
+    """Processor time, in microseconds, that a composite stream's code has used since."""
+
+    tenant: int
+    stream_id: int
+    microseconds: int
+
+
+class PutOff(NamedTuple):
+    """A record of the log that is computed later than its place, and whose it is."""
+
+    offset: int
+    tenant: int
+    service_object: str
+    record: bytes
+    """as it stands in the log"""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """All that one transaction stores of a partition."""
+
+    partition: int
+    first_offset: int
+    next_offset: int
+    emitted_offset: int
+    updates: Sequence[StoredUpdate] = ()
+    last_updates: Sequence[StoredLastUpdate] = ()
+    verdicts: Sequence[StoredVerdict] = ()
+    forwarded: Mapping[int, int] = field(default_factory=dict)
+    activate: tuple[str, int, int] | None = None
+    """(Service Object, version, change) in force from here on, if the change is a later one"""
+    delete: str | None = None
+    """Service Object that is gone from here on, with all that is stored of it"""
+    erase: tuple[str, str, int] | None = None
+    """(Service Object, stream, change): forget its updates, if the change is a later one"""
+    release: tuple[tuple[str, ...], int] | None = None
+    """(Service Objects, partition) computed there from here on"""
+    put_off: Sequence[PutOff] = ()
+    """records of this stretch that are computed later"""
+    taken_up: Sequence[int] = ()
+    """offsets of records that had been put off; what follows from them is in this batch"""
+    emitted_late: Sequence[int] = ()
+    """offsets of such records of earlier batches: all that came of them is emitted"""
+
+
+class PlacedObject(NamedTuple):
+    """A Service Object of a component, and who computes it at the stored progress."""
+
+    service_object: ServiceObject | None
+    """None while no version is in force yet."""
+    id: str
+    tenant: int
+    owner_partition: int
+    deleted: bool = False
+
+
+class PartitionStore(Protocol):
+    """What the pipeline keeps: one transaction a batch, with its progress."""
+
+    def begin(self, partition: int) -> tuple[int, int]:
+        """Claim a partition; (next offset, emitted offset), made at zero if new.
+
+        Raises Unavailable while another worker has it.
+        """
+
+    def end(self, partition: int) -> None:
+        """Give up the claim."""
+
+    def all_progress(self) -> dict[int, int]:
+        """The next offset of every partition that has one."""
+
+    def forwarded(self, partition: int) -> dict[int, int]:
+        """From each partition, the offset before which forwarded records were taken."""
+
+    def component(self, service_object: str) -> list[PlacedObject]:
+        """The Service Objects computed together with this one; empty: it does not exist."""
+
+    def owner(self, service_object: str) -> tuple[int, int] | None:
+        """Whose the Service Object is, and its owner partition; None: it does not exist."""
+
+    def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
+        """The last updates of those of the streams that have one."""
+
+    def store(self, batch: Batch) -> None:
+        """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+
+    def charge(self, charges: Sequence[Charge]) -> None:
+        """Add to what streams have used; those that are gone are left out."""
+
+    def not_acknowledged(
+        self, partition: int, emitted_offset: int, next_offset: int
+    ) -> list[EmittedRecord]:
+        """What was stored between the two, in the order it was made.
+
+        And what was stored of records that had been put off and is not emitted for certain.
+        """
+
+    def waiting(self, partition: int) -> dict[int, int]:
+        """How many records wait that have been put off, by tenant."""
+
+    def put_off(self, partition: int, tenant: int, most: int, most_bytes: int) -> list[PutOff]:
+        """The tenant's records that were put off, oldest first; one at least if there is any."""
+
+    def taken_up(self, partition: int) -> list[int]:
+        """Offsets of records that are computed late and perhaps not all emitted."""

@@ -1,0 +1,15 @@
+"""Tenants and their tokens."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Tenants(Protocol):
+    """Who owns Service Objects, and by which tokens they are known."""
+
+    def create_tenant(self, name: str) -> str:
+        """Make the tenant unless it exists, and a new token for it, which is returned."""
+
+    def tenant_of(self, token: str) -> int | None:
+        """Whose token it is, or None."""

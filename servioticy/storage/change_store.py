@@ -1,0 +1,169 @@
+"""The ChangeStore in Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.placement import Joined, Member, join, least_loaded
+from servioticy.ports.change_store import Change, NewServiceObject
+from servioticy.storage.database import Database
+from servioticy.storage.queries import queries
+
+_CHANGES = 7_305_808_869_232  # advisory lock: any number that nothing else uses
+_change = msgspec.json.Decoder(Change)
+
+
+class PostgresChangeStore:
+    """Stores changes, one at a time over the whole platform, until the log knows them."""
+
+    def __init__(self, database: Database, change_wait_seconds: float = 10.0) -> None:
+        self._database = database
+        self._change_wait_ms = max(1, int(change_wait_seconds * 1000))
+        self._sql = queries("change_store")
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Hold the only right to change the stream graph.
+
+        An advisory lock of this thread's connection: it goes with the connection, so a
+        killed program cannot keep it. Raises Unavailable where others hold it too long.
+        """
+        values = {"key": _CHANGES, "wait": f"{self._change_wait_ms}ms"}
+        with self._database.transaction():
+            self._database.rows(self._sql["limit_waiting"], values)
+            self._database.rows(self._sql["lock_changes"], values)
+        try:
+            yield
+        finally:
+            self._database.rows(self._sql["unlock_changes"], {"key": _CHANGES})
+
+    def create(self, new: NewServiceObject, partitions: int) -> Change:
+        """Store it, join its components, and note the change as pending; all or nothing."""
+        with self._database.transaction():
+            components = self._components_of_sources(new)
+            joined = self._join(components) or Joined(new.id, self._least_loaded(partitions), ())
+            change = Change(new.id, 1, joined.partition, joined.moves)
+            values = _values(new, change) | {"component": joined.component}
+            self._database.rows(self._sql["add_service_object"], values)
+            self._database.rows(self._sql["add_definition"], values)
+            self._put_in_force(new, change, joined.component, components)
+        return change
+
+    def replace(
+        self, new: NewServiceObject, revision: int, version: int | None = None
+    ) -> Change | None:
+        """Put another document in force: as a new version, or as that earlier one again."""
+        values = {
+            "tenant": new.tenant,
+            "id": new.id,
+            "revision": revision,
+            "version": version,
+            "public": new.public,
+            "custom_fields": _text(new.custom_fields),
+            "now": new.created_at,
+        }
+        with self._database.transaction():
+            row = self._database.row(self._sql["replace"], values)
+            if row is None:
+                return None
+            number, component = row
+            components = {component, *self._components_of_sources(new)}
+            joined = self._join(components) or Joined(component, 0, ())
+            change = Change(new.id, number, joined.partition, joined.moves)
+            if version is None:
+                self._database.rows(self._sql["add_definition"], _values(new, change))
+            self._put_in_force(new, change, joined.component, components)
+        return change
+
+    def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
+        """The Service Object does not exist any more; None as for `replace`."""
+        values = key._asdict() | {"revision": revision, "now": now}
+        with self._database.transaction(key.tenant):
+            row = self._database.row(self._sql["delete_service_object"], values)
+            if row is None:
+                return None
+            version, partition = row
+            change = Change(key.id, version, partition, kind="deletion")
+            self._note_pending(key.tenant, change)
+        return change
+
+    def erase(self, key: ServiceObjectKey, stream: str) -> Change | None:
+        """Note that the stored updates of a stream shall go; None: there is no such stream."""
+        values = key._asdict() | {"stream": stream}
+        with self._database.transaction(key.tenant):
+            row = self._database.row(self._sql["stream_to_erase"], values)
+            if row is None:
+                return None
+            version, partition = row
+            change = Change(key.id, version, partition, kind="erasure", stream=stream)
+            self._note_pending(key.tenant, change)
+        return change
+
+    def pending(self) -> list[tuple[int, Change]]:
+        """Changes that are stored but perhaps not yet in the log, oldest first."""
+        rows = self._database.rows(self._sql["pending_changes"])
+        return [(number, _change.decode(text)) for number, text in rows]
+
+    def finish(self, pending: int, change: Change) -> None:
+        """The change is in the log: route by it from now on."""
+        moved = [id_ for _, ids in change.moves for id_ in ids]
+        with self._database.transaction():
+            self._database.rows(self._sql["route"], {"partition": change.partition, "ids": moved})
+            self._database.rows(self._sql["drop_pending_change"], {"change": pending})
+
+    def _components_of_sources(self, new: NewServiceObject) -> set[str]:
+        ids = sorted({ref.service_object for _, ref in new.group_sources})
+        rows = self._database.rows(self._sql["components_of"], {"ids": ids}) if ids else []
+        return {component for (component,) in rows}
+
+    def _join(self, components: set[str]) -> Joined | None:
+        values = {"components": sorted(components)}
+        rows = self._database.rows(self._sql["members_of_components"], values)
+        return join([Member(*row) for row in rows])
+
+    def _least_loaded(self, partitions: int) -> int:
+        return least_loaded(dict(self._database.rows(self._sql["load"])), partitions)
+
+    def _put_in_force(
+        self, new: NewServiceObject, change: Change, component: str, joined: set[str]
+    ) -> None:
+        """The version's streams, what its groups read, its component; all pending."""
+        own = {"tenant": new.tenant, "id": new.id}
+        self._database.rows(self._sql["declare_streams"], own | {"names": list(new.streams)})
+        self._database.rows(self._sql["drop_edges"], own)
+        edges = {
+            "groups": [group for group, _ in new.group_sources],
+            "sources": [ref.service_object for _, ref in new.group_sources],
+            "streams": [ref.stream for _, ref in new.group_sources],
+        }
+        self._database.rows(self._sql["add_edges"], own | edges)
+        components = {"component": component, "components": sorted(joined)}
+        self._database.rows(self._sql["join_components"], components)
+        self._note_pending(new.tenant, change)
+
+    def _note_pending(self, tenant: int, change: Change) -> None:
+        values = {"tenant": tenant, "change": msgspec.json.encode(change).decode()}
+        self._database.rows(self._sql["add_pending_change"], values)
+
+
+def _values(new: NewServiceObject, change: Change) -> dict[str, Any]:
+    """What the rows of a Service Object and of its version hold, by name."""
+    return {
+        "id": new.id,
+        "tenant": new.tenant,
+        "public": new.public,
+        "document": new.document.decode(),
+        "custom_fields": _text(new.custom_fields),
+        "version": change.version,
+        "partition": change.partition,
+        "now": new.created_at,
+    }
+
+
+def _text(document: bytes | None) -> str | None:
+    return None if document is None else document.decode()

@@ -1,0 +1,13 @@
+-- address --
+-- All that a request needs, in one round trip: who asks, and what it names.
+-- No row: the token is unknown. Id or stream id null: that does not exist, or is not named.
+SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id AS owner,
+       coalesce(service_objects.public, false) AS public,
+       coalesce(service_objects.version, 0) AS version,
+       coalesce(service_objects.route_partition, 0) AS route_partition,
+       streams.id AS stream_id
+  FROM tokens
+  LEFT JOIN service_objects ON service_objects.id = %(service_object)s AND deleted_at IS NULL
+  LEFT JOIN streams ON streams.service_object = service_objects.id AND streams.name = %(stream)s
+ WHERE tokens.digest = %(digest)s
+   AND tokens.revoked_at IS NULL;

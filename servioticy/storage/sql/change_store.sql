@@ -1,0 +1,128 @@
+-- limit_waiting --
+-- Until the end of the transaction.
+SELECT set_config('lock_timeout', %(wait)s, true);
+
+-- lock_changes --
+-- One change of the graph at a time, over all API processes: the order of control records.
+SELECT pg_advisory_lock(%(key)s);
+
+-- unlock_changes --
+SELECT pg_advisory_unlock(%(key)s);
+
+-- components_of --
+SELECT component
+  FROM service_objects
+ WHERE id = ANY(%(ids)s::text[])
+   AND deleted_at IS NULL;
+
+-- members_of_components --
+SELECT id, component, route_partition
+  FROM service_objects
+ WHERE component = ANY(%(components)s::text[])
+   AND deleted_at IS NULL
+ ORDER BY sequence;
+
+-- load --
+-- How many Service Objects there are in each partition that has any.
+SELECT route_partition, count(*)
+  FROM service_objects
+ WHERE deleted_at IS NULL
+ GROUP BY route_partition;
+
+-- add_service_object --
+INSERT INTO service_objects
+       (id, tenant_id, public, created_at, updated_at, version, component,
+        route_partition, owner_partition, custom_fields)
+VALUES (%(id)s, %(tenant)s, %(public)s, %(now)s, %(now)s, 1, %(component)s,
+        %(partition)s, %(partition)s, %(custom_fields)s);
+
+-- add_definition --
+INSERT INTO definitions (service_object, version, tenant_id, document, created_at)
+VALUES (%(id)s, %(version)s, %(tenant)s, %(document)s, %(now)s);
+
+-- replace --
+-- Another version in force for the API, a new one unless one is named.
+UPDATE service_objects
+   SET version = coalesce(%(version)s, newest_version + 1),
+       newest_version = greatest(newest_version, coalesce(%(version)s, newest_version + 1)),
+       custom_fields = CASE WHEN %(version)s::integer IS NULL THEN %(custom_fields)s::json
+                            ELSE custom_fields END,
+       public = %(public)s, updated_at = %(now)s, revision = revision + 1
+ WHERE id = %(id)s
+   AND tenant_id = %(tenant)s
+   AND revision = %(revision)s
+   AND deleted_at IS NULL
+RETURNING version, component;
+
+-- declare_streams --
+-- The version in force has these streams; others stay, with their history.
+WITH gone AS (
+    UPDATE streams
+       SET declared = false
+     WHERE service_object = %(id)s
+       AND tenant_id = %(tenant)s
+       AND NOT name = ANY(%(names)s::text[])
+)
+INSERT INTO streams (tenant_id, service_object, name)
+SELECT %(tenant)s, %(id)s, unnest(%(names)s::text[])
+    ON CONFLICT (service_object, name) DO UPDATE
+   SET declared = true;
+
+-- drop_edges --
+DELETE FROM graph_edges
+ WHERE reader = %(id)s
+   AND tenant_id = %(tenant)s;
+
+-- add_edges --
+-- What a document's groups read (contract 2.1): streams of its tenant, and public ones of others.
+INSERT INTO graph_edges (tenant_id, reader, group_name, stream_id)
+SELECT %(tenant)s, %(id)s, wanted.group_name, streams.id
+  FROM unnest(%(groups)s::text[], %(sources)s::text[], %(streams)s::text[])
+       AS wanted (group_name, source, name)
+  JOIN streams ON streams.service_object = wanted.source AND streams.name = wanted.name
+    ON CONFLICT DO NOTHING;
+
+-- join_components --
+UPDATE service_objects
+   SET component = %(component)s
+ WHERE component = ANY(%(components)s::text[])
+   AND component <> %(component)s;
+
+-- delete_service_object --
+-- For the API it does not exist any more; the pipeline removes what is stored of it.
+UPDATE service_objects
+   SET deleted_at = %(now)s, revision = revision + 1
+ WHERE id = %(id)s
+   AND tenant_id = %(tenant)s
+   AND revision = coalesce(%(revision)s, revision)
+   AND deleted_at IS NULL
+RETURNING version, route_partition;
+
+-- stream_to_erase --
+SELECT version, route_partition
+  FROM streams
+  JOIN service_objects ON service_objects.id = service_object
+   AND service_objects.tenant_id = streams.tenant_id
+ WHERE service_object = %(id)s
+   AND streams.tenant_id = %(tenant)s
+   AND streams.name = %(stream)s
+   AND deleted_at IS NULL;
+
+-- add_pending_change --
+INSERT INTO pending_changes (tenant_id, change)
+VALUES (%(tenant)s, %(change)s);
+
+-- pending_changes --
+SELECT id, change::text
+  FROM pending_changes
+ ORDER BY id;
+
+-- route --
+-- From now on the API appends their updates there; the control records are in the log.
+UPDATE service_objects
+   SET route_partition = %(partition)s
+ WHERE id = ANY(%(ids)s::text[]);
+
+-- drop_pending_change --
+DELETE FROM pending_changes
+ WHERE id = %(change)s;

@@ -1,0 +1,45 @@
+"""The StreamGraph in Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from servioticy.domain.distances import reach
+from servioticy.ports.stream_graph import GraphNode, GroupReader, Related, Relatives
+from servioticy.storage.database import Database
+from servioticy.storage.queries import queries
+
+
+class PostgresStreamGraph:
+    """Reads the graph, over all tenants."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._sql = queries("stream_graph")
+
+    def nodes(self, ids: Iterable[str]) -> dict[str, GraphNode]:
+        """Those of the Service Objects that exist, by id."""
+        rows = self._database.rows(self._sql["nodes"], {"ids": list(ids)})
+        return {
+            id_: GraphNode(id_, tenant, public, revision, component, partition, tuple(streams))
+            for id_, tenant, public, revision, component, partition, streams in rows
+        }
+
+    def readers(self, service_object: str, streams: Iterable[str]) -> list[GroupReader]:
+        """Which other Service Objects read these streams of it by a group, and may."""
+        values = {"service_object": service_object, "streams": list(streams)}
+        return [GroupReader(*row) for row in self._database.rows(self._sql["readers"], values)]
+
+    def related(self, ids: Iterable[str], *, upstream: bool, most: int) -> Relatives:
+        """These and all they are computed from, or all computed from them; nearest first."""
+        step = self._sql["sources_of" if upstream else "readers_of"]
+
+        def neighbours(of: Sequence[str]) -> list[str]:
+            rows = self._database.rows(step, {"ids": list(of), "most": most})
+            return [each for (each,) in rows]
+
+        found, complete = reach(ids, neighbours, most)
+        rows = self._database.rows(self._sql["related"], {"ids": list(found)}) if found else []
+        related = [Related(*row) for row in rows]
+        related.sort(key=lambda each: (found[each.id], each.sequence))
+        return Relatives(related, complete)

@@ -1,0 +1,34 @@
+"""The Tenants in Postgres."""
+
+from __future__ import annotations
+
+import secrets
+
+from servioticy.domain.tokens import digest
+from servioticy.storage.database import Database
+from servioticy.storage.queries import queries
+
+
+class PostgresTenants:
+    """Who owns Service Objects, and by which tokens they are known."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._sql = queries("tenants")
+
+    def create_tenant(self, name: str) -> str:
+        """Make the tenant unless it exists, and a new token for it, which is returned."""
+        token = secrets.token_hex(32)
+        with self._database.transaction():
+            row = self._database.row(self._sql["add_tenant"], {"name": name})
+            row = row or self._database.row(self._sql["tenant_named"], {"name": name})
+            if row is None:
+                raise LookupError(name)
+            values = {"digest": digest(token), "tenant": row[0]}
+            self._database.rows(self._sql["add_token"], values)
+        return token
+
+    def tenant_of(self, token: str) -> int | None:
+        """Whose token it is, or None."""
+        row = self._database.row(self._sql["tenant_of_token"], {"digest": digest(token)})
+        return None if row is None else row[0]

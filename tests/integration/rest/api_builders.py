@@ -1,0 +1,129 @@
+"""An API over a Postgres of its own and a log in memory, and a pipeline that only stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from sandbox.text import argument_names
+from servioticy.bootstrap import ports_on
+from servioticy.domain.model import StreamKey
+from servioticy.domain.records import LogRecord, UpdateRecord
+from servioticy.memory.log import MemoryLog
+from servioticy.memory.state import State
+from servioticy.ports.partition_store import Batch, StoredLastUpdate, StoredUpdate
+from servioticy.storage.database import Database, Row
+from servioticy.storage.partition_store import PostgresPartitionStore
+
+NOW = 1_500_000_000.0
+SIMPLE = {"streams": {"a": {"channels": {"x": {"type": "number"}}}}}
+UPDATE = b'{"channels":{"x":{"current-value":1}},"lastUpdate":1}'
+
+
+class SwitchedDatabase(Database):
+    """Answers while the state says so."""
+
+    def __init__(self, dsn: str, state: State) -> None:
+        super().__init__(dsn)
+        self._state = state
+
+    def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Row]:
+        self._state.ask_postgres()
+        return super().rows(sql, values)
+
+
+class Platform:
+    """What the API asks, and ways to look at it. `state` switches Postgres and broker off."""
+
+    def __init__(self, dsn: str, partitions: int = 2) -> None:
+        self.state = State(log=[[] for _ in range(partitions)])
+        self.database = SwitchedDatabase(dsn, self.state)
+        self.log = MemoryLog(self.state)
+        self.ports = ports_on(self.database, self.log)
+        self.store = PostgresPartitionStore(self.database, argument_names)
+
+    def records(self, partition: int, first_offset: int = 0) -> list[tuple[int, LogRecord]]:
+        """What stands in a partition of the log from an offset on, with each one's offset."""
+        return self.log.records(partition, first_offset)
+
+    def stream(self, service_object: str, name: str = "a") -> StreamKey:
+        """The stream in the store."""
+        sql = (
+            "SELECT tenant_id, id FROM streams"
+            " WHERE service_object = %(service_object)s AND name = %(name)s"
+        )
+        row = self.database.row(sql, {"service_object": service_object, "name": name})
+        assert row is not None
+        return StreamKey(*row)
+
+    def document(self, service_object: str, version: int = 1) -> Any:
+        """A stored document."""
+        sql = (
+            "SELECT document::text FROM definitions"
+            " WHERE service_object = %(service_object)s AND version = %(version)s"
+        )
+        row = self.database.row(sql, {"service_object": service_object, "version": version})
+        assert row is not None
+        return orjson.loads(row[0])
+
+    def put_document(self, service_object: str, document: Any, version: int = 1) -> None:
+        """Make a stored document another one, whatever the API would say of it."""
+        sql = (
+            "UPDATE definitions SET document = %(document)s"
+            " WHERE service_object = %(service_object)s AND version = %(version)s"
+        )
+        text = orjson.dumps(document).decode()
+        values = {"service_object": service_object, "version": version, "document": text}
+        self.database.rows(sql, values)
+
+
+@dataclass
+class Caller:
+    """A tenant with a client of its own."""
+
+    client: FlaskClient
+    token: str
+
+    def ask(self, method: str, path: str, **more: Any) -> TestResponse:
+        headers = {"Authorization": self.token, **more.pop("headers", {})}
+        return self.client.open(path, method=method, headers=headers, **more)
+
+    def create(self, document: Any = SIMPLE) -> str:
+        answer = self.ask("POST", "/", data=orjson.dumps(document))
+        assert answer.status_code == 201, answer.text
+        id_: str = answer.get_json()["id"]
+        return id_
+
+    def put(self, service_object: str, body: bytes = UPDATE, stream: str = "a") -> TestResponse:
+        return self.ask("PUT", f"/{service_object}/streams/{stream}", data=body)
+
+
+@dataclass
+class Served:
+    """The API and what stands behind it."""
+
+    app: Flask
+    platform: Platform
+
+    def tenant(self, name: str) -> Caller:
+        return Caller(self.app.test_client(), self.platform.ports.tenants.create_tenant(name))
+
+    def store(self) -> None:
+        """Store all updates in the log, as a pipeline without composites."""
+        store = self.platform.store
+        for partition in range(self.platform.log.partitions()):
+            for offset, record in self.platform.records(partition, store.begin(partition)[0]):
+                updates, last_updates = [], []
+                if isinstance(record, UpdateRecord):
+                    key = self.platform.stream(*record.origin)
+                    text = bytes(record.update)
+                    updates = [StoredUpdate(*key, record.timestamp, text, 1, offset, 0)]
+                    last_updates = [StoredLastUpdate(*key, record.timestamp, text, 1)]
+                store.store(Batch(partition, offset, offset + 1, offset, updates, last_updates))
+            store.end(partition)

@@ -1,0 +1,44 @@
+"""docs/rest.md tells of every route that there is, and of no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from api_builders import Served
+
+PAGE = (Path(__file__).parents[3] / "docs" / "rest.md").read_text(encoding="utf-8")
+BY_THEMSELVES = {"HEAD", "OPTIONS"}
+"""Methods that Flask adds to routes."""
+
+
+def test_every_route_is_on_the_page_and_the_other_way_round(served: Served) -> None:
+    """Method and path; a part that a client fills in has one name on the page."""
+    routes = {
+        (method, re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule))
+        for rule in served.app.url_map.iter_rules()
+        for method in (rule.methods or set()) - BY_THEMSELVES
+    }
+    names = {"service_object": "so", "stream": "s", "version": "n", "subscription": "id"}
+    called = {
+        (method, re.sub(r"\{(\w+)\}", lambda found: f"{{{names[found[1]]}}}", path))
+        for method, path in routes
+    }
+    table = re.findall(r"^\| (`[A-Z]+ /.*?) \|", PAGE, re.MULTILINE)
+    told = {
+        (method, path)
+        for cell in table
+        for method, path in re.findall(r"`([A-Z]+) (/\S*?)`", cell)
+    }
+
+    assert told == called
+    assert len(told) > 10
+
+
+def test_the_text_names_no_other_route() -> None:
+    """What stands between the tables, too: `PUT /{so}` and the like."""
+    table = re.findall(r"^\| (`[A-Z]+ /.*?) \|", PAGE, re.MULTILINE)
+    verbs = "GET|PUT|POST|DELETE|PATCH"
+    named = set(re.findall(rf"`((?:{verbs}) /[^`?]*)`", PAGE))
+
+    assert named <= {each for cell in table for each in re.findall(r"`([^`]*)`", cell)}

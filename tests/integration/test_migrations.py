@@ -1,0 +1,122 @@
+"""Migrations: applied once and as they were, moving what is there, and told by one file."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from importlib import resources
+
+import pytest
+
+from servioticy.embedded.postgres import _binary
+from servioticy.errors import SetupError
+from servioticy.storage import migrations
+from servioticy.storage.database import Database
+
+pytestmark = pytest.mark.real
+
+SQL = resources.files("servioticy.storage") / "sql"
+
+
+@pytest.fixture
+def empty(empty_dsn: str) -> Iterator[Database]:
+    found = Database(empty_dsn)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def database(dsn: str) -> Iterator[Database]:
+    found = Database(dsn)
+    yield found
+    found.close()
+
+
+def dumped(dsn: str) -> list[str]:
+    """The schema as Postgres tells it, but for what keeps account of migrations."""
+    program = [_binary("pg_dump"), "--schema-only", "--no-owner", "--exclude-table=migrations"]
+    text = subprocess.run([*program, dsn], capture_output=True, text=True, check=True).stdout
+    # `\restrict` carries a word that is new each time.
+    return [each for each in text.splitlines() if not each.startswith(("\\", "--"))]
+
+
+def test_the_schema_is_what_all_migrations_make(dsn: str, empty_dsn: str, empty: Database) -> None:
+    """It is read by people, who have to be able to trust it."""
+    empty.rows((SQL / "schema.sql").read_text("utf-8"))
+
+    assert "CREATE TABLE public.tenants (" in dumped(dsn)
+    assert dumped(empty_dsn) == dumped(dsn)
+
+
+def test_what_is_applied_is_not_applied_again(empty: Database) -> None:
+    names = migrations.migrate(empty)
+
+    assert names == sorted(names)
+    assert names[0] == "0001_first.sql"
+    assert migrations.migrate(empty) == []
+
+
+def test_an_applied_file_that_has_changed_is_refused(database: Database) -> None:
+    """Else two databases of one release could have two schemas."""
+    changed = "UPDATE migrations SET checksum = 'another' WHERE name = '0002_uses.sql'"
+    database.rows(changed)
+
+    with pytest.raises(SetupError, match=r"0002_uses\.sql is not the one that was applied"):
+        migrations.migrate(database)
+
+
+def test_what_was_applied_before_there_were_checksums_gets_them(database: Database) -> None:
+    """Once noted they count."""
+    noted = "SELECT name, checksum FROM migrations ORDER BY name"
+    before = database.rows(noted)
+    database.rows("ALTER TABLE migrations DROP COLUMN checksum")
+
+    assert migrations.migrate(database) == []
+    assert database.rows(noted) == before
+    assert all(len(checksum) == 64 for _, checksum in before)
+
+
+def test_a_migration_that_fails_leaves_nothing(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = migrations._files()
+    monkeypatch.setattr(migrations, "_files", lambda: [*whole, SQL / "history.sql"])
+
+    with pytest.raises(Exception, match="syntax error"):
+        migrations.migrate(empty)
+
+    assert empty.rows("SELECT FROM pg_tables WHERE schemaname = 'public'") == []
+
+
+def test_edges_of_the_graph_leave_the_table_of_subscriptions(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0011: each group's edges under their group, and wishes stay as they are."""
+    whole = migrations._files()
+    before = [each for each in whole if each.name < "0011"]
+    monkeypatch.setattr(migrations, "_files", lambda: before)
+    migrations.migrate(empty)
+    empty.rows(
+        """
+        INSERT INTO tenants (name) VALUES ('acme');
+        INSERT INTO service_objects (id, tenant_id, public, created_at, updated_at, version,
+                                     component, route_partition, owner_partition)
+        SELECT id, 1, false, 0, 0, 1, 'so1', 0, 0 FROM unnest('{so1,so2}'::text[]) AS id;
+        INSERT INTO streams (tenant_id, service_object, name) VALUES (1, 'so1', 'a');
+        INSERT INTO subscriptions
+               (id, tenant_id, stream_id, callback, destination, document, created_at)
+        VALUES ('e1', 1, 1, 'internal', 'so2', '{"customFields":{"groupId":"g"}}', 5),
+               ('e2', 1, 1, 'internal', 'so2', '{"customFields":{"groupId":"g"}}', 5),
+               ('e3', 1, 1, 'internal', 'so2', '{"customFields":{"groupId":"h"}}', 5),
+               ('w1', 1, 1, 'pubsub', 'so2', '{}', 5)
+        """
+    )
+    monkeypatch.setattr(migrations, "_files", lambda: whole)
+
+    migrations.migrate(empty)
+
+    edges = "SELECT reader, group_name, stream_id, tenant_id FROM graph_edges ORDER BY 2"
+    assert empty.rows(edges) == [("so2", "g", 1, 1), ("so2", "h", 1, 1)]
+    assert empty.rows("SELECT id, callback FROM subscriptions") == [("w1", "pubsub")]
+    with pytest.raises(Exception, match="subscriptions_of_applications"):
+        empty.rows("UPDATE subscriptions SET callback = 'internal'")

@@ -1,0 +1,351 @@
+"""What every ChangeStore promises, and what a PartitionStore then computes by."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from port_builders import PARTITIONS, Storage, a_service_object, documents, key
+
+from servioticy.domain.model import ServiceObjectKey, StreamRef
+from servioticy.errors import Unavailable
+from servioticy.ports.change_store import Change, NewServiceObject
+from servioticy.ports.partition_store import (
+    Batch,
+    Charge,
+    StoredLastUpdate,
+    StoredUpdate,
+    StoredVerdict,
+)
+
+AGAIN = b'{"streams":{"c":{"channels":{}},"a":{"channels":{}}}}'
+UPDATE = b'{"channels":{},"lastUpdate":5}'
+
+
+def another(tenant: int, id_: str, **more: Any) -> NewServiceObject:
+    """A document with the streams `c` and `a`, accepted later."""
+    new = a_service_object(tenant, id_, document=AGAIN)
+    return replace(new, streams=("c", "a"), created_at=2000, **more)
+
+
+def store_one(storage: Storage, offset: int, stream: int) -> None:
+    """An update at a timestamp of 5, its verdict, and the progress past its offset."""
+    storage.store.store(
+        Batch(
+            0,
+            offset,
+            offset + 1,
+            offset,
+            updates=[StoredUpdate(1, stream, 5, UPDATE, 1, offset, 0)],
+            last_updates=[StoredLastUpdate(1, stream, 5, UPDATE, 1)],
+            verdicts=[StoredVerdict(1, stream, "emitted", 1, b"{}")],
+        )
+    )
+
+
+@pytest.fixture
+def tenant(storage: Storage) -> int:
+    """A tenant with the Service Object `so1`, in force, in partition 0."""
+    tenant = storage.tenant()
+    storage.create(tenant, "so1")
+    storage.store.begin(0)
+    storage.store.store(Batch(0, 0, 1, 0, activate=("so1", 1, 1)))
+    return tenant
+
+
+@pytest.fixture
+def so1(tenant: int) -> ServiceObjectKey:
+    return ServiceObjectKey(tenant, "so1")
+
+
+# Creating, and where it is computed.
+
+
+def test_an_id_is_taken_once(storage: Storage) -> None:
+    """All or nothing: what failed leaves no pending change."""
+    tenant = storage.tenant()
+    storage.create(tenant, "so1")
+
+    with pytest.raises(Exception, match=r"so1|duplicate"):
+        storage.create(tenant, "so1")
+    assert len(storage.change_store.pending()) == 1
+
+
+def test_new_components_go_to_the_least_loaded_partition(storage: Storage) -> None:
+    tenant = storage.tenant()
+    partitions = [storage.create(tenant, f"so{n}").partition for n in range(4)]
+
+    assert partitions == [0, 1, 0, 1]
+
+
+def test_the_deleted_no_longer_count_where_components_go(storage: Storage, tenant: int) -> None:
+    for number in range(2, 4):
+        storage.create(tenant, f"so{number}")  # in partitions 1 and 0
+    storage.change_store.delete(ServiceObjectKey(tenant, "so2"), None, 2000)
+
+    assert storage.create(tenant, "so4").partition == 1
+    assert PARTITIONS == 2
+
+
+def test_a_composite_joins_its_source(storage: Storage) -> None:
+    tenant = storage.tenant()
+    storage.create(tenant, "so1")
+    storage.create(tenant, "so2")
+
+    change = storage.create(tenant, "so3", (("g", StreamRef("so2", "a")),))
+
+    assert change == Change("so3", 1, 1)
+    assert (storage.node("so3").component, storage.node("so3").partition) == ("so2", 1)
+
+
+def test_the_smaller_component_moves_to_the_larger(storage: Storage) -> None:
+    """And is routed there only when the log knows."""
+    tenant = storage.tenant()
+    storage.create(tenant, "so1")
+    storage.create(tenant, "so2")
+    storage.create(tenant, "so3", (("g", StreamRef("so2", "a")),))
+
+    sources = (("g", StreamRef("so1", "a")), ("g", StreamRef("so2", "a")))
+    change = storage.create(tenant, "so4", sources)
+
+    assert change == Change("so4", 1, 1, ((0, ("so1",)),))
+    assert storage.node("so1").component == storage.node("so4").component == "so2"
+    assert storage.node("so1").partition == 0
+
+    for number, each in storage.change_store.pending():
+        storage.change_store.finish(number, each)
+
+    assert storage.node("so1").partition == 1
+    assert storage.change_store.pending() == []
+
+
+# The right to change, and what is pending.
+
+
+def test_changes_are_pending_until_finished(storage: Storage) -> None:
+    tenant = storage.tenant()
+    changes = [storage.create(tenant, "so1"), storage.create(tenant, "so2")]
+
+    pending = storage.change_store.pending()
+    assert [change for _, change in pending] == changes
+
+    storage.change_store.finish(*pending[0])
+    assert storage.change_store.pending() == pending[1:]
+
+
+def test_one_at_a_time_changes_the_graph(storage: Storage) -> None:
+    entered = threading.Event()
+
+    def other() -> None:
+        with storage.change_store.changing():
+            entered.set()
+
+    thread = threading.Thread(target=other)
+    with storage.change_store.changing():
+        thread.start()
+        assert not entered.wait(0.2)
+
+    assert entered.wait(5)
+    thread.join()
+
+
+def test_the_right_to_change_is_given_back_after_an_error(storage: Storage) -> None:
+    with pytest.raises(LookupError), storage.change_store.changing():
+        raise LookupError
+
+    thread = threading.Thread(target=lambda: storage.change_store.changing().__enter__())
+    thread.start()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_a_change_does_not_wait_for_ever_for_another(storage: Storage) -> None:
+    """Who changes the graph holds a thread of the API; a stuck one must not hold them all."""
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with storage.change_store.changing():
+            held.set()
+            done.wait(30)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait(30)
+    with (
+        pytest.raises(Unavailable, match="others are changing"),
+        storage.change_store.changing(),
+    ):
+        pass
+    done.set()
+    other.join()
+
+    with storage.change_store.changing():
+        pass
+
+
+# Replacing.
+
+
+def test_a_new_version_is_pending(storage: Storage, tenant: int) -> None:
+    change = storage.change_store.replace(another(tenant, "so1"), 1)
+
+    assert change == Change("so1", 2, 0)
+    assert storage.change_store.pending()[-1][1] == change
+    assert storage.node("so1").revision == 2
+
+
+def test_of_two_changes_of_one_revision_the_second_is_refused(
+    storage: Storage, tenant: int, so1: ServiceObjectKey
+) -> None:
+    """And leaves nothing behind."""
+    assert storage.change_store.replace(another(tenant, "so1"), 1) is not None
+    pending = storage.change_store.pending()
+
+    assert storage.change_store.replace(another(tenant, "so1"), 1) is None
+    assert storage.change_store.delete(so1, 1, 3000) is None
+    assert storage.change_store.pending() == pending
+    assert storage.node("so1").revision == 2
+
+
+def test_an_earlier_version_comes_back_under_its_number(storage: Storage, tenant: int) -> None:
+    """And the next new one has a number of its own."""
+    storage.change_store.replace(another(tenant, "so1"), 1)
+    first = replace(a_service_object(tenant, "so1"), created_at=3000)
+
+    assert storage.change_store.replace(first, 2, version=1) == Change("so1", 1, 0)
+    assert storage.change_store.replace(another(tenant, "so1"), 3) == Change("so1", 3, 0)
+
+
+def test_nobody_changes_what_is_another_tenants(storage: Storage, tenant: int) -> None:
+    other = storage.tenant("other")
+    theirs, pending = ServiceObjectKey(other, "so1"), storage.change_store.pending()
+
+    assert storage.change_store.replace(another(other, "so1"), 1) is None
+    assert storage.change_store.delete(theirs, None, 2000) is None
+    assert storage.change_store.erase(theirs, "a") is None
+    assert storage.change_store.pending() == pending
+    assert storage.node("so1").revision == 1
+
+
+def test_the_pipeline_knows_the_streams_of_the_version_in_force(
+    storage: Storage, tenant: int
+) -> None:
+    """What the API has changed takes effect with the log, not before."""
+    storage.change_store.replace(another(tenant, "so1"), 1)
+
+    assert streams_in_force(storage) == ["a", "b"]
+    storage.store.store(Batch(0, 1, 2, 0, activate=("so1", 2, 2)))
+    assert streams_in_force(storage) == ["a", "c"]
+
+
+def streams_in_force(storage: Storage) -> list[str]:
+    (placed,) = storage.store.component("so1")
+    assert placed.service_object is not None
+    return sorted(placed.service_object.stream_ids)
+
+
+def test_a_definition_that_comes_again_later_does_nothing(storage: Storage, tenant: int) -> None:
+    storage.change_store.replace(another(tenant, "so1"), 1)
+    storage.store.store(Batch(0, 1, 2, 0, activate=("so1", 2, 7)))
+    storage.store.store(Batch(0, 2, 3, 0, activate=("so1", 1, 6)))
+
+    assert streams_in_force(storage) == ["a", "c"]
+
+
+def test_groups_of_a_new_version_join_components(storage: Storage, tenant: int) -> None:
+    """The one that changes moves, too, where its new sources are more."""
+    storage.create(tenant, "so2")  # in partition 1
+    storage.create(tenant, "so3", (("g", StreamRef("so2", "a")),))
+
+    sources = (("g", StreamRef("so2", "a")),)
+    change = storage.change_store.replace(another(tenant, "so1", group_sources=sources), 1)
+
+    assert change == Change("so1", 2, 1, ((0, ("so1",)),))
+    assert storage.node("so1").component == "so2"
+    assert [each.id for each in storage.store.component("so2")] == ["so1", "so2", "so3"]
+
+
+# Deleting and erasing.
+
+
+def test_what_is_deleted_cannot_be_changed(
+    storage: Storage, tenant: int, so1: ServiceObjectKey
+) -> None:
+    assert storage.change_store.delete(so1, None, 2000) == Change("so1", 1, 0, kind="deletion")
+
+    assert storage.change_store.replace(another(tenant, "so1"), 2) is None
+    assert storage.change_store.delete(so1, None, 3000) is None
+    assert storage.change_store.erase(so1, "a") is None
+
+
+def test_a_deleted_id_is_not_given_again(
+    storage: Storage, tenant: int, so1: ServiceObjectKey
+) -> None:
+    storage.change_store.delete(so1, None, 2000)
+    storage.store.store(Batch(0, 1, 2, 0, delete="so1"))
+
+    with pytest.raises(Exception, match=r"so1|duplicate"):
+        storage.create(tenant, "so1")
+
+
+def test_until_the_log_says_so_the_pipeline_computes_what_is_deleted(
+    storage: Storage, so1: ServiceObjectKey
+) -> None:
+    storage.change_store.delete(so1, None, 2000)
+
+    assert streams_in_force(storage) == ["a", "b"]
+    storage.store.store(Batch(0, 1, 2, 0, delete="so1"))
+    (placed,) = storage.store.component("so1")
+    assert (placed.service_object, placed.deleted) == (None, True)
+
+
+def test_deletion_takes_all_that_is_stored_with_it(storage: Storage, tenant: int) -> None:
+    """Of it alone; and once gone it cannot be put in force again."""
+    storage.create(tenant, "so2", (("g", StreamRef("so1", "a")),))
+    storage.create(tenant, "so3", (("g", StreamRef("so2", "a")),))
+    a, theirs = (storage.stream_id(id_, "a") for id_ in ("so2", "so1"))
+    store_one(storage, 1, a)
+    store_one(storage, 2, theirs)
+    storage.store.charge([Charge(tenant, a, 7), Charge(tenant, theirs, 7)])
+
+    for offset in (3, 4):  # twice does no harm
+        storage.store.store(Batch(0, offset, offset + 1, 0, delete="so2"))
+    storage.store.store(Batch(0, 5, 6, 0, activate=("so2", 1, 99)))
+
+    assert documents(storage, a) == []
+    assert storage.history.last_update(key(a)) is None
+    assert storage.history.verdicts(key(a)) == []
+    assert [storage.history.processor_us(key(each)) for each in (a, theirs)] == [0, 7]
+    assert storage.graph.readers("so1", ["a"]) == []
+    assert documents(storage, theirs) == [UPDATE]
+    assert [each.service_object for each in storage.store.component("so2")].count(None) == 2
+
+
+def test_erasure_takes_history_and_last_update(storage: Storage, so1: ServiceObjectKey) -> None:
+    a, b = (storage.stream_id("so1", name) for name in "ab")
+    change = storage.change_store.erase(so1, "a")
+    assert change == Change("so1", 1, 0, kind="erasure", stream="a")
+    assert storage.change_store.erase(so1, "nothing") is None
+    store_one(storage, 1, a)
+    store_one(storage, 2, b)
+
+    storage.store.store(Batch(0, 3, 4, 0, erase=("so1", "a", 5)))
+
+    assert documents(storage, a) == []
+    assert storage.history.last_update(key(a)) is None
+    assert storage.store.last_updates([a, b]).keys() == {b}
+    assert documents(storage, b) == [UPDATE]
+
+
+def test_an_erasure_that_comes_again_spares_what_came_between(
+    storage: Storage, tenant: int
+) -> None:
+    a = storage.stream_id("so1", "a")
+    storage.store.store(Batch(0, 1, 2, 0, erase=("so1", "a", 5)))
+    store_one(storage, 2, a)
+
+    storage.store.store(Batch(0, 3, 4, 0, erase=("so1", "a", 5)))
+
+    assert documents(storage, a) == [UPDATE]

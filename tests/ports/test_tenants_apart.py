@@ -1,0 +1,147 @@
+"""Whoever names the wrong tenant finds nothing, even with the right number or id."""
+
+from __future__ import annotations
+
+import pytest
+from port_builders import PARTITIONS, Stored, a_service_object
+
+from servioticy.domain.access import Resource, Right, may
+from servioticy.domain.model import ServiceObjectKey, StreamKey
+from servioticy.ports.partition_store import (
+    Batch,
+    Charge,
+    StoredLastUpdate,
+    StoredUpdate,
+    StoredVerdict,
+)
+from servioticy.ports.service_objects import VersionKey
+from servioticy.ports.subscriptions import NewSubscription
+from servioticy.storage.partition_store import PostgresPartitionStore
+
+pytestmark = pytest.mark.real
+
+UPDATE = b'{"channels":{},"lastUpdate":5}'
+
+
+@pytest.fixture
+def streams(stored: Stored) -> tuple[StreamKey, StreamKey]:
+    """A stream with something of every kind, and the same under another tenant's name."""
+    stored.create("so1")
+    own = stored.stream("so1")
+    store = PostgresPartitionStore(stored.database, lambda _text: ())
+    store.begin(0)
+    store.store(
+        Batch(
+            0,
+            0,
+            1,
+            0,
+            updates=[StoredUpdate(*own, 5, UPDATE, 1, 0, 0)],
+            last_updates=[StoredLastUpdate(*own, 5, UPDATE, 1)],
+            verdicts=[StoredVerdict(*own, "emitted", 1, b"{}")],
+        )
+    )
+    store.charge([Charge(*own, 7)])
+    return own, StreamKey(stored.other, own.stream_id)
+
+
+def test_a_stream_is_its_owners(stored: Stored, streams: tuple[StreamKey, StreamKey]) -> None:
+    history = stored.history
+    own, theirs = (
+        [
+            history.newest(each),
+            history.page(each, (0, 9), 9, 999),
+            history.updates_after(each, 0, 9, 999),
+            history.last_update(each),
+            history.verdicts(each),
+            history.processor_us(each),
+        ]
+        for each in streams
+    )
+
+    assert all(own)
+    assert not any(theirs)
+
+
+def test_a_service_object_is_its_owners(stored: Stored) -> None:
+    own = stored.create("so1")
+    documents = stored.service_objects
+    for key, found in ((own, True), (ServiceObjectKey(stored.other, "so1"), False)):
+        shown = [
+            documents.current(key),
+            documents.versions(key),
+            documents.document(VersionKey(*key, 1)),
+            documents.documents([VersionKey(*key, 1)]),
+            documents.customise(key, 1, b"{}", 2000),
+        ]
+
+        assert [bool(each) for each in shown] == [found] * 5
+
+
+def test_a_subscription_is_its_owners(
+    stored: Stored, streams: tuple[StreamKey, StreamKey]
+) -> None:
+    own, theirs = streams
+    stored.subscriptions.subscribe(
+        NewSubscription("1", stored.tenant, own, "pubsub", "x", b"{}", 1)
+    )
+
+    stored.subscriptions.unsubscribe(stored.other, "1")
+
+    assert len(stored.subscriptions.of_stream(own)) == 1
+    assert stored.subscriptions.of_stream(theirs) == []
+
+
+def test_sql_and_the_domain_agree_on_who_may_read(stored: Stored) -> None:
+    """Two places hold the rule; this holds them together."""
+    owners = {"own": (stored.tenant, False), "public": (stored.tenant, True)}
+    owners |= {"theirs": (stored.other, False), "open": (stored.other, True)}
+    for id_, (owner, public) in owners.items():
+        stored.change_store.create(a_service_object(owner, id_, public=public), PARTITIONS)
+
+    readers = stored.database.rows("SELECT service_object, tenant_id FROM readers")
+
+    assert len(readers) == len(set(readers))
+    assert set(readers) == {
+        (id_, tenant)
+        for id_, (owner, public) in owners.items()
+        for tenant in (stored.tenant, stored.other)
+        if may(tenant, Right.READ, Resource((owner,), public))
+    }
+
+
+def test_a_transaction_carries_its_tenant_and_only_that(stored: Stored) -> None:
+    def carried() -> str:
+        row = stored.database.row("SELECT current_setting('servioticy.tenant', true)")
+        return (row[0] if row else None) or ""
+
+    with stored.database.transaction(7):
+        inside = carried()
+    with stored.database.transaction():
+        without = carried()
+
+    assert (inside, without, carried()) == ("7", "", "")
+
+
+def test_row_level_security_can_go_by_the_tenant_that_is_carried(stored: Stored) -> None:
+    """As an unprivileged user, with a policy: what a transaction carries is all it can see."""
+    for id_, tenant in (("so1", stored.tenant), ("so2", stored.other)):
+        stored.create(id_)
+        stored.database.rows(
+            "UPDATE service_objects SET tenant_id = %(tenant)s WHERE id = %(id)s",
+            {"tenant": tenant, "id": id_},
+        )
+    stored.database.rows(
+        "CREATE ROLE reader; GRANT SELECT ON service_objects TO reader;"
+        "ALTER TABLE service_objects ENABLE ROW LEVEL SECURITY;"
+        "CREATE POLICY own ON service_objects"
+        " USING (tenant_id = current_setting('servioticy.tenant')::bigint)"
+    )
+    try:
+        with stored.database.transaction(stored.tenant):
+            stored.database.rows("SET LOCAL ROLE reader")
+            seen = stored.database.rows("SELECT id FROM service_objects")
+    finally:
+        stored.database.rows("DROP OWNED BY reader; DROP ROLE reader")
+
+    assert seen == [("so1",)]

@@ -1,0 +1,369 @@
+"""Whatever one client or tenant does, what it takes of the edge is bounded."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything, until
+
+from api.edge.connection import State
+from api.edge.heads import parse
+from api.edge.incoming import MOST_AHEAD
+from api.server import PAUSE_SECONDS
+from servioticy.memory import MemoryPlatform
+
+
+def test_what_is_sent_ahead_is_not_read_before_it_is_wanted(
+    serve: Callable[..., Serving], app: Told
+) -> None:
+    """And all of it is answered in the end: far more than is read at once, in one go."""
+    serving = serve()
+    blocked, client = serving.connect(), serving.connect()
+    blocked.sendall(b"GET /block HTTP/1.1\r\nHost: x\r\n\r\n")
+    until(lambda: len(app.inside) == 1)
+    requests = [
+        b"GET /block?%d HTTP/1.1\r\nHost: x\r\nX: %b\r\n\r\n" % (n, b"x" * 900) for n in range(200)
+    ]
+    sending = threading.Thread(target=client.sendall, args=(b"".join(requests),), daemon=True)
+    sending.start()
+    until(lambda: len(app.inside) == 2)
+    (connection,) = (each for each in serving.edge._connections if each.has_more())
+    until(lambda: not connection._reading)
+
+    assert 0 < connection._incoming.size() <= MOST_AHEAD
+    assert serving.edge.budget._all == connection._incoming.size()
+    app.gate.set()
+    answers = b""
+    while answers.count(b"HTTP/1.1 200") < len(requests):
+        answers += client.recv(65_536)
+    shown = [int(each[:4].rstrip(b"HT")) for each in answers.split(b"\r\n\r\n")[1:]]
+    assert shown == list(range(200))
+    until(lambda: not serving.edge.budget._all)
+
+
+def test_a_client_that_has_sent_ahead_and_goes_is_noticed(
+    serve: Callable[..., Serving], app: Told, platform: MemoryPlatform
+) -> None:
+    """As soon as nothing of it is ahead any more, and not when its answer is to be sent."""
+    platform.state.log[0].append(b"not stored yet")
+    serving = serve(read_wait_seconds=2 * SECONDS)
+    client = serving.connect()
+    client.sendall(b"GET /block HTTP/1.1\r\nHost: x\r\n\r\n")
+    until(lambda: len(app.inside) == 1)
+    client.sendall(b"GET /waits HTTP/1.1\r\nHost: x\r\n\r\n")
+    until(lambda: any(not each._reading for each in serving.edge._connections))
+    app.gate.set()
+    until(lambda: len(app.inside) == 2)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+
+    until(lambda: not serving.edge._connections)
+
+
+def test_who_sends_ahead_where_there_is_no_room_has_to_send_it_again(
+    serve: Callable[..., Serving], app: Told
+) -> None:
+    """The request under way is answered, and the connection ends."""
+    serving = serve(api_held_bytes=4_000)
+    client = serving.connect()
+    client.sendall(b"GET /block HTTP/1.1\r\nHost: x\r\n\r\n")
+    until(lambda: len(app.inside) == 1)
+    client.sendall(b"GET /hello HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 1_000)
+    until(lambda: not all(each.keeps_alive for each in serving.edge._connections))
+    app.gate.set()
+
+    assert everything(client).endswith(b"\r\n\r\nblock")
+    assert not serving.edge.budget._all
+    assert serving.ask("/hello").read() == b"hello"
+
+
+def test_half_heads_are_held_up_to_a_share(serve: Callable[..., Serving]) -> None:
+    """Of 40,000 bytes an address may hold 10,000: some of these are too many."""
+    serving = serve(api_held_bytes=40_000)
+    clients = [serving.connect() for _ in range(5)]
+    for client in clients:
+        client.sendall(b"GET /hello HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 3_000)
+    until(lambda: any(each._state is State.CLOSE for each in serving.edge._connections))
+
+    readable = select.select(clients, [], [], SECONDS)[0]
+    assert 0 < len(readable) <= 2
+    assert all(client.recv(9_999).startswith(b"HTTP/1.1 429 ") for client in readable)
+    assert serving.edge.budget._all <= 10_000
+    served = next(client for client in clients if client not in readable)
+    served.sendall(b"\r\n\r\n")
+    assert served.recv(9_999).startswith(b"HTTP/1.1 200 ")
+
+
+def test_where_there_is_no_room_the_longest_silent_one_goes(
+    serve: Callable[..., Serving],
+) -> None:
+    serving = serve(api_connections=10)
+    silent = [serving.connect() for _ in range(10)]
+    until(lambda: len(serving.edge._connections) == 10)
+
+    assert serving.ask("/hello").read() == b"hello"
+    with contextlib.suppress(ConnectionResetError):
+        assert silent[0].recv(1) == b""
+    silent[9].sendall(b"GET /hello HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert silent[9].recv(1000).endswith(b"hello")
+
+
+class Full(socket.socket):
+    """A listening socket in a process that may open no more files, for a while."""
+
+    is_full = True
+    asked = 0
+
+    def accept(self) -> Any:
+        self.asked += 1
+        if self.is_full:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return super().accept()
+
+
+def test_where_no_file_is_left_a_silent_connection_goes(
+    serve: Callable[..., Serving], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """We neither end nor turn in a circle, and whoever waits comes in."""
+    serving = serve()
+    silent = [serving.connect() for _ in range(3)]
+    until(lambda: len(serving.edge._connections) == 3)
+    full = Full(fileno=os.dup(serving.listener.fileno()))
+    began = time.monotonic()
+    serving.attend_by(full)
+    waits = serving.send("/hello")
+    with contextlib.suppress(ConnectionResetError):
+        assert silent[0].recv(1) == b""
+    until(lambda: len(serving.edge._connections) == 0)
+    until(lambda: full.asked >= 5)
+
+    assert full.asked <= (time.monotonic() - began) / PAUSE_SECONDS + 1
+    full.is_full = False
+    assert waits.getresponse().read() == b"hello"
+    full.close()
+
+
+def test_one_caller_cannot_keep_another_from_a_thread(
+    serve: Callable[..., Serving], app: Told
+) -> None:
+    serving = serve()
+    serving.introduce("greedy", "other")
+    blocked = [serving.send("/block", "greedy") for _ in range(8)]
+    until(lambda: app.inside.count("greedy") == 3)
+
+    assert serving.ask("/hello", "other").read() == b"hello"
+    assert app.inside.count("greedy") == 3
+    app.gate.set()
+    assert [each.getresponse().read() for each in blocked] == [b"block"] * 8
+
+
+def test_tokens_that_are_made_up_share_one_share(serve: Callable[..., Serving], app: Told) -> None:
+    """Else every one of them would be a caller of its own."""
+    serving = serve()
+    serving.introduce("known")
+    app.inside.clear()
+    blocked = [serving.send("/block", f"made-up-{n}") for n in range(8)]
+    until(lambda: len(app.inside) == 2)
+
+    assert serving.ask("/hello", "known").read() == b"hello"
+    assert len(app.inside) == 3
+    app.gate.set()
+    for each in blocked:
+        each.getresponse()
+
+
+def test_a_revoked_token_takes_nothing_from_its_tenant(
+    serve: Callable[..., Serving], app: Told
+) -> None:
+    """From the first request on that it is refused for, it is one of those made up."""
+    serving = serve()
+    serving.introduce("tenant")
+    head = b"GET / HTTP/1.1\r\nHost: x\r\nAuthorization: tenant"
+    share = serving.edge.who(parse(head), "here")
+    app.revoked.add("tenant")
+    assert serving.ask("/hello", "tenant").status == 403
+    until(lambda: not len(serving.edge._tokens))
+
+    assert share != serving.edge.who(parse(head), "here") == serving.edge.stranger("here")
+
+
+def test_a_caller_who_has_too_much_waiting_is_told_so(
+    serve: Callable[..., Serving], app: Told
+) -> None:
+    serving = serve(api_queue_of_one=2)
+    serving.introduce("a")
+    blocked = [serving.send("/block") for _ in range(4)]
+    until(lambda: serving.edge._pools["reads"]._new == 2)
+    refused = serving.ask("/hello")
+
+    assert (refused.status, refused.headers["Retry-After"]) == (429, "1")
+    app.gate.set()
+    assert [each.getresponse().status for each in blocked] == [200] * 4
+
+
+def test_a_request_does_not_wait_for_a_thread_for_ever(
+    serve: Callable[..., Serving], app: Told
+) -> None:
+    serving = serve(api_queue_seconds=0.3)
+    serving.introduce("a")
+    blocked = [serving.send("/block") for _ in range(2)]
+    until(lambda: app.inside.count("a") == 3)
+
+    assert serving.ask("/hello").status == 503
+    app.gate.set()
+    assert [each.getresponse().status for each in blocked] == [200, 200]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("PUT", "/o/streams/s"), ("POST", "/"), ("DELETE", "/o/streams/s"), ("PUT", "/o")],
+)
+def test_reads_do_not_keep_writes_and_changes_from_their_threads(
+    method: str, path: str, serve: Callable[..., Serving], app: Told
+) -> None:
+    serving = serve()
+    blocked = [serving.send("/block", token) for token in "aabbaabb"]
+    until(lambda: len(app.inside) >= 2)
+
+    assert serving.ask(path, "a", method).status == 200
+    app.gate.set()
+    for each in blocked:
+        each.getresponse()
+
+
+def test_reads_that_wait_hold_no_thread(
+    serve: Callable[..., Serving], platform: MemoryPlatform, app: Told
+) -> None:
+    """More of them than there are threads, and a read that need not wait is answered."""
+    platform.state.log[0].append(b"not stored yet")
+    serving = serve(read_wait_seconds=SECONDS / 2, api_read_threads=1, api_queue_of_one=20)
+    waiting = [serving.send("/waits") for _ in range(20)]
+    until(lambda: app.inside.count("a") == 20)
+
+    assert serving.ask("/hello").read() == b"hello"
+    platform.partition_store(lambda _: ()).begin(0)
+    platform.state.progress[0].next_offset = 1
+    answers = [each.getresponse() for each in waiting]
+    assert [each.read() for each in answers] == [b"waits"] * 20
+    assert not any(each.headers["X-Servioticy-Behind"] for each in answers)
+
+
+@pytest.mark.parametrize(("in_all", "of_one", "status"), [(9, 3, 429), (3, 9, 503)])
+def test_only_so_many_reads_wait_for_the_pipeline(
+    in_all: int,
+    of_one: int,
+    status: int,
+    serve: Callable[..., Serving],
+    platform: MemoryPlatform,
+    app: Told,
+) -> None:
+    """The next one is refused, and is taken when they have been answered."""
+    platform.state.log[0].append(b"not stored yet")
+    serving = serve(
+        read_wait_seconds=SECONDS, api_waiting_reads=in_all, api_waiting_reads_of_one=of_one
+    )
+    waiting = [serving.send("/waits") for _ in range(3)]
+    until(lambda: serving.edge._waiting_reads._all == 3)
+
+    refused = serving.ask("/waits")
+    assert (refused.status, refused.headers["Retry-After"]) == (status, "1")
+    assert serving.ask("/hello").status == 200
+    platform.partition_store(lambda _: ()).begin(0)
+    platform.state.progress[0].next_offset = 1
+    assert [each.getresponse().status for each in waiting] == [200] * 3
+    assert serving.ask("/waits").status == 200
+    assert not serving.edge._waiting_reads._all
+
+
+def test_waiting_reads_of_one_tenant_keep_no_other_from_waiting(
+    serve: Callable[..., Serving], platform: MemoryPlatform
+) -> None:
+    """Whoever its requests were taken for before it was known whose they are."""
+    platform.state.log[0].append(b"not stored yet")
+    serving = serve(read_wait_seconds=0.5, api_waiting_reads_of_one=2)
+    waiting = [serving.send("/waits", "greedy") for _ in range(2)]
+    until(lambda: serving.edge._waiting_reads._all == 2)
+
+    assert serving.ask("/waits", "other").headers["X-Servioticy-Behind"] == "1"
+    assert [each.getresponse().status for each in waiting] == [200] * 2
+
+
+def test_a_read_that_has_waited_long_enough_says_how_much_is_missing(
+    serve: Callable[..., Serving], platform: MemoryPlatform
+) -> None:
+    platform.state.log[0] += [b"not", b"stored"]
+
+    answer = serve(read_wait_seconds=0.1).ask("/waits")
+
+    assert (answer.read(), answer.headers["X-Servioticy-Behind"]) == (b"waits", "2")
+
+
+def test_an_answer_does_not_break_off_because_others_have_the_threads(
+    serve: Callable[..., Serving], app: Told
+) -> None:
+    """Its status is sent: all that a late turn could make of it is half an answer."""
+    serving = serve(api_read_threads=1, api_queue_seconds=0.3)
+    reader = serving.connect(receive_buffer=4_096)
+    reader.sendall(b"GET /pages HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    until(lambda: app.pages > 0)
+    blocked = serving.send("/block", "b")
+    until(lambda: "b" in app.inside)
+    content = b""
+    while not any(job.begun for own in _waiting(serving) for job in own):
+        content += reader.recv(4_096)
+    refused = serving.ask("/hello", "c")
+
+    assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+    app.gate.set()
+    assert blocked.getresponse().status == 200
+    content += everything(reader)
+    assert content.endswith(b"\r\n0\r\n\r\n")
+    assert content.count(b"x" * 100) == 1_000 * len(PAGE) // 100
+
+
+def test_answers_that_wait_for_their_next_page_keep_nobody_out(
+    serve: Callable[..., Serving], app: Told
+) -> None:
+    """However many of them a tenant has: not from the queue, and not from a connection."""
+    serving = serve(api_read_threads=1, api_queue=2, api_connections=4)
+    serving.introduce("other")
+    readers = [serving.connect(receive_buffer=4_096) for _ in range(3)]
+    for each in readers:
+        each.sendall(b"GET /pages HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert each.recv(9) == b"HTTP/1.1 "
+    blocked = serving.send("/block", "b")
+    until(lambda: "b" in app.inside)
+    while sum(job.begun for own in _waiting(serving) for job in own) < 3:
+        for each in select.select(readers, [], [], 0.01)[0]:
+            each.recv(4_096)
+    waiting = serving.send("/hello", "other")
+
+    until(lambda: any(not job.begun for own in _waiting(serving) for job in own))
+    app.gate.set()
+    assert waiting.getresponse().read() == b"hello"
+    assert blocked.getresponse().read() == b"block"
+
+
+def _waiting(serving: Serving) -> list[Any]:
+    return list(serving.edge._pools["reads"]._waiting.values())
+
+
+def test_bytes_held_for_one_caller_are_bounded(serve: Callable[..., Serving]) -> None:
+    """Of 2,000 bytes a caller may hold 500: the second half body is one too many."""
+    serving = serve(api_held_bytes=2_000)
+    first, second = serving.connect(), serving.connect()
+    for client in (first, second):
+        client.sendall(REQUEST + b"Content-Length: 900\r\n\r\n" + b"x" * 400)
+    refused = second if second.recv(9, socket.MSG_PEEK) else first
+
+    assert everything(refused).startswith(b"HTTP/1.1 429 ")

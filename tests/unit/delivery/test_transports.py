@@ -1,0 +1,243 @@
+"""What every transport does for its clients; a new one is added to `WAYS` and has to do it too."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import msgspec
+import pytest
+from memory_transport import MemoryClient, MemoryTransport
+from support.delivery_stores import WAIT_SECONDS, Catalog, History, a_document
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from delivery.admission.capacity import Capacity
+from delivery.admission.requests import Refusal
+from delivery.endings import Ending
+from delivery.hub import Hub
+from delivery.transports.transport import Transport
+from delivery.transports.websocket import WebSocketTransport, close_code
+from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
+from servioticy.embedded import tcp_ports as ports
+
+
+class Refused(Exception):
+    """The client was not let in; the only argument is the status."""
+
+
+class Client(Protocol):
+    """A client of some transport."""
+
+    async def receive(self) -> bytes:
+        """The next update."""
+
+    async def ending(self) -> Ending:
+        """Why it was closed, once what was sent before is read."""
+
+    async def leave(self) -> None:
+        """Go."""
+
+
+class Way(Protocol):
+    """A transport, and how to become a client of it."""
+
+    transport: Transport
+
+    async def connect(self, target: str, token: str) -> Client:
+        """Ask for a stream. Raises Refused."""
+
+
+class InMemory:
+    def __init__(self, hub: Hub) -> None:
+        self.transport = MemoryTransport(hub)
+
+    async def connect(self, target: str, token: str) -> Client:
+        answer = await self.transport.connect(target, token)
+        if isinstance(answer, Refusal):
+            raise Refused(answer.status)
+        return InMemoryClient(answer)
+
+
+class InMemoryClient:
+    def __init__(self, client: MemoryClient) -> None:
+        self._client = client
+
+    async def receive(self) -> bytes:
+        return await self._client.received.get()
+
+    async def ending(self) -> Ending:
+        await self._client.wait_closed()
+        assert self._client.ending is not None
+        return self._client.ending
+
+    async def leave(self) -> None:
+        self._client.disconnect()
+
+
+class OverWebSocket:
+    def __init__(self, hub: Hub) -> None:
+        self._port = ports.free()
+        self.transport = WebSocketTransport(hub, "127.0.0.1", self._port)
+
+    async def connect(self, target: str, token: str) -> Client:
+        try:
+            socket = await connect(
+                f"ws://127.0.0.1:{self._port}{target}",
+                additional_headers={"Authorization": token},
+                proxy=None,
+            )
+        except InvalidStatus as refused:
+            raise Refused(refused.response.status_code) from None
+        return WebSocketClient(socket)
+
+
+class WebSocketClient:
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+
+    async def receive(self) -> bytes:
+        return await self._socket.recv(decode=False)
+
+    async def ending(self) -> Ending:
+        with pytest.raises(ConnectionClosed) as closed:
+            while True:
+                await self._socket.recv()
+        assert closed.value.rcvd is not None
+        ending = Ending(closed.value.rcvd.reason)
+        assert closed.value.rcvd.code == close_code(ending)
+        return ending
+
+    async def leave(self) -> None:
+        await self._socket.close()
+
+
+WAYS: list[Callable[[Hub], Way]] = [InMemory, OverWebSocket]
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> Callable[[Hub], Way]:
+    return request.param
+
+
+def through(
+    make: Callable[[Hub], Way],
+    story: Callable[[Hub, Way], Awaitable[None]],
+    history: History | None = None,
+    capacity: Capacity | None = None,
+) -> None:
+    """Run a test's coroutine while the transport is open."""
+
+    async def run() -> None:
+        hub = Hub(Catalog(), history or History(), capacity)
+        way = make(hub)
+        await hub.start([way.transport])
+        try:
+            await asyncio.wait_for(story(hub, way), WAIT_SECONDS)
+        finally:
+            await hub.stop()
+
+    asyncio.run(run())
+
+
+async def publish(hub: Hub, *times: int, name: str = "pump", version: int = 1) -> None:
+    records = [
+        EmittedRecord(name, "flow", 1, version, at, msgspec.Raw(a_document(at))) for at in times
+    ]
+    consumed = [ConsumedRecord(record, Position(0, record.timestamp)) for record in records]
+    await asyncio.to_thread(hub.publish, consumed)
+
+
+PUMP = "/pump/streams/flow/live"
+
+
+def test_updates_come_as_emitted_in_order_and_only_of_the_watched_stream(way) -> None:
+    async def story(hub: Hub, way: Way) -> None:
+        pump = await way.connect(PUMP, "token-1")
+        lamp = await way.connect("/lamp/streams/flow/live", "token-2")
+        await publish(hub, 1, 2, 3)
+        await publish(hub, 4, name="lamp")
+
+        assert [await pump.receive() for _ in range(3)] == [a_document(at) for at in (1, 2, 3)]
+        assert await lamp.receive() == a_document(4)
+
+    through(way, story)
+
+
+def test_after_brings_what_is_stored_and_then_what_is_live(way) -> None:
+    """More than a page; the last of it is emitted once more, and comes once."""
+
+    async def story(hub: Hub, way: Way) -> None:
+        client = await way.connect(PUMP + "?after=100", "token-1")
+        stored = [await client.receive() for _ in range(1_100)]
+        await publish(hub, 1_199, 1_200, 1_201)
+
+        assert stored == [a_document(at) for at in range(101, 1_201)]
+        assert await client.receive() == a_document(1_201)
+
+    through(way, story, History(updates=1_200))
+
+
+@pytest.mark.parametrize(
+    ("target", "token", "status"),
+    [
+        (PUMP, "", 403),
+        (PUMP, "wrong", 403),
+        ("/private/streams/flow/live", "token-1", 401),
+        ("/nothing/streams/flow/live", "token-1", 404),
+        (PUMP + "?after=soon", "token-1", 400),
+    ],
+)
+def test_who_may_not_watch_is_refused(way, target: str, token: str, status: int) -> None:
+    async def story(hub: Hub, way: Way) -> None:
+        with pytest.raises(Refused) as refused:
+            await way.connect(target, token)
+
+        assert refused.value.args == (status,)
+        assert len(hub.watchers) == len(hub.reception.admitted) == 0
+
+    through(way, story)
+
+
+def test_a_place_is_free_again_when_its_client_has_gone(way) -> None:
+    async def story(hub: Hub, way: Way) -> None:
+        first = await way.connect(PUMP, "token-1")
+        with pytest.raises(Refused) as refused:
+            await way.connect(PUMP, "token-1")
+        await first.leave()
+        while len(hub.reception.admitted) or len(hub.watchers):
+            await asyncio.sleep(0.01)
+        again = await way.connect(PUMP, "token-1")
+        await publish(hub, 1)
+
+        assert refused.value.args == (429,)
+        assert await again.receive() == a_document(1)
+
+    through(way, story, capacity=Capacity(connections_per_tenant=1))
+
+
+def test_others_have_to_ask_again_when_a_document_has_changed(way) -> None:
+    async def story(hub: Hub, way: Way) -> None:
+        foreign = await way.connect("/open/streams/flow/live", "token-1")
+        own = await way.connect("/open/streams/flow/live", "token-9")
+        await publish(hub, 1, name="open")
+        await publish(hub, 2, name="open", version=2)
+
+        assert await foreign.receive() == a_document(1)
+        assert await foreign.ending() is Ending.DOCUMENT_CHANGED
+        assert [await own.receive() for _ in range(2)] == [a_document(1), a_document(2)]
+
+    through(way, story)
+
+
+def test_clients_are_told_when_the_program_stops(way) -> None:
+    async def story(hub: Hub, way: Way) -> None:
+        client = await way.connect(PUMP, "token-1")
+        stopping = asyncio.create_task(hub.stop())
+
+        assert await client.ending() is Ending.STOPPING
+        await stopping
+        assert len(hub.watchers) == len(hub.reception.admitted) == 0
+
+    through(way, story)

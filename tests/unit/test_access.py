@@ -1,0 +1,96 @@
+"""Who may do what: one rule, and each of its uses."""
+
+from __future__ import annotations
+
+import pytest
+
+from servioticy.domain.access import (
+    OPEN_TO_ALL,
+    Resource,
+    Right,
+    as_resource,
+    may,
+    readable,
+    visible_to,
+)
+from servioticy.domain.model import (
+    Channel,
+    Composite,
+    Definition,
+    Group,
+    Input,
+    ServiceObject,
+    Stream,
+    StreamRef,
+)
+
+OWNER, OTHER = 1, 2
+
+
+@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize("right", Right)
+def test_an_owner_may_do_everything(right: Right, public: bool) -> None:
+    assert may(OWNER, right, Resource((OWNER,), public))
+
+
+@pytest.mark.parametrize("right", Right)
+def test_others_may_do_nothing_with_what_is_not_public(right: Right) -> None:
+    assert not may(OTHER, right, Resource((OWNER,)))
+
+
+@pytest.mark.parametrize("right", Right)
+def test_others_may_read_what_is_public_and_have_it_sent(right: Right) -> None:
+    """Verdicts and earlier versions tell what may be private."""
+    allowed = {Right.READ, Right.SUBSCRIBE}
+
+    assert may(OTHER, right, Resource((OWNER,), True)) is (right in allowed)
+    assert allowed == OPEN_TO_ALL
+
+
+def test_what_belongs_to_two_is_for_both() -> None:
+    shared = Resource((OWNER, OTHER))
+
+    assert may(OWNER, Right.SUBSCRIBE, shared)
+    assert may(OTHER, Right.SUBSCRIBE, shared)
+    assert not may(3, Right.READ, shared)
+
+
+def reading(id_: str, tenant: int, public: bool, *members: str) -> ServiceObject:
+    """A Service Object with a stream `s` that reads the streams `s` of others."""
+    inputs = (Input("g", tuple(StreamRef(each, "s") for each in members)),)
+    composite = Composite("function", inputs, (Channel("x", "number"),)) if members else None
+    stream = Stream(StreamRef(id_, "s"), (Channel("x", "number"),), composite)
+    groups = (Group("g", members, "s"),) if members else ()
+    return ServiceObject(Definition(id_, (stream,), groups, public), tenant, 1, 1, {})
+
+
+def members(service_object: ServiceObject) -> list[str]:
+    composite = service_object.definition.streams[0].composite
+    assert composite is not None
+    return [each.service_object for each in composite.inputs[0].members]
+
+
+def test_groups_read_nothing_private_of_others() -> None:
+    own, public, private, foreign = (
+        reading("own", OWNER, False),
+        reading("public", OTHER, True),
+        reading("private", OTHER, False),
+        reading("reader", OWNER, False, "own", "public", "private", "elsewhere"),
+    )
+
+    *_, reader = readable([own, public, private, foreign])
+
+    assert members(reader) == ["own", "public", "elsewhere"]
+
+
+def test_groups_of_one_tenant_read_everything() -> None:
+    objects = [reading("private", OWNER, False), reading("reader", OWNER, False, "private")]
+
+    assert readable(objects) is objects
+
+
+def test_private_ones_of_others_are_not_visible() -> None:
+    objects = [reading("own", OWNER, False), reading("a", OTHER, True), reading("b", OTHER, False)]
+
+    assert visible_to(OWNER, objects) == {"own", "a"}
+    assert as_resource(objects[1]) == Resource((OTHER,), True)

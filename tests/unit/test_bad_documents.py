@@ -1,0 +1,357 @@
+"""What is wrong with a document is told by a code and a JSON Pointer to the place."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandbox.text import argument_names
+from servioticy.domain.documents import BadDocument, parse_service_object, parse_update
+from servioticy.domain.documents import codes as words
+from servioticy.domain.documents.codes import CODES
+from servioticy.domain.documents.errors import MAX_POINTER, WHOLE
+from servioticy.domain.model import Channel, Stream, StreamRef
+
+NUMBER = {"type": "number"}
+SIMPLE = {"channels": {"x": NUMBER}}
+STREAM = Stream(StreamRef("so", "s"), (Channel("x", "number"), Channel("a/b~c", "string")))
+
+
+def streams(**content: Any) -> dict[str, Any]:
+    return {"streams": {"a": SIMPLE, **content}}
+
+
+def channel(content: Any, name: str = "c") -> dict[str, Any]:
+    return streams(s={"channels": {"x": NUMBER, name: content}})
+
+
+def code(*texts: str, version: str = "0.2.0", **more: Any) -> dict[str, Any]:
+    """A composite stream `b` with these codes in its channels `c0`, `c1`, ..."""
+    channels = {f"c{n}": NUMBER | {"current-value": text} for n, text in enumerate(texts)}
+    return {"version": version, **streams(b={"channels": channels, **more})}
+
+
+def groups(content: Any, name: str = "g") -> dict[str, Any]:
+    return streams() | {"groups": {name: content}}
+
+
+def expression(text: str, **more: Any) -> dict[str, Any]:
+    return code("1", text, version="0.1.0", **more)
+
+
+DOCUMENTS: list[tuple[Any, str, str]] = [
+    ({}, "required", ""),
+    ({"streams": None}, "required", ""),
+    ({"streams": []}, "wrong-type", "/streams"),
+    ({"streams": {f"s{n}": SIMPLE for n in range(1001)}}, "too-much", "/streams"),
+    (streams(s=5), "wrong-type", "/streams/s"),
+    (streams(s={}), "required", "/streams/s"),
+    (streams(s={"channels": None}), "required", "/streams/s"),
+    (streams(s={"channels": 1}), "wrong-type", "/streams/s/channels"),
+    ({"streams": {" ": SIMPLE}}, "bad-name", "/streams/ "),
+    ({"streams": {"a/b~": SIMPLE}}, "bad-name", "/streams/a~1b~0"),
+    ({"streams": {"x" * 2000: SIMPLE}}, "bad-name", "/streams"),
+    (
+        streams(s={"channels": {f"c{n}": NUMBER for n in range(1001)}}),
+        "too-much",
+        "/streams/s/channels",
+    ),
+    (channel(5), "wrong-type", "/streams/s/channels/c"),
+    (channel({}), "required", "/streams/s/channels/c"),
+    (channel(NUMBER, "a\nb"), "bad-name", "/streams/s/channels/a\nb"),
+    (channel({"type": "numeric"}), "channel-type", "/streams/s/channels/c/type"),
+    (channel({"type": 5}), "channel-type", "/streams/s/channels/c/type"),
+    (channel(NUMBER, "location"), "channel-type", "/streams/s/channels/location/type"),
+    (channel(NUMBER | {"unit": 5}), "wrong-type", "/streams/s/channels/c/unit"),
+    (channel(NUMBER | {"current-value": 5}), "wrong-type", "/streams/s/channels/c/current-value"),
+    (channel(NUMBER | {"current-value": "1"}), "mixed-channels", "/streams/s/channels"),
+    (groups(5), "wrong-type", "/groups/g"),
+    (streams() | {"groups": []} | {"groups": [1]}, "wrong-type", "/groups"),
+    (groups({"soIds": []}), "incomplete-group", "/groups/g"),
+    (groups({"stream": "s"}), "incomplete-group", "/groups/g"),
+    (groups({"soIds": ["p", "q", 5], "stream": "s"}), "wrong-type", "/groups/g/soIds/2"),
+    (groups({"soIds": ["\0"], "stream": "s"}), "wrong-type", "/groups/g/soIds/0"),
+    (groups({"soIds": ["p"], "stream": "a/b"}), "bad-name", "/groups/g/stream"),
+    (groups({"soIds": ["p"], "stream": "s"}, ""), "bad-name", "/groups/"),
+    (groups({"soIds": ["p"] * 50_001, "stream": "s"}), "too-much", "/groups/g/soIds"),
+    (streams() | {"actions": {}}, "wrong-type", "/actions"),
+    (streams() | {"actions": [{"name": "a"}, 5]}, "wrong-type", "/actions/1"),
+    (streams() | {"actions": [{"name": "a"}, {}]}, "required", "/actions/1"),
+    (streams() | {"actions": [{"name": 5}]}, "wrong-type", "/actions/0/name"),
+    (streams() | {"actions": [{"name": " "}]}, "bad-name", "/actions/0/name"),
+    (streams() | {"actions": [{"name": "a"}] * 2}, "duplicate", "/actions/1/name"),
+    (streams() | {"aliases": 5}, "wrong-type", "/aliases"),
+    (streams() | {"aliases": [{}, 5]}, "wrong-type", "/aliases/1"),
+    (streams() | {"aliases": [{}, {"@x": "", "@y": 5}]}, "wrong-type", "/aliases/1/@y"),
+    (streams() | {"aliases": {"@x": "", "@y": 5}}, "wrong-type", "/aliases/@y"),
+    (streams() | {"aliases": {f"@{n}": "" for n in range(201)}}, "too-much", "/aliases"),
+    (streams() | {"aliases": [{"@x": "@y"}, {"@y": "1@x"}]}, "alias-cycle", "/aliases/1/@y"),
+    (
+        streams() | {"aliases": {"@x": "@z", "@y": "@x", "@z": "@y", "@u": "@z"}},
+        "alias-cycle",
+        "/aliases/@z",
+    ),
+    (
+        streams() | {"aliases": [{"@x": "x" * 100}, {"@y": "@x" * 200}]},
+        "too-much",
+        "/aliases/1/@y",
+    ),
+    (
+        code("@" * 200, version="", **{"post-filter": "1"}) | {"aliases": {"@": "x" * 100}},
+        "too-much",
+        "/streams/b/channels/c0/current-value",
+    ),
+    (
+        channel({"type": "@" * 200}) | {"aliases": {"@": "x" * 100}},
+        "too-much",
+        "/streams/s/channels/c/type",
+    ),
+    (
+        channel(NUMBER | {"unit": "@" * 200}) | {"aliases": {"@": "x" * 100}},
+        "too-much",
+        "/streams/s/channels/c/unit",
+    ),
+    (
+        code("function(a){}", "x" * 4097),
+        "too-much",
+        "/streams/b/channels/c1/current-value",
+    ),
+    (code("function(a){}", **{"pre-filter": "x" * 4097}), "too-much", "/streams/b/pre-filter"),
+    (code("function(a){}", **{"post-filter": 5}), "wrong-type", "/streams/b/post-filter"),
+    (code("function(a){}", "5"), "bad-code", "/streams/b/channels/c1/current-value"),
+    (
+        code("function(a){}", "function(a, z){}"),
+        "unknown-source",
+        "/streams/b/channels/c1/current-value",
+    ),
+    (code("function(a){}", diamonds="third"), "no-choice", "/streams/b/diamonds"),
+    (expression("{$a} + {$z.x}"), "unknown-source", "/streams/b/channels/c1/current-value"),
+    (expression("2", **{"pre-filter": "{$z}"}), "unknown-source", "/streams/b/pre-filter"),
+    (expression("{$a[}"), "bad-reference", "/streams/b/channels/c1/current-value"),
+    (
+        expression("2", **{"post-filter": "{$result.`len`}"}),
+        "bad-reference",
+        "/streams/b/post-filter",
+    ),
+    (
+        code(
+            *("".join(f"{{$a.x{n}_{m}}}" for n in range(100)) for m in range(10)),
+            "{$a.y}",
+            version="",
+        ),
+        "too-much",
+        "/streams/b/channels/c10/current-value",
+    ),
+]
+
+UPDATES: list[tuple[bytes, str, str]] = [
+    (b"{", "not-json", ""),
+    (b"[]", "wrong-type", ""),
+    (b'{"channels":{"x":{"current-value":1}}}', "required", ""),
+    (b'{"lastUpdate":"1"}', "wrong-type", "/lastUpdate"),
+    (b'{"lastUpdate":1}', "required", ""),
+    (b'{"lastUpdate":1,"channels":{}}', "required", "/channels"),
+    (b'{"lastUpdate":1,"channels":[1]}', "wrong-type", "/channels"),
+    (b'{"lastUpdate":1,"channels":{"z/":{}}}', "unknown-channel", "/channels/z~1"),
+    (b'{"lastUpdate":1,"channels":{"x":5}}', "wrong-type", "/channels/x"),
+    (b'{"lastUpdate":1,"channels":{"x":{}}}', "required", "/channels/x"),
+    (
+        b'{"lastUpdate":1,"channels":{"x":{"current-value":{}}}}',
+        "wrong-type",
+        "/channels/x/current-value",
+    ),
+    (
+        b'{"lastUpdate":1,"channels":{"a/b~c":{"current-value":1}}}',
+        "wrong-type",
+        "/channels/a~1b~0c/current-value",
+    ),
+    (
+        b'{"channels":{"x":{"current-value":1}},"lastUpdate":1,"z":%b%b}'
+        % (b"[" * 260, b"]" * 260),
+        "too-nested",
+        "",
+    ),
+]
+
+OF_THE_API = {
+    "too-slow",
+    "unknown-service-object",
+    "unknown-stream",
+    "too-far-ahead",
+    "not-understood",
+}
+"""Codes of what only the API finds; its own tests meet them."""
+
+
+def resolved(pointer: str, document: Any) -> Any:
+    """What a JSON Pointer leads to (RFC 6901). Raises where it leads to nothing."""
+    assert pointer == "" or pointer.startswith("/")
+    for step in pointer.split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(document, list):
+            assert re.fullmatch("0|[1-9][0-9]*", key)
+            document = document[int(key)]
+        else:
+            document = document[key]
+    return document
+
+
+def refusal(document: Any) -> BadDocument | None:
+    try:
+        parse_service_object(document, "so", argument_names)
+    except BadDocument as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize(("document", "code", "pointer"), DOCUMENTS, ids=range(len(DOCUMENTS)))
+def test_a_bad_service_object_is_told_with_its_place(
+    document: Any, code: str, pointer: str
+) -> None:
+    error = refusal(document)
+
+    assert error is not None
+    assert (error.code, error.pointer) == (code, pointer)
+    resolved(pointer, document)
+
+
+@pytest.mark.parametrize(("body", "code", "pointer"), UPDATES, ids=range(len(UPDATES)))
+def test_a_bad_update_is_told_with_its_place(body: bytes, code: str, pointer: str) -> None:
+    with pytest.raises(BadDocument) as raised:
+        parse_update(body, STREAM)
+
+    assert (raised.value.code, raised.value.pointer) == (code, pointer)
+
+
+def test_every_code_is_met_and_has_a_sentence() -> None:
+    met = {code for _, code, _ in (*DOCUMENTS, *UPDATES)}
+
+    assert met | OF_THE_API == set(CODES)
+    assert set(CODES) == {
+        value for name, value in vars(words).items() if name.isupper() and name != "CODES"
+    }
+    for code, meaning in CODES.items():
+        assert re.fullmatch("[a-z]+(-[a-z]+)*", code)
+        assert re.fullmatch(r"[A-Z].*\.", meaning)
+
+
+def test_the_pages_say_of_each_code_what_the_list_says() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "rest.md").read_text()
+    _, _, table = page.partition("| code | what is wrong |\n| --- | --- |\n")
+    rows = re.findall(r"\| `([^`]*)` \| (.*) \|\n", table.partition("\n\n")[0] + "\n")
+
+    assert rows == list(CODES.items())
+
+
+def test_a_pointer_has_a_length() -> None:
+    """Then it leads to what holds the part; nobody gets back a megabyte of what he sent."""
+    part = WHOLE.at("streams", "s").at("channels", "~" * MAX_POINTER, words="channel")
+
+    assert part.pointer == "/streams/s/channels"
+    assert len(WHOLE.at("x" * (MAX_POINTER - 1)).pointer) == MAX_POINTER
+
+
+def test_an_error_survives_the_way_out_of_its_process() -> None:
+    error = pickle.loads(pickle.dumps(BadDocument("why", "/a", "required")))
+
+    assert (str(error), error.reason, error.pointer, error.code) == (
+        "why",
+        "why",
+        "/a",
+        "required",
+    )
+
+
+WHOLE_DOCUMENT = {
+    "public": "true",
+    "actions": [{"name": "reboot"}],
+    "aliases": [{"@t@": "{$a.channels.x.current-value}"}, {"@u@": "C"}],
+    "groups": {"g": {"soIds": ["p", "q"], "stream": "s"}},
+    "streams": {
+        "a": SIMPLE,
+        "b": {
+            "channels": {"x": {"type": "Array[number]", "unit": "@u@", "current-value": "@t@"}},
+            "pre-filter": "{$g..x[0]} > 0",
+            "post-filter": "{$result.channels.x} > 0",
+            "missing": "skip",
+        },
+    },
+}
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """All places in a JSON value."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value)
+    if isinstance(value, dict | list):
+        for key, each in inner:
+            yield from paths(each, (*path, key))
+
+
+@given(
+    order=st.permutations(range(6)),
+    ring=st.permutations(range(6)).flatmap(
+        lambda names: st.integers(2, 6).map(lambda size: names[:size])
+    ),
+    more=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=4),
+)
+def test_aliases_in_a_circle_are_refused_with_one_of_them(
+    order: list[int], ring: list[int], more: list[tuple[int, int]]
+) -> None:
+    """However long the circle is, and in whatever order they are declared."""
+    texts = dict.fromkeys(range(6), "")
+    for each, following in [*zip(ring, [*ring[1:], ring[0]], strict=True), *more]:
+        texts[each] += f"@{following}@"
+
+    error = refusal(streams() | {"aliases": {f"@{each}@": texts[each] for each in order}})
+
+    assert error is not None
+    assert error.code == "alias-cycle"
+    assert error.pointer.startswith("/aliases/@")
+
+
+ODD = st.sampled_from(
+    [None, True, 0, 5, "", " ", "a/b", "{$z}", "{$a[}", "@t@@t@", "x" * 5000, [], {}, [5], {"": 1}]
+)
+
+
+@given(
+    changed=st.lists(
+        st.tuples(st.sampled_from(list(paths(WHOLE_DOCUMENT))[1:]), ODD, st.booleans()),
+        min_size=1,
+        max_size=3,
+    ),
+    version=st.sampled_from([None, "0.2.0"]),
+)
+def test_every_pointer_leads_to_something_that_was_sent(
+    changed: list[tuple[tuple[Any, ...], Any, bool]], version: str | None
+) -> None:
+    """Whatever is put in the place of whatever, or taken away."""
+    document: Any = copy.deepcopy(WHOLE_DOCUMENT) | {"version": version}
+    for (*path, last), value, is_kept in changed:
+        parent = document
+        try:
+            for key in path:
+                parent = parent[key]
+            if is_kept:
+                parent[last] = value
+            else:
+                del parent[last]
+        except (KeyError, IndexError, TypeError):
+            continue
+    document = orjson.loads(orjson.dumps(document))
+
+    error = refusal(document)
+
+    if error is not None:
+        resolved(error.pointer, document)
+        assert error.code in CODES

@@ -1,0 +1,183 @@
+"""Every query about a tenant's rows names the tenant, or says here why it cannot.
+
+So that row level security can be forced one day without changing a query, and a wrong number
+in a request shows nobody another tenant's rows today.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+import pytest
+
+from servioticy.storage.queries import queries
+
+SQL = resources.files("servioticy.storage") / "sql"
+NO_QUERIES = {"schema", "migrations"}
+
+WHO = "finds out whose it is, or tells 401 from 404: before that there is no tenant to name"
+GRAPH = "the stream graph reaches from tenant to tenant; who asks decides what of it is shown"
+CHANGES = "changes are made one after the other over the whole platform"
+PIPELINE = "a partition's task computes for all tenants; what it is told comes from the log"
+
+EXCEPTIONS: dict[str, tuple[set[str], str]] = {
+    "tenants.tenant_of_token": ({"tokens"}, WHO),
+    "addresses.address": ({"tokens", "service_objects", "streams"}, WHO),
+    "subscriptions.subscription": ({"subscriptions", "streams", "service_objects"}, WHO),
+    # One stream's: of the subscriptions to it each belongs to another tenant, perhaps.
+    "subscriptions.of_stream": ({"subscriptions"}, "its stream is the tenant's"),
+    "stream_graph.nodes": ({"service_objects", "streams"}, GRAPH),
+    "stream_graph.readers": ({"streams", "graph_edges", "service_objects"}, GRAPH),
+    "stream_graph.sources_of": ({"streams", "graph_edges"}, GRAPH),
+    "stream_graph.readers_of": ({"streams", "graph_edges"}, GRAPH),
+    "stream_graph.related": ({"service_objects"}, GRAPH),
+    "change_store.components_of": ({"service_objects"}, GRAPH),
+    "change_store.members_of_components": ({"service_objects"}, GRAPH),
+    "change_store.load": ({"service_objects"}, GRAPH),
+    "change_store.join_components": ({"service_objects"}, GRAPH),
+    "change_store.route": ({"service_objects"}, GRAPH),
+    # The edges are the tenant's; the streams they lead to may be public ones of others.
+    "change_store.add_edges": ({"streams"}, GRAPH),
+    "change_store.pending_changes": ({"pending_changes"}, CHANGES),
+    "change_store.drop_pending_change": ({"pending_changes"}, CHANGES),
+    "partition.component": ({"service_objects", "definitions", "streams"}, PIPELINE),
+    "partition.owner": ({"service_objects"}, PIPELINE),
+    "partition.last_updates": ({"last_updates"}, PIPELINE),
+    "partition.store": ({"service_objects"}, PIPELINE),
+    "partition.delete_updates": ({"updates", "streams"}, PIPELINE),
+    "partition.delete_last_updates": ({"last_updates", "streams"}, PIPELINE),
+    "partition.delete_verdicts": ({"verdicts", "streams"}, PIPELINE),
+    "partition.delete_usage": ({"usage", "streams"}, PIPELINE),
+    "partition.delete_streams": ({"streams"}, PIPELINE),
+    "partition.delete_edges": ({"graph_edges"}, PIPELINE),
+    "partition.delete_definitions": ({"definitions"}, PIPELINE),
+    "partition.delete_service_object": ({"service_objects"}, PIPELINE),
+    "partition.erase": ({"streams"}, PIPELINE),
+    "partition.erase_updates": ({"updates"}, PIPELINE),
+    "partition.erase_last_update": ({"last_updates"}, PIPELINE),
+    "partition.not_acknowledged": ({"updates", "superseded", "streams", "put_off"}, PIPELINE),
+    "partition.take_up": ({"put_off"}, PIPELINE),
+    "partition.forget_emitted_late": ({"put_off"}, PIPELINE),
+    "partition.waiting": ({"put_off"}, PIPELINE),
+    "partition.taken_up": ({"put_off"}, PIPELINE),
+    "partition.forget_superseded": ({"superseded", "put_off"}, PIPELINE),
+    "partition.charge": ({"streams"}, PIPELINE),
+}
+
+
+def tables() -> set[str]:
+    """The tables with a tenant in each row; `readers` is a view with one."""
+    schema = (SQL / "schema.sql").read_text("utf-8")
+    made = re.findall(r"CREATE TABLE (\w+) \((.*?)\n\);", schema, re.DOTALL)
+    return {name for name, columns in made if re.search(r"^ +tenant_id ", columns, re.M)}
+
+
+CONDITION = re.compile(
+    r"\b(?:(\w+)\.)?tenant_id\s*=\s*(?:%\(tenants?\)s|(?:(\w+)\.tenant_id|tenant)\b)"
+)
+"""`table.tenant_id = %(tenant)s`, or that of another table; either may be without a name."""
+
+
+def without_tenant(query: str, tables: set[str]) -> set[str]:
+    """Those of the tables that the query reads or writes without saying whose rows."""
+    text = re.sub(r"--[^\n]*", "", query)
+    table = r"\s+(" + "|".join(sorted(tables)) + r")\b(?!\.)"
+    inserts = re.findall(rf"\bINTO{table}\s*\(([^)]*)\)", text)
+    found = {
+        name for name, columns in inserts if "tenant_id" not in columns.replace(",", " ").split()
+    }
+    mentions = re.findall(rf"(?:\b(?:FROM|JOIN|UPDATE|USING)|,){table}(?:\s+AS\s+(\w+))?", text)
+    called = [(alias or name, name) for name, alias in mentions]
+    conditions = CONDITION.findall(text)
+    known = _known(conditions, {name for name, _ in called})
+    unknown = [table for name, table in called if name not in known]
+    # A condition without a name is about one mention, in its own part of the query.
+    unnamed = sum(not left for left, _ in conditions)
+    return found | (set(unknown) if unnamed < len(unknown) else set())
+
+
+def _known(conditions: list[tuple[str, str]], tables: set[str]) -> set[str]:
+    """The names of which a condition says the tenant, directly or by another name."""
+    known = {left for left, right in conditions if right not in tables} - {""}
+    while True:
+        pairs = [each for each in conditions if known & set(each)]
+        more = known.union(*pairs) - {""}
+        if more == known:
+            return known
+        known = more
+
+
+def every_query() -> list[tuple[str, str]]:
+    files = [each.name.removesuffix(".sql") for each in SQL.iterdir() if each.is_file()]
+    return [
+        (f"{file}.{name}", text)
+        for file in sorted(set(files) - NO_QUERIES)
+        for name, text in queries(file).items()
+    ]
+
+
+@pytest.mark.parametrize(("name", "text"), every_query(), ids=[name for name, _ in every_query()])
+def test_it_names_the_tenant_or_stands_among_the_exceptions(name: str, text: str) -> None:
+    """Whoever adds an exception has to say which; whoever mends one takes it out."""
+    expected, _reason = EXCEPTIONS.get(name, (set(), ""))
+
+    assert without_tenant(text, tables()) == expected
+
+
+def test_exceptions_are_about_queries_that_exist() -> None:
+    assert EXCEPTIONS.keys() <= {name for name, _ in every_query()}
+    assert all(reason for _, reason in EXCEPTIONS.values())
+
+
+def test_all_tables_of_tenants_are_looked_at() -> None:
+    assert tables() == {
+        "tokens",
+        "service_objects",
+        "definitions",
+        "streams",
+        "graph_edges",
+        "pending_changes",
+        "subscriptions",
+        "updates",
+        "superseded",
+        "last_updates",
+        "verdicts",
+        "usage",
+        "put_off",
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("SELECT 1 FROM streams WHERE id = %(id)s", {"streams"}),
+        ("SELECT 1 FROM streams WHERE id = 1 -- tenant_id = %(tenant)s", {"streams"}),
+        ("SELECT tenant_id FROM streams", {"streams"}),
+        ("SELECT 1 FROM streams WHERE tenant_id = %(tenant)s", set()),
+        ("SELECT 1 FROM streams AS s WHERE s.tenant_id = %(tenant)s", set()),
+        ("SELECT 1 FROM streams AS s WHERE other.tenant_id = %(tenant)s", {"streams"}),
+        ("DELETE FROM updates USING streams WHERE streams.tenant_id = %(tenant)s", {"updates"}),
+        (
+            "SELECT 1 FROM streams JOIN updates ON updates.tenant_id = streams.tenant_id",
+            {"streams", "updates"},
+        ),
+        (
+            "SELECT 1 FROM streams JOIN updates ON updates.tenant_id = streams.tenant_id"
+            " WHERE streams.tenant_id = %(tenant)s",
+            set(),
+        ),
+        ("UPDATE streams SET name = 'x' WHERE id = 1", {"streams"}),
+        ("UPDATE streams SET tenant_id = 5", {"streams"}),
+        ("INSERT INTO streams (id) VALUES (1)", {"streams"}),
+        ("INSERT INTO streams (id, tenant_id) VALUES (1, %(tenant)s)", set()),
+        ("SELECT 1 FROM progress, streams", {"streams"}),
+        (
+            "SELECT (SELECT 1 FROM updates), 1 FROM streams WHERE tenant_id = %(tenant)s",
+            {"updates", "streams"},
+        ),
+        ("SELECT 1 FROM progress WHERE log_partition = 1", set()),
+    ],
+)
+def test_a_query_without_the_tenant_is_found(query: str, found: set[str]) -> None:
+    assert without_tenant(query, tables()) == found
