@@ -59,7 +59,7 @@ async def _read(chosen: Settings, hub: Hub, stop: asyncio.Event) -> None:
             if stop.is_set() or attempt == MAX_STARTS - 1:
                 raise
             await asyncio.sleep(CHECK_SECONDS)
-    hub.is_ready = True
+    hub.let_in()
     log.info("delivery_ready", extra={"port": chosen.delivery.port})
     while not stop.is_set():
         try:

@@ -46,8 +46,6 @@ class Hub:
         max_backlog_bytes: int = BACKLOG_BYTES,
         max_unsent_bytes: int = MAX_UNSENT_BYTES,
     ) -> None:
-        self.is_ready = False
-        """Whether what is emitted is being read; transports that have a health tell it."""
         self.connections = 0
         """Clients that are served now."""
         self.reception = Reception(catalog, capacity or Capacity())
@@ -67,6 +65,15 @@ class Hub:
         for transport in transports:
             await transport.start()
             self._transports.append(transport)
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether clients are let in; a transport that has a health tells it."""
+        return self.reception.is_open
+
+    def let_in(self) -> None:
+        """Let clients in from now on: what is emitted is being read."""
+        self.reception.is_open = True
 
     def publish(self, records: list[ConsumedRecord]) -> None:
         """Send a batch to whoever watches; waits while too much is on its way."""

@@ -1,9 +1,8 @@
-"""The sandbox: tenants' JavaScript, in processes that can be killed.
+"""The sandbox runs tenants' JavaScript in processes that can be killed.
 
-Start at `pool.py`. The parts, from the caller inwards: `pool` settles who is to blame,
-`client` holds one worker, `zygote` asks the `zygote` for it, `worker` serves frames,
-`compile` proves and assembles, `engine` is V8, `runner.js` is the fold. What is promised
-and what is not: README.md.
+`host` is what runs in our own process: start at `host/pool.py`. `guest` is what runs in a
+tenant's, from `guest/zygote.py` inwards. What both speak about stands beside them: `program`
+(nouns), `encoding`, `protocol`, `text`. What is promised and what is not: README.md.
 """
 
 from sandbox.host.allowance import TookTooLong

@@ -18,7 +18,7 @@ nanoseconds, go to the runner as places in a sorted list."""
 
 
 def encode_program(program: Program) -> bytes:
-    """A program as JSON; program_of() knows the object."""
+    """Write a program as JSON, which program_of() reads."""
     try:
         return orjson.dumps(program)
     except TypeError:  # half a surrogate pair, for which there is no UTF-8
@@ -26,7 +26,7 @@ def encode_program(program: Program) -> bytes:
 
 
 def program_of(raw: dict[str, Any]) -> Program:
-    """A program from its parsed JSON, as the pool writes it."""
+    """Read a program from its parsed JSON, as encode_program() writes it."""
     return Program(
         **{
             **raw,
@@ -41,17 +41,17 @@ def program_of(raw: dict[str, Any]) -> Program:
 
 
 def _path(raw: list[Any]) -> Path:
-    """A path as it was before it became JSON."""
+    """Make a path of lists, as JSON has it, a path of tuples."""
     return tuple(_path(each) if isinstance(each, list) else each for each in raw)
 
 
 def encode_calls(calls: Sequence[Call], slots: Mapping[str, int]) -> bytes:
-    """The calls as the runner's run() reads them."""
+    """Write the calls as the runner's run() reads them; `slots` has their programs' numbers."""
     return b"[" + b",".join([_encode(call, slots[call.program.id]) for call in calls]) + b"]"
 
 
 def _encode(call: Call, slot: int) -> bytes:
-    """[slot, previous, its timestamp, updates, steps], and for large timestamps their texts."""
+    """Write a call: [slot, previous, its timestamp, updates, steps, texts of large timestamps]."""
     last = call.previous_timestamp
     times = b""
     steps = call.steps

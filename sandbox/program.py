@@ -109,7 +109,7 @@ class Program:
 
 
 class Computation(NamedTuple):
-    """A step that computes.
+    """A step in which the code computes.
 
     `trigger` is an index into the program's arguments, `timestamp` the trigger's own,
     `floor` the largest of trigger and other inputs. `inputs` holds, for each argument,
@@ -156,7 +156,7 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a step has no value; `kind` is one of FAULT_KINDS."""
+    """A fault says why a step has no value; `kind` is one of FAULT_KINDS."""
 
     kind: str
     message: str

@@ -48,24 +48,24 @@ class Closed(Exception):
 
 
 def frame(kind: int, body: bytes) -> bytes:
-    """One frame, ready to send."""
+    """Return one frame, ready to send. Raises ProtocolError if it is too long."""
     if len(body) > MAX_BYTES:
         raise ProtocolError(f"a frame of {len(body)} bytes is too long")
     return _HEAD.pack(len(body), kind) + body
 
 
 def budgeted(milliseconds: int, question: bytes) -> bytes:
-    """The body of a question that must be answered within a time."""
+    """Return the body of a question that must be answered within so many milliseconds."""
     return _BUDGET.pack(milliseconds) + question
 
 
 def budget_of(body: bytes) -> tuple[float, bytes]:
-    """Seconds, and the question."""
+    """Return the seconds a question has, and the question."""
     return _BUDGET.unpack_from(body)[0] / 1000, body[_BUDGET.size :]
 
 
 class Reader:
-    """Reads frames from a socket; what was read beyond one waits for the next."""
+    """A reader reads frames from a socket; what was read beyond one of them waits for the next."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -73,7 +73,7 @@ class Reader:
         self._deadline: float | None = None
 
     def read(self, seconds: float | None = None) -> tuple[int, bytes]:
-        """The next frame's kind and body. Raises Closed, ProtocolError or TimeoutError.
+        """Return the next frame's kind and body. Raises Closed, ProtocolError or TimeoutError.
 
         `seconds` are for all of it, however slowly it comes; None leaves each wait to the
         socket's own time limit.
@@ -90,7 +90,7 @@ class Reader:
         return kind, body
 
     def surplus(self) -> bool:
-        """Whether more has come than what was read."""
+        """Tell whether more has come than what was read."""
         return bool(self._buffer)
 
     def _fill(self, size: int) -> None:

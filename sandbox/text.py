@@ -14,19 +14,19 @@ _BLANK = re.compile(r"[\s\ufeff]*")
 
 
 def well_formed(text: str) -> str:
-    """The text with U+FFFD for each half of a surrogate pair that is alone."""
+    """Return the text with U+FFFD for each half of a surrogate pair that is alone."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def normal_type(name: str) -> str:
-    """A channel's type as the runner knows it: lower case, no spaces."""
+    """Return a channel's type as the runner knows it: in lower case, without spaces."""
     return "".join(name.split()).lower()
 
 
 def skip_blank(text: str, at: int = 0) -> int:
-    """The first position from `at` that is neither white space nor in a comment."""
+    """Return the first position from `at` that is neither white space nor in a comment."""
     while True:
         at = _matched_end(_BLANK, text, at)
         if text.startswith("//", at):
@@ -42,7 +42,7 @@ def skip_blank(text: str, at: int = 0) -> int:
 
 
 def without_end(text: str) -> str | None:
-    """The text before a closing `;` that only blanks and comments follow, if there is one."""
+    """Return the text before a closing `;` that only blanks and comments follow, else None."""
     shorter = None
     at = _last_end(text)
     while at >= 0:
@@ -61,7 +61,7 @@ def _last_end(text: str) -> int:
 
 
 def argument_names(code: str) -> tuple[str, ...]:
-    """The argument names of `function(A, g) {...}`, `(A, g) => ...` or `A => ...`, trimmed.
+    """Return the argument names of `function(A, g) {...}`, `(A, g) => ...` or `A => ...`.
 
     Raises ValueError, naming the reason, for anything that is not such a function or
     whose arguments are not plain names.
@@ -83,7 +83,7 @@ def argument_names(code: str) -> tuple[str, ...]:
 
 
 def _parameters(code: str, at: int) -> tuple[tuple[str, ...], int]:
-    """The names between parentheses, and the position after them."""
+    """Return the names between parentheses, and the position after them."""
     _expect(code, at, "(")
     names: list[str] = []
     at = skip_blank(code, at + 1)

@@ -30,6 +30,11 @@ class Reception:
     def __init__(self, catalog: Addresses, capacity: Capacity) -> None:
         self._catalog = catalog
         self._tokens = KnownTokens()
+        self.is_open = False
+        """Whether anybody may be let in: only while what is emitted is being read.
+
+        Else a client would miss what is emitted between the end of the history and that moment.
+        """
         self.pending = PendingConnections(capacity.pending)
         self.admitted = Quota(capacity.connections, capacity.connections_per_tenant)
         """One place for each connection that was let in, by tenant."""
@@ -45,6 +50,8 @@ class Reception:
         request = read_request(target, authorization)
         if isinstance(request, Refusal):
             return request
+        if not self.is_open:
+            return Refusal(503, "Delivery has only just started; try again", RETRY_SECONDS)
         try:
             return await self._admitted(caller, request)
         except QuotaExceeded as full:

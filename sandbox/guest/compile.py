@@ -34,7 +34,7 @@ _SCALARS = frozenset({"number", "string", "boolean", "geo_point"})
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What the runner's define() is given, and what stands in the way of it."""
+    """A compiled program is what the runner's define() takes, and the problems in its way."""
 
     description: bytes
     source: bytes
@@ -98,7 +98,7 @@ class Compiler:
         return self._alone(where, code, problems, deadline)
 
     def _alone(self, where: str, text: str, problems: list[str], deadline: float) -> str | None:
-        """The snippet, without a closing `;`, if it compiles alone."""
+        """Return the snippet without a closing `;`; None, and add a problem, if it is not code."""
         if text not in self._looked_at:  # many channels may have the same
             self._looked_at[text] = self._look(text, deadline)
         code, problem = self._looked_at[text]
@@ -122,7 +122,7 @@ class Compiler:
         return None, problem
 
     def _not_one_function(self, codes: list[str], deadline: float) -> list[str]:
-        """Those that are not a function whose own text is all there is but comments.
+        """Return the codes that are more than one function with blanks and comments around it.
 
         `function(){...}()` is not: it runs here, and what it returns may have a memory.
         """
@@ -161,7 +161,7 @@ def _known(name: str) -> bool:
 
 
 def _variables(program: Program) -> list[tuple[str, int, Path]]:
-    """The names that the code can see, each with its argument and path."""
+    """Return the names that the code can see, each with its argument and path."""
     if program.dialect == "expression":
         return [(each.name, each.argument, each.path) for each in program.bindings]
     seen = [
@@ -218,7 +218,7 @@ def _assemble(
     pre: str | None,
     post: str | None,
 ) -> bytes:
-    """`[set, pre, post, channel...]`: functions that share the program's variables."""
+    """Write `[set, pre, post, channel...]`: functions that share the program's variables."""
     names = [name for name, _, _ in variables]
     declared = f"var {','.join(names)};" if names else ""
     sets = "".join(f"{name}=arguments[{at}];" for at, name in enumerate(names))
@@ -241,7 +241,7 @@ def _left(deadline: float) -> float:
 
 
 def _explained(problem: str, text: str) -> str:
-    """ "7: SyntaxError: reason" as "line L: reason", L within the text."""
+    """Turn "7: SyntaxError: reason" into "line L: reason", where L is a line of the text."""
     line, _, reason = problem.partition(": ")
     last = text.count("\n") + 1
     number = min(int(line), last) if line.isdigit() else last

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def leave_network() -> str:
-    """An empty network namespace for this process and its children; it has one thread.
+    """Move this process, which has one thread, and its children to an empty network namespace.
 
     For root without a user namespace: it could become nobody else in one.
     """
@@ -59,7 +59,7 @@ def prepare_empty_root() -> str:
 
 
 def user_to_become() -> int:
-    """OTHER_USER for a root that can become it, 0 for one that cannot, else SAME_USER.
+    """Return OTHER_USER for a root that can become it, 0 for one that cannot, else SAME_USER.
 
     The root of a namespace with one user is that user outside.
     """
@@ -71,7 +71,7 @@ def user_to_become() -> int:
 
 
 def powerless(make: Callable[[], T], becoming: int) -> T:
-    """What `make` gives, made by a thread without capabilities.
+    """Return what `make` makes in a thread without capabilities.
 
     The threads that it starts have none either; capabilities in a user namespace could not
     be taken from them later. A real root's can: leave_user() speaks for all threads, and
@@ -98,7 +98,7 @@ def powerless(make: Callable[[], T], becoming: int) -> T:
 
 
 def leave_files() -> str:
-    """The folder of prepare_empty_root(), where we stand, as the root of all paths."""
+    """Make the folder of prepare_empty_root(), in which we stand, the root of all paths."""
     try:
         os.chroot(".")
     except OSError as error:
@@ -120,7 +120,7 @@ def leave_user(becoming: int) -> str:
 
 
 def leave_privileges() -> str:
-    """No capabilities in this thread, none to be had, and no memory to be read by others."""
+    """Drop this thread's capabilities for good, and let no other process read our memory."""
     return (
         drop_capabilities()
         or _call("prctl", _SET_DUMPABLE, 0, 0, 0, 0)
@@ -144,7 +144,7 @@ def _call(name: str, *arguments: object) -> str:
 
 
 def _outside(user: int) -> int | None:
-    """Which user of the enclosing namespace this one is, if it exists here."""
+    """Return which user of the enclosing namespace this one is; None if it does not exist here."""
     for line in Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines():
         inside, outside, count = map(int, line.split())
         if inside <= user < inside + count:

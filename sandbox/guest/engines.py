@@ -38,22 +38,22 @@ class FlagsRefused(Exception):
 
 
 class Engine(Protocol):
-    """One context in one thread. Every method may raise the exceptions above."""
+    """An engine is one context in one thread. Every method may raise the exceptions above."""
 
     def evaluate(self, source: bytes, seconds: float) -> Handle:
-        """The value of a script; the caller releases it."""
+        """Run a script and return its value, which the caller releases."""
 
     def call(self, function: Handle, text: bytes, seconds: float, *arguments: Handle) -> Handle:
-        """`function` called with `text` as its `this`; the caller releases the answer."""
+        """Call `function` with `text` as its `this`; the caller releases what it returns."""
 
     def call_for_text(self, function: Handle, text: bytes, seconds: float) -> bytes:
-        """As call(), for a function that answers a string."""
+        """Call a function that returns a string, and return its bytes."""
 
     def text_of(self, handle: Handle) -> bytes:
-        """A string's bytes; anything else is empty. Releases the handle."""
+        """Return a string's bytes, b"" for any other value, and release the handle."""
 
     def item(self, array: Handle, index: int) -> Handle:
-        """An element of an array; the caller releases it."""
+        """Return an element of an array; the caller releases it."""
 
     def release(self, handle: Handle) -> None:
         """Give a value back."""

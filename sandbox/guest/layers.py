@@ -19,7 +19,7 @@ Layers = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What a zygote has done for all its workers."""
+    """What a zygote has left behind for all its workers: "" or why not, and whom they become."""
 
     network: str
     files: str
@@ -36,7 +36,7 @@ def leave() -> Outside:
 
 
 def enclose(parent: int, outside: Outside, make: Callable[[], T]) -> tuple[T, Layers]:
-    """What `make` gives, once this process cannot do more than use it.
+    """Enclose this process; return what `make` made before the last walls, and the layers.
 
     Raises LimitRefused.
     """
@@ -60,5 +60,5 @@ def enclose(parent: int, outside: Outside, make: Callable[[], T]) -> tuple[T, La
 
 
 def unprotected(layers: Layers) -> str:
-    """Which required layers are missing and why, or ""."""
+    """Say which required layers are missing and why; "" if none is."""
     return "; ".join(f"{name}: {layers[name]}" for name in REQUIRED if layers[name])

@@ -32,7 +32,7 @@ def apply() -> None:
 
 
 def tie(parent: int) -> None:
-    """End with the parent. After any change of user, which would undo it."""
+    """Let this process end with its parent; called after any change of user, which undoes it."""
     library = ctypes.CDLL(None, use_errno=True)
     if library.prctl(_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0) != 0:
         raise LimitRefused(os.strerror(ctypes.get_errno()))

@@ -31,7 +31,7 @@ def rules(javascript: Path) -> bytes:
 
 
 class Checker:
-    """An engine that knows acorn and the rules."""
+    """A checker is an engine that knows acorn and the rules."""
 
     def __init__(self, engine: Engine, script: bytes) -> None:
         """`script` comes from rules()."""
@@ -39,7 +39,7 @@ class Checker:
         self._check = self._engine.evaluate(script, 10)
 
     def answer(self, kind: int, body: bytes) -> bytes:
-        """The frame to send back: PROBLEMS, or why there are none."""
+        """Return the frame to send back: PROBLEMS, or why there are none."""
         if kind != protocol.CHECK:
             raise protocol.ProtocolError(f"unknown kind {kind}")
         try:
@@ -53,7 +53,7 @@ class Checker:
         return protocol.frame(protocol.PROBLEMS, orjson.dumps(found))
 
     def problems(self, program: Program, deadline: float) -> list[tuple[str, str]]:
-        """Kind ("syntax" or "policy") and text, at most one for each snippet."""
+        """Return kind ("syntax" or "policy") and text of the problems, at most one a snippet."""
         left = deadline - time.monotonic()
         answer = self._engine.call_for_text(self._check, _question(program), left)
         return [

@@ -70,7 +70,7 @@ def proven(module: Module, shared: wasmtime.Engine) -> Engine:
 
 
 class Engine:
-    """One runtime with one context, in a WebAssembly instance of its own."""
+    """An engine is one runtime with one context, in a WebAssembly instance of its own."""
 
     def __init__(self, module: Module, engine: wasmtime.Engine) -> None:
         self._store = Store(engine)
@@ -96,7 +96,7 @@ class Engine:
         self._name = self._put(b"script\0")
 
     def evaluate(self, source: bytes, seconds: float) -> Handle:
-        """The value of a script; the caller releases it."""
+        """Run a script and return its value, which the caller releases."""
         with self._ticker.within(self._store, seconds):
             text = self._put(source + b"\0")
             try:
@@ -106,7 +106,7 @@ class Engine:
             return self._checked(value)
 
     def call(self, function: Handle, text: bytes, seconds: float, *arguments: Handle) -> Handle:
-        """`function` called with `text` as its `this`; the caller releases the answer."""
+        """Call `function` with `text` as its `this`; the caller releases what it returns."""
         with self._ticker.within(self._store, seconds):
             this = self._text(text)
             passed = self._put(struct.pack(f"<{len(arguments)}I", *arguments) or b"\0")
@@ -119,11 +119,11 @@ class Engine:
             return self._checked(value)
 
     def call_for_text(self, function: Handle, text: bytes, seconds: float) -> bytes:
-        """As call(), for a function that answers a string."""
+        """Call a function that returns a string, and return its bytes."""
         return self.text_of(self.call(function, text, seconds))
 
     def text_of(self, handle: Handle) -> bytes:
-        """A string's bytes; anything else is empty. Releases the handle."""
+        """Return a string's bytes, b"" for any other value, and release the handle."""
         kind = self._ask("type", self._context, handle)
         is_text = self._at(kind) == b"string"
         self._ask("free", kind)
@@ -132,13 +132,13 @@ class Engine:
         return found
 
     def number_of(self, handle: Handle) -> int:
-        """A small integer's value; anything else is -1. Releases the handle."""
+        """Return a small integer, -1 for any other value, and release the handle."""
         value = self._ask("number", self._context, handle)
         self.release(handle)
         return int(value) if math.isfinite(value) and value == int(value) else -1
 
     def item(self, array: Handle, index: int) -> Handle:
-        """An element of an array; the caller releases it."""
+        """Return an element of an array; the caller releases it."""
         return self._ask("item", self._context, array, index)
 
     def release(self, handle: Handle) -> None:
@@ -186,14 +186,14 @@ class Engine:
         return at
 
     def _text_to_free(self, at: int) -> bytes:
-        """The text of a value, which is then given back."""
+        """Return the text at this address, and free it."""
         found = self._at(at)
         if at:
             self._ask("free_text", self._context, at)
         return found
 
     def _at(self, at: int) -> bytes:
-        """A text that ends with 0."""
+        """Return the text at this address, which ends with 0."""
         start = ctypes.addressof(self._memory.data_ptr(self._store).contents)
         return ctypes.string_at(start + at) if at else b""
 
@@ -224,7 +224,7 @@ class Engine:
         return 1
 
     def _local_time(self, seconds: int, at: int) -> None:
-        """A `struct tm` of UTC."""
+        """Write a `struct tm` of UTC."""
         now = time.gmtime(max(-(2**40), min(2**40, seconds)))
         fields = (now.tm_sec, now.tm_min, now.tm_hour, now.tm_mday, now.tm_mon - 1)
         more = (now.tm_year - 1900, (now.tm_wday + 1) % 7, now.tm_yday - 1, 0, 0)
@@ -238,7 +238,7 @@ class Engine:
 
 
 class _Ticker:
-    """Counts the engine's epochs up while a script runs; a script ends at its last."""
+    """A ticker counts the engine's epochs up while a script runs, which ends at its last one."""
 
     def __init__(self, engine: wasmtime.Engine) -> None:
         self._engine = engine
@@ -246,7 +246,7 @@ class _Ticker:
         threading.Thread(target=self._tick, daemon=True).start()
 
     def within(self, store: Store, seconds: float) -> _Ticker:
-        """For a `with`: what runs in it is interrupted after so long."""
+        """Return what a `with` needs so that its body is interrupted after so many seconds."""
         store.set_epoch_deadline(max(1, math.ceil(seconds / TICK_SECONDS)) + 1)
         return self
 
@@ -267,6 +267,6 @@ def _now() -> float:
 
 
 def _line(stack: str) -> str:
-    """`    at script:3:7` as "3"."""
+    """Return the line of `    at script:3:7`, which is "3"."""
     _, _, place = stack.partition("script:")
     return place.partition(":")[0].strip() or "1"

@@ -46,7 +46,7 @@ _FAILED, _NOT_PARSED, _OUT_OF_MEMORY, _TERMINATED = 200, 201, 202, 204
 
 
 def initialise() -> Any:
-    """Load V8 with our flags. No isolate: a fork after this is safe, after an isolate not."""
+    """Load V8 with our flags. A fork after this is safe; after the first isolate it is not."""
     return init_mini_racer(flags=FLAGS, ignore_duplicate_init=True)
 
 
@@ -64,7 +64,7 @@ def proven() -> Engine:
 
 
 class Engine:
-    """One isolate with one context."""
+    """An engine is one isolate with one context."""
 
     def __init__(self) -> None:
         self._library = initialise()
@@ -84,7 +84,7 @@ class Engine:
         self._none = self.evaluate(b"[]", 5)
 
     def evaluate(self, source: bytes, seconds: float) -> Handle:
-        """The value of a script; the caller releases it."""
+        """Run a script and return its value, which the caller releases."""
         code = self._text(source)
         task = self._library.mr_eval(self._context, code, 1)
         try:
@@ -93,7 +93,7 @@ class Engine:
             self.release(code)
 
     def call(self, function: Handle, text: bytes, seconds: float, *arguments: Handle) -> Handle:
-        """`function` called with `text` as its `this`; the caller releases the answer."""
+        """Call `function` with `text` as its `this`; the caller releases what it returns."""
         this = self._text(text)
         passed = self._array(arguments) if arguments else self._none
         task = self._library.mr_call_function(self._context, function, this, passed, 1)
@@ -105,25 +105,25 @@ class Engine:
                 self.release(passed)
 
     def call_for_text(self, function: Handle, text: bytes, seconds: float) -> bytes:
-        """As call(), for a function that answers a string."""
+        """Call a function that returns a string, and return its bytes."""
         return self.text_of(self.call(function, text, seconds))
 
     def text_of(self, handle: Handle) -> bytes:
-        """A string's bytes; anything else is empty. Releases the handle."""
+        """Return a string's bytes, b"" for any other value, and release the handle."""
         content = handle.contents
         text = _bytes(content) if content.type == _TEXT else b""
         self.release(handle)
         return text
 
     def number_of(self, handle: Handle) -> int:
-        """A small integer's value; anything else is -1. Releases the handle."""
+        """Return a small integer, -1 for any other value, and release the handle."""
         content = handle.contents
         value = int(content.value.int_val) if content.type == _INTEGER else -1
         self.release(handle)
         return value
 
     def item(self, array: Handle, index: int) -> Handle:
-        """An element of an array; the caller releases it."""
+        """Return an element of an array; the caller releases it."""
         key = self._library.mr_alloc_int_val(self._context, index, _INTEGER)
         try:
             return self._library.mr_get_object_item(self._context, array, key)
@@ -190,5 +190,5 @@ def _bytes(content: Any) -> bytes:
 
 
 def _first_line(message: str) -> str:
-    """`<anonymous>:2: SyntaxError: Unexpected token` without its first word."""
+    """Return `<anonymous>:2: SyntaxError: Unexpected token` without its first word."""
     return message.partition("\n")[0].removeprefix("<anonymous>:")

@@ -32,7 +32,7 @@ PROBE_SECONDS = 0.1
 
 
 class Worker:
-    """One engine with the runner in it, its realm locked, and the programs it has been given."""
+    """A worker is an engine with the runner in its locked realm, and the programs it was given."""
 
     def __init__(self, engine: Engine, script: bytes) -> None:
         """`script` comes from realm()."""
@@ -44,7 +44,7 @@ class Worker:
         self._lingers = False
 
     def answer(self, kind: int, body: bytes) -> bytes:
-        """The frame to send back."""
+        """Return the frame to send back."""
         budget, question = protocol.budget_of(body)
         deadline = time.monotonic() + budget
         try:
@@ -84,7 +84,7 @@ class Worker:
             self._engine.release(code)
 
     def check(self, programs: bytes, deadline: float) -> bytes:
-        """What the engine itself has against each program: kind and text of every problem."""
+        """Return kind and text of every problem that the engine itself has with each program."""
         found = [
             self._compiler.compile(program_of(raw), 0, deadline).problems
             for raw in orjson.loads(programs)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class TookTooLong(Exception):
-    """The work took more time than its caller allows; it is said of no program."""
+    """The work took more time than its caller allows; no program is blamed for it."""
 
     def __init__(self, seconds: float, within: float, prepared: bool = False) -> None:
         super().__init__(f"{seconds:.2f} s of at most {within:.2f} s")
@@ -16,22 +16,22 @@ class TookTooLong(Exception):
 
     @property
     def seconds(self) -> float:
-        """Wall seconds that were used."""
+        """The wall seconds that were used."""
         return self._seconds
 
     @property
     def within(self) -> float:
-        """Wall seconds that were allowed."""
+        """The wall seconds that were allowed."""
         return self._within
 
     @property
     def prepared(self) -> bool:
-        """Whether some of the time went into what a repetition need not do again."""
+        """Whether some of the time went into work that a repetition need not do again."""
         return self._prepared
 
 
 class Allowance:
-    """Counts the wall time of one run from its beginning; None allows any."""
+    """An allowance counts the wall time of one run from its beginning; None allows any time."""
 
     def __init__(
         self, within: float | None = None, clock: Callable[[], float] = time.monotonic
@@ -42,25 +42,25 @@ class Allowance:
         self._prepared = False
 
     def note_preparation(self) -> None:
-        """Something was done that lasts: a program is known from now on."""
+        """Note that something was done that lasts: a program is known from now on."""
         self._prepared = True
 
     def check(self) -> None:
-        """Between two frames. Raises TookTooLong if more is used than is allowed."""
+        """Raise TookTooLong if more is used than is allowed; called between two frames."""
         if self._used() > self._within:
             raise self.spent()
 
     def spent(self) -> TookTooLong:
-        """What to raise where a frame was cut short by the allowance."""
+        """Return what to raise where the allowance has cut a frame short."""
         return TookTooLong(self._used(), self._within, self._prepared)
 
     def granted(self, budget_ms: int, minimum_ms: int) -> int:
-        """The budget, or what is left where that is less; but never less than the least."""
+        """Return the budget, or what is left if that is less, but never less than the minimum."""
         left = (self._within - self._used()) * 1000
         return budget_ms if left >= budget_ms else min(budget_ms, max(minimum_ms, int(left)))
 
     def left(self) -> float | None:
-        """Seconds; None where there is no end of them."""
+        """Return the seconds that are left; None if any time is allowed."""
         left = self._within - self._used()
         return max(0.0, left) if math.isfinite(left) else None
 

@@ -43,7 +43,7 @@ class MalformedAnswer(Exception):
 
 
 def shape_of(program: Program) -> Shape:
-    """What every output of the program looks like."""
+    """Return what every output of the program looks like."""
     function = program.dialect == "function"
     return {
         well_formed(each.name): (
@@ -55,7 +55,7 @@ def shape_of(program: Program) -> Shape:
 
 
 def decode_ticks(line: bytes, calls: Sequence[Call]) -> list[int]:
-    """The milliseconds of each call. Raises MalformedAnswer."""
+    """Return the milliseconds of each call. Raises MalformedAnswer."""
     texts = line.split(b",", len(calls))
     if len(texts) != len(calls):
         raise MalformedAnswer(f"not {len(calls)} times")
@@ -65,7 +65,7 @@ def decode_ticks(line: bytes, calls: Sequence[Call]) -> list[int]:
 def decode_answer(
     answer: bytes, calls: Sequence[Call], shapes: Sequence[Shape]
 ) -> list[list[Outcome]]:
-    """One outcome per step of each call, whose program's outputs have that shape.
+    """Return one outcome per step of each call; `shapes` are those of the calls' programs.
 
     Raises MalformedAnswer.
     """
@@ -82,7 +82,7 @@ def decode_answer(
 
 
 def decode_problems(answer: bytes, programs: int) -> list[list[tuple[str, str]]]:
-    """For each of so many programs, kind and text of its problems. Raises MalformedAnswer."""
+    """Return kind and text of each program's problems. Raises MalformedAnswer."""
     found = _parsed(answer)
     if not isinstance(found, list) or len(found) != programs:
         raise MalformedAnswer(f"not {programs} answers")
@@ -90,7 +90,7 @@ def decode_problems(answer: bytes, programs: int) -> list[list[tuple[str, str]]]
 
 
 def decode_layers(answer: bytes) -> dict[str, str]:
-    """What protects a worker. Raises MalformedAnswer."""
+    """Return what protects a worker. Raises MalformedAnswer."""
     found = _parsed(answer)
     if not isinstance(found, dict):
         raise MalformedAnswer("no layers")
@@ -98,12 +98,12 @@ def decode_layers(answer: bytes) -> dict[str, str]:
 
 
 def clipped(text: str) -> str:
-    """A worker's text, short enough to be kept."""
+    """Return a worker's text, cut to a length that may be kept."""
     return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "..."
 
 
 def _outcomes(call: Call, lines: Sequence[bytes], shape: Shape) -> list[Outcome]:
-    """As fold.LastOutput and the runner do it: a step's place decides what it can be."""
+    """Return a call's outcomes: what each can be follows from its step, as in the runner."""
     outcomes: list[Outcome] = []
     last = call.previous_timestamp
     for step, line in zip(call.steps, lines, strict=True):
@@ -210,7 +210,7 @@ _SCALARS: Mapping[str, Fits] = {
 
 
 def _fits(kind: str) -> Fits:
-    """Whether a value is of a type as the runner knows it; of an unknown one is none."""
+    """Return what tells whether a value is of this type; no value is of an unknown one."""
     depth = 0
     while kind.startswith("array[") and kind.endswith("]"):
         kind = kind[6:-1]

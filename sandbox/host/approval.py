@@ -24,7 +24,7 @@ Problems = list[tuple[str, str]]
 def examine(
     programs: Sequence[Program], ask: Callable[[Sequence[bytes]], list[Problems] | Failure]
 ) -> Iterator[Problems | Failure]:
-    """What `ask` finds, many programs at a time, but one by one where that fails."""
+    """Yield what `ask` finds for each program: many at a time, one by one where that fails."""
     for some in portions([encode_program(each) for each in programs], len):
         answer = ask(some)
         if not isinstance(answer, Failure):
@@ -38,7 +38,7 @@ def examine(
 
 
 class Approval:
-    """Speaks with one checker process, started when first needed."""
+    """Approval speaks with one checker process, which is started when first needed."""
 
     def __init__(
         self,
@@ -55,17 +55,17 @@ class Approval:
         self._seconds = 0.0  # processor time nobody has been charged for
 
     def fault(self, program: Program) -> Fault | None:
-        """What every computation of this program gets, if it may not run; learn() it first."""
+        """Return why a program may not run, None if it may; learn() it first."""
         if program.id not in self._known:
             return Fault("policy", "the program cannot be checked now")
         return self._known[program.id]
 
     def knows(self, program: Program) -> bool:
-        """Whether it has been looked at before."""
+        """Tell whether the program has been looked at before."""
         return program.id in self._known
 
     def learn(self, programs: Iterable[Program], allowance: Allowance = UNLIMITED) -> None:
-        """Ask for those that are not known yet, all at once. Raises TookTooLong.
+        """Ask for the programs that are not known yet, all at once. Raises TookTooLong.
 
         What cannot be checked is not asked again for a while: each time costs the wait.
         """
@@ -84,12 +84,12 @@ class Approval:
         return name not in self._known and self._failed.get(name, 0.0) <= self._clock()
 
     def take_cpu(self) -> float:
-        """Processor seconds used since this was last asked."""
+        """Return the processor seconds used since this was last asked."""
         taken, self._seconds = self._seconds, 0.0
         return taken
 
     def ask(self, texts: Sequence[bytes], allowance: Allowance) -> list[Problems] | Failure:
-        """What the allow-list has against each program, as JSON. Raises TookTooLong."""
+        """Return what the allow-list has against each program (JSON). Raises TookTooLong."""
         checker = self._ready()
         try:
             return checker.check(texts, allowance)

@@ -31,7 +31,7 @@ def _kills() -> deque[float]:
 
 @dataclass(frozen=True, slots=True)
 class Suspension:
-    """Why and how long a program does not run; at 0 seconds it is tried again: half-open."""
+    """A program does not run for so many seconds; at 0 it is half-open: tried once more."""
 
     tenant: str
     kind: str
@@ -49,7 +49,7 @@ class _Record:
 
 
 class Breaker:
-    """Remembers the kills of programs and of tenants."""
+    """A breaker remembers who has ended processes, programs and tenants, and suspends programs."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -59,7 +59,7 @@ class Breaker:
         self._tenants: TTLCache[str, deque[float]] = TTLCache(MAX_TENANTS, WINDOW_SECONDS, clock)
 
     def killed(self, tenant: str, program: str, kind: str) -> None:
-        """A process was ended because of this program."""
+        """Note that a process was ended because of this program."""
         now = self._clock()
         record = self._records[program] = self._records.get(program) or _Record(tenant)
         record.kind = kind
@@ -72,14 +72,14 @@ class Breaker:
             record.level += 1
 
     def survived(self, program: str) -> None:
-        """The program gave its outcomes; if it was half-open it is trusted again."""
+        """Note that the program gave its outcomes; if it was half-open, it is trusted again."""
         self._proven[program] = None
         record = self._records.get(program)
         if record and record.level and self._clock() >= record.until:
             del self._records[program]
 
     def suspension(self, tenant: str, program: str) -> Suspension | None:
-        """Why the program must not run now, if so."""
+        """Return why the program must not run now; None if it may."""
         record = self._records.get(program)
         left = record.until - self._clock() if record else 0.0
         if record and left > 0:
@@ -87,8 +87,11 @@ class Breaker:
         return None if program in self._proven else self._unproven(tenant)
 
     def _unproven(self, tenant: str) -> Suspension | None:
-        """A tenant that ends process after process is not given another try with each new
-        program; those that have given outcomes before run on."""
+        """Return why a program that has given no outcome yet must not run, None if it may.
+
+        A tenant that ends process after process does not get another try with each new
+        program; its programs that have given outcomes run on.
+        """
         kills = self._tenants.get(tenant, ())
         if len(kills) <= TENANT_KILLS:
             return None
@@ -97,7 +100,7 @@ class Breaker:
         return Suspension(tenant, what, len(kills), left) if left > 0 else None
 
     def all(self) -> dict[str, Suspension]:
-        """All that are suspended or half-open."""
+        """Return all programs that are suspended or half-open, by their ids."""
         now = self._clock()
         return {
             program: _described(record, max(0.0, record.until - now))

@@ -14,7 +14,7 @@ from sandbox.program import Program
 
 
 class Checking:
-    """Two lanes, each with a checker of its own: documents of one portion, and all longer.
+    """Checking has two lanes with a checker each: for short documents, and for long ones.
 
     In a lane one portion is looked at after the other, those of several documents in turn.
     Besides, each document has a process of its own in which the engine looks at it: what
@@ -28,7 +28,7 @@ class Checking:
         self._long = _Lane(zygote, idle_seconds)
 
     def problems(self, programs: Sequence[Program], allowance: Allowance) -> list[list[str]]:
-        """For each program its problems. Raises TookTooLong; waiting counts."""
+        """Return the problems of each program. Raises TookTooLong; waiting for others counts."""
         lane = self._short if _is_short(programs) else self._long
         found: list[Problems | Failure] = [[] for _ in programs]
         if self._allow_list:
@@ -59,13 +59,13 @@ class _Lane:
     def allowed(
         self, programs: Sequence[Program], allowance: Allowance
     ) -> list[Problems | Failure]:
-        """What the allow-list has against each."""
+        """Return what the allow-list has against each program."""
         return self._examined(programs, self.approval.ask, allowance)
 
     def compiled(
         self, programs: Sequence[Program], compiling: _Compiling, allowance: Allowance
     ) -> list[Problems | Failure]:
-        """What the engine has against each."""
+        """Return what the engine has against each program."""
         return self._examined(programs, compiling.ask, allowance)
 
     def close(self) -> None:
@@ -87,14 +87,14 @@ class _Lane:
 
 
 class _Compiling:
-    """A worker to compile in, and another where that one ended; not started in vain."""
+    """Compiling is done in a worker, started when needed; and in another where that has ended."""
 
     def __init__(self, zygote: ZygoteClient) -> None:
         self._zygote = zygote
         self._worker: WorkerClient | None = None
 
     def ask(self, texts: Sequence[bytes], allowance: Allowance) -> list[Problems] | Failure:
-        """What the engine has against each program."""
+        """Return what the engine has against each program."""
         worker = self._worker = self._worker or WorkerClient(self._zygote)
         found = worker.check(texts, allowance)
         if worker.ended:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sandbox.program import Assignment, Call, Fault, Outcome, Step, Value
 
+MAX_STEPS = 1000  # in one frame
+MAX_BYTES = 1024 * 1024  # in one frame
+
 
 @dataclass(frozen=True, slots=True)
 class LastOutput:
-    """A stream's last output, as the runner would hold it at some step."""
+    """A stream's last output, as the runner has it at some step; None before the first one."""
 
     document: bytes | None
     timestamp: int | None
 
     def after(self, step: Step, outcome: Outcome, updates: Sequence[bytes]) -> LastOutput:
-        """The last output once `step` has ended with `outcome`."""
+        """Return the last output after `step` has ended with `outcome`."""
         if isinstance(step, Assignment):
             if self.timestamp is None or step.timestamp >= self.timestamp:
                 return LastOutput(updates[step.update], step.timestamp)
@@ -27,7 +30,7 @@ class LastOutput:
 
 
 def part(call: Call, start: int, stop: int, last: LastOutput) -> Call:
-    """Steps `start` to `stop` as a call of their own, with only the updates they use."""
+    """Make a call of the steps from `start` to `stop`, with only the updates they use."""
     steps = call.steps[start:stop]
     used: dict[int, int] = {}
     for step in steps:
@@ -44,12 +47,12 @@ def part(call: Call, start: int, stop: int, last: LastOutput) -> Call:
 
 
 def runs(step: Step, last: int | None) -> bool:
-    """Whether code runs for a step, the last output being of `last`."""
+    """Tell whether code runs for a step when the last output is of the timestamp `last`."""
     return not isinstance(step, Assignment) and (last is None or step.timestamp > last)
 
 
 def refused(call: Call, fault: Fault | None) -> list[Outcome]:
-    """The outcomes of a call whose program does not run, as the runner would order them."""
+    """Return the outcomes of a call whose program does not run, in the runner's order."""
     outcomes: list[Outcome] = []
     last = LastOutput(call.previous, call.previous_timestamp)
     for step in call.steps:
@@ -65,9 +68,25 @@ def refused(call: Call, fault: Fault | None) -> list[Outcome]:
 
 
 def size(call: Call) -> int:
-    """About how many bytes a call is in a frame."""
+    """Return about how many bytes a call takes in a frame."""
     step = 64 + 8 * len(call.program.arguments)
     return sum(map(len, call.updates)) + len(call.previous or b"") + step * len(call.steps)
+
+
+def groups(calls: Sequence[Call]) -> Iterator[list[Call]]:
+    """Yield the calls in order, in groups that fit a frame; a call too long for one is alone."""
+    group: list[Call] = []
+    steps = content = 0
+    for call in calls:
+        steps += len(call.steps)
+        content += size(call)
+        if group and (steps > MAX_STEPS or content > MAX_BYTES):
+            yield group
+            group = []
+            steps, content = len(call.steps), size(call)
+        group.append(call)
+    if group:
+        yield group
 
 
 def _renumbered(step: Step, used: dict[int, int]) -> Step:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from sandbox.host.allowance import Allowance, TookTooLong
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker, Suspension
 from sandbox.host.checking import Checking
-from sandbox.host.fold import LastOutput, part, refused, runs, size
+from sandbox.host.fold import MAX_BYTES, MAX_STEPS, LastOutput, groups, part, refused, runs, size
 from sandbox.host.options import SandboxOptions
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import Budget, Failure, WorkerClient
+from sandbox.host.workers import Workers
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Call, Fault, Outcome, Program
 
-MAX_STEPS = 1000  # in one frame
-MAX_BYTES = 1024 * 1024  # in one frame
 MAX_BUDGET_MS = 1000.0
 KILL_CLASS = frozenset({"timeout", "oom", "crash"})
 
@@ -30,7 +28,7 @@ PATIENCE = (1, 2, 4)
 
 
 class SandboxPool:
-    """Runs tenants' programs, each tenant in a process of its own.
+    """A pool runs tenants' programs, each tenant's in a process of its own.
 
     Nothing is started before the first use. Tenants' faults are values; InfraError means
     that nothing can be said about the calls and they may be tried again. One thread at a
@@ -41,6 +39,7 @@ class SandboxPool:
         """`javascript` is the folder with the files of third_party.py."""
         self._javascript = javascript.absolute()  # processes are started in another folder
         self.options = options or SandboxOptions()
+        """How this pool runs; it does not change."""
         self._begin()
 
     def _begin(self) -> None:
@@ -54,10 +53,12 @@ class SandboxPool:
             worker_idle_seconds=options.idle_seconds + 10,
             unprotected=options.unprotected,
         )
-        self._workers: OrderedDict[str, WorkerClient] = OrderedDict()
         self._approval = Approval(self._zygote, options.idle_seconds)
         self._checking = Checking(self._zygote, options.idle_seconds, options.allow_list)
         self._usage = Usage()
+        self._workers = Workers(
+            self._zygote, self._usage, options.max_workers, options.idle_seconds
+        )
         self._frames = 0
         self._kills: Counter[str] = Counter()
         self._breaker = Breaker()
@@ -65,7 +66,7 @@ class SandboxPool:
     def run(
         self, tenant: str, calls: Sequence[Call], within: float | None = None
     ) -> list[list[Outcome]]:
-        """One outcome per step of each call; None for an Assignment. Raises InfraError.
+        """Return one outcome per step of each call; None for an Assignment. Raises InfraError.
 
         Raises TookTooLong where all of it has taken more than `within` seconds of wall time.
         That is looked at between frames, and the last of them is given what is left, but
@@ -87,23 +88,24 @@ class SandboxPool:
             settled = iter(
                 [
                     each
-                    for group in _groups(running)
+                    for group in groups(running)
                     for each in self._run_isolated(tenant, group, allowance)
                 ]
             )
             return [outcomes[at] if at in outcomes else next(settled) for at in range(len(calls))]
 
     def check(self, program: Program) -> list[str]:
-        """Problems, each "channel X: line L, column C: reason"; none of the code is used.
+        """Return a program's problems, each as "channel X: line L, column C: reason".
 
-        Columns are of the program's text, in which references are already names.
+        None of the code is used. Columns are of the program's text, in which references are
+        already names.
         """
         return self.check_all([program])[0]
 
     def check_all(
         self, programs: Sequence[Program], within: float | None = None
     ) -> list[list[str]]:
-        """For each program its problems: the allow-list's, or else the engine's.
+        """Return each program's problems: those of the allow-list, or else those of the engine.
 
         The engine looks in a process that is ended afterwards. Several threads may ask at
         once. Raises TookTooLong where it takes more than `within` seconds of wall time,
@@ -113,7 +115,7 @@ class SandboxPool:
         return self._checking.problems(programs, Allowance(within))
 
     def layers(self) -> dict[str, str]:
-        """What protects a worker here: layer to "", or to why it is missing.
+        """Return what protects a worker here: each layer with "", or with why it is missing.
 
         Raises InfraError where a worker would not serve.
         """
@@ -123,27 +125,27 @@ class SandboxPool:
             return worker.layers
 
     def cpu_seconds(self) -> dict[str, float]:
-        """Processor seconds used so far, by tenant."""
+        """Return the processor seconds used so far, by tenant."""
         with self._entered():
             return dict(self._usage.tenants)
 
     def program_cpu_seconds(self) -> dict[str, float]:
-        """Processor seconds used so far, by program id; shared out where a frame had several."""
+        """Return the processor seconds used so far, by program; a frame's are shared out."""
         with self._entered():
             return dict(self._usage.programs)
 
     @property
     def frames(self) -> int:
-        """Frames run so far. Does not wait for what runs."""
+        """Return how many frames were run so far. Does not wait for what runs."""
         return self._frames
 
     @property
     def kills(self) -> dict[str, int]:
-        """Processes ended so far for what ran in them, by kind. Does not wait for what runs."""
+        """Return how many processes were ended for what ran in them so far, by kind."""
         return dict(self._kills)
 
     def suspended(self) -> dict[str, Suspension]:
-        """The programs that do not run because they ended too many processes, by id."""
+        """Return the programs that do not run as they have ended too many processes, by id."""
         with self._entered():
             return self._breaker.all()
 
@@ -151,7 +153,7 @@ class SandboxPool:
         """End every process. The pool may be used again, and starts new ones."""
         with self._entered():
             for tenant in list(self._workers):
-                self._end(tenant)
+                self._workers.end(tenant)
             self._approval.close()
             self._checking.close()
             self._zygote.close()
@@ -173,7 +175,7 @@ class SandboxPool:
             self._usage.charge(tenant, self._approval.take_cpu())
 
     def _refusal(self, tenant: str, program: Program, allowance: Allowance) -> Fault | None:
-        """Why the program does not run at all, if so."""
+        """Return why the program does not run at all; None if it does."""
         if self.options.allow_list:
             if not self._approval.knows(program):
                 self._learn(tenant, [program], allowance)
@@ -189,7 +191,7 @@ class SandboxPool:
     def _run_isolated(
         self, tenant: str, calls: Sequence[Call], allowance: Allowance
     ) -> list[list[Outcome]]:
-        """Run the calls; if that fails, in ever smaller pieces until one is to blame."""
+        """Run the calls; where that fails, run ever smaller pieces until one is to blame."""
         alone = len(calls) == 1 and len(calls[0].steps) == 1
         if alone and not runs(calls[0].steps[0], calls[0].previous_timestamp):
             return [refused(calls[0], None)]  # no worker has a say in it
@@ -217,7 +219,7 @@ class SandboxPool:
         return [[Fault(answer.kind, answer.message)]]
 
     def _blamed(self, tenant: str, program: str, answer: Failure) -> Fault:
-        """The fault of a program that ended a process, with what follows from it."""
+        """Note that a program has ended a process, and return its fault with what follows."""
         self._breaker.killed(tenant, program, answer.kind)
         found = self._breaker.suspension(tenant, program)
         sequel = f"; suspended for {found.seconds:.0f} s" if found else ""
@@ -226,7 +228,7 @@ class SandboxPool:
     def _in_parts(
         self, tenant: str, call: Call, steps: int, allowance: Allowance
     ) -> list[Outcome]:
-        """The call's outcomes, some steps at a time, the last output threaded through."""
+        """Run some steps of the call at a time, each with the last output of those before."""
         outcomes: list[Outcome] = []
         last = LastOutput(call.previous, call.previous_timestamp)
         for start in range(0, len(call.steps), steps):
@@ -258,8 +260,8 @@ class SandboxPool:
     def _run_once(
         self, tenant: str, calls: Sequence[Call], budget: Budget, allowance: Allowance
     ) -> list[list[Outcome]] | Failure:
-        """Ask the tenant's worker; whatever comes of it is charged."""
-        worker = self._worker(tenant)
+        """Ask the tenant's worker once, and charge the tenant for it, whatever comes of it."""
+        worker = self._workers.of(tenant)
         self._frames += 1
         try:
             answer = worker.run(calls, budget, allowance)
@@ -275,50 +277,3 @@ class SandboxPool:
             self._usage.charge(tenant, worker.take_cpu(), calls, worker.ticks)
             if worker.ended:
                 del self._workers[tenant]
-
-    def _worker(self, tenant: str) -> WorkerClient:
-        """The tenant's living worker, which no other tenant has had or will have."""
-        now = time.monotonic()
-        worker = self._workers.get(tenant)
-        if worker is not None:
-            self._workers.move_to_end(tenant)
-            if (
-                now - worker.last_used <= self.options.idle_seconds
-                and worker.alive()
-                and not worker.full()
-            ):
-                return worker
-            self._end(tenant)
-        self._make_room(now)
-        self._workers[tenant] = worker = WorkerClient(self._zygote)
-        return worker
-
-    def _make_room(self, now: float) -> None:
-        """End the idle; the first in the order is the longest unused."""
-        while self._workers:
-            tenant, oldest = next(iter(self._workers.items()))
-            idle = now - oldest.last_used > self.options.idle_seconds
-            if not idle and len(self._workers) < self.options.max_workers:
-                return
-            self._end(tenant)
-
-    def _end(self, tenant: str) -> None:
-        worker = self._workers.pop(tenant)
-        worker.kill()
-        self._usage.charge(tenant, worker.take_cpu())
-
-
-def _groups(calls: Sequence[Call]) -> Iterator[list[Call]]:
-    """The calls in order, in groups that fit a frame; a call too long for one is alone."""
-    group: list[Call] = []
-    steps = content = 0
-    for call in calls:
-        steps += len(call.steps)
-        content += size(call)
-        if group and (steps > MAX_STEPS or content > MAX_BYTES):
-            yield group
-            group = []
-            steps, content = len(call.steps), size(call)
-        group.append(call)
-    if group:
-        yield group

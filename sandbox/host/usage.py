@@ -15,7 +15,7 @@ STEP_WEIGHT = 0.002
 
 
 class Usage:
-    """Adds up; the programs and tenants longest unused are forgotten."""
+    """Usage adds up; the programs and tenants that were not used for longest are forgotten."""
 
     def __init__(self) -> None:
         self.tenants: LRUCache[str, float] = LRUCache(MAX_TENANTS)

@@ -56,19 +56,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How long a frame may take, and how long at least when an allowance runs out."""
+    """A frame may take so long, and at least the minimum even where an allowance runs out."""
 
     milliseconds: int
     minimum: int
 
     def plus(self, more: int) -> Budget:
-        """The same with `more` milliseconds."""
+        """Return a budget that is longer by so many milliseconds."""
         return Budget(self.milliseconds + more, self.minimum + more)
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A program on its way to a worker."""
+    """A program as it is sent to a worker."""
 
     name: str
     text: bytes
@@ -77,7 +77,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A frame had no answer; the worker is dead. `starved` if it had hardly any processor."""
+    """A frame had no answer, and its worker is dead; a `starved` one had hardly any processor."""
 
     kind: str
     message: str
@@ -85,7 +85,7 @@ class Failure:
 
 
 class WorkerClient:
-    """One living worker process of one tenant."""
+    """A client is our hold on one living worker process of one tenant."""
 
     def __init__(self, zygote: ZygoteClient, checks: bool = False) -> None:
         self._connection, self.pid = zygote.spawn(checks)
@@ -107,7 +107,7 @@ class WorkerClient:
         self._ready()
 
     def full(self) -> bool:
-        """Whether its programs take so much that a script might lack it."""
+        """Tell whether its programs take so much memory that a script might lack it."""
         return self._memory > MAX_MEMORY
 
     @property
@@ -116,13 +116,13 @@ class WorkerClient:
         return self._process < 0
 
     def alive(self) -> bool:
-        """Whether the worker still holds its end; it says nothing without being asked."""
+        """Tell whether the worker still holds its end; it says nothing without being asked."""
         return not self._silence.poll(0)
 
     def run(
         self, calls: Sequence[Call], budget: Budget, allowance: Allowance = UNLIMITED
     ) -> list[list[Outcome]] | Failure:
-        """Outcomes of every step, or why there are none. Raises TookTooLong."""
+        """Return the outcomes of every step, or why there are none. Raises TookTooLong."""
         self.ticks = []
         for portion in self._unknown(calls):
             more = DEFINE_MS * len(portion)
@@ -148,7 +148,7 @@ class WorkerClient:
     def check(
         self, programs: Sequence[bytes], allowance: Allowance = UNLIMITED
     ) -> list[list[tuple[str, str]]] | Failure:
-        """For each program as JSON, kind and text of its problems. Raises TookTooLong."""
+        """Return kind and text of the problems of each program (JSON). Raises TookTooLong."""
         body = _listed(programs)
         budget = Budget(CHECK_MS + len(body) // CHECKED_BYTES_PER_MS, MIN_CHECK_MS)
         answer = self._exchange(protocol.CHECK, body, budget, allowance)
@@ -160,7 +160,7 @@ class WorkerClient:
             return self._malformed(str(error))
 
     def take_cpu(self) -> float:
-        """Processor seconds used since this was last asked."""
+        """Return the processor seconds used since this was last asked."""
         total = self._cpu()
         taken = total - self._accounted
         self._accounted = total
@@ -197,7 +197,7 @@ class WorkerClient:
             raise InfraError(f"a worker will not serve: {error}") from error
 
     def _unknown(self, calls: Sequence[Call]) -> list[list[Definition]]:
-        """The programs that the worker does not know, in portions of a few milliseconds."""
+        """Return the programs that the worker does not know yet, in portions."""
         new = {each.program.id: each.program for each in calls}
         texts = [
             Definition(name, encode_program(program), shape_of(program))
@@ -207,7 +207,7 @@ class WorkerClient:
         return portions(texts, lambda each: len(each.text))
 
     def _definitions(self, portion: Sequence[Definition]) -> bytes:
-        """What makes the portion known; from here on its programs have slots."""
+        """Write the question that makes a portion known, and give its programs their slots."""
         for each in portion:
             self._slots[each.name] = len(self._slots)
             self._shapes[each.name] = each.shape
@@ -217,7 +217,7 @@ class WorkerClient:
     def _exchange(
         self, kind: int, question: bytes, budget: Budget, allowance: Allowance
     ) -> bytes | Failure:
-        """The answer's body. After a Failure the worker is dead.
+        """Send a question and return the answer's body. After a Failure the worker is dead.
 
         Raises TookTooLong where the allowance is used up before the frame is sent; or
         where it left the frame less than its budget, and the frame took all of that.
@@ -246,7 +246,7 @@ class WorkerClient:
         return answer[1]
 
     def _malformed(self, why: str) -> Failure:
-        """The worker is no longer what we have started."""
+        """End a worker whose answer does not fit: it is no longer what we have started."""
         self.kill()
         return Failure("crash", f"the answer made no sense: {why}")
 
@@ -279,7 +279,7 @@ class WorkerClient:
 
 
 def portions(items: Sequence[T], length: Callable[[T], int]) -> list[list[T]]:
-    """In order, so that no portion is more than a few milliseconds of compiling."""
+    """Cut items, in order, into portions that take no more than a few milliseconds to compile."""
     cut: list[list[T]] = []
     size = PORTION_BYTES
     for item in items:

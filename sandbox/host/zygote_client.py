@@ -26,7 +26,7 @@ class InfraError(Exception):
 
 
 class ZygoteClient:
-    """Starts one zygote when first needed, and another when it is gone."""
+    """A client starts one zygote when first needed, and another one when that is gone."""
 
     def __init__(
         self,
@@ -46,11 +46,11 @@ class ZygoteClient:
 
     @property
     def pid(self) -> int | None:
-        """The zygote's process id, if there is one."""
+        """The zygote's process id; None if there is none."""
         return self._process.pid if self._process else None
 
     def spawn(self, checks: bool = False) -> tuple[socket.socket, int]:
-        """A new worker's connection and pid. Raises InfraError."""
+        """Return a new worker's connection and process id. Raises InfraError."""
         with self._lock:
             try:
                 return self._ask(checks)

@@ -89,7 +89,7 @@ class Judge:
         if kind(attacked[0]) in KILL_CLASS:
             self._kills += 1
             if self._kills % KILLS_A_TENANT == 0:
-                self.pool._end(tenant)
+                self.pool._workers.end(tenant)
         if not harmless(attacked[0], type_):
             self._note(hostile, f"gave {attacked[0]}")
         if before != [RIGHT] or after != [RIGHT]:

@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 class Cache(Generic[Key, Value]):
-    """It keeps a bounded number of bytes of values. Threads may share it."""
+    """A cache keeps a bounded number of bytes of values. Threads may share it."""
 
     def __init__(self, room: int) -> None:
         """Make an empty cache with room for so many bytes."""

@@ -45,9 +45,9 @@ class KnownTokens:
 
     def good(self, token: str, tenant: int) -> None:
         """The token is this tenant's now."""
-        digest = digest(token)
-        self._tenants[digest] = (tenant, self._clock())
-        self._tenants.move_to_end(digest)
+        key = digest(token)
+        self._tenants[key] = (tenant, self._clock())
+        self._tenants.move_to_end(key)
         if len(self._tenants) > self._max_tokens:
             self._tenants.popitem(last=False)
 

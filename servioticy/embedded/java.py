@@ -25,7 +25,7 @@ SECONDS_TO_ANSWER = 30
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that will do; `home` is what Spark is given as JAVA_HOME."""
+    """A Java that is new enough; `home` is what Spark is given as JAVA_HOME."""
 
     home: Path
     executable: Path
@@ -34,7 +34,7 @@ class Java:
 
 
 def find(settings: Settings) -> Java:
-    """The Java to use: JAVA_HOME, else PATH, else the wheel; SetupError if none will do.
+    """Return the Java of JAVA_HOME, else of PATH, else of the wheel; SetupError if none will do.
 
     Where Java lacks a module that Spark's launcher asks for, `home` is a folder of ours
     whose `bin/java` leaves that wish out.
@@ -52,12 +52,12 @@ def find(settings: Settings) -> Java:
 
 
 def java_needed() -> bool:
-    """Whether the wheel must be installed, as the machine has no Java that will do."""
+    """Tell whether the wheel must be installed, as the machine has no Java that will do."""
     return _on_this_machine() is None
 
 
 def pyspark_jars() -> Path:
-    """The folder of PySpark's jars, found without importing it."""
+    """Return the folder of PySpark's jars, found without importing it."""
     found = importlib.util.find_spec("pyspark")
     if found is None or found.origin is None:
         raise SetupError("PySpark is not installed; run `make setup`")
@@ -84,7 +84,7 @@ def _from_wheel() -> Java | None:
 
 
 def _examine(executable: Path, source: str) -> Java | None:
-    """Read what the installation says of itself, else start it and ask: ten times slower."""
+    """Read what the installation says of itself, else start it and ask, which takes longer."""
     home = executable.resolve().parent.parent
     version = _release(home).get("JAVA_VERSION")
     if version is None and executable.exists():

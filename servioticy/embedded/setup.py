@@ -29,7 +29,7 @@ def prepare(settings: Settings) -> None:
 
 
 def main() -> int:
-    """Prepare; say what is wrong in a line if it cannot be done."""
+    """Prepare the machine; if that cannot be done, say why in a line and return 1."""
     try:
         prepare(load())
     except ServioticyError as error:

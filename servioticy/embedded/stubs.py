@@ -25,7 +25,7 @@ SECONDS_TO_COMPILE = 120
 
 
 def jar(settings: Settings) -> Path:
-    """Where the classes are or will be: the name changes with their source."""
+    """Return the path of the compiled classes' jar; its name changes with their source."""
     digest = hashlib.sha256()
     for source in _sources():
         digest.update(source.name.encode() + source.read_bytes())
@@ -33,7 +33,7 @@ def jar(settings: Settings) -> Path:
 
 
 def require(settings: Settings) -> Path:
-    """The jar of the compiled classes; SetupError if they were never compiled."""
+    """Return the jar of the compiled classes. Raises SetupError if they were never compiled."""
     target = jar(settings)
     if not target.exists():
         raise SetupError(f"the stub classes are missing in {target}; run `make setup`")
@@ -41,7 +41,7 @@ def require(settings: Settings) -> Path:
 
 
 def compile_stubs(settings: Settings, runtime: java.Java) -> Path:
-    """Compile the stub classes into their jar unless it is there already."""
+    """Compile the stub classes into their jar, unless it exists, and return its path."""
     target = jar(settings)
     if target.exists():
         return target

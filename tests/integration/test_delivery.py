@@ -176,6 +176,30 @@ def world(settings: Settings) -> Iterator[World]:
             program.kill()
 
 
+def test_nobody_is_let_in_while_what_is_emitted_cannot_be_read(settings: Settings) -> None:
+    """A client that was let in would wait for ever, or miss what comes until it can be read."""
+    no_broker = {"SERVIOTICY_BOOTSTRAP_SERVERS": "127.0.0.1:1"}
+    environment = {**os.environ, **to_environment(settings), **no_broker}
+    port = settings.delivery.port
+    with subprocess.Popen([sys.executable, "-m", "delivery"], env=environment) as program:
+        try:
+            deadline = time.monotonic() + WAIT_SECONDS
+            while health(port) != 503:
+                assert time.monotonic() < deadline, "delivery does not listen"
+                time.sleep(0.02)
+            with pytest.raises(InvalidStatus) as refused:
+                connect(
+                    f"ws://127.0.0.1:{port}/mine/streams/data/live?after=0",
+                    additional_headers={"Authorization": "a token"},
+                    proxy=None,
+                )
+        finally:
+            program.kill()
+
+    assert refused.value.response.status_code == 503
+    assert int(refused.value.response.headers["Retry-After"]) > 0
+
+
 def test_frames_are_the_updates_as_emitted_in_order(world: World) -> None:
     with world.watch() as one, world.watch() as other:
         world.emitted(*range(1, 501))

@@ -241,12 +241,12 @@ def test_equal_results_for_any_batch_and_process(pool: SandboxPool) -> None:
 )  # fmt: skip
 def test_too_much_work_is_the_scripts_error(pool: SandboxPool, code: str) -> None:
     """Where the engine would not look up, it is not let in: no process is lost."""
-    process = pool._worker("tenant").pid
+    process = pool._workers.of("tenant").pid
     outcome = value(pool, code)
 
     assert isinstance(outcome, Fault)
     assert (outcome.kind, outcome.message[:10]) == ("script-error", "RangeError")
-    assert pool._worker("tenant").pid == process
+    assert pool._workers.of("tenant").pid == process
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ class RunningDelivery:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self.hub = Hub(self.catalog, self.history, capacity, **limits)
         await self.hub.start([WebSocketTransport(self.hub, "127.0.0.1", self.port)])
+        self.hub.let_in()
         self._ready.set()
         await self._stop.wait()
         await self.hub.stop()

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,11 @@ from servioticy.settings import Settings, load
 ACORN, QUICKJS = "acorn", "@jitl/quickjs-wasmfile-release-sync"
 
 
-def a_tarball(name: str) -> bytes:
-    """As npm packs it, with a file more than is taken."""
+def a_tarball(name: str, members: Iterable[str] = ()) -> bytes:
+    """As npm packs it, with a file more than is taken; or with these members only."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for member in ("package/package.json", *javascript.MEMBERS[name]):
+        for member in members or ("package/package.json", *javascript.MEMBERS[name]):
             content = f"{member} of {name}".encode()
             entry = tarfile.TarInfo(member)
             entry.size = len(content)
@@ -108,6 +109,19 @@ def test_a_damaged_tarball_is_refused(
         download(settings)
 
     assert package in javascript.missing(settings)
+
+
+def test_a_release_that_is_laid_out_otherwise_is_named(
+    repository: FileServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who changes the lock file is to see what else has changed."""
+    content = a_tarball(ACORN, ["package/LICENSE"])
+    acorn = Package(ACORN, "9.0.0", hashlib.sha512(content).hexdigest())
+    monkeypatch.setattr(javascript, "locked", lambda: [acorn])
+    repository.put(acorn.path, content)
+
+    with pytest.raises(SetupError, match=r"acorn-9\.0\.0\.tgz has no file package/dist/acorn\.js"):
+        download(settings)
 
 
 def test_set_up_fails_aloud_without_acorn(registry: FileServer, settings: Settings) -> None:

@@ -31,6 +31,7 @@ from sandbox import (
 )
 from sandbox.host.answers import MAX_MESSAGE, MAX_OUTPUT_BYTES
 from sandbox.host.checking import Checking
+from sandbox.host.workers import Workers
 
 PROGRAM = Program(
     "p",
@@ -97,6 +98,7 @@ def a_scripted_pool(zygote: Scripted, *answers: bytes) -> SandboxPool:
     pool = a_pool(allow_list=False)
     zygote.answers = answers
     pool._zygote = zygote  # type: ignore[assignment]
+    pool._workers = Workers(zygote, pool._usage, 64, 60)  # type: ignore[arg-type]
     pool._checking = Checking(zygote, 60, allow_list=False)  # type: ignore[arg-type]
     return pool
 
@@ -163,7 +165,8 @@ def _is_an_update(value: Value) -> None:
 
 def test_a_truthful_worker_is_believed(zygote: Scripted) -> None:
     """Otherwise the tests below could not fail."""
-    (outcomes,) = a_scripted_pool(zygote, READY, DEFINED, VALUES).run("tenant", [CALL])
+    pool = a_scripted_pool(zygote, READY, DEFINED, VALUES)
+    (outcomes,) = pool.run("tenant", [CALL])
 
     assert could_be(outcomes)
     assert [type(each) for each in outcomes] == [Value, Fault, type(None), Value, Fault]

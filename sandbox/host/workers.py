@@ -1,0 +1,57 @@
+"""The living workers of a pool: one for each tenant, and no more than may be."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+
+from sandbox.host.usage import Usage
+from sandbox.host.worker_client import WorkerClient
+from sandbox.host.zygote_client import ZygoteClient
+
+
+class Workers(OrderedDict[str, WorkerClient]):
+    """Workers by their tenants, in order of their last use: the longest unused is the first."""
+
+    def __init__(
+        self, zygote: ZygoteClient, usage: Usage, max_workers: int, idle_seconds: float
+    ) -> None:
+        """`usage` is charged with what a worker has used when it is ended."""
+        super().__init__()
+        self._zygote = zygote
+        self._usage = usage
+        self._max_workers = max_workers
+        self._idle_seconds = idle_seconds
+
+    def of(self, tenant: str) -> WorkerClient:
+        """Return the tenant's worker, which no other tenant has had or will have, or start one.
+
+        Raises InfraError.
+        """
+        now = time.monotonic()
+        worker = self.get(tenant)
+        if worker is not None:
+            self.move_to_end(tenant)
+            if not self._is_idle(worker, now) and worker.alive() and not worker.full():
+                return worker
+            self.end(tenant)
+        self._make_room(now)
+        self[tenant] = worker = WorkerClient(self._zygote)
+        return worker
+
+    def end(self, tenant: str) -> None:
+        """End the tenant's worker, and charge the tenant for what it has used."""
+        worker = self.pop(tenant)
+        worker.kill()
+        self._usage.charge(tenant, worker.take_cpu())
+
+    def _make_room(self, now: float) -> None:
+        """End workers that are idle or too many."""
+        while self:
+            tenant, oldest = next(iter(self.items()))
+            if not self._is_idle(oldest, now) and len(self) < self._max_workers:
+                return
+            self.end(tenant)
+
+    def _is_idle(self, worker: WorkerClient, now: float) -> bool:
+        return now - worker.last_used > self._idle_seconds
