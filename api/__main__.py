@@ -8,6 +8,7 @@ from functools import partial
 from api import server, workers
 from servioticy import logs, settings
 from servioticy.errors import ServioticyError
+from servioticy.metrics import Registry, join, serve, shared
 from servioticy.settings import Settings
 
 
@@ -25,12 +26,19 @@ def main() -> int:
 
 def _serve(chosen: Settings) -> None:
     listener = workers.inherited()
-    if listener is None and chosen.api.workers > 1:
-        workers.Workers(server.listen(chosen), chosen.api.workers).run()
-        return
+    if listener is not None:
+        registry = Registry(with_process=False)
+        join(registry)
+    else:
+        listener, registry = server.listen(chosen), Registry()
+        serve(registry, chosen.metrics_host, chosen.api.metrics_port)
+        if chosen.api.workers > 1:
+            with shared(registry):
+                workers.Workers(listener, chosen.api.workers).run()
+            return
     from api.wsgi import build  # not needed, and slow to import, where others do the work
 
-    server.run(chosen, listener or server.listen(chosen), partial(build, chosen))
+    server.run(chosen, listener, partial(build, chosen), registry)
 
 
 if __name__ == "__main__":

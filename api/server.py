@@ -17,6 +17,7 @@ from api.edge.connection import Connection
 from api.edge.edge import Edge
 from api.http.read_after_write import Progress
 from servioticy.errors import SetupError
+from servioticy.metrics import Registry
 from servioticy.settings import Settings, changed
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def run(
     settings: Settings,
     listener: socket.socket,
     build: Callable[[], tuple[WSGIApplication, Progress]],
+    registry: Registry,
 ) -> None:
     """Serve what comes to the listening socket until SIGTERM or SIGINT."""
     settings = changed(
@@ -52,9 +54,8 @@ def run(
         api_connections=max(1, min(settings.api.connections, raise_files() - FILES_OF_OUR_OWN)),
     )
     app, progress = build()
-    asyncio.run(
-        _serve(settings, listener, Application(app, *listener.getsockname()[:2]), progress)
-    )
+    application = Application(app, *listener.getsockname()[:2])
+    asyncio.run(_serve(settings, listener, application, progress, registry))
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -78,13 +79,17 @@ def raise_files() -> int:
 
 
 async def _serve(
-    settings: Settings, listener: socket.socket, application: Application, progress: Progress
+    settings: Settings,
+    listener: socket.socket,
+    application: Application,
+    progress: Progress,
+    registry: Registry,
 ) -> None:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    edge = Edge(application, progress, settings, loop)
+    edge = Edge(application, progress, settings, loop, registry)
     attend(listener, edge, loop)
     await stop.wait()
     loop.remove_reader(listener)

@@ -7,6 +7,7 @@ from flask import Flask
 from api.app import create_app
 from api.documents.snippets import Snippets
 from api.http.read_after_write import Progress
+from api.metrics import note_route
 from servioticy import bootstrap
 from servioticy.settings import Settings
 
@@ -16,4 +17,5 @@ def build(settings: Settings) -> tuple[Flask, Progress]:
     pool = bootstrap.sandbox_pool(settings)
     ports = bootstrap.ports(settings)
     app = create_app(ports, settings, check=Snippets(pool).problems)
+    app.before_request(note_route)
     return app, Progress(ports.history, ports.log)

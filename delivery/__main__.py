@@ -9,9 +9,11 @@ import sys
 
 from delivery.admission.capacity import capacity, raise_descriptors
 from delivery.hub import Hub
+from delivery.metrics import observe
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
+from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.history import PostgresHistory
@@ -36,6 +38,9 @@ async def run(chosen: Settings) -> None:
         capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
         max_backlog_bytes=own.backlog_bytes,
     )
+    registry = Registry()
+    observe(hub, registry)
+    serve(registry, chosen.metrics_host, own.metrics_port)
     try:
         await hub.start([WebSocketTransport(hub, chosen.host, chosen.delivery.port)])
         await _read(chosen, hub, stop)

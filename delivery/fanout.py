@@ -59,6 +59,10 @@ class FanOut:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._batches: deque[tuple[list[ConsumedRecord], int]] = deque()
         self._work: Iterator[None] | None = None
+        self.records_read = 0
+        """Records that were published so far."""
+        self.updates_offered = 0
+        """Updates that were offered so far, once for each subscriber."""
         self.cursor = Cursor()
         """Stands behind the last record that was offered to all its subscribers."""
 
@@ -77,6 +81,7 @@ class FanOut:
         """
         if self._loop is None:
             return
+        self.records_read += len(records)
         size = sum(memoryview(each.record.update).nbytes for each in records)
         if not self._semaphore.acquire(size):
             return
@@ -123,6 +128,7 @@ class FanOut:
         for subscriber in subscribers:
             try:
                 subscriber.offer(live)
+                self.updates_offered += 1
             except Exception:
                 log.exception("offer_failed")
                 subscriber.close(Ending.FAILED)

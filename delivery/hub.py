@@ -46,6 +46,8 @@ class Hub:
         max_backlog_bytes: int = BACKLOG_BYTES,
         max_unsent_bytes: int = MAX_UNSENT_BYTES,
     ) -> None:
+        self.connections = 0
+        """Clients that are served now."""
         self.reception = Reception(catalog, capacity or Capacity())
         self.watchers: Watchers[Subscriber] = Watchers()
         self.backlog = Backlog(max_backlog_bytes)
@@ -81,9 +83,11 @@ class Hub:
         """Send a client what it was admitted to, and return when its connection is closed."""
         watcher = Watcher(connection, admission, self.backlog, self._max_unsent_bytes)
         self.watchers.add(admission.stream, watcher)
+        self.connections += 1
         try:
             await watcher.run(self._read_page)
         finally:
+            self.connections -= 1
             self.watchers.remove(admission.stream, watcher)
 
     async def stop(self) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pipeline.metrics import Lag
 from pipeline.spark import job
 from servioticy import logs
 from servioticy.bootstrap import (
@@ -27,7 +28,8 @@ from servioticy.bootstrap import (
 )
 from servioticy.embedded import jars, java, javascript
 from servioticy.errors import ServioticyError, SettingsError, Unavailable
-from servioticy.messaging.consumer import LogEnds
+from servioticy.metrics import Registry, serve, shared
+from servioticy.metrics.names import QUERY_STARTS
 from servioticy.settings import Settings, load
 from servioticy.storage.partition_store import PostgresPartitionStore
 
@@ -51,7 +53,10 @@ def main() -> int:
     try:
         settings = load()
         logs.configure(settings.log_level)
-        return _run(settings, stopping)
+        registry = Registry()
+        serve(registry, settings.metrics_host, settings.pipeline.metrics_port)
+        with shared(registry):
+            return _run(settings, stopping, registry)
     except SettingsError as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
@@ -60,7 +65,7 @@ def main() -> int:
         return 1
 
 
-def _run(settings: Settings, stopping: list[int]) -> int:
+def _run(settings: Settings, stopping: list[int], registry: Registry) -> int:
     # Or each of Spark's workers would fail.
     javascript.require(settings, settings.sandbox.engine)
     make_topics(settings)
@@ -68,6 +73,7 @@ def _run(settings: Settings, stopping: list[int]) -> int:
     check_log(settings, database)  # before Spark starts: that takes its time
     ends, store = log_ends(settings), partition_store(database)
     partitions = ends.partitions()
+    lag, starts = Lag(ends, registry), registry.counter(QUERY_STARTS)
     os.environ["JAVA_HOME"] = str(java.find(settings).home)
     classes = jars.spark_jars(settings)
     with _scratch() as scratch:
@@ -79,8 +85,9 @@ def _run(settings: Settings, stopping: list[int]) -> int:
                 offsets = {each: progress.get(each, 0) for each in range(partitions)}
                 source = job.rows(spark, kafka(settings), topics(settings).updates, offsets)
                 query = job.start(source, settings, scratch)
+                starts.inc()
                 log.info("query_started", extra={"partitions": partitions, "offsets": offsets})
-                if _watch(spark, query, store, ends, offsets, stopping):
+                if _watch(spark, query, store, lag, offsets, stopping):
                     return 1
                 query.stop()
             return 0
@@ -102,7 +109,7 @@ def _watch(
     spark: Any,
     query: Any,
     store: PostgresPartitionStore,
-    ends: LogEnds,
+    lag: Lag,
     offsets: Mapping[int, int],
     stopping: list[int],
 ) -> bool:
@@ -128,10 +135,10 @@ def _watch(
         if any(progress.get(each, 0) < offset for each, offset in stored.items()):
             log.warning("query_starts_again", extra={"why": "stored progress has gone back"})
             return False
-        if known and _ends_before(ends, progress):
+        stored.update(progress)
+        if known and lag.note(stored):  # the start of a query says more
             log.error("query_starts_again", extra={"why": "the log ends before stored progress"})
             return False
-        stored.update(progress)
         held_at.update(dict.fromkeys(held, now))
         if known and not ready and len(held) == partitions:
             ready = True
@@ -142,14 +149,6 @@ def _watch(
             log.warning("query_starts_again", extra={"why": "nobody works on a partition"})
             return False
     return False
-
-
-def _ends_before(ends: LogEnds, progress: Mapping[int, int]) -> bool:
-    """Whether the log does not reach what is stored of it; the start of a query says more."""
-    try:
-        return any(offset > ends.end_offset(each) for each, offset in progress.items() if offset)
-    except Unavailable:
-        return False
 
 
 def _tell_ready() -> None:

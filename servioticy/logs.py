@@ -8,6 +8,9 @@ from datetime import UTC, datetime
 
 import orjson
 
+OURS = ("servioticy", "api", "delivery", "pipeline", "sandbox")
+"""What the loggers of our own events begin with."""
+
 _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -35,4 +38,5 @@ def configure(level: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    logging.getLogger("servioticy").setLevel(level)
+    for name in OURS:
+        logging.getLogger(name).setLevel(level)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from api.edge.heads import Head
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited
+from api.metrics import NO_ROUTE, ROUTE, UNKNOWN_ROUTE
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication
@@ -36,6 +37,8 @@ class Answer:
     pages: Iterator[bytes] | None = None
     caller: int | None = None
     """the tenant who asked, as authentication found out"""
+    route: str = NO_ROUTE
+    """the template that its address fits"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Application:
             return lambda _: None
 
         parts = self._app(environ, start_response)
-        caller = environ.get(CALLER)
+        caller, route = environ.get(CALLER), environ.get(ROUTE, UNKNOWN_ROUTE)
         status, headers = began[0]
         if waits_for or request.head.method == "HEAD" or _is_whole(status, headers):
             try:
@@ -93,8 +96,8 @@ class Application:
                     close()
             if waits_for:
                 return NotStoredYet(waits_for[0], caller)
-            return Answer(status, headers, body, None, caller)
-        return Answer(status, headers, b"", iter(parts), caller)
+            return Answer(status, headers, body, None, caller, route)
+        return Answer(status, headers, b"", iter(parts), caller, route)
 
     def _environ(self, request: Request) -> dict[str, Any]:
         head = request.head

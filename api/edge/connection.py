@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import time
 from collections.abc import Hashable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, cast
@@ -47,6 +48,8 @@ class Connection(asyncio.BufferedProtocol):
         self._head: Head | None = None
         self._body_bytes = 0
         """of the request that is being worked on"""
+        self._whole_at: float | None = None
+        """when the request was there as a whole (monotonic)"""
         self._reading = True
         self._overfull = False
         """there was no room for what the client has sent ahead"""
@@ -203,6 +206,7 @@ class Connection(asyncio.BufferedProtocol):
         self._state = State.ANSWER
         if self._head is None:
             raise RuntimeError("a request without a head")
+        self._whole_at = time.monotonic()
         try:
             self._edge.submit(self, Request(self._head, body, self.remote))
         except Busy as error:
@@ -222,7 +226,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.gone:
             self._outgoing.discard(result)
         elif isinstance(result, Sent):
-            self._begin_sending()
+            self._begin_sending(result.answer, result.at)
             self._outgoing.send_rest(self._head, result)
         elif isinstance(result, NotStoredYet):
             self._wait(request, result)
@@ -258,10 +262,13 @@ class Connection(asyncio.BufferedProtocol):
         self._send(self._edge.refusal(status, message))
 
     def _send(self, answer: Answer) -> None:
-        self._begin_sending()
+        self._begin_sending(answer, time.monotonic())
         self._outgoing.send(self._head, answer)
 
-    def _begin_sending(self) -> None:
+    def _begin_sending(self, answer: Answer, at: float) -> None:
+        method = self._head.method if self._head is not None else ""
+        seconds = None if self._whole_at is None else at - self._whole_at
+        self._edge.metrics.answered(method, answer.route, answer.status[:3], seconds)
         self._edge.leave(self)
         self._state = State.SEND
         self._body_bytes = 0
@@ -269,7 +276,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _begin_anew(self) -> None:
         self._state = State.HEAD
-        self._head = None
+        self._head = self._whole_at = None
         self.who = self._edge.stranger(self.remote)
         self._edge.idle.begin(self)
         if self._incoming.is_empty():

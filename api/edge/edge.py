@@ -25,8 +25,10 @@ from api.edge.waiter import Waiter
 from api.http.answers import COMMON_HEADERS, JSON
 from api.http.errors import content
 from api.http.read_after_write import Progress
+from api.metrics import HttpMetrics
 from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
 from servioticy.domain.tokens import read_token
+from servioticy.metrics import Registry
 from servioticy.settings import Settings
 
 log = logging.getLogger("api")
@@ -52,7 +54,9 @@ class Edge:
         progress: Progress,
         settings: Settings,
         loop: asyncio.AbstractEventLoop,
+        registry: Registry | None = None,
     ) -> None:
+        self.metrics = HttpMetrics(registry or Registry())
         self._application = application
         self._loop = loop
         self._waiter = Waiter(progress, settings.requests.read_wait_seconds, loop)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import logging
 import socket
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -35,6 +36,8 @@ class Sent:
     keeps_alive: bool
     has_more: Callable[[], bool]
     """whether the client has sent on, or ended, since"""
+    at: float
+    """when it was sent (monotonic): the loop may hear of it later"""
 
     @property
     def caller(self) -> int | None:
@@ -101,7 +104,8 @@ class Outgoing:
         sent = None
         with contextlib.suppress(OSError, ValueError):  # gone: the loop will notice, too
             sent = self._out.write(content)
-        return Sent(result, content[sent or 0 :], keeps_alive, self._connection.has_more)
+        rest, now = content[sent or 0 :], time.monotonic()
+        return Sent(result, rest, keeps_alive, self._connection.has_more, now)
 
     def send(self, head: Head | None, answer: Answer) -> None:
         """Send an answer; the connection is told when all of it is sent."""

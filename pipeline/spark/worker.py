@@ -14,9 +14,11 @@ from functools import cache
 from struct import Struct
 from typing import Any
 
+from pipeline.aspects import STAGES, timed
 from pipeline.engine import Engine
 from pipeline.limits import Limits
 from pipeline.metering import Meter
+from pipeline.metrics import TaskMetrics, observed
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares
 from pipeline.spark import quickack
@@ -27,6 +29,7 @@ from sandbox import InfraError, SandboxPool
 from servioticy import logs
 from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
 from servioticy.errors import Unavailable
+from servioticy.metrics import Registry, join
 from servioticy.settings import Settings
 
 OFFSET = Struct(">q")
@@ -86,15 +89,17 @@ def _task(partition: int, settings: Settings) -> Task:
     """The task of a partition, kept between Spark batches with what it remembers."""
     logs.configure(settings.log_level)
     # What is stored here can be computed again from the log, so it need not wait for the disk.
+    metrics = _metrics(settings)
     engine = Engine(
         _sandbox(settings),
         settings.pipeline.max_batch_updates,
         settings.pipeline.head_cache_bytes,
         limits_of(settings),
+        stages=timed(STAGES, metrics.stage),
         heals=(Unavailable, InfraError),
     )
     fairness = Fairness(Shares(settings.pipeline.tenant_share))
-    store = partition_store(connect(settings, durable=False))
+    store = observed(partition_store(connect(settings, durable=False)), metrics)
     task = Task(
         partition, store, lambda: emitter(settings, partition), engine, fairness, _meter(settings)
     )
@@ -126,6 +131,14 @@ def collect_rarely() -> None:
 @cache
 def _sandbox(settings: Settings) -> SandboxPool:
     return sandbox_pool(settings)
+
+
+@cache
+def _metrics(settings: Settings) -> TaskMetrics:
+    """Those of this process, whatever partitions it has; the driver asks for them."""
+    registry = Registry(with_process=False)
+    join(registry)
+    return TaskMetrics(registry, _sandbox(settings))
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -58,6 +59,8 @@ class SandboxPool:
         self._workers = Workers(
             self._zygote, self._usage, options.max_workers, options.idle_seconds
         )
+        self._frames = 0
+        self._kills: Counter[str] = Counter()
         self._breaker = Breaker()
 
     def run(
@@ -130,6 +133,16 @@ class SandboxPool:
         """Return the processor seconds used so far, by program; a frame's are shared out."""
         with self._entered():
             return dict(self._usage.programs)
+
+    @property
+    def frames(self) -> int:
+        """Return how many frames were run so far. Does not wait for what runs."""
+        return self._frames
+
+    @property
+    def kills(self) -> dict[str, int]:
+        """Return how many processes were ended for what ran in them so far, by kind."""
+        return dict(self._kills)
 
     def suspended(self) -> dict[str, Suspension]:
         """Return the programs that do not run as they have ended too many processes, by id."""
@@ -249,8 +262,12 @@ class SandboxPool:
     ) -> list[list[Outcome]] | Failure:
         """Ask the tenant's worker once, and charge the tenant for it, whatever comes of it."""
         worker = self._workers.of(tenant)
+        self._frames += 1
         try:
-            return worker.run(calls, budget, allowance)
+            answer = worker.run(calls, budget, allowance)
+            if isinstance(answer, Failure):
+                self._kills[answer.kind] += 1
+            return answer
         except TookTooLong:
             raise  # between two frames, or the worker is dead
         except BaseException:  # an answer may be under way that is nobody's

@@ -17,6 +17,7 @@ from msgspec import Meta
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Number = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+MetricsPort = Annotated[int, Meta(ge=0, le=65_535)]
 Bytes = Annotated[int, Meta(ge=1, le=1 << 40)]
 Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
@@ -102,6 +103,7 @@ class Api:
     PREFIX: ClassVar[str] = "api_"
 
     port: Port = setting(8080, "port of the REST API")
+    metrics_port: MetricsPort = setting(9401, "port of the API's `/metrics`; 0: none")
     workers: Annotated[int, Meta(ge=1, le=1_000)] = setting(1, "processes of the REST API")
     update_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
         32, "updates one API process works on at once"
@@ -171,6 +173,7 @@ class Delivery:
     PREFIX: ClassVar[str] = "live_"
 
     port: Port = setting(8081, "port of the WebSocket delivery")
+    metrics_port: MetricsPort = setting(9402, "port of the delivery's `/metrics`; 0: none")
     sockets: Count = setting(10_000, "WebSockets one delivery process holds open")
     sockets_per_tenant: Count = setting(1_000, "of those, how many one tenant may have")
     backlog_bytes: Bytes = setting(
@@ -184,6 +187,9 @@ class Pipeline:
 
     PREFIX: ClassVar[str] = ""
 
+    metrics_port: MetricsPort = setting(
+        9403, "port of the pipeline's `/metrics`; 0: none", name="pipeline_metrics_port"
+    )
     max_batch_updates: Count = setting(1_000, "most updates stored in one transaction")
     tenant_share: Part = setting(
         0.5, "part of a partition's time that one tenant may use while others are active"
@@ -270,6 +276,9 @@ class Embedded:
 
     PREFIX: ClassVar[str] = ""
 
+    metrics_port: MetricsPort = setting(
+        9400, "port of the `/metrics` of `servioticy up`; 0: none", name="up_metrics_port"
+    )
     broker_heap: Heap = setting("256m", "Java heap of the embedded broker")
     broker_flush: Literal["os", "always"] = setting(
         "os",
@@ -312,6 +321,7 @@ class Settings:
 
     data: Name = setting("servioticy-data", "folder of the embedded Postgres, broker and logs")
     host: str = setting("127.0.0.1", "address the API and delivery listen on")
+    metrics_host: str = setting("127.0.0.1", "address that `/metrics` is served at")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
         "INFO", "the least of our own events that is written"
     )

@@ -131,7 +131,7 @@ def test_all_our_clients_are_let_in(broker: Guarded, protocol: str, topic_prefix
         assert writer.append(0, _an_update()) == 0
         output.emit(1, [EmittedRecord("so", "s", 1, 1, 7, msgspec.Raw(b"{}"), (0, 0))])
         output.flush()
-        until(lambda: [each.timestamp for each in found] == [7])
+        until(lambda: [each.record.timestamp for each in found] == [7])
         assert [each.timestamp for each in output.emitted_from(0)] == [7]
     finally:
         reader.stop()

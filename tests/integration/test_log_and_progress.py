@@ -18,6 +18,7 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
 from servioticy.messaging.admin import _client, ensure_topics
 from servioticy.messaging.connection import KafkaConnection
+from servioticy.metrics import Registry
 from servioticy.settings import Settings, changed
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
@@ -136,4 +137,4 @@ def test_the_pipeline_refuses_such_a_log_before_it_starts_anything(
     store_up_to(database, 5)
 
     with pytest.raises(LogLost, match="servioticy doctor --accept-log-loss"):
-        pipeline_program._run(settings, [])
+        pipeline_program._run(settings, [], Registry())

@@ -9,13 +9,16 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from scraped import samples
 from waiting import until
 
 from api.edge.calls import Application
 from api.edge.edge import Edge
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
+from api.metrics import ROUTE
 from api.server import attend
 from servioticy.memory import MemoryPlatform
+from servioticy.metrics import Registry
 from servioticy.settings import Settings, changed
 
 SECONDS = 20.0
@@ -60,6 +63,8 @@ class Told:
             raise RuntimeError("a mistake of ours")
         if name == "block":
             self.gate.wait(SECONDS)
+        if name == "routed":
+            environ[ROUTE] = "/<service_object>"
         if name == "waits" and WAITED not in environ:
             environ[WAITS_FOR].append(Awaited(0, 0))
         if name in ("pages", "broken"):
@@ -88,13 +93,14 @@ class Serving:
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port = self.listener.getsockname()[1]
         self._loop = asyncio.new_event_loop()
+        self._registry = Registry(with_process=False)
         progress = Progress(platform.history, platform.log)
         ready = threading.Event()
 
         def serve() -> None:
             asyncio.set_event_loop(self._loop)
             application = Application(app, "127.0.0.1", self.port)
-            self.edge = Edge(application, progress, settings, self._loop)
+            self.edge = Edge(application, progress, settings, self._loop, self._registry)
             attend(self.listener, self.edge, self._loop)
             self._loop.call_soon(ready.set)
             self._loop.run_forever()
@@ -119,6 +125,16 @@ class Serving:
 
     def ask(self, path: str, token: str = "a", method: str = "GET") -> http.client.HTTPResponse:
         return self.send(path, token, method).getresponse()
+
+    def requests(self) -> dict[str, float]:
+        """How many requests it has counted."""
+        found = samples(self._registry.text())
+        return {name: value for name, value in found.items() if "_requests_total" in name}
+
+    def durations(self) -> dict[str, float]:
+        """How many durations it has noted."""
+        found = samples(self._registry.text())
+        return {name: value for name, value in found.items() if "_seconds_count" in name}
 
     def introduce(self, *tokens: str) -> None:
         """Let their first requests in: from then on each has a share of its own."""

@@ -32,12 +32,17 @@ class RunningPlatform:
     def __init__(self, data: Path, partitions: int = 2) -> None:
         self.data = data
         self.api_port, self.live_port = ports.free(), ports.free()
+        self.metrics_ports = {name: ports.free() for name in ("up", "api", "live", "pipeline")}
         self._environment = {
             **os.environ,
             "SERVIOTICY_DATA": str(data),
             "SERVIOTICY_API_PORT": str(self.api_port),
             "SERVIOTICY_LIVE_PORT": str(self.live_port),
             "SERVIOTICY_PARTITIONS": str(partitions),
+            **{
+                f"SERVIOTICY_{name.upper()}_METRICS_PORT": str(port)
+                for name, port in self.metrics_ports.items()
+            },
         }
         self.start()
         self.token = self.command("tenant", "create", "tests").stdout.strip()

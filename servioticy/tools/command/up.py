@@ -12,7 +12,9 @@ from pathlib import Path
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
 from servioticy.errors import SetupError
+from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings, to_environment
+from servioticy.supervisor.metrics import ProgramMetrics
 from servioticy.supervisor.program import Event
 from servioticy.tools.command.platform import Platform, reachable
 
@@ -29,7 +31,15 @@ def run(settings: Settings, demonstration: Sequence[str] | None, exit_after: boo
     if read_run(settings.data_path) is None:
         _check_ports(settings)
     began = time.monotonic()
-    platform = Platform(settings, _report)
+    registry = Registry()
+    programs = ProgramMetrics(registry)
+    serve(registry, settings.metrics_host, settings.embedded.metrics_port)
+
+    def report(event: Event) -> None:
+        programs.note(event)
+        _report(event)
+
+    platform = Platform(settings, report)
     beside = _Beside(platform.settings, demonstration, exit_after, began)
     try:
         platform.supervisor.run_forever(beside.is_done)

@@ -68,6 +68,20 @@ def published(
     return asyncio.run(run())
 
 
+def test_updates_read_and_offered_are_counted() -> None:
+    recorders = {FLOW: [Recorder(), Recorder(), Recorder(fails=True)]}
+    fanout = FanOut(lambda stream: recorders.get(stream, []), ByteSemaphore(1000, 100))
+
+    async def run() -> None:
+        fanout.start()
+        await asyncio.to_thread(fanout.publish, [a_record(b"{}"), a_record(b"{}", OTHER)])
+        while fanout._batches or fanout._work is not None:
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert (fanout.records_read, fanout.updates_offered) == (2, 2)
+
+
 UGLY = {
     "invalid UTF-8": b'{"v":"\xff\xfe"}',
     "a surrogate in UTF-8": b'{"v":"\xed\xa0\x80"}',

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from pipeline import __main__ as program
+from pipeline.metrics import Lag
 from servioticy.errors import Unavailable
+from servioticy.metrics import Registry
 
 
 class World:
@@ -52,7 +54,7 @@ class World:
 
         stopping = Stopping()
         offsets = {0: 7, 1: 9}
-        again = not program._watch(None, self, self, self, offsets, stopping)  # type: ignore[arg-type]
+        again = not program._watch(None, self, self, Lag(self, Registry()), offsets, stopping)  # type: ignore[arg-type]
         assert again
         return self.now if self.now < seconds else None
 

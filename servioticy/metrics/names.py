@@ -1,0 +1,144 @@
+"""Every metric of every program: its name, its labels and what it tells.
+
+A label takes few values, and none that a tenant or a client can choose: every value is a
+time series of its own, in memory here and in Prometheus.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+UPDATES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    program: str
+    """which one tells it"""
+    doc: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+    """upper bounds, of a histogram"""
+
+
+HTTP_REQUESTS = Metric(
+    "servioticy_http_requests_total",
+    "counter",
+    "api",
+    "answers; route is a template, or `unknown`, or `none` for what was refused unread",
+    ("method", "route", "status"),
+)
+HTTP_SECONDS = Metric(
+    "servioticy_http_request_seconds",
+    "histogram",
+    "api",
+    "from the whole request to the beginning of its answer",
+    ("method", "route"),
+    SECONDS,
+)
+CONNECTIONS = Metric(
+    "servioticy_delivery_connections",
+    "gauge",
+    "delivery",
+    "connections that watch a stream, WebSockets and others",
+)
+BACKLOG_BYTES = Metric(
+    "servioticy_delivery_backlog_bytes",
+    "gauge",
+    "delivery",
+    "bytes kept for connections that have not taken them yet",
+)
+EMITTED_READ = Metric(
+    "servioticy_emitted_updates_read_total", "counter", "delivery", "updates read from the topic"
+)
+OFFERED = Metric(
+    "servioticy_updates_pushed_total",
+    "counter",
+    "delivery",
+    "live updates given to connections, once for each",
+)
+LAG = Metric(
+    "servioticy_lag_records",
+    "gauge",
+    "pipeline",
+    "records of the log that are not behind stored progress yet",
+    ("partition",),
+)
+QUERY_STARTS = Metric(
+    "servioticy_query_starts_total", "counter", "pipeline", "starts of the Spark query"
+)
+RECORDS = Metric(
+    "servioticy_log_records_total",
+    "counter",
+    "pipeline",
+    "records of the log that stored progress has passed",
+    ("partition",),
+)
+STORED_UPDATES = Metric(
+    "servioticy_updates_stored_total",
+    "counter",
+    "pipeline",
+    "updates stored; origin is `received` or `derived`",
+    ("origin",),
+)
+BATCH_UPDATES = Metric(
+    "servioticy_batch_updates",
+    "histogram",
+    "pipeline",
+    "received updates of one transaction, where it has any",
+    buckets=UPDATES,
+)
+COMPUTATIONS = Metric(
+    "servioticy_computations_total",
+    "counter",
+    "pipeline",
+    "computations by how they ended (docs/glossary.md, verdict)",
+    ("verdict",),
+)
+STAGE_SECONDS = Metric(
+    "servioticy_stage_seconds_total",
+    "counter",
+    "pipeline",
+    "time in each stage; stage is `dispatch`, `fetch`, `transform` or `emit`",
+    ("stage",),
+)
+PUT_OFF = Metric(
+    "servioticy_put_off_records_total",
+    "counter",
+    "pipeline",
+    "records put off, as their tenant was over its share",
+    ("partition",),
+)
+PUT_OFF_WAITING = Metric(
+    "servioticy_put_off_records_waiting",
+    "gauge",
+    "pipeline",
+    "records put off that wait for their tenant to have time again",
+    ("partition",),
+)
+SANDBOX_FRAMES = Metric(
+    "servioticy_sandbox_frames_total", "counter", "pipeline", "frames run in sandbox processes"
+)
+SANDBOX_KILLS = Metric(
+    "servioticy_sandbox_kills_total",
+    "counter",
+    "pipeline",
+    "sandbox processes ended for what ran in them; kind is `timeout`, `oom`, `crash` or `error`",
+    ("kind",),
+)
+PROGRAM_UP = Metric(
+    "servioticy_program_up", "gauge", "up", "1 while the program is ready, else 0", ("program",)
+)
+PROGRAM_STARTS = Metric(
+    "servioticy_program_starts_total", "counter", "up", "starts of the program", ("program",)
+)
+
+METRICS: tuple[Metric, ...] = tuple(
+    value for value in list(globals().values()) if isinstance(value, Metric)
+)
