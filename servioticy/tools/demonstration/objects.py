@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from servioticy import bootstrap
-from servioticy.client.rest import Answered, Rest
+from servioticy.client.answers import Answered
+from servioticy.client.rest import Rest
 from servioticy.embedded.folder import write_private
 from servioticy.settings import Settings
 from servioticy.tools.command.platform import api_url
