@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
+from servioticy import terminal
 from servioticy.embedded import jars, java, javascript, stubs
 from servioticy.embedded.downloads import Progress
 from servioticy.errors import ServioticyError
 from servioticy.settings import Settings, load
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 
 def prepare(settings: Settings) -> None:
     """Download what is missing and compile the stub classes; quick when nothing is missing."""
     if javascript.missing(settings):
-        for package in javascript.download(settings, _shown("JavaScript")):
+        with _shown("JavaScript", terminal.console(sys.stderr)) as shown:
+            absent = javascript.download(settings, shown)
+        for package in absent:
             _say(f"{package.name} is not in the registry; sandbox_engine = quickjs needs it")
     runtime = java.find(settings)
     if jars.missing(settings):
-        for jar in jars.download(settings, _shown("jars")):
+        with _shown("jars", terminal.console(sys.stderr)) as shown:
+            missing = jars.download(settings, shown)
+        for jar in missing:
             _say(f"{jar.name} is not in the repository; our stub classes stand in for it")
     if jars.token_provider(settings) is None:
         stubs.compile_stubs(settings, runtime)
@@ -38,19 +49,35 @@ def main() -> int:
     return 0
 
 
-def _shown(what: str) -> Progress:
-    """Return what tells a person how a download goes on."""
+@contextmanager
+def _shown(what: str, console: Console | None) -> Iterator[Progress]:
+    """Tell how a download goes on: by a bar in a terminal, else by its first and last file."""
 
-    def show(done: int, total: int, size: int) -> None:
-        end = "\n" if done == total or not sys.stderr.isatty() else "\r"
-        if sys.stderr.isatty() or done in (1, total):
-            _say(f"downloading {what}: {done} of {total}, {size / 1e6:.1f} MB", end)
+    def say(done: int, total: int, size: int) -> None:
+        if done in (1, total):
+            _say(f"downloading {what}: {done} of {total}, {size / 1e6:.1f} MB")
 
-    return show
+    if console is None:
+        yield say
+        return
+    from rich import progress
+
+    columns = (
+        progress.TextColumn(f"servioticy: downloading {what}"),
+        progress.BarColumn(),
+        progress.TextColumn("{task.completed} of {task.total}, {task.fields[megabytes]:.1f} MB"),
+    )
+    with progress.Progress(*columns, console=console) as bar:
+        task = bar.add_task(what, total=None, megabytes=0.0, start=False)
+
+        def draw(done: int, total: int, size: int) -> None:
+            bar.update(task, completed=done, total=total, megabytes=size / 1e6)
+
+        yield draw
 
 
-def _say(text: str, end: str = "\n") -> None:
-    sys.stderr.write(f"servioticy: {text}{end}")
+def _say(text: str) -> None:
+    sys.stderr.write(f"servioticy: {text}\n")
     sys.stderr.flush()
 
 

@@ -6,13 +6,14 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sandbox import InfraError
-from servioticy import logs
+from servioticy import logs, terminal
 from servioticy.bootstrap import present_log, sandbox_pool
 from servioticy.domain import log_loss
 from servioticy.embedded import jars, java, javascript, stubs, unprivileged
@@ -23,6 +24,9 @@ from servioticy.settings import Settings
 from servioticy.storage.database import Database
 from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.tools.command import running
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DISK_NEEDED_GB = 2.0
 POSTGRES_PORT = 5432
@@ -42,12 +46,37 @@ class Check:
 def run(settings: Settings) -> int:
     """Print every check as a table; the exit code, 1 if any failed."""
     checks = list(examine(settings))
-    width = max(len(check.name) for check in checks)
-    for check in checks:
-        print(f"{'ok  ' if check.ok else 'FAIL'}  {check.name:{width}}  {check.detail}")
-        if not check.ok:
-            print(f"      {'':{width}}  -> {check.remedy}")
+    show(checks, terminal.console(sys.stdout))
     return int(not all(check.ok for check in checks))
+
+
+def show(checks: Sequence[Check], console: Console | None) -> None:
+    """Print the checks: as a table to a terminal, as plain lines where there is none."""
+    if console is None:
+        width = max(len(check.name) for check in checks)
+        for check in checks:
+            print(f"{_verdict(check):4}  {check.name:{width}}  {check.detail}")
+            if not check.ok:
+                print(f"      {'':{width}}  -> {check.remedy}")
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for column in ("verdict", "name"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("detail", overflow="fold")
+    for check in checks:
+        # Text, as a path in brackets is no markup.
+        verdict = Text(_verdict(check), "green" if check.ok else "bold red")
+        table.add_row(verdict, Text(check.name), Text(check.detail))
+        if not check.ok:
+            table.add_row("", "", Text(f"-> {check.remedy}", "yellow"))
+    console.print(table)
+
+
+def _verdict(check: Check) -> str:
+    return "ok" if check.ok else "FAIL"
 
 
 def examine(settings: Settings) -> Iterator[Check]:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 import statistics
-import sys
 import threading
 import time
 from collections import deque
+from typing import TYPE_CHECKING
 
 from servioticy.tools.demonstration.series import Reading
 from servioticy.tools.demonstration.sparkline import sparkline
 from servioticy.tools.demonstration.templates import Shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
 
 WIDEST, NARROWEST = 80, 10
 BESIDE_THE_LINE = 44
@@ -48,9 +53,12 @@ class Trace:
 class Board:
     """What has arrived of each stream. `sent` and `seen` may be called from any thread."""
 
-    def __init__(self, shown: tuple[Shown, ...]) -> None:
+    def __init__(self, shown: tuple[Shown, ...], console: Console | None = None) -> None:
+        """Draw into this terminal; print plain lines now and then where there is none."""
         self._shown = shown
-        columns = shutil.get_terminal_size().columns - BESIDE_THE_LINE
+        self._live = None if console is None else _display(console)
+        whole = shutil.get_terminal_size().columns if console is None else console.width
+        columns = whole - BESIDE_THE_LINE
         self._width = max(NARROWEST, min(WIDEST, columns))
         self._traces = {each: Trace(self._width) for each in shown}
         self._values: dict[Shown, float | bool] = {}
@@ -61,8 +69,7 @@ class Board:
         self._sent_at: dict[int, float] = {}
         self._latencies: deque[float] = deque(maxlen=LATENCIES_KEPT)
         self._lock = threading.Lock()
-        self._drawn = 0
-        self._next_draw = time.monotonic() + (0.0 if sys.stdout.isatty() else PLAIN_SECONDS)
+        self._next_draw = time.monotonic() + (0.0 if self._live else PLAIN_SECONDS)
 
     def sent(self, reading: Reading) -> None:
         """A device is about to send this."""
@@ -102,16 +109,18 @@ class Board:
         now = time.monotonic()
         if now < self._next_draw and not at_once:
             return
-        redraws = sys.stdout.isatty()
-        self._next_draw = now + (REDRAW_SECONDS if redraws else PLAIN_SECONDS)
+        self._next_draw = now + (REDRAW_SECONDS if self._live else PLAIN_SECONDS)
         with self._lock:
             lines = [self._line(each) for each in self._shown]
-        up = f"\x1b[{self._drawn}F" if redraws and self._drawn else ""
-        clear = "\x1b[K" if redraws else ""
-        sys.stdout.write(up + "".join(f"{line}{clear}\n" for line in lines))
-        sys.stdout.write("" if redraws else "\n")
-        sys.stdout.flush()
-        self._drawn = len(lines)
+        if self._live is None:
+            print("\n".join(lines), end="\n\n", flush=True)
+        else:
+            self._live.update(_coloured(lines), refresh=True)
+
+    def close(self) -> None:
+        """Leave what is drawn where it is; what is printed from now on comes below."""
+        if self._live is not None:
+            self._live.stop()
 
     def _count_alarm(self, shown: Shown, alarmed: bool) -> None:
         if alarmed and shown not in self._alarmed:
@@ -126,6 +135,25 @@ class Board:
         return (
             f"  {shown.label:<12}{value} {drawn:<{self._width}} {self._counts[shown]:>5}{alarms}"
         )
+
+
+def _display(console: Console) -> Live:
+    from rich.live import Live
+
+    live = Live(console=console, auto_refresh=False)
+    live.start()
+    # It hides the cursor, and nobody would show it again if this process were killed.
+    console.show_cursor(True)
+    return live
+
+
+def _coloured(lines: list[str]) -> Text:
+    from rich.text import Text
+
+    drawn = Text("\n".join(lines), no_wrap=True, overflow="crop")
+    drawn.highlight_regex(r"\d+ alarms", "bold red")
+    drawn.highlight_regex(r"[\u2581-\u2588]+", "cyan")
+    return drawn
 
 
 def _text(value: float | bool | None) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from pathlib import Path
 
+from servioticy import terminal
 from servioticy.client.follower import Follower
 from servioticy.client.rest import Rest
 from servioticy.domain.model import StreamRef
@@ -31,7 +33,7 @@ def tell(settings: Settings, speed: float, again: bool, stays: bool = True) -> b
     api, ids = objects.rest(settings, made.token), dict(made.ids)
     waiting = [replay.not_sent(api, ids, each) for each in (room, water)]
     _introduce(made.are_new, sum(map(len, waiting)))
-    board = Board(SHOWN)
+    board = Board(SHOWN, terminal.console(sys.stdout))
     if any(waiting):
         stop = threading.Event()
         for shown in SHOWN:
@@ -46,8 +48,11 @@ def tell(settings: Settings, speed: float, again: bool, stays: bool = True) -> b
             )
             for readings, whole in zip(waiting, (room, water), strict=True)
         ]
-        _show(replays, board)
-        _wait_for_the_last(api, ids, board)
+        try:
+            _show(replays, board)
+            _wait_for_the_last(api, ids, board)
+        finally:
+            board.close()
         stop.set()
         _summarize(board, sum(map(len, waiting)))
     _judge(api, ids, room, water)
