@@ -6,8 +6,8 @@ from flask import Flask
 
 from api.app import create_app
 from api.documents.snippets import Snippets
+from api.http.metrics import note_route
 from api.http.read_after_write import Progress
-from api.metrics import note_route
 from servioticy import bootstrap
 from servioticy.settings import Settings
 

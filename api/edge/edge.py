@@ -24,8 +24,8 @@ from api.edge.threads import Threads
 from api.edge.waiter import Waiter
 from api.http.answers import COMMON_HEADERS, JSON
 from api.http.errors import content
+from api.http.metrics import HttpMetrics
 from api.http.read_after_write import Progress
-from api.metrics import HttpMetrics
 from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
 from servioticy.domain.tokens import read_token
 from servioticy.metrics import Registry

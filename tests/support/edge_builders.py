@@ -14,8 +14,8 @@ from waiting import until
 
 from api.edge.calls import Application
 from api.edge.edge import Edge
+from api.http.metrics import ROUTE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
-from api.metrics import ROUTE
 from api.server import attend
 from servioticy.memory import MemoryPlatform
 from servioticy.metrics import Registry

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from api.metrics import ROUTE, note_route
+from api.http.metrics import ROUTE, note_route
 
 STREAM = "/<service_object>/streams/<stream>"
 
