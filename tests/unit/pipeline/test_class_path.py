@@ -10,6 +10,7 @@ import pytest
 
 from pipeline import __main__ as program
 from servioticy.embedded import jars, stubs
+from servioticy.metrics import Registry
 from servioticy.settings import load
 
 
@@ -32,7 +33,7 @@ def test_each_jar_is_on_the_class_path_once(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(program, "log_ends", lambda *_: SimpleNamespace(partitions=lambda: 1))
     monkeypatch.setattr(program.job, "session", session)
     with pytest.raises(Started):
-        program._run(settings, [])
+        program._run(settings, [], Registry())
 
     assert len(given) == len(set(given))
     assert jars.token_provider(settings) or stubs.jar(settings) in given
