@@ -7,7 +7,7 @@ from port_builders import Stored
 
 from servioticy.domain.access import Resource
 from servioticy.domain.model import StreamKey, StreamRef
-from servioticy.ports.partition_store import Batch
+from servioticy.ports.partition_store import Batch, Delete
 from servioticy.ports.subscriptions import NewSubscription, Subscription
 from servioticy.storage.partition_store import PostgresPartitionStore
 
@@ -80,7 +80,7 @@ def test_a_subscription_goes_with_its_stream(stored: Stored, stream: StreamKey) 
 
     store = PostgresPartitionStore(stored.database, lambda _text: ())
     store.begin(0)
-    store.store(Batch(0, 0, 1, 0, delete="so2"))
+    store.store(Batch(0, 0, 1, 0, effect=Delete("so2")))
 
     rows = stored.database.rows("SELECT id FROM subscriptions")
     assert rows == [("2",)]
