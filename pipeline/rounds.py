@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from operator import itemgetter
 
@@ -22,11 +22,11 @@ class Waiting:
         self._touched: set[StreamRef] = set()
 
     def add(self, steps: Round) -> None:
-        """Let steps wait, in whatever order they come."""
+        """Let steps wait, in whatever order they come. The lists are taken over."""
         for composite, theirs in steps.items():
             waiting = self._steps.get(composite)
             if waiting is None:
-                self._steps[composite] = list(theirs)
+                self._steps[composite] = theirs
             else:
                 waiting += theirs
         self._touched.update(steps)
@@ -93,7 +93,7 @@ def _without_earlier_paths(steps: Round, graph: Graph, state: BatchState) -> Rou
     return kept
 
 
-def _last_paths(steps: Sequence[Step]) -> tuple[Sequence[Step], list[Verdict]]:
+def _last_paths(steps: list[Step]) -> tuple[list[Step], list[Verdict]]:
     last = {each.place.offset: each for each in steps if each.kind != DIRECT_WRITE}
     kept, superseded = [], []
     for each in steps:

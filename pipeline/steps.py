@@ -62,7 +62,7 @@ class Step(NamedTuple):
         return self.update.timestamp
 
 
-Round: TypeAlias = Mapping[StreamRef, Sequence[Step]]
+Round: TypeAlias = Mapping[StreamRef, list[Step]]
 """The composites that are evaluated next, each with its steps in order of place."""
 
 

@@ -138,7 +138,9 @@ class Partition:
 
         Raises Unavailable where progress has passed its end already, and what storing raises.
         """
-        content = replace(batch(self.next_offset), emitted_late=tuple(self.emitted_late))
+        content = batch(self.next_offset)
+        if self.emitted_late:
+            content = replace(content, emitted_late=tuple(self.emitted_late))
         if content.next_offset < self.next_offset:
             raise Unavailable("this has been stored already: the partition is begun anew")
         self.store.store(content)
