@@ -64,14 +64,14 @@ def _shown(what: str, console: Console | None) -> Iterator[Progress]:
 
     columns = (
         progress.TextColumn(f"servioticy: downloading {what}"),
-        progress.BarColumn(),
+        progress.BarColumn(bar_width=20),
         progress.TextColumn("{task.completed} of {task.total}, {task.fields[megabytes]:.1f} MB"),
     )
     with progress.Progress(*columns, console=console) as bar:
-        task = bar.add_task(what, total=None, megabytes=0.0, start=False)
+        task = bar.add_task(what, total=None, megabytes=0.0, visible=False)
 
         def draw(done: int, total: int, size: int) -> None:
-            bar.update(task, completed=done, total=total, megabytes=size / 1e6)
+            bar.update(task, completed=done, total=total, megabytes=size / 1e6, visible=True)
 
         yield draw
 

@@ -15,9 +15,8 @@ from servioticy.tools.demonstration.sparkline import sparkline
 from servioticy.tools.demonstration.templates import Shown
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, Group
     from rich.live import Live
-    from rich.text import Text
 
 WIDEST, NARROWEST = 80, 10
 BESIDE_THE_LINE = 44
@@ -147,13 +146,15 @@ def _display(console: Console) -> Live:
     return live
 
 
-def _coloured(lines: list[str]) -> Text:
+def _coloured(lines: list[str]) -> Group:
+    from rich.console import Group
     from rich.text import Text
 
     drawn = Text("\n".join(lines), no_wrap=True, overflow="crop")
     drawn.highlight_regex(r"\d+ alarms", "bold red")
     drawn.highlight_regex(r"[\u2581-\u2588]+", "cyan")
-    return drawn
+    # The cursor waits below, where the next program writes if this process is killed.
+    return Group(drawn, Text(""))
 
 
 def _text(value: float | bool | None) -> str:
