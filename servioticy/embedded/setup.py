@@ -23,7 +23,7 @@ def prepare(settings: Settings) -> None:
         with _shown("JavaScript", terminal.console(sys.stderr)) as shown:
             absent = javascript.download(settings, shown)
         for package in absent:
-            _say(f"{package.name} is not in the registry; sandbox_engine = quickjs needs it")
+            _say(f"{package.name} is not in the registry; {javascript.NEEDED_BY[package.name]}")
     runtime = java.find(settings)
     if jars.missing(settings):
         with _shown("jars", terminal.console(sys.stderr)) as shown:
