@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from sandbox import SandboxOptions, SandboxPool, argument_names
 from servioticy.changes import Changes
@@ -21,8 +22,8 @@ from servioticy.ports.addresses import Addresses
 from servioticy.ports.history import History
 from servioticy.ports.log import Log
 from servioticy.ports.service_objects import ServiceObjects
+from servioticy.ports.statements import Statements
 from servioticy.ports.stream_graph import StreamGraph
-from servioticy.ports.subscriptions import Subscriptions
 from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
 from servioticy.storage.addresses import PostgresAddresses
@@ -32,8 +33,8 @@ from servioticy.storage.history import PostgresHistory
 from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.service_objects import PostgresServiceObjects
+from servioticy.storage.statements import PostgresStatements
 from servioticy.storage.stream_graph import PostgresStreamGraph
-from servioticy.storage.subscriptions import PostgresSubscriptions
 from servioticy.storage.tenants import PostgresTenants
 
 STATEMENT_SECONDS = 30.0
@@ -85,14 +86,17 @@ class KafkaLog:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the programs ask of Postgres and of the log."""
+    """What the programs ask of Postgres and of the log.
+
+    `statements` gives those of a resource by the name of its file of SQL.
+    """
 
     tenants: Tenants
     addresses: Addresses
     service_objects: ServiceObjects
     graph: StreamGraph
     changes: Changes
-    subscriptions: Subscriptions
+    statements: Callable[[str], Statements]
     history: History
     log: Log
 
@@ -113,7 +117,7 @@ def ports_on(database: Database, log: Log, change_wait_seconds: float = 10.0) ->
         service_objects=PostgresServiceObjects(database),
         graph=graph,
         changes=Changes(graph, PostgresChangeStore(database, change_wait_seconds), log),
-        subscriptions=PostgresSubscriptions(database),
+        statements=partial(PostgresStatements, database),
         history=PostgresHistory(database),
         log=log,
     )
