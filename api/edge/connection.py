@@ -9,17 +9,15 @@ import socket
 import time
 from collections.abc import Hashable
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from api.edge.calls import Answer, NotStoredYet, Request
+from api.edge.calls import Answer, NotStoredYet, Request, Sent
+from api.edge.edge import Edge
 from api.edge.framing import TooMuch
 from api.edge.heads import Head, Malformed
 from api.edge.incoming import Incoming
-from api.edge.outgoing import Outgoing, Sent
+from api.edge.outgoing import Outgoing
 from api.edge.pools import Busy, Holding
-
-if TYPE_CHECKING:
-    from api.edge.edge import Edge
 
 log = logging.getLogger("api")
 
