@@ -19,6 +19,8 @@ SECONDS = 2.0
 
 LARGEST_HEAD = 16_384
 RETRY_SECONDS = 5.0
+NOTICES_SECONDS = 0.5
+"""So long it may take until it notices that it is closed."""
 
 
 class Server:
@@ -72,7 +74,7 @@ class Server:
                 with _Server(self._address, self) as server:
                     self._server = server
                     self._told(server.server_address[1])
-                    server.serve_forever()
+                    server.serve_forever(NOTICES_SECONDS)
                     return
             except OSError as error:
                 if not said:

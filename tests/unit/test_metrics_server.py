@@ -25,8 +25,9 @@ def registry() -> Registry:
 
 
 @pytest.fixture
-def served(registry: Registry) -> Iterator[Callable[..., int]]:
+def served(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
     """Serves the metrics; the port."""
+    monkeypatch.setattr(server, "NOTICES_SECONDS", 0.01)
     servers: list[Server] = []
 
     def start(port: int = 0) -> int:

@@ -188,6 +188,7 @@ def test_a_mistake_of_ours_is_500_and_the_thread_lives_on(serve: Callable[..., S
     assert serving.ask("/hello").read() == b"hello"
 
 
+@pytest.mark.slow
 def test_clients_that_leave_leave_nothing(serve: Callable[..., Serving], app: Told) -> None:
     """Whether they go before, while or after they are worked on."""
     serving = serve()

@@ -87,6 +87,7 @@ def test_a_worker_that_dies_is_replaced(running: subprocess.Popen[bytes], tmp_pa
     assert noted(tmp_path, "began") == {dead}
 
 
+@pytest.mark.slow
 def test_workers_end_when_the_one_who_started_them_is_killed(
     running: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
