@@ -210,6 +210,7 @@ def attempted(document: Any) -> Meter:
     return meter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_counts_grow_with_the_document_and_no_faster(kind: Kind) -> None:
     """Whatever a tenant thinks of: twice the document is twice the work, or refused.
