@@ -59,7 +59,7 @@ def run(
 
 
 def listen(settings: Settings) -> socket.socket:
-    """The socket clients connect to. Raises SetupError."""
+    """Return the socket clients connect to. Raises SetupError."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         return socket.create_server(

@@ -75,11 +75,11 @@ class KafkaLog:
             raise
 
     def end_offset(self, partition: int) -> int:
-        """The offset the next record will get."""
+        """Return the offset the next record will get."""
         return self._ends.end_offset(partition)
 
     def partitions(self) -> int:
-        """How many partitions there are; that does not change while we run."""
+        """Return how many partitions there are; that does not change while we run."""
         self._partitions = self._partitions or self._ends.partitions()
         return self._partitions
 
@@ -109,7 +109,7 @@ def ports(settings: Settings) -> Ports:
 
 
 def ports_on(database: Database, log: Log, change_wait_seconds: float = 10.0) -> Ports:
-    """The ports on this Postgres and this log."""
+    """Return the ports on this Postgres and this log."""
     graph = PostgresStreamGraph(database)
     return Ports(
         tenants=PostgresTenants(database),
@@ -135,7 +135,7 @@ def connect(
 
 
 def partition_store(database: Database) -> PostgresPartitionStore:
-    """Where the pipeline's tasks keep what they compute."""
+    """Return where the pipeline's tasks keep what they compute."""
     return PostgresPartitionStore(database, argument_names)
 
 
@@ -160,7 +160,7 @@ def sandbox_pool(
 
 
 def kafka(settings: Settings) -> KafkaConnection:
-    """How Kafka is reached, as the settings name it. Raises SettingsError."""
+    """Return how Kafka is reached, as the settings name it. Raises SettingsError."""
     if not settings.log.bootstrap_servers:
         raise SettingsError(
             "no Kafka is named: set SERVIOTICY_BOOTSTRAP_SERVERS, or let `servioticy up` start one"
@@ -169,7 +169,7 @@ def kafka(settings: Settings) -> KafkaConnection:
 
 
 def topics(settings: Settings) -> Topics:
-    """The names of the topics."""
+    """Return the names of the topics."""
     return Topics(settings.log.topic_prefix)
 
 
@@ -179,7 +179,7 @@ def make_topics(settings: Settings) -> None:
 
 
 def log_ends(settings: Settings) -> LogEnds:
-    """Who tells how far the log reaches."""
+    """Return who tells how far the log reaches."""
     return LogEnds(kafka(settings), topics(settings))
 
 
@@ -189,7 +189,7 @@ def check_log(settings: Settings, database: Database) -> None:
 
 
 def present_log(settings: Settings) -> Present:
-    """The log as the broker has it now. Raises Unavailable."""
+    """Return the log as the broker has it now. Raises Unavailable."""
     name, ends = topics(settings).updates, log_ends(settings)
     partitions = range(ends.partitions())
     identity = topic_id(kafka(settings), name)
@@ -197,10 +197,10 @@ def present_log(settings: Settings) -> Present:
 
 
 def emitter(settings: Settings, partition: int) -> Emitter:
-    """Where the pipeline's task of this partition sends what it stored."""
+    """Return where the pipeline's task of this partition sends what it stored."""
     return Emitter(kafka(settings), topics(settings), partition)
 
 
 def emitted_reader(settings: Settings) -> EmittedReader:
-    """What the pipeline emits from now on."""
+    """Return what the pipeline emits from now on."""
     return EmittedReader(kafka(settings), topics(settings))

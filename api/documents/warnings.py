@@ -48,7 +48,7 @@ def warnings(definition: Definition, caller: int, services: Services) -> dict[st
 
 
 def _around(definition: Definition, services: Services) -> Relatives:
-    """What it is computed from, and what is computed from it."""
+    """Return what it is computed from, and what is computed from it."""
     graph = services.ports.graph
     sources = {member for group in definition.groups for member in group.service_objects}
     above = graph.related(sources, upstream=True, most=MOST_RELATED)

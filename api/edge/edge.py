@@ -179,13 +179,13 @@ class Edge:
     # Requests ----------------------------------------------------------------------
 
     def who(self, head: Head, remote: str) -> Hashable:
-        """Whose share a request takes, before it is known whose it is."""
+        """Return whose share a request takes, before it is known whose it is."""
         if head.path == "/private/health":
             return ("health", remote)
         return self._tokens.share(_token(head), remote)
 
     def stranger(self, remote: str) -> Hashable:
-        """Whose share takes what comes from there and is no whole head yet."""
+        """Return whose share takes what comes from there and is no whole head yet."""
         return stranger(remote)
 
     def submit(self, client: Client, request: Request) -> None:
@@ -253,14 +253,14 @@ class Edge:
             self._tokens.refused(_token(head))
 
     def date(self) -> str:
-        """The header Date, made once a second."""
+        """Return the header Date, made once a second."""
         now = int(time.time())
         if self._date[0] != now:
             self._date = (now, formatdate(now, usegmt=True))
         return self._date[1]
 
     def refusal(self, status: int, message: str = "") -> Answer:
-        """The answer to a request that nobody works on."""
+        """Return the answer to a request that nobody works on."""
         body = orjson.dumps(content(status, message))
         headers = [*COMMON_HEADERS.items(), ("Content-Type", JSON)]
         headers.append(("Content-Length", str(len(body))))
@@ -270,7 +270,10 @@ class Edge:
 
 
 def kind(method: str, path: str) -> str:
-    """Which pool a request belongs to. Whatever waits for the right to change is a change."""
+    """Return which pool a request belongs to.
+
+    Whatever waits for the right to change is a change.
+    """
     if method in READS:
         return "reads"
     names = path.strip("/").split("/")

@@ -53,7 +53,7 @@ class Body:
         return self._left == 0
 
     def _take_chunked(self, arrived: bytearray) -> bool:
-        """One step; False where more has to arrive first."""
+        """Go one step on and return True; False where more has to arrive first."""
         if self._chunk > 0:
             some = arrived[: self._chunk]
             del arrived[: len(some)]

@@ -104,7 +104,7 @@ class Outgoing:
         self._client.keeps_alive = self._client.keeps_alive and keeps_alive
 
     def _may_keep(self, head: Head | None, answer: Answer) -> bool:
-        """Whether the connection stays. Without chunks only its end can end an answer."""
+        """Tell whether the connection stays. Without chunks only its end can end an answer."""
         without_chunks = head is not None and head.http_1_0 and answer.pages is not None
         return self._client.keeps_alive and not self._edge.stopping and not without_chunks
 

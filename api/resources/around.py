@@ -33,7 +33,7 @@ class Around(NamedTuple):
 
 
 def understood(relatives: Relatives, services: Services) -> Around:
-    """Those that are known or small enough, in the words of the kernel."""
+    """Return those that are known or small enough, in the words of the kernel."""
     look, related = _Look(services), relatives.found
     for at in range(0, len(related), AT_ONCE):
         look.at(related[at : at + AT_ONCE])

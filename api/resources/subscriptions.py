@@ -78,7 +78,7 @@ def blueprint(services: Services) -> Blueprint:
     @routes.get("/<service_object>/streams/<stream>/subscriptions")
     @needs(Right.READ)
     def listed(**_names: str) -> Response:
-        """The owner of the stream sees all, others their own."""
+        """List the subscriptions: the owner of the stream sees all, others their own."""
         address, key = authentication.stream()
         found = [
             _to_public(each)
@@ -103,7 +103,7 @@ def blueprint(services: Services) -> Blueprint:
 
 
 def _to_public(subscription: Subscription) -> dict[str, Any]:
-    """Where it goes to is for its own tenant to know: it may be a token."""
+    """Return the document; where it goes to is for its own tenant to know: it may be a token."""
     document: dict[str, Any] = orjson.loads(subscription.document)
     caller = authentication.authenticated().caller
     if not may(caller, Right.INSPECT, Resource((subscription.tenant,))):
@@ -131,7 +131,7 @@ def _callback(wanted: dict[str, Any]) -> str:
 
 
 def _destination(wanted: dict[str, Any], callback: str, token: str) -> str:
-    """Where to deliver. Without one, pubsub delivers under the caller's token.
+    """Return where to deliver. Without one, pubsub delivers under the caller's token.
 
     The token itself is stored nowhere; its SHA-256 stands for it.
     """

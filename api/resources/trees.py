@@ -41,7 +41,7 @@ def blueprint(services: Services) -> Blueprint:
 
 
 def _shown(tree: Tree, visible: set[str]) -> dict[str, Any]:
-    """What others keep private is counted and not named."""
+    """Return the answer; what others keep private is counted and not named."""
     return {
         "stream": str(tree.origin),
         "depth": tree.depth,

@@ -48,7 +48,7 @@ def parse(source: str, path: str) -> Reference:
 
 
 def plain(source: str, path: str) -> Reference | None:
-    """The reference if its path names one place, by keys and indexes; else None.
+    """Return the reference if its path names one place, by keys and indexes; else None.
 
     Raises BadReference where the path is too long.
     """
@@ -66,7 +66,7 @@ def plain(source: str, path: str) -> Reference | None:
 
 
 def selecting(source: str, path: str) -> Reference:
-    """The reference of a path that may find several places.
+    """Return the reference of a path that may find several places.
 
     It takes a general parser. Raises BadReference with the reason.
     """
@@ -161,7 +161,7 @@ def _selectors(path: Any, nested: int = 0, *, leftmost: bool = False) -> Iterato
 
 
 def _test(expression: Any, nested: int) -> Selector:
-    """What a filter asks of each candidate."""
+    """Return what a filter asks of each candidate."""
     kind = type(expression).__name__
     if kind in ("And", "Or"):
         return (kind.lower(), *(_test(each, nested + 1) for each in expression.operands))
@@ -182,14 +182,14 @@ def _test(expression: Any, nested: int) -> Selector:
 
 
 def _countable(value: Any) -> Any:
-    """The value, unless it is a number that JavaScript cannot count with."""
+    """Return the value, unless it is a number that JavaScript cannot count with."""
     if isinstance(value, int | float) and not abs(value) <= MAX_NUMBER:
         raise _Refused(f"a number in it is larger than {MAX_NUMBER}")
     return value
 
 
 def _plain_steps(path: str) -> Iterator[str | int | None]:
-    """The keys of a plain path; a None among them where it is not plain."""
+    """Yield the keys of a plain path; a None among them where it is not plain."""
     position = 0
     while position < len(path):
         match = _STEP.match(path, position)

@@ -52,7 +52,7 @@ def ensure_topics(connection: KafkaConnection, topics: Topics, partitions: int) 
 
 
 def topic_id(connection: KafkaConnection, topic: str) -> str:
-    """The id that Kafka gave the topic: one made anew has another. Raises Unavailable."""
+    """Return the id that Kafka gave the topic: one made anew has another. Raises Unavailable."""
     with _client(connection) as client:
         (found,) = client.describe_topics([topic])
     if found["error_code"]:

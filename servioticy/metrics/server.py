@@ -56,7 +56,7 @@ class Server:
         self._thread.join()
 
     def answer(self, head: bytes) -> bytes:
-        """The answer to a request."""
+        """Return the answer to a request."""
         method, _, rest = head.partition(b" ")
         path = rest.partition(b" ")[0].partition(b"?")[0].decode("latin-1")
         if method != b"GET" or path != self.path:

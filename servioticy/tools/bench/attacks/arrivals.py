@@ -45,7 +45,7 @@ class Suffered:
 
 
 def waits(sent: Iterable[Sent], now: float) -> Waits:
-    """Percentiles of these updates; what has not come out has waited until `now`."""
+    """Return the percentiles of these updates; what has not come out has waited until `now`."""
     seconds = sorted((now if each.arrived is None else each.arrived) - each.due for each in sent)
     if not seconds:
         return Waits(0.0, 0.0, 0.0)
@@ -53,12 +53,12 @@ def waits(sent: Iterable[Sent], now: float) -> Waits:
 
 
 def usual(before: Waits) -> float:
-    """The p99 in seconds up to which the innocent is served as before the attack."""
+    """Return the p99 in seconds up to which the innocent is served as before the attack."""
     return max(TIMES_AS_SLOW * before.p99, NOISE_SECONDS)
 
 
 def recovered(sent: Sequence[Sent], end: float, limit: float, now: float) -> float | None:
-    """Seconds from `end` to the first second whose p99 is within the limit.
+    """Return the seconds from `end` to the first second whose p99 is within the limit.
 
     None where there is no such second yet.
     """
@@ -73,7 +73,7 @@ def recovered(sent: Sequence[Sent], end: float, limit: float, now: float) -> flo
 
 
 def faults(suffered: Suffered) -> list[str]:
-    """What is not acceptable, in words; empty: the innocent was served."""
+    """Return what is not acceptable, in words; empty: the innocent was served."""
     found = []
     if suffered.during.p99 > MOST_SECONDS_TO_WAIT:
         found.append(f"p99 {suffered.during.p99:.1f} s")

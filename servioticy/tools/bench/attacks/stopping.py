@@ -17,7 +17,7 @@ TIMES = 4
 
 
 def strings(count: int) -> str:
-    """A function that makes so many strings of 65,536 characters of one update of `s`."""
+    """Return a function that makes so many strings of 65,536 characters of one update of `s`."""
     return (
         "function(s){var t='x';while(t.length<60000)t=t+t;var r=[];"
         f"for(var i=0;i<{count};i++)r.push(t);return r}}"
@@ -25,7 +25,7 @@ def strings(count: int) -> str:
 
 
 def with_outputs(composites: int, count: int) -> dict[str, Any]:
-    """A document whose composites make outputs of so many strings each."""
+    """Return a document whose composites make outputs of so many strings each."""
     streams = {f"c{n}": composite(strings(count), "Array[string]") for n in range(composites)}
     return document(streams)
 
@@ -45,7 +45,7 @@ def _now_and_then(attacker: Attacker, service_object: str) -> None:
 
 
 def escaped_body() -> bytes:
-    """An update of nearly 1 MiB that doubles with each time it is written into JSON."""
+    """Return an update of nearly 1 MiB that doubles with each time it is written into JSON."""
     start, end = b'{"lastUpdate":1,"channels":{"v":{"current-value":"', b'"}}}'
     return start + b'\\"' * ((LARGEST_BODY - len(start) - len(end)) // 2) + end
 

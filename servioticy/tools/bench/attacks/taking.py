@@ -98,7 +98,7 @@ def _ten_a_second(attacker: Attacker, service_object: str) -> None:
 
 
 def amplified(channels: int, code: str, victims: Sequence[str] = ()) -> dict[str, Any]:
-    """A document of few bytes that names 900 references in each channel, by an alias `X`.
+    """Return a document of few bytes that names 900 references in each channel, by an alias `X`.
 
     `code` names the alias; with victims the references are to their public streams `s0`.
     """
@@ -145,7 +145,7 @@ def _amplified(attacker: Attacker, _nothing: None) -> None:
 
 
 def many_programs(programs: int, first: int = 0) -> dict[str, Any]:
-    """A document of so many small programs, none like another from a different `first` on."""
+    """Return a document of so many small programs, other ones for another `first`."""
     streams = {}
     for start in range(0, programs, 500):
         names = range(start, min(start + 500, programs))
