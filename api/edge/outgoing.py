@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("api")
 
-LEAST_READ = 32_768
+MIN_READ = 32_768
 """Bytes of an answer that a client has to take in the time for sending, or what is left."""
 
 
@@ -152,7 +152,7 @@ class Outgoing:
     def is_late(self) -> None:
         """Hardly anything was read for a while: close. More was: go on."""
         unsent = self._transport.get_write_buffer_size()
-        if unsent <= self._unsent - LEAST_READ:
+        if unsent <= self._unsent - MIN_READ:
             self._unsent = unsent
             self._edge.sending.begin(self._client)
         else:

@@ -19,7 +19,7 @@ from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import ServioticyError, Unavailable
 
 FIRST_PAUSE_SECONDS = 0.2
-LONGEST_PAUSE_SECONDS = 5.0
+MAX_PAUSE_SECONDS = 5.0
 MILLISECONDS_FROM = 100_000_000_000
 """Timestamps are the devices' own; a number this large is not seconds (year 5138)."""
 
@@ -53,7 +53,7 @@ class Follower:
             except (OSError, InvalidHandshake, ConnectionClosed) as error:
                 self._explain(error, met)
             stop.wait(pause)
-            pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
+            pause = min(MAX_PAUSE_SECONDS, pause * 2)
 
     def _connect(self) -> ClientConnection:
         after = "" if self.after is None else f"?after={self.after}"

@@ -17,7 +17,7 @@ log = logging.getLogger("servioticy.metrics")
 SECONDS = 2.0
 """To send a request, and again to take the answer."""
 
-LARGEST_HEAD = 16_384
+MAX_HEAD = 16_384
 RETRY_SECONDS = 5.0
 NOTICES_SECONDS = 0.5
 """So long it may take until it notices that it is closed."""
@@ -102,9 +102,9 @@ class _Client(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         ends = time.monotonic() + SECONDS
         head = b""
-        while b"\r\n\r\n" not in head and len(head) < LARGEST_HEAD:
+        while b"\r\n\r\n" not in head and len(head) < MAX_HEAD:
             self.request.settimeout(max(0.001, ends - time.monotonic()))
-            some = self.request.recv(LARGEST_HEAD)
+            some = self.request.recv(MAX_HEAD)
             if not some:
                 return
             head += some

@@ -21,7 +21,7 @@ from servioticy.supervisor.program import Event, EventKind, Program
 
 TICK_SECONDS = 0.05
 FIRST_PAUSE_SECONDS = 0.25
-LONGEST_PAUSE_SECONDS = 5.0
+MAX_PAUSE_SECONDS = 5.0
 HEALTHY_SECONDS = 60.0
 
 
@@ -29,7 +29,7 @@ def pause_before_restart(failures: int) -> float:
     """Return the seconds to wait after so many failures in a row: 0 at first, then ever more."""
     if failures <= 1:
         return 0.0
-    return min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * float(2 ** min(failures - 2, 10)))
+    return min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * float(2 ** min(failures - 2, 10)))
 
 
 class Supervisor:

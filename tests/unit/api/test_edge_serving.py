@@ -13,7 +13,7 @@ import pytest
 from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything
 from waiting import until
 
-from api.edge.heads import LARGEST_HEAD
+from api.edge.heads import MAX_HEAD
 
 
 def test_requests_sent_ahead_are_answered_in_order(serve: Callable[..., Serving]) -> None:
@@ -107,7 +107,7 @@ def test_too_large_a_body_is_refused_before_it_has_come(
 
 
 @pytest.mark.parametrize(
-    ("size", "status"), [(LARGEST_HEAD, b"HTTP/1.1 200 "), (LARGEST_HEAD + 1, b"HTTP/1.1 431 ")]
+    ("size", "status"), [(MAX_HEAD, b"HTTP/1.1 200 "), (MAX_HEAD + 1, b"HTTP/1.1 431 ")]
 )
 def test_a_head_has_a_largest_size(
     size: int, status: bytes, serve: Callable[..., Serving]

@@ -10,8 +10,8 @@ TIMES_AS_SLOW = 2.0
 NOISE_SECONDS = 0.05
 """A p99 below this counts as usual: what disturbs one is the machine, not an attack."""
 
-MOST_SECONDS_TO_WAIT = 1.0
-MOST_SECONDS_TO_RECOVER = 10.0
+MAX_SECONDS_TO_WAIT = 1.0
+MAX_SECONDS_TO_RECOVER = 10.0
 
 
 @dataclass(slots=True)
@@ -75,13 +75,13 @@ def recovered(sent: Sequence[Sent], end: float, limit: float, now: float) -> flo
 def faults(suffered: Suffered) -> list[str]:
     """Return what is not acceptable, in words; empty: the innocent was served."""
     found = []
-    if suffered.during.p99 > MOST_SECONDS_TO_WAIT:
+    if suffered.during.p99 > MAX_SECONDS_TO_WAIT:
         found.append(f"p99 {suffered.during.p99:.1f} s")
     if suffered.lost:
         found.append(f"{suffered.lost} lost")
     if suffered.turned_away:
         found.append(f"{suffered.turned_away} turned away")
-    if suffered.recovered is None or suffered.recovered > MOST_SECONDS_TO_RECOVER:
+    if suffered.recovered is None or suffered.recovered > MAX_SECONDS_TO_RECOVER:
         found.append("not as before in time")
     return found
 

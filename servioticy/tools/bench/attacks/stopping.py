@@ -10,8 +10,8 @@ from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.tools.bench.attacks.attack import Attack, composite, document
 from servioticy.tools.bench.attacks.attacker import Attacker
 
-LONGEST_STRING = 65_536
-LARGEST_BODY = 1024 * 1024
+MAX_STRING = 65_536
+MAX_BODY = 1024 * 1024
 PERIOD_SECONDS = 5.0
 TIMES = 4
 
@@ -36,7 +36,7 @@ def _large_output(attacker: Attacker) -> str:
 
 def _many_large_outputs(attacker: Attacker) -> str:
     # One string less than fits: the document around them has to have room, too.
-    return attacker.create(with_outputs(200, MAX_MESSAGE_BYTES // LONGEST_STRING - 1))
+    return attacker.create(with_outputs(200, MAX_MESSAGE_BYTES // MAX_STRING - 1))
 
 
 def _now_and_then(attacker: Attacker, service_object: str) -> None:
@@ -47,7 +47,7 @@ def _now_and_then(attacker: Attacker, service_object: str) -> None:
 def escaped_body() -> bytes:
     """Return an update of nearly 1 MiB that doubles with each time it is written into JSON."""
     start, end = b'{"lastUpdate":1,"channels":{"v":{"current-value":"', b'"}}}'
-    return start + b'\\"' * ((LARGEST_BODY - len(start) - len(end)) // 2) + end
+    return start + b'\\"' * ((MAX_BODY - len(start) - len(end)) // 2) + end
 
 
 def _nothing(_attacker: Attacker) -> None:
@@ -82,7 +82,7 @@ def _device(attacker: Attacker) -> str:
 
 
 def _large_updates(attacker: Attacker, service_object: str) -> None:
-    value = "x" * (LARGEST_BODY - 200)
+    value = "x" * (MAX_BODY - 200)
     attacker.together(16, lambda _: attacker.put(service_object, value), 1500)
 
 

@@ -16,7 +16,7 @@ import orjson
 
 from servioticy.tools.bench.attacks.attack import Attack, composite, document
 from servioticy.tools.bench.attacks.attacker import Attacker, counted
-from servioticy.tools.bench.attacks.stopping import LARGEST_BODY
+from servioticy.tools.bench.attacks.stopping import MAX_BODY
 
 FEW, MANY = 1100, 5000
 HALF = 64
@@ -176,7 +176,7 @@ def _many_programs(attacker: Attacker, _nothing: None) -> None:
 
 def _long_history(attacker: Attacker) -> str:
     service_object = _device(attacker)
-    value = "x" * (LARGEST_BODY - 200)
+    value = "x" * (MAX_BODY - 200)
     attacker.together(4, lambda _: attacker.put(service_object, value), MEGABYTES)
     return service_object
 
