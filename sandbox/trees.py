@@ -131,7 +131,8 @@ class Ended(NamedTuple):
 
     node: int
     kind: str
-    count: int
+    times: int
+    """How many computations there were."""
     tree: int
     """The number of the last one's tree in the call."""
     parent: int
