@@ -16,9 +16,9 @@ import msgspec
 import orjson
 
 from sandbox.host.answers import MalformedAnswer, clipped
-from sandbox.host.outputs import Shape, check_output, shape_of
+from sandbox.host.outputs import Shape
 from sandbox.program import Program
-from sandbox.trees import Call, Ended, Made, Node, Tree, Wiring
+from sandbox.trees import Call, Ended, Made, Tree, Wiring
 
 MAX_TICKS = 60_000
 """Milliseconds of a program in a frame; more is a clock that was set."""
@@ -50,7 +50,7 @@ class _Ending(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=Fa
 
     node: Index
     kind: str
-    count: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+    times: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
     tree: Index
     parent: Index
     message: str
@@ -78,41 +78,36 @@ class Part(NamedTuple):
     """The number of the tree that cannot be grown whole; -1 if there is none."""
 
 
-class Known(NamedTuple):
+class Known:
     """What is looked up again and again of a wiring."""
 
-    nodes: Sequence[Node]
-    wakes: Mapping[tuple[int, int], int]
-    """Whom a stream wakes by which number."""
-    shapes: Sequence[Shape | None]
-    """What the outputs of each composite look like."""
-    by_input: bool
-    """Whether there is a composite that goes by its inputs."""
+    def __init__(self, wiring: Wiring, shapes: dict[str, Shape]) -> None:
+        """`shapes` are those of the programs met so far, by their ids."""
+        self.inputs = [len(each.inputs) for each in wiring.nodes]
+        """How many inputs each composite has."""
+        self.wakes = [{w.number: w.node for w in each.wakes} for each in wiring.nodes]
+        """Whom each stream wakes, by the number of the wake."""
+        self.shapes = [_shape(each.code, shapes) for each in wiring.nodes]
+        """What the outputs of each composite look like; None for streams that are only read."""
+        self.by_input = [each.by_input for each in wiring.nodes]
+        self.step = int(any(self.by_input))
+        """By how much an output may be newer than all that went in: who goes by its inputs
+        makes one a tick newer than its last."""
 
 
-def known(wiring: Wiring) -> Known:
-    """Look a wiring through, once."""
-    wakes = {
-        (number, wake.number): wake.node
-        for number, node in enumerate(wiring.nodes)
-        for wake in node.wakes
-    }
-    shapes: dict[str, Shape] = {}
-    return Known(
-        wiring.nodes,
-        wakes,
-        [None if each.code is None else _shape(each.code, shapes) for each in wiring.nodes],
-        any(each.by_input for each in wiring.nodes),
-    )
-
-
-def _shape(program: Program, shapes: dict[str, Shape]) -> Shape:
+def _shape(program: Program | None, shapes: dict[str, Shape]) -> Shape | None:
+    if program is None:
+        return None
     if program.id not in shapes:
-        shapes[program.id] = shape_of(program)
+        shapes[program.id] = Shape(program)
     return shapes[program.id]
 
 
 _decode = msgspec.json.Decoder(list[_Part]).decode
+
+
+Outputs = dict[Shape, tuple[list[msgspec.Raw], list[int]]]
+"""The documents and times of new updates by their shape: they are looked at together."""
 
 
 def decode_grown(answer: bytes, calls: Sequence[Call], wirings: Sequence[Known]) -> list[Part]:
@@ -123,116 +118,110 @@ def decode_grown(answer: bytes, calls: Sequence[Call], wirings: Sequence[Known])
         raise MalformedAnswer(clipped(str(error))) from error
     if len(parts) != len(calls):
         raise MalformedAnswer(f"not {len(calls)} answers")
-    return [_part(*each) for each in zip(parts, calls, wirings, strict=True)]
+    outputs: Outputs = {}
+    found = [_part(*each, outputs) for each in zip(parts, calls, wirings, strict=True)]
+    for shape, (documents, timestamps) in outputs.items():
+        shape.check(documents, timestamps)
+    return found
 
 
-def _part(part: _Part, call: Call, wiring: Known) -> Part:
-    if len(part.made) > len(call.trees) or part.failed >= len(call.trees):
+def _part(part: _Part, call: Call, wiring: Known, outputs: Outputs) -> Part:
+    trees, given = part.made, call.trees
+    if len(trees) > len(given) or part.failed >= len(given):
         raise MalformedAnswer("more trees than there were")
-    if part.failed >= 0 and (part.made or part.ended):
+    if part.failed >= 0 and (trees or part.ended):
         raise MalformedAnswer("a tree that failed, and what came of it")
-    reading = _Reading(call, wiring)
-    made = [reading.tree(*each) for each in zip(part.made, call.trees, strict=False)]
-    ended = [reading.ending(each, made) for each in part.ended]
+    lasts = {each.node: each.timestamp for each in call.lasts}
+    highest = max(lasts.values(), default=0)
+    made: list[list[Made]] = []
+    nodes: list[int] = []
+    for rows, tree in zip(trees, given, strict=False):
+        highest = max(highest, *[each.timestamp for each in tree])
+        some = _tree(rows, tree, wiring, lasts, highest + wiring.step * len(rows), outputs)
+        made.append(some)
+        nodes += [each.node for each in some]
+        highest += wiring.step * len(rows)
+    ended = [_ending(each, call, made, wiring) for each in part.ended]
     emitted = {each.node: each.times for each in ended if each.kind == "emitted"}
-    if emitted != reading.count:
+    if emitted != Counter(nodes):
         raise MalformedAnswer("other counts than updates")
-    ticks = {n: max(0, min(t, MAX_TICKS)) for n, t in part.ticks if n < len(wiring.nodes)}
+    ticks = {n: max(0, min(t, MAX_TICKS)) for n, t in part.ticks if n < len(wiring.inputs)}
     return Part(made, ended, ticks, part.failed)
 
 
-class _Reading:
-    """Reads the answer to one call, tree by tree."""
-
-    def __init__(self, call: Call, wiring: Known) -> None:
-        self._call = call
-        self._nodes, self._wakes, self._shapes, by_input = wiring
-        self._lasts = {each.node: each.timestamp for each in call.lasts}
-        times = [each.timestamp for each in call.lasts]
-        self._highest = max(
-            [*times, *(each.timestamp for tree in call.trees for each in tree)], default=0
-        )
-        # Who goes by its inputs makes an output that is a tick newer than its last.
-        self._step = int(by_input)
-        self.count: Counter[int] = Counter()
-        """How many updates of each composite there are."""
-
-    def tree(self, rows: Sequence[_Row], tree: Tree) -> list[Made]:
-        """Return what a tree made."""
-        sources = [(each.node, each.timestamp) for each in tree]
-        ordered = len(tree) == 1
-        seen: set[tuple[int, int]] = set()
-        before = (-1, -1)
-        lasts, wakes, highest = self._lasts, self._wakes, self._highest
-        made: list[Made] = []
-        for row in rows:
-            parent, wake, node, timestamp = row.parent, row.wake, row.node, row.timestamp
-            if parent >= len(sources):
-                raise MalformedAnswer("an update of nothing")
-            source, trigger = sources[parent]
-            if wakes.get((source, wake)) != node:
-                raise MalformedAnswer("an update of a stream that was not woken")
-            at = parent, wake
-            if at in seen or (ordered and at < before):
-                raise MalformedAnswer("an update twice, or in another order")
-            seen.add(at)
+def _tree(
+    rows: Sequence[_Row],
+    tree: Tree,
+    wiring: Known,
+    lasts: dict[int, int],
+    highest: int,
+    outputs: Outputs,
+) -> list[Made]:
+    """Return what a tree made; `lasts` are each stream's last timestamps, and move on."""
+    nodes = [each.node for each in tree]
+    times = [each.timestamp for each in tree]
+    alone = len(tree) == 1
+    before, seen = (-1, -1), set[tuple[int, int]]()
+    made: list[Made] = []
+    all_wakes, shapes = wiring.wakes, wiring.shapes
+    for row in rows:
+        parent, wake, node, timestamp = row.parent, row.wake, row.node, row.timestamp
+        if parent >= len(nodes) or all_wakes[nodes[parent]].get(wake) != node:
+            raise MalformedAnswer("an update of a stream that was not woken")
+        at = parent, wake
+        if alone:
+            if at <= before:
+                raise MalformedAnswer("updates in another order")
             before = at
-            highest += self._step
-            last = lasts.get(node)
-            if (
-                timestamp < trigger
-                or timestamp > highest
-                or (last is not None and timestamp <= last)
-            ):
-                raise MalformedAnswer("not a time that follows from the inputs")
-            lasts[node] = timestamp
-            document = bytes(row.document)
-            shape = self._shapes[node]
-            if shape is None:
-                raise MalformedAnswer("an update of a stream that is only read")
-            check_output(document, timestamp, shape)
-            state = None if row.state is None else self._state(row.state, node)
-            made.append(Made(parent, wake, node, timestamp, document, state))
-            sources.append((node, timestamp))
-            self.count[node] += 1
-        self._highest = highest
-        return made
+        elif at in seen:
+            raise MalformedAnswer("an update twice")
+        else:
+            seen.add(at)
+        last = lasts.get(node)
+        if not times[parent] <= timestamp <= highest or (last is not None and timestamp <= last):
+            raise MalformedAnswer("not a time that follows from the inputs")
+        lasts[node] = timestamp
+        shape = shapes[node]
+        if shape is None:
+            raise MalformedAnswer("an update of a stream that is only read")
+        raw = row.document
+        some = outputs.get(shape)
+        if some is None:
+            some = outputs[shape] = [], []
+        some[0].append(raw)
+        some[1].append(timestamp)
+        state = None if row.state is None else _state(row.state, wiring.by_input[node])
+        made.append(Made(parent, wake, node, timestamp, bytes(raw), state))
+        nodes.append(node)
+        times.append(timestamp)
+    return made
 
-    def ending(self, ending: _Ending, made: Sequence[Sequence[Made]]) -> Ended:
-        """Return how computations ended."""
-        node, kind, count, tree, parent, message, inputs = (
-            ending.node,
-            ending.kind,
-            ending.count,
-            ending.tree,
-            ending.parent,
-            ending.message,
-            ending.inputs,
-        )
-        if node >= len(self._nodes) or self._shapes[node] is None:
-            raise MalformedAnswer("an ending of no composite")
-        if tree >= len(made) or parent >= len(self._call.trees[tree]) + len(made[tree]):
-            raise MalformedAnswer("an ending of nothing")
-        refused = self._call.refused.get(node)
-        if kind not in DID_NOT_RUN and (
-            inputs is None or len(inputs) != len(self._nodes[node].inputs)
-        ):
-            raise MalformedAnswer("not the inputs of the composite")
-        if not (kind in DID_NOT_RUN or kind in RAN or (refused and kind == refused[0])):
+
+def _ending(ending: _Ending, call: Call, made: Sequence[Sequence[Made]], wiring: Known) -> Ended:
+    """Return how computations ended."""
+    node, kind, tree, inputs = ending.node, ending.kind, ending.tree, ending.inputs
+    if node >= len(wiring.shapes) or wiring.shapes[node] is None:
+        raise MalformedAnswer("an ending of no composite")
+    if tree >= len(made) or ending.parent >= len(call.trees[tree]) + len(made[tree]):
+        raise MalformedAnswer("an ending of nothing")
+    if kind not in DID_NOT_RUN:
+        refused = call.refused.get(node)
+        if kind not in RAN and not (refused and kind == refused[0]):
             raise MalformedAnswer("an ending that cannot be")
-        return Ended(node, kind, count, tree, parent, clipped(message), inputs)
+        if inputs is None or len(inputs) != wiring.inputs[node]:
+            raise MalformedAnswer("not the inputs of the composite")
+    return Ended(node, kind, ending.times, tree, ending.parent, clipped(ending.message), inputs)
 
-    def _state(self, raw: msgspec.Raw, node: int) -> bytes:
-        """A state is what the composite gets next time: numbers, or their digits, by name."""
-        state = bytes(raw)
-        if not self._nodes[node].by_input or len(state) > MAX_STATE_BYTES:
-            raise MalformedAnswer("a state that cannot be")
-        try:
-            parsed = orjson.loads(state)
-        except orjson.JSONDecodeError as error:
-            raise MalformedAnswer("a state that is not JSON") from error
-        if type(parsed) is not dict or not all(
-            type(each) in (int, str) for each in parsed.values()
-        ):
-            raise MalformedAnswer("a state of another shape")
-        return state
+
+def _state(raw: msgspec.Raw, may_have: bool) -> bytes:
+    """Return what the composite gets next time: numbers, or their digits, by name."""
+    state = bytes(raw)
+    if not may_have or len(state) > MAX_STATE_BYTES:
+        raise MalformedAnswer("a state that cannot be")
+    try:
+        parsed = orjson.loads(state)
+    except orjson.JSONDecodeError as error:
+        raise MalformedAnswer("a state that is not JSON") from error
+    if type(parsed) is not dict or not all(type(each) in (int, str) for each in parsed.values()):
+        raise MalformedAnswer("a state of another shape")
+    return state

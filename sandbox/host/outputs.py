@@ -1,12 +1,12 @@
-"""What an output of a program has to look like, whatever its process says."""
+"""What the outputs of a program have to look like, whatever its process says."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Sequence
+from functools import cache
+from typing import Annotated, Any, Literal
 
-import orjson
+import msgspec
 
 from sandbox.host.answers import MalformedAnswer
 from sandbox.program import Program
@@ -16,84 +16,87 @@ MAX_OUTPUT_BYTES = 1_000_000
 """Of an output's JSON. Less than an update from outside may have, and with what it travels in
 less than the broker takes. The runner decides it; here it is only looked at again."""
 
-_NUMBER = r"-?[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?"
-_POINT = re.compile(f"{_NUMBER},{_NUMBER}")
+_NUMBER = r"-?[0-9]{1,25}(?:\\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?"
 
-Fits = Callable[[Any], bool]
-Shape = Mapping[str, tuple[str | None, Fits]]
-"""By the name of each channel, its unit and what its value must be."""
-
-
-def shape_of(program: Program) -> Shape:
-    """Return what every output of the program looks like."""
-    function = program.dialect == "function"
-    return {
-        well_formed(each.name): (
-            well_formed(each.unit) if function and each.unit is not None else None,
-            _fits(normal_type(each.type)),
-        )
-        for each in program.channels
-    }
-
-
-def check_output(document: bytes, timestamp: int, shape: Shape) -> None:
-    """Raise MalformedAnswer unless this is an output of that shape and time."""
-    if len(document) > MAX_OUTPUT_BYTES:
-        raise MalformedAnswer(f"an output of {len(document)} bytes")
-    try:
-        parsed = orjson.loads(document)
-    except orjson.JSONDecodeError as error:
-        raise MalformedAnswer("not JSON") from error
-    if type(parsed) is not dict or len(parsed) != 2:
-        raise MalformedAnswer("an output of another shape")
-    channels, last_update = parsed.get("channels"), parsed.get("lastUpdate")
-    if type(last_update) is not int or last_update != timestamp:
-        raise MalformedAnswer("an output of another time")
-    if type(channels) is not dict or len(channels) != len(shape):
-        raise MalformedAnswer("not the program's channels")
-    for name, (unit, fits) in shape.items():
-        channel = channels.get(name)
-        if type(channel) is not dict or not fits(channel.get("current-value")):
-            raise MalformedAnswer("not the program's channels")
-        if len(channel) != 1 and (len(channel) != 2 or channel.get("unit") != unit):
-            raise MalformedAnswer("a channel of another shape")
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) is float or type(value) is int
-
-
-def _is_string(value: Any) -> bool:
-    return type(value) is str
-
-
-def _is_boolean(value: Any) -> bool:
-    return value is True or value is False
-
-
-def _is_point(value: Any) -> bool:
-    return type(value) is str and _POINT.fullmatch(value) is not None
-
-
-_SCALARS: Mapping[str, Fits] = {
-    "number": _is_number,
-    "string": _is_string,
-    "boolean": _is_boolean,
-    "geo_point": _is_point,
+_SCALARS: dict[str, Any] = {
+    "number": float,
+    "string": str,
+    "boolean": bool,
+    "geo_point": Annotated[str, msgspec.Meta(pattern=rf"^{_NUMBER},{_NUMBER}\Z")],
 }
 
 
-def _fits(kind: str) -> Fits:
-    """Return what tells whether a value is of this type; no value is of an unknown one."""
-    depth = 0
-    while kind.startswith("array[") and kind.endswith("]"):
-        kind = kind[6:-1]
-        depth += 1
-    fits = _SCALARS.get(kind, lambda _: False)
-    for _ in range(depth):
-        fits = _each(fits)
-    return fits
+class Shape:
+    """A shape reads the outputs of one program, many at a time."""
+
+    def __init__(self, program: Program) -> None:
+        function = program.dialect == "function"
+        self._channels = {
+            well_formed(each.name): _channel(
+                normal_type(each.type), well_formed(each.unit) if function and each.unit else None
+            )
+            for each in program.channels
+        }
+        plain = all(_is_plain(name) for name in self._channels)
+        output: Any = _output(self._channels if plain else None)
+        self._decoder = msgspec.json.Decoder(list[output])
+        self._is_plain = plain
+
+    def check(self, documents: Sequence[msgspec.Raw], timestamps: Sequence[int]) -> None:
+        """Raise MalformedAnswer unless these are outputs of this shape and these times."""
+        if max([len(memoryview(each)) for each in documents], default=0) > MAX_OUTPUT_BYTES:
+            raise MalformedAnswer("an output that is too large")
+        try:
+            outputs = self._decoder.decode(b"[%b]" % b",".join(documents))
+            if not self._is_plain:
+                self._check_channels(outputs)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise MalformedAnswer(f"an output of another shape: {error}"[:300]) from error
+        if [each.lastUpdate for each in outputs] != list(timestamps):
+            raise MalformedAnswer("an output of another time")
+
+    def _check_channels(self, outputs: Sequence[Any]) -> None:
+        """The same for names that a struct cannot have."""
+        for each in outputs:
+            if each.channels.keys() != self._channels.keys():
+                raise MalformedAnswer("not the program's channels")
+            for name, kind in self._channels.items():
+                msgspec.json.decode(each.channels[name], type=kind)
 
 
-def _each(fits: Fits) -> Fits:
-    return lambda value: type(value) is list and all(map(fits, value))
+def _output(channels: dict[str, Any] | None) -> Any:
+    content: Any = dict[str, msgspec.Raw]
+    if channels is not None:
+        fields = [(f"c{n}", kind) for n, kind in enumerate(channels.values())]
+        names = {f"c{n}": name for n, name in enumerate(channels)}
+        content = msgspec.defstruct(
+            "Channels", fields, rename=names, forbid_unknown_fields=True, gc=False
+        )
+    return msgspec.defstruct(
+        "Output",
+        [("channels", content), ("lastUpdate", int)],
+        forbid_unknown_fields=True,
+        gc=False,
+    )
+
+
+@cache
+def _channel(kind: str, unit: str | None) -> Any:
+    """What a channel of this type and unit is read as; nothing is of an unknown type."""
+    fields: list[Any] = [("value", _kind(kind))]
+    if unit is not None:
+        fields.append(("unit", Literal[unit]))
+    return msgspec.defstruct(
+        "Channel", fields, rename={"value": "current-value"}, forbid_unknown_fields=True, gc=False
+    )
+
+
+def _kind(name: str) -> Any:
+    if name.startswith("array[") and name.endswith("]"):
+        return list[_kind(name[6:-1])]  # type: ignore[misc]
+    return _SCALARS.get(name, Literal["of no type"])
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a struct can have a field of this name."""
+    return name.isprintable() and not {'"', "\\"} & set(name)

@@ -15,7 +15,8 @@ from sandbox import protocol
 from sandbox.encoding import encode_frame, encode_program, encode_wiring
 from sandbox.host.allowance import UNLIMITED, Allowance
 from sandbox.host.answers import MalformedAnswer, clipped, decode_layers, decode_problems
-from sandbox.host.grown import Known, Part, decode_grown, known
+from sandbox.host.grown import Known, Part, decode_grown
+from sandbox.host.outputs import Shape
 from sandbox.host.zygote_client import InfraError, ZygoteClient
 from sandbox.program import Program
 from sandbox.trees import Call, Wiring
@@ -98,6 +99,7 @@ class WorkerClient:
         self._slots: dict[str, int] = {}
         self._wirings: dict[str, int] = {}
         self._known: dict[str, Known] = {}
+        self._shapes: dict[str, Shape] = {}
         self._memory = 0  # what its programs and wirings take, estimated
         self._clock = (~self.pid << 3) | 2  # the process's CPU clock, see clock_getcpuclockid(3)
         self._accounted = self._last_cpu = 0.0
@@ -224,7 +226,7 @@ class WorkerClient:
                 if done:
                     return self._malformed("a body where there is none")
             self._wirings[wiring.id] = slot
-            self._known[wiring.id] = known(wiring)
+            self._known[wiring.id] = Known(wiring, self._shapes)
             self._memory += NODE_BYTES * len(wiring.nodes)
             allowance.note_preparation()
         return None
