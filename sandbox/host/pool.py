@@ -221,7 +221,7 @@ class SandboxPool:
     def _grow_isolated(
         self, tenant: str, calls: Sequence[Call], allowance: Allowance
     ) -> list[Grown]:
-        """Grow the calls; where that fails, ever smaller pieces until one is to blame."""
+        """Grow the calls; where that fails, one by one, and no more of the one that fails."""
         first = calls[0]
         alone = len(calls) == 1 and is_step(first)
         if len(calls) == 1 and is_too_large(first):
@@ -236,9 +236,6 @@ class SandboxPool:
             ]
         if len(calls) > 1:
             return [self._grow_isolated(tenant, [call], allowance)[0] for call in calls]
-        if len(first.trees) > 1:
-            half = replace(first, trees=first.trees[: len(first.trees) // 2])
-            return self._grow_isolated(tenant, [half], allowance)
         if not alone:
             return [Grown([], [], failed=True)]
         if answer.kind in KILL_CLASS and not answer.starved:
