@@ -24,7 +24,10 @@ MAX_TICKS = 60_000
 
 MAX_STATE_BYTES = 1_000_000
 
-RAN = frozenset({"emitted", "filtered", "script-error", "error", "syntax", "missing"})
+RAN = frozenset({"emitted", "filtered", "script-error", "error"})
+"""How computations end whose code was run."""
+
+CAME = RAN | {"syntax", "missing"}
 """How computations end that came to their inputs."""
 
 DID_NOT_RUN = frozenset({"stale", "superseded", "hop-limit"})
@@ -260,7 +263,7 @@ class _Reading:
         ):
             raise MalformedAnswer("not the inputs of the composite")
         refusal = self._call.refused.get(node)
-        can_be = RAN if refusal is None else {refusal[0], "missing"}
+        can_be = CAME if refusal is None else {refusal[0], "missing"}
         if kind not in DID_NOT_RUN and kind not in can_be:
             raise MalformedAnswer("an ending that cannot be")
         message = clipped(ending.message)
