@@ -5,14 +5,24 @@ Nothing else below the programs imports the sandbox.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from hashlib import sha256
+
 from sandbox.program import RESULT as RESULT_ARGUMENT
 from sandbox.program import Binding, ChannelCode, Program
 from servioticy.domain.model import Composite, StreamRef
 from servioticy.domain.references import RESULT
 
 
-def program(ref: StreamRef, version: int, composite: Composite) -> Program:
-    """The program of this version of a stream; its arguments are the composite's inputs."""
+CAN_NAME_ANYTHING = ("\\", "eval", "arguments", "Function", "with")
+"""In the text of code that can name a variable without writing its name."""
+
+
+def program(composite: Composite) -> Program:
+    """The program of a composite stream; its arguments are the composite's inputs.
+
+    Equal composites have equal programs, whatever the streams are called.
+    """
     names = [each.name for each in composite.inputs]
     places = {name: place for place, name in enumerate(names)}
     bindings = [
@@ -23,8 +33,8 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
         )
         for number, each in enumerate(composite.references)
     ]
-    return Program(
-        id=_id(ref, version),
+    found = Program(
+        id="",
         dialect=composite.dialect,
         arguments=tuple(names),
         channels=tuple(
@@ -36,13 +46,31 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
         bindings=tuple(bindings),
         self_argument=composite.own,
     )
+    content = repr(found).encode("utf-8", "surrogatepass")
+    return replace(found, id=sha256(content).hexdigest())
 
 
-def _id(ref: StreamRef, version: int) -> str:
+def reads_own(program: Program) -> bool:
+    """Whether the code may read the stream's own last output; where in doubt it does.
+
+    A function may, whether or not that is one of its arguments: then its name is in the text,
+    unless it is put together there.
+    """
+    own = program.self_argument
+    if own is None or program.dialect == "expression":
+        return any(each.argument == own for each in program.bindings)
+    names = (program.arguments[own], *CAN_NAME_ANYTHING)
+    texts = [each.code for each in program.channels]
+    texts += [each for each in (program.pre_filter, program.post_filter) if each is not None]
+    return any(name in text for text in texts for name in names)
+
+
+def program_name(ref: StreamRef, version: int) -> str:
+    """What the program of this version of a stream is called in accounts."""
     return f"{ref}@{version}"
 
 
-def stream_of(program: str) -> StreamRef:
-    """The stream that the program of this id computes."""
-    service_object, _, stream = program.rpartition("@")[0].partition("/")
+def stream_of(name: str) -> StreamRef:
+    """The stream whose program has this name."""
+    service_object, _, stream = name.rpartition("@")[0].partition("/")
     return StreamRef(service_object, stream)

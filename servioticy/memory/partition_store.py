@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 import msgspec
-import orjson
 
 from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
@@ -123,7 +122,7 @@ class MemoryPartitionStore:
             stream: LastUpdate(
                 last.timestamp,
                 last.document,
-                None if last.uses is None else orjson.loads(last.uses),
+                last.uses,
             )
             for stream, last in found.items()
             if last is not None
