@@ -131,7 +131,8 @@ class Ended(NamedTuple):
 
     node: int
     kind: str
-    count: int
+    times: int
+    """How many computations there were."""
     tree: int
     """The number of the last one's tree in the call."""
     parent: int
@@ -150,5 +151,6 @@ class Grown:
     """Of each tree that was grown; as many as were."""
     ended: Sequence[Ended]
     failed: bool = False
-    """The next tree cannot be grown whole: its code ends the process, or is too slow, or makes
-    too much. It has to be taken step by step."""
+    """What follows cannot be grown as it is asked for: code in it ends the process, or is too
+    slow, or makes too much. The next tree has to be taken step by step, and those after it each
+    alone."""

@@ -45,7 +45,7 @@ class Snippets:
             for stream in definition.streams
             if stream.composite is not None
         ]
-        programs = [program(composite) for _ref, composite in composites]
+        programs = [program(ref, 0, composite) for ref, composite in composites]
         try:
             problems = self._pool.check_all(programs, within=self._seconds)
         except TookTooLong as error:

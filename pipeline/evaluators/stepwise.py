@@ -244,8 +244,8 @@ class Endings:
         """Note one that comes after those before."""
         key = ended.node, ended.kind
         before = self._last.get(key)
-        times = ended.count + (before.count if before else 0)
-        self._last[key] = ended._replace(count=times)
+        times = ended.times + (before.times if before else 0)
+        self._last[key] = ended._replace(times=times)
 
     def all(self) -> list[Ended]:
         """All of them."""

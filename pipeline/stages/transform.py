@@ -98,11 +98,11 @@ def _count(asked: Asked, ended: Sequence[trees.Ended], spending: Spending) -> No
     """Note computations: all that was not too deep."""
     tenant = asked.region.tenant
     if tenant is not None:
-        spending.count(tenant, sum(each.count for each in ended if each.kind != HOP_LIMIT))
+        spending.count(tenant, sum(each.times for each in ended if each.kind != HOP_LIMIT))
         return
     for each in ended:
         if each.kind != HOP_LIMIT:
-            spending.count(asked.region.stream(each.node).tenant, each.count)
+            spending.count(asked.region.stream(each.node).tenant, each.times)
 
 
 def _add_new(

@@ -1,26 +1,40 @@
-"""Calls in, outcomes out: one process per tenant, and the blame where it belongs."""
+"""Trees in, updates out: one process per tenant, and the blame where it belongs."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+
+from cachetools import LRUCache
 
 from sandbox.host.allowance import Allowance, TookTooLong
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker, Suspension
 from sandbox.host.checking import Checking
-from sandbox.host.fold import MAX_BYTES, MAX_STEPS, LastOutput, groups, part, refused, runs, size
+from sandbox.host.frames import MAX_BYTES, ended_step, frames, is_step, is_too_large, woken
+from sandbox.host.grown import RAN, Part
 from sandbox.host.options import SandboxOptions
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import Budget, Failure, WorkerClient
 from sandbox.host.workers import Workers
 from sandbox.host.zygote_client import ZygoteClient
-from sandbox.program import Call, Fault, Outcome, Program
+from sandbox.program import Fault, Program
+from sandbox.trees import Call, Grown, Wiring
 
 MAX_BUDGET_MS = 1000.0
+"""Of a frame."""
+
+BEGIN_MS = 40
+"""No tree is begun after so many milliseconds of a frame, except the first one: a frame ends
+soon, however slow its programs are, and what is left of it comes in another."""
+
+MAX_WIRINGS = 20_000
+"""Whose programs are known to be allowed."""
+
 KILL_CLASS = frozenset({"timeout", "oom", "crash"})
 
 PATIENCE = (1, 2, 4)
@@ -62,11 +76,14 @@ class SandboxPool:
         self._frames = 0
         self._kills: Counter[str] = Counter()
         self._breaker = Breaker()
+        self._faults: LRUCache[str, dict[int, tuple[str, str]]] = LRUCache(MAX_WIRINGS)
 
-    def run(
-        self, tenant: str, calls: Sequence[Call], within: float | None = None
-    ) -> list[list[Outcome]]:
-        """Return one outcome per step of each call; None for an Assignment. Raises InfraError.
+    def grow(self, tenant: str, calls: Sequence[Call], within: float | None = None) -> list[Grown]:
+        """Grow the trees of each call, or the first ones of them. Raises InfraError.
+
+        A call of which not all trees are grown, and none failed, is to be gone on with: there
+        was no time, or no room, for more. A step that ends its process is to blame for it; a
+        tree of several steps that does is failed, and has to be taken step by step.
 
         Raises TookTooLong where all of it has taken more than `within` seconds of wall time.
         That is looked at between frames, and the last of them is given what is left, but
@@ -76,23 +93,12 @@ class SandboxPool:
         with self._entered():
             allowance = Allowance(within)
             if self.options.allow_list:
-                self._learn(tenant, [call.program for call in calls], allowance)
-            outcomes: dict[int, list[Outcome]] = {}
-            running: list[Call] = []
-            for at, call in enumerate(calls):
-                fault = self._refusal(tenant, call.program, allowance)
-                if fault:
-                    outcomes[at] = refused(call, fault)
-                else:
-                    running.append(call)
-            settled = iter(
-                [
-                    each
-                    for group in groups(running)
-                    for each in self._run_isolated(tenant, group, allowance)
-                ]
-            )
-            return [outcomes[at] if at in outcomes else next(settled) for at in range(len(calls))]
+                self._learn_all(tenant, calls, allowance)
+            return [
+                each
+                for frame in frames([self._refused(tenant, call) for call in calls])
+                for each in self._grow_isolated(tenant, frame, allowance)
+            ]
 
     def check(self, program: Program) -> list[str]:
         """Return a program's problems, each as "channel X: line L, column C: reason".
@@ -168,55 +174,83 @@ class SandboxPool:
             self._begin()
         return self._lock
 
-    def _learn(self, tenant: str, programs: Sequence[Program], allowance: Allowance) -> None:
+    def _learn_all(self, tenant: str, calls: Sequence[Call], allowance: Allowance) -> None:
+        """Find out which of the calls' programs may run, where that is not known."""
+        new = {each.wiring.id: each.wiring for each in calls if each.wiring.id not in self._faults}
+        if not new:
+            return
+        programs = [code for each in new.values() for code in _programs(each).values()]
         try:
             self._approval.learn(programs, allowance)
         finally:
             self._usage.charge(tenant, self._approval.take_cpu())
+        for name, wiring in new.items():
+            codes = _programs(wiring)
+            if all(self._approval.knows(each) for each in codes.values()):
+                faults = {node: self._approval.fault(code) for node, code in codes.items()}
+                self._faults[name] = {n: (f.kind, f.message) for n, f in faults.items() if f}
 
-    def _refusal(self, tenant: str, program: Program, allowance: Allowance) -> Fault | None:
-        """Return why the program does not run at all; None if it does."""
+    def _refused(self, tenant: str, call: Call) -> Call:
+        """Return the call with the programs that do not run at all."""
+        refused: dict[int, tuple[str, str]] = {}
         if self.options.allow_list:
-            if not self._approval.knows(program):
-                self._learn(tenant, [program], allowance)
-            fault = self._approval.fault(program)
+            known = self._faults.get(call.wiring.id)
+            if known is None:  # some of it cannot be checked now
+                for node, code in _programs(call.wiring).items():
+                    fault = self._approval.fault(code)
+                    if fault:
+                        refused[node] = fault.kind, fault.message
+            else:
+                refused.update(known)
+        if self._breaker.is_quiet:
+            return replace(call, refused=refused) if refused else call
+        for node, name in enumerate(call.names):
+            fault = self._suspended(tenant, name) if name else None
             if fault:
-                return fault
-        found = self._breaker.suspension(tenant, program.id)
+                refused[node] = fault.kind, fault.message
+        return replace(call, refused=refused) if refused else call
+
+    def _suspended(self, tenant: str, name: str) -> Fault | None:
+        """Return why a program is suspended; None if it is not."""
+        found = self._breaker.suspension(tenant, name)
         if found is None:
             return None
         times = f"{found.kills} x {found.kind}"
         return Fault("suspended", f"for {found.seconds:.0f} s, after {times}")
 
-    def _run_isolated(
+    def _grow_isolated(
         self, tenant: str, calls: Sequence[Call], allowance: Allowance
-    ) -> list[list[Outcome]]:
-        """Run the calls; where that fails, run ever smaller pieces until one is to blame."""
-        alone = len(calls) == 1 and len(calls[0].steps) == 1
-        if alone and not runs(calls[0].steps[0], calls[0].previous_timestamp):
-            return [refused(calls[0], None)]  # no worker has a say in it
-        if len(calls) == 1 and (len(calls[0].steps) > MAX_STEPS or size(calls[0]) > MAX_BYTES):
-            if not alone:
-                return [
-                    self._in_parts(tenant, calls[0], max(1, len(calls[0].steps) // 2), allowance)
-                ]
-            return [[Fault("error", f"more than {MAX_BYTES} bytes of inputs")]]
-        if alone:
-            fault = self._refusal(tenant, calls[0].program, allowance)  # since this run began
-            if fault:
-                return [refused(calls[0], fault)]
-        answer = self._run_with_retries(tenant, calls, allowance)
+    ) -> list[Grown]:
+        """Grow the calls; where that fails, one by one, and no more of the one that fails."""
+        first = calls[0]
+        alone = len(calls) == 1 and is_step(first)
+        if len(calls) == 1 and is_too_large(first):
+            text = f"more than {MAX_BYTES} bytes of inputs"
+            return [ended_step(first, "error", text) if alone else Grown([], [], failed=True)]
+        answer = self._grow_with_retries(tenant, calls, allowance)
         if isinstance(answer, Failure) and alone and answer.kind == "crash":
-            answer = self._run_with_retries(tenant, calls, allowance)  # once may be an accident
+            answer = self._grow_with_retries(tenant, calls, allowance)  # once may be an accident
         if not isinstance(answer, Failure):
-            return answer
+            return [
+                self._grown(tenant, *each, allowance) for each in zip(calls, answer, strict=True)
+            ]
         if len(calls) > 1:
-            return [self._run_isolated(tenant, [call], allowance)[0] for call in calls]
+            return [self._grow_isolated(tenant, [call], allowance)[0] for call in calls]
         if not alone:
-            return [self._in_parts(tenant, calls[0], 1, allowance)]
+            return [Grown([], [], failed=True)]
         if answer.kind in KILL_CLASS and not answer.starved:
-            return [[self._blamed(tenant, calls[0].program.id, answer)]]
-        return [[Fault(answer.kind, answer.message)]]
+            fault = self._blamed(tenant, first.names[woken(first)], answer)
+            return [ended_step(first, fault.kind, fault.message)]
+        return [ended_step(first, answer.kind, answer.message)]
+
+    def _grown(self, tenant: str, call: Call, part: Part, allowance: Allowance) -> Grown:
+        """Return what came of a call. Before a tree that failed, what the others make."""
+        if part.failed < 0:
+            return Grown(part.made, part.ended)
+        if part.failed == 0:
+            return Grown([], [], failed=True)
+        before = replace(call, trees=call.trees[: part.failed])
+        return self._grow_isolated(tenant, [before], allowance)[0]
 
     def _blamed(self, tenant: str, program: str, answer: Failure) -> Fault:
         """Note that a program has ended a process, and return its fault with what follows."""
@@ -225,48 +259,37 @@ class SandboxPool:
         sequel = f"; suspended for {found.seconds:.0f} s" if found else ""
         return Fault(answer.kind, answer.message + sequel)
 
-    def _in_parts(
-        self, tenant: str, call: Call, steps: int, allowance: Allowance
-    ) -> list[Outcome]:
-        """Run some steps of the call at a time, each with the last output of those before."""
-        outcomes: list[Outcome] = []
-        last = LastOutput(call.previous, call.previous_timestamp)
-        for start in range(0, len(call.steps), steps):
-            piece = part(call, start, start + steps, last)
-            some = self._run_isolated(tenant, [piece], allowance)[0]
-            for step, outcome in zip(call.steps[start : start + steps], some, strict=True):
-                last = last.after(step, outcome, call.updates)
-            outcomes += some
-        return outcomes
-
-    def _run_with_retries(
+    def _grow_with_retries(
         self, tenant: str, calls: Sequence[Call], allowance: Allowance
-    ) -> list[list[Outcome]] | Failure:
+    ) -> list[Part] | Failure:
         base = self.options.budget_ms
-        whole = base + self.options.budget_ms_per_update * sum(len(c.steps) for c in calls)
-        whole = max(base, min(whole, MAX_BUDGET_MS))
+        trees = sum(len(call.trees) * len(call.wiring.nodes) for call in calls)
+        whole = base if len(calls) == 1 and is_step(calls[0]) else base + BEGIN_MS
+        whole = max(base, min(whole + self.options.budget_ms_per_update * trees, MAX_BUDGET_MS))
         minimum = max(1, int(base))
         for factor in PATIENCE:
             budget = Budget(max(1, int(whole * factor)), minimum)
-            answer = self._run_once(tenant, calls, budget, allowance)
+            answer = self._grow_once(tenant, calls, budget, allowance)
             if not isinstance(answer, Failure):
-                for call in calls:
-                    self._breaker.survived(call.program.id)
+                self._breaker.survived(_that_ran(calls, answer))
                 break
             if not answer.starved:
                 break
         return answer
 
-    def _run_once(
+    def _grow_once(
         self, tenant: str, calls: Sequence[Call], budget: Budget, allowance: Allowance
-    ) -> list[list[Outcome]] | Failure:
+    ) -> list[Part] | Failure:
         """Ask the tenant's worker once, and charge the tenant for it, whatever comes of it."""
         worker = self._workers.of(tenant)
         self._frames += 1
+        parts: list[Part] = []
         try:
-            answer = worker.run(calls, budget, allowance)
+            answer = worker.grow(calls, BEGIN_MS, budget, allowance)
             if isinstance(answer, Failure):
                 self._kills[answer.kind] += 1
+            else:
+                parts = answer
             return answer
         except TookTooLong:
             raise  # between two frames, or the worker is dead
@@ -274,6 +297,19 @@ class SandboxPool:
             worker.kill()
             raise
         finally:
-            self._usage.charge(tenant, worker.take_cpu(), calls, worker.ticks)
+            self._usage.charge(tenant, worker.take_cpu(), calls, parts)
             if worker.ended:
                 del self._workers[tenant]
+
+
+def _that_ran(calls: Sequence[Call], parts: Sequence[Part]) -> Iterator[str]:
+    """Yield the names of the programs that computed and did not end their process."""
+    for call, part in zip(calls, parts, strict=True):
+        for each in part.ended:
+            if each.kind in RAN:
+                yield call.names[each.node]
+
+
+def _programs(wiring: Wiring) -> Mapping[int, Program]:
+    """Return the programs of a wiring's composites, by their numbers."""
+    return {n: each.code for n, each in enumerate(wiring.nodes) if each.code is not None}

@@ -7,25 +7,19 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from sandbox import protocol
-from sandbox.encoding import encode_calls, encode_program
+from sandbox.encoding import encode_frame, encode_program, encode_wiring
 from sandbox.host.allowance import UNLIMITED, Allowance
-from sandbox.host.answers import (
-    MalformedAnswer,
-    Shape,
-    clipped,
-    decode_answer,
-    decode_layers,
-    decode_problems,
-    decode_ticks,
-    shape_of,
-)
+from sandbox.host.answers import MalformedAnswer, clipped, decode_layers, decode_problems
+from sandbox.host.grown import Known, Part, decode_grown
+from sandbox.host.outputs import Shape
 from sandbox.host.zygote_client import InfraError, ZygoteClient
-from sandbox.program import Call, Outcome
+from sandbox.program import Program
+from sandbox.trees import Call, Wiring
 
 GRACE_SECONDS = 0.4  # beyond the budget: V8 has built-ins that never look up
 READY_SECONDS = 10.0
@@ -44,10 +38,16 @@ PROGRAM_BYTES = 500
 PROGRAM_GROWTH = 4
 """A program's share of the heap, measured: this much, and four times its text."""
 
+NODE_BYTES = 500
+"""A node's share of the heap: itself, what it reads and whom it wakes, and how it ended."""
+
+WIRE_MS_PER_NODE = 0.1
+"""Beside the budget of the frame that brings it."""
 
 ANSWERS = {
     protocol.DEFINE: protocol.DEFINED,
-    protocol.RUN: protocol.VALUES,
+    protocol.WIRE: protocol.WIRED,
+    protocol.GROW: protocol.GROWN,
     protocol.CHECK: protocol.PROBLEMS,
 }
 
@@ -72,7 +72,6 @@ class Definition:
 
     name: str
     text: bytes
-    shape: Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +97,13 @@ class WorkerClient:
         self._silence.register(self._connection, select.POLLIN)
         self._reader = protocol.Reader(self._connection)
         self._slots: dict[str, int] = {}
+        self._wirings: dict[str, int] = {}
+        self._known: dict[str, Known] = {}
         self._shapes: dict[str, Shape] = {}
-        self._memory = 0  # what its programs take, estimated
+        self._memory = 0  # what its programs and wirings take, estimated
         self._clock = (~self.pid << 3) | 2  # the process's CPU clock, see clock_getcpuclockid(3)
         self._accounted = self._last_cpu = 0.0
         self.last_used = time.monotonic()
-        self.ticks: list[int] = []  # of each call of the last frame, if it had an answer
         self._ready()
 
     def full(self) -> bool:
@@ -119,29 +119,26 @@ class WorkerClient:
         """Tell whether the worker still holds its end; it says nothing without being asked."""
         return not self._silence.poll(0)
 
-    def run(
-        self, calls: Sequence[Call], budget: Budget, allowance: Allowance = UNLIMITED
-    ) -> list[list[Outcome]] | Failure:
-        """Return the outcomes of every step, or why there are none. Raises TookTooLong."""
-        self.ticks = []
-        for portion in self._unknown(calls):
-            more = DEFINE_MS * len(portion)
-            done = self._exchange(
-                protocol.DEFINE, self._definitions(portion), budget.plus(more), allowance
-            )
-            if isinstance(done, Failure):
-                return done
-            if done:
-                return self._malformed("a body where there is none")
-            allowance.note_preparation()
-        body = encode_calls(calls, self._slots)
-        answer = self._exchange(protocol.RUN, body, budget, allowance)
+    def grow(
+        self,
+        calls: Sequence[Call],
+        milliseconds: int,
+        budget: Budget,
+        allowance: Allowance = UNLIMITED,
+    ) -> list[Part] | Failure:
+        """Return what came of each call, or why nothing did. Raises TookTooLong.
+
+        No tree is begun after so many milliseconds, except the first one.
+        """
+        failure = self._define(calls, budget, allowance) or self._wire(calls, budget, allowance)
+        if failure:
+            return failure
+        body = encode_frame(calls, self._wirings, milliseconds)
+        answer = self._exchange(protocol.GROW, body, budget, allowance)
         if isinstance(answer, Failure):
             return answer
         try:
-            lines, _, ticks = answer.rpartition(b"\n")
-            self.ticks = decode_ticks(ticks, calls)
-            return decode_answer(lines, calls, [self._shapes[each.program.id] for each in calls])
+            return decode_grown(answer, calls, [self._known[each.wiring.id] for each in calls])
         except MalformedAnswer as error:
             return self._malformed(str(error))
 
@@ -196,21 +193,59 @@ class WorkerClient:
             self.kill()
             raise InfraError(f"a worker will not serve: {error}") from error
 
-    def _unknown(self, calls: Sequence[Call]) -> list[list[Definition]]:
+    def _define(
+        self, calls: Sequence[Call], budget: Budget, allowance: Allowance
+    ) -> Failure | None:
+        """Make the programs known that the worker does not know yet."""
+        new = {
+            each.wiring.id: each.wiring for each in calls if each.wiring.id not in self._wirings
+        }
+        for portion in self._unknown(new.values()):
+            more = DEFINE_MS * len(portion)
+            done = self._exchange(
+                protocol.DEFINE, self._definitions(portion), budget.plus(more), allowance
+            )
+            if isinstance(done, Failure):
+                return done
+            if done:
+                return self._malformed("a body where there is none")
+            allowance.note_preparation()
+        return None
+
+    def _wire(self, calls: Sequence[Call], budget: Budget, allowance: Allowance) -> Failure | None:
+        """Make the wirings known that the worker does not know yet."""
+        for wiring in [each.wiring for each in calls]:
+            if wiring.id in self._wirings:
+                continue
+            slot = len(self._wirings)
+            for portion in encode_wiring(wiring, slot, self._slots):
+                more = int(WIRE_MS_PER_NODE * len(wiring.nodes))
+                done = self._exchange(protocol.WIRE, portion, budget.plus(more), allowance)
+                if isinstance(done, Failure):
+                    return done
+                if done:
+                    return self._malformed("a body where there is none")
+            self._wirings[wiring.id] = slot
+            self._known[wiring.id] = Known(wiring, self._shapes)
+            self._memory += NODE_BYTES * len(wiring.nodes)
+            allowance.note_preparation()
+        return None
+
+    def _unknown(self, wirings: Iterable[Wiring]) -> list[list[Definition]]:
         """Return the programs that the worker does not know yet, in portions."""
-        new = {each.program.id: each.program for each in calls}
-        texts = [
-            Definition(name, encode_program(program), shape_of(program))
-            for name, program in new.items()
-            if name not in self._slots
-        ]
+        new: dict[str, Program] = {
+            node.code.id: node.code
+            for wiring in wirings
+            for node in wiring.nodes
+            if node.code is not None and node.code.id not in self._slots
+        }
+        texts = [Definition(name, encode_program(program)) for name, program in new.items()]
         return portions(texts, lambda each: len(each.text))
 
     def _definitions(self, portion: Sequence[Definition]) -> bytes:
         """Write the question that makes a portion known, and give its programs their slots."""
         for each in portion:
             self._slots[each.name] = len(self._slots)
-            self._shapes[each.name] = each.shape
             self._memory += PROGRAM_BYTES + PROGRAM_GROWTH * len(each.text)
         return _listed([b"[%d,%b]" % (self._slots[each.name], each.text) for each in portion])
 

@@ -54,7 +54,7 @@ def needs_of(wiring: Wiring, entry: int) -> Needs:
     groups: dict[tuple[int, ...], None] = {}
     for number in reached:
         node = nodes[number]
-        lasts[number] = lasts.get(number, False) or reads_own(node.code)
+        lasts[number] = lasts.get(number, False) or reads_own(node.code, node.own)
         read = [each for argument, each in enumerate(node.inputs) if argument != node.own]
         edges = [len(each) - (number in each) for each in read]
         for members, own_edges in zip(read, edges, strict=True):

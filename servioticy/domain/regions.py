@@ -179,7 +179,7 @@ def _node(
     composite = stream.composite
     return trees.Node(
         woken,
-        program(composite),
+        program(stream.ref, stream.version, composite),
         tuple(tuple(numbers[member] for member in each.members) for each in composite.inputs),
         composite.own,
         stream.settles,

@@ -8,20 +8,25 @@ from __future__ import annotations
 from dataclasses import replace
 from hashlib import sha256
 
+from sandbox.encoding import encode_program
 from sandbox.program import RESULT as RESULT_ARGUMENT
 from sandbox.program import Binding, ChannelCode, Program
 from servioticy.domain.model import Composite, StreamRef
 from servioticy.domain.references import RESULT
+
+CHANCE = b"random"
+"""What code says that depends on the program's id: `Math.random` is seeded by it."""
 
 
 CAN_NAME_ANYTHING = ("\\", "eval", "arguments", "Function", "with")
 """In the text of code that can name a variable without writing its name."""
 
 
-def program(composite: Composite) -> Program:
-    """The program of a composite stream; its arguments are the composite's inputs.
+def program(ref: StreamRef, version: int, composite: Composite) -> Program:
+    """The program of this version of a stream; its arguments are the composite's inputs.
 
-    Equal composites have equal programs, whatever the streams are called.
+    Composites of equal code share one program, unless it throws dice: no two streams are to
+    throw the same.
     """
     names = [each.name for each in composite.inputs]
     places = {name: place for place, name in enumerate(names)}
@@ -33,7 +38,7 @@ def program(composite: Composite) -> Program:
         )
         for number, each in enumerate(composite.references)
     ]
-    found = Program(
+    content = Program(
         id="",
         dialect=composite.dialect,
         arguments=tuple(names),
@@ -44,19 +49,20 @@ def program(composite: Composite) -> Program:
         pre_filter=composite.pre_filter,
         post_filter=composite.post_filter,
         bindings=tuple(bindings),
-        self_argument=composite.own,
     )
-    content = repr(found).encode("utf-8", "surrogatepass")
-    return replace(found, id=sha256(content).hexdigest())
+    text = encode_program(content)
+    digest = sha256(text).hexdigest()
+    return replace(
+        content, id=f"{digest} {program_name(ref, version)}" if CHANCE in text else digest
+    )
 
 
-def reads_own(program: Program) -> bool:
+def reads_own(program: Program, own: int | None) -> bool:
     """Whether the code may read the stream's own last output; where in doubt it does.
 
     A function may, whether or not that is one of its arguments: then its name is in the text,
     unless it is put together there.
     """
-    own = program.self_argument
     if own is None or program.dialect == "expression":
         return any(each.argument == own for each in program.bindings)
     names = (program.arguments[own], *CAN_NAME_ANYTHING)
@@ -66,11 +72,11 @@ def reads_own(program: Program) -> bool:
 
 
 def program_name(ref: StreamRef, version: int) -> str:
-    """What the program of this version of a stream is called in accounts."""
+    """What a stream's program is called in accounts and suspensions."""
     return f"{ref}@{version}"
 
 
-def stream_of(name: str) -> StreamRef:
-    """The stream whose program has this name."""
-    service_object, _, stream = name.rpartition("@")[0].partition("/")
+def stream_of(program_name: str) -> StreamRef:
+    """The stream whose program is called so."""
+    service_object, _, stream = program_name.rpartition("@")[0].partition("/")
     return StreamRef(service_object, stream)

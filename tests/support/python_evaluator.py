@@ -185,5 +185,5 @@ class _Region:
 
     def end(self, number, node, kind, parent, message="", inputs=None) -> None:
         before = self.ended.get((node, kind))
-        count = 1 + (before.count if before else 0)
+        count = 1 + (before.times if before else 0)
         self.ended[node, kind] = Ended(node, kind, count, number, parent, message, inputs)
