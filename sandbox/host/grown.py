@@ -34,6 +34,9 @@ Index = Annotated[int, msgspec.Meta(ge=0)]
 Timestamp = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
+NO_STATE = msgspec.Raw()
+
+
 class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
     """An update that was made: as sandbox.trees.Made."""
 
@@ -42,7 +45,7 @@ class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False
     node: Index
     timestamp: Timestamp
     document: msgspec.Raw
-    state: msgspec.Raw | None = None
+    state: msgspec.Raw = NO_STATE
 
 
 class _Ending(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -190,7 +193,7 @@ def _tree(
             some = outputs[shape] = [], []
         some[0].append(raw)
         some[1].append(timestamp)
-        state = None if row.state is None else _state(row.state, wiring.by_input[node])
+        state = _state(row.state, wiring.by_input[node]) if len(row.state) else None
         made.append(Made(parent, wake, node, timestamp, bytes(raw), state))
         nodes.append(node)
         times.append(timestamp)
