@@ -19,6 +19,7 @@ from python_evaluator import PythonEvaluator, Threw
 from sandbox_pools import a_pool
 
 from pipeline.engine import Engine
+from pipeline.evaluators.javascript import JavaScript
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.task import Task
 from pipeline.work import Row
@@ -38,6 +39,15 @@ def sandbox():
     pool = a_pool(budget_ms=30_000)
     yield pool
     pool.close()
+
+
+@pytest.fixture(scope="module", params=["functions", "javascript"])
+def evaluators(request):
+    """Makes the evaluators of some objects' composites."""
+    if request.param == "functions":
+        return lambda objects: {"javascript": functions(objects)}
+    javascript = JavaScript(request.getfixturevalue("sandbox"))
+    return lambda _objects: {"javascript": javascript}
 
 
 def functions(objects) -> PythonEvaluator:
@@ -203,14 +213,12 @@ def bounds(limits: Limits) -> OracleLimits:
     return OracleLimits(limits.hops, limits.computations, limits.tree_bytes, limits.foreign)
 
 
-def assert_equal_to_oracle(objects, codes, history, cuts, limits=NO_LIMITS, evaluators=None):
+def assert_equal_to_oracle(objects, codes, history, cuts, evaluators, limits=NO_LIMITS):
     oracle = Oracle(objects, bounds(limits))
     for ref, timestamp, value in history:
         oracle.take(ref, timestamp, value)
     platform = platform_with(objects, codes)
-    run_engine(
-        platform, history, cuts, evaluators or {"javascript": functions(objects)}, limits
-    )
+    run_engine(platform, history, cuts, evaluators(objects), limits)
     state = platform.state
     names = {number: ref for ref, number in state.streams.items()}
 
@@ -250,29 +258,29 @@ LAW = settings.get_profile("law")
 
 @LAW
 @given(data=st.data())
-def test_batches_equal_the_serial_order_without_cycles(data) -> None:
+def test_batches_equal_the_serial_order_without_cycles(data, evaluators) -> None:
     """Topological evaluation by composite must not be told from one update at a time."""
     objects, codes = data.draw(graphs(cycles=False))
     history = data.draw(histories(objects))
     cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
 
-    assert_equal_to_oracle(objects, codes, history, cuts)
+    assert_equal_to_oracle(objects, codes, history, cuts, evaluators)
 
 
 @LAW
 @given(data=st.data())
-def test_batches_equal_the_serial_order_with_cycles(data) -> None:
+def test_batches_equal_the_serial_order_with_cycles(data, evaluators) -> None:
     """Loops end by the timestamp rules, exactly where the serial order ends them."""
     objects, codes = data.draw(graphs(cycles=True))
     history = data.draw(histories(objects))
     cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
 
-    assert_equal_to_oracle(objects, codes, history, cuts)
+    assert_equal_to_oracle(objects, codes, history, cuts, evaluators)
 
 
 @LAW
 @given(data=st.data(), cycles=st.booleans())
-def test_batches_equal_the_serial_order_with_options(data, cycles) -> None:
+def test_batches_equal_the_serial_order_with_options(data, cycles, evaluators) -> None:
     """Settling, staleness by input and skipping change what computes, never the order.
 
     With staleness by input a loop may go on for ever, each output a tick newer: only
@@ -282,35 +290,35 @@ def test_batches_equal_the_serial_order_with_options(data, cycles) -> None:
     history = data.draw(histories(objects))
     cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
 
-    assert_equal_to_oracle(objects, codes, history, cuts, Limits(12, 60))
+    assert_equal_to_oracle(objects, codes, history, cuts, evaluators, Limits(12, 60))
 
 
 @LAW
 @given(data=st.data(), most=st.integers(1, 12))
-def test_a_batch_that_causes_too_much_is_cut_anywhere(data, most) -> None:
+def test_a_batch_that_causes_too_much_is_cut_anywhere(data, most, evaluators) -> None:
     """What fits into one transaction bounds a batch, and changes nothing."""
     objects, codes = data.draw(graphs(cycles=True))
     history = data.draw(histories(objects))
     cuts = data.draw(st.lists(st.integers(0, 60), max_size=2))
 
     with mock.patch("pipeline.sharing.spending.MAX_BATCH_COMPUTATIONS", most):
-        assert_equal_to_oracle(objects, codes, history, cuts, Limits(6, 20))
+        assert_equal_to_oracle(objects, codes, history, cuts, evaluators, Limits(6, 20))
 
 
 @LAW
 @given(data=st.data(), hops=st.integers(1, 4), computations=st.integers(1, 8))
-def test_limits_cut_a_tree_where_the_serial_order_does(data, hops, computations) -> None:
+def test_limits_cut_a_tree_where_the_serial_order_does(data, hops, computations, evaluators) -> None:
     """A tree too large must end at the same computation however it is batched."""
     objects, codes = data.draw(graphs(cycles=True))
     history = data.draw(histories(objects))
     cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
 
-    assert_equal_to_oracle(objects, codes, history, cuts, Limits(hops, computations))
+    assert_equal_to_oracle(objects, codes, history, cuts, evaluators, Limits(hops, computations))
 
 
 @LAW
 @given(data=st.data(), bytes_=st.integers(1, 400), foreign=st.sampled_from([0.0, 0.3, 1.0]))
-def test_limits_hold_for_each_tenant_of_a_tree(data, bytes_, foreign) -> None:
+def test_limits_hold_for_each_tenant_of_a_tree(data, bytes_, foreign, evaluators) -> None:
     """What subscribers from outside compute must not count against the owner of the update."""
     objects, codes = data.draw(graphs(cycles=True))
     objects = [replace(each, tenant=data.draw(st.integers(0, 2))) for each in objects]
@@ -318,4 +326,4 @@ def test_limits_hold_for_each_tenant_of_a_tree(data, bytes_, foreign) -> None:
     cuts = data.draw(st.lists(st.integers(0, 60), max_size=4))
     limits = Limits(8, data.draw(st.integers(1, 12)), bytes_, foreign=foreign)
 
-    assert_equal_to_oracle(objects, codes, history, cuts, limits)
+    assert_equal_to_oracle(objects, codes, history, cuts, evaluators, limits)
