@@ -27,7 +27,8 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
     """
     new, last_updates = state.new_updates, state.last_updates()
     emitted = [_emitted(each, partition) for each in new]
-    if state.repeats:
+    repeating = state.repeating
+    if repeating:
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
         # this would take its place where it is emitted again from.
         output.flush()
@@ -37,7 +38,7 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
             first_offset,
             work.next_offset,
             output.acknowledged,
-            rows.updates(new, partition),
+            rows.updates(new, partition, repeating),
             rows.last_updates(last_updates, partition),
             rows.verdicts(state, partition),
             {each.source: each.next_offset for each in work.forwarded},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import orjson
 
@@ -17,9 +17,14 @@ MAX_INPUTS_BYTES = 2048
 """Of the inputs that a stored verdict tells: a composite may have a thousand."""
 
 
-def updates(new: Iterable[NewUpdate], partition: Partition) -> list[StoredUpdate]:
-    """The history of new updates, which come in the serial order."""
-    known: dict[StreamRef, tuple[int, int, int]] = {}
+def updates(
+    new: Iterable[NewUpdate], partition: Partition, repeating: Collection[StreamRef] = ()
+) -> list[StoredUpdate]:
+    """The history of new updates, which come in the serial order.
+
+    Only streams that are `repeating` may have updates of these timestamps already.
+    """
+    known: dict[StreamRef, tuple[int, int, int, bool]] = {}
     stored = []
     tree: int | None = None
     position = 0
@@ -27,10 +32,12 @@ def updates(new: Iterable[NewUpdate], partition: Partition) -> list[StoredUpdate
         row = known.get(origin)
         if row is None:
             owner, stream_id = partition.row_of(origin)
-            row = known[origin] = owner.tenant, stream_id, owner.version
+            row = known[origin] = owner.tenant, stream_id, owner.version, origin not in repeating
         tree, position = (tree, position + 1) if offset == tree else (offset, 0)
-        tenant, number, version = row
-        stored.append(StoredUpdate(tenant, number, timestamp, document, version, offset, position))
+        tenant, number, version, is_new = row
+        stored.append(
+            StoredUpdate(tenant, number, timestamp, document, version, offset, position, is_new)
+        )
     return stored
 
 

@@ -76,9 +76,9 @@ class BatchState:
         return [each for offset in sorted(trees) for each in sorted(trees[offset], key=_place)]
 
     @property
-    def repeats(self) -> bool:
-        """Whether an update is not newer than its stream's last one was at its place."""
-        return any(each.repeats for each in self._timelines.values())
+    def repeating(self) -> set[StreamRef]:
+        """Streams with an update that is not newer than their last one was at its place."""
+        return {ref for ref, timeline in self._timelines.items() if timeline.repeats}
 
     def last_updates(self) -> dict[StreamRef, LastUpdate]:
         """The last updates that this batch changed, as they are after it."""

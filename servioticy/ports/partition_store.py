@@ -20,6 +20,12 @@ class StoredUpdate(NamedTuple):
     version: int
     offset: int
     position: int
+    is_new: bool = False
+    """Whether it is certain that the stream has no update of this timestamp yet.
+
+    So it is where the timestamp is newer than the stream's last update was. Such rows are
+    stored a good deal faster; if it is not so after all, the row overwrites as any other.
+    """
 
 
 class StoredLastUpdate(NamedTuple):
