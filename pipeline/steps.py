@@ -29,7 +29,7 @@ class NewUpdate(NamedTuple):
 
     place: Place
     update: SensorUpdate
-    uses: Mapping[str, Timestamp] | None = None
+    uses: bytes | None = None
     """The sources of a derived one, where its stream's staleness is that of its inputs."""
 
 
@@ -71,7 +71,7 @@ class PendingStep(NamedTuple):
 
     step: Step
     inputs: tuple[Timestamp | None, ...] = ()
-    uses: Mapping[str, Timestamp] | None = None
+    uses: bytes | None = None
     """The sources of its output, where the composite's staleness is that of its inputs."""
 
 

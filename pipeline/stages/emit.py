@@ -39,7 +39,7 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
             work.next_offset,
             output.acknowledged,
             rows.updates(new, partition, repeating),
-            rows.last_updates(last_updates, partition),
+            rows.states(last_updates, partition),
             rows.verdicts(state, partition),
             {each.source: each.next_offset for each in work.forwarded},
             put_off=work.put_off,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TypeAlias
+
+import orjson
 
 from pipeline.state.batch import BatchState
 from pipeline.state.programs import Programs
@@ -42,6 +43,11 @@ def fetch(
             if preparing.steps:
                 folds.append(preparing.fold())
     return folds, ended
+
+
+def used_inputs(last: LastUpdate | None) -> dict[str, Timestamp]:
+    """Of a composite with `staleness: "input"`: the newest of each source in an output."""
+    return orjson.loads(last.state) if last and last.state else {}
 
 
 class _Preparing:
@@ -111,7 +117,7 @@ class _Preparing:
         """Last outputs only grow, so what is stale before the fold is stale in it."""
         previous, trigger = self._previous, step.update
         if self._by_input:
-            uses = (previous and previous.uses) or {}
+            uses = used_inputs(previous)
             return not triggers_by_input(trigger.timestamp, uses.get(str(trigger.origin)))
         return not triggers(trigger.timestamp, previous and previous.timestamp)
 
@@ -153,7 +159,7 @@ class _Preparing:
                 indexes.append(-1)
                 times.append(value and value.timestamp)
             else:
-                timestamp, document, _uses = value
+                timestamp, document, _state = value
                 indexes.append(self._index(document))
                 times.append(timestamp)
                 others.append(timestamp)
@@ -161,14 +167,14 @@ class _Preparing:
         self._calls.append(Computation(step.input, trigger, floor, tuple(indexes)))
         self.steps.append(PendingStep(step, tuple(times), uses))
 
-    def _used(self, step: Step, values: Values) -> Mapping[str, Timestamp]:
+    def _used(self, step: Step, values: Values) -> bytes:
         """The newest of each source that has been in an output, if this becomes one."""
-        uses = dict((self._previous and self._previous.uses) or {})
+        uses = used_inputs(self._previous)
         for number, value in enumerate(values):
             if value is not None and number != self._own:
                 source = str(self._source(number, step))
                 uses[source] = max(uses.get(source, value.timestamp), value.timestamp)
-        return uses
+        return orjson.dumps(uses)
 
     def _source(self, number: int, step: Step) -> StreamRef:
         """The stream that an input which has a value has it from."""

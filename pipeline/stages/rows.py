@@ -1,4 +1,4 @@
-"""What a batch is in the store: rows of updates, of last updates and of verdicts."""
+"""What a batch is in the store: rows of updates, of states and of verdicts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 import orjson
 
+from pipeline.stages.fetch import used_inputs
 from pipeline.state.batch import BatchState
 from pipeline.state.partition import Partition
 from pipeline.steps import NewUpdate, Verdict
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.verdicts import STALE
-from servioticy.ports.partition_store import StoredLastUpdate, StoredUpdate, StoredVerdict
+from servioticy.ports.partition_store import StoredState, StoredUpdate, StoredVerdict
 
 MAX_INPUTS_BYTES = 2048
 """Of the inputs that a stored verdict tells: a composite may have a thousand."""
@@ -41,24 +42,14 @@ def updates(
     return stored
 
 
-def last_updates(
-    changed: Mapping[StreamRef, LastUpdate], partition: Partition
-) -> list[StoredLastUpdate]:
-    """The last updates that a batch changed, in order of stream."""
+def states(changed: Mapping[StreamRef, LastUpdate], partition: Partition) -> list[StoredState]:
+    """What streams whose last update a batch changed keep, in order of stream."""
     rows = []
     for ref, last in changed.items():
-        owner, stream_id = partition.row_of(ref)
-        rows.append(
-            StoredLastUpdate(
-                owner.tenant,
-                stream_id,
-                last.timestamp,
-                last.document,
-                owner.version,
-                None if last.uses is None else orjson.dumps(last.uses),
-            )
-        )
-    return sorted(rows, key=lambda each: each.stream_id)
+        if last.state is not None:
+            owner, stream_id = partition.row_of(ref)
+            rows.append(StoredState(owner.tenant, stream_id, last.state))
+    return sorted(rows)
 
 
 def verdicts(state: BatchState, partition: Partition) -> list[StoredVerdict]:
@@ -86,7 +77,7 @@ def _message(verdict: Verdict, state: BatchState, partition: Partition) -> str:
     origin, timestamp, _document = verdict.trigger
     last = state.last_at(verdict.composite, verdict.place)
     if partition.graph.composite(verdict.composite)[2].options.staleness == "input":
-        used = ((last and last.uses) or {}).get(str(origin))
+        used = used_inputs(last).get(str(origin))
         return f"trigger {timestamp} is not newer than {used}, last used of this input"
     return f"trigger {timestamp} is not newer than output {last and last.timestamp}"
 

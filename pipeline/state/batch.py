@@ -124,7 +124,7 @@ class Timeline:
         newest = self.newest
         for place, (_origin, timestamp, document), uses in new:
             # What is written directly was made of nothing here: the uses stay.
-            used = uses if newest is None else uses or newest.uses
+            used = uses if newest is None else uses or newest.state
             if newest is not None and timestamp <= newest.timestamp:
                 self.repeats = True
                 if not becomes_last(timestamp, newest.timestamp):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -162,8 +161,8 @@ class LastUpdate(NamedTuple):
 
     timestamp: Timestamp
     document: bytes
-    uses: Mapping[str, Timestamp] | None = None
-    """Of a stream with `staleness: "input"`: the newest update of each source in an output."""
+    state: bytes | None = None
+    """What its stream keeps from one computation to the next, as JSON; none keeps nothing."""
 
 
 class SensorUpdate(NamedTuple):

@@ -16,12 +16,14 @@ def numbers(values: Iterable[int]) -> str:
     return "{" + ",".join(map(str, values)) + "}"
 
 
-def texts(values: Iterable[bytes | None]) -> str:
+def texts(values: Iterable[bytes]) -> str:
     """An array of texts."""
     quoted = (
-        "NULL"
-        if value is None
-        else '"' + value.decode().replace("\\", "\\\\").replace('"', '\\"') + '"'
-        for value in values
+        '"' + value.decode().replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values
     )
     return "{" + ",".join(quoted) + "}"
+
+
+def blobs(values: Iterable[bytes]) -> str:
+    """An array of bytea."""
+    return "{" + ",".join('"\\\\x' + value.hex() + '"' for value in values) + "}"

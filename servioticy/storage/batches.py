@@ -7,7 +7,7 @@ from struct import Struct
 from typing import Any
 
 from servioticy.ports.partition_store import Batch, StoredUpdate
-from servioticy.storage.arrays import columns, numbers, texts
+from servioticy.storage.arrays import blobs, columns, numbers, texts
 from servioticy.storage.database import Copied, Prepared
 from servioticy.storage.queries import queries
 
@@ -33,7 +33,7 @@ def batch_parts(batch: Batch) -> list[Prepared | Copied]:
             emitted_offset=batch.emitted_offset,
         ),
         *_updates(batch),
-        *_last_updates(batch),
+        *_states(batch),
         *_verdicts(batch),
         *_forwarded(batch),
     ]
@@ -97,17 +97,14 @@ def _last_of_each(updates: Sequence[StoredUpdate]) -> dict[tuple[int, int], Stor
     return {(each.stream_id, each.timestamp): each for each in updates}
 
 
-def _last_updates(batch: Batch) -> Iterator[Prepared]:
-    if batch.last_updates:
-        tenants, streams, timestamps, documents, versions, uses = columns(batch.last_updates, 6)
+def _states(batch: Batch) -> Iterator[Prepared]:
+    if batch.states:
+        tenants, streams, states = columns(batch.states, 3)
         yield _prepared(
-            "store_last_updates",
+            "store_states",
             tenants=numbers(tenants),
             streams=numbers(streams),
-            timestamps=numbers(timestamps),
-            documents=texts(documents),
-            versions=numbers(versions),
-            uses=texts(uses),
+            states=blobs(states),
         )
 
 

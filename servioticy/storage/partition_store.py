@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, assert_never
 
 import msgspec
-import orjson
 import psycopg2.errors
 
 from servioticy.domain.documents import Documents
@@ -110,11 +109,11 @@ class PostgresPartitionStore:
         return None if row is None else (row[0], row[1])
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
-        """The last updates of those of the streams that have one."""
-        rows = self._database.rows(self._sql["last_updates"], {"streams": list(stream_ids)})
+        """The last updates of those of the streams that have one, with the streams' states."""
+        rows = self._database.rows(self._sql["last_updates"], {"streams": numbers(stream_ids)})
         return {
-            stream: LastUpdate(at, text.encode(), None if uses is None else orjson.loads(uses))
-            for stream, at, text, uses in rows
+            stream: LastUpdate(at, text.encode(), None if state is None else bytes(state))
+            for stream, at, text, state in rows
         }
 
     def store(self, batch: Batch) -> None:

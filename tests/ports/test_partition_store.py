@@ -19,7 +19,7 @@ from servioticy.ports.partition_store import (
     Erase,
     PutOff,
     Release,
-    StoredLastUpdate,
+    StoredState,
     StoredUpdate,
     StoredVerdict,
 )
@@ -45,7 +45,6 @@ def a_batch(stream: int, first: int, at: int, value: int, position: int = 0) -> 
         next_offset=first + 1,
         emitted_offset=first,
         updates=[StoredUpdate(1, stream, at, document(value), 1, first, position)],
-        last_updates=[StoredLastUpdate(1, stream, at, document(value), 1)],
     )
 
 
@@ -90,8 +89,7 @@ def test_progress_is_stored_with_the_updates(storage: Storage, stream: int) -> N
 def test_every_update_tells_the_version_that_made_it(storage: Storage, stream: int) -> None:
     batch = a_batch(stream, 0, at=5, value=1)
     updates = [each._replace(version=3) for each in batch.updates]
-    last_updates = [each._replace(version=3) for each in batch.last_updates]
-    storage.store.store(replace(batch, updates=updates, last_updates=last_updates))
+    storage.store.store(replace(batch, updates=updates))
 
     assert [each[1:] for each in everything(storage, stream)] == [(document(1), 3)]
     assert storage.history.last_update(key(stream)) == (5, document(1), 3)
@@ -141,6 +139,24 @@ def test_the_last_update_is_the_newest_and_equal_overwrites(
     found = storage.history.last_update(key(stream))
     assert found is not None and found.document == document(last)
     assert storage.store.last_updates([stream]) == {stream: LastUpdate(at, document(last))}
+
+
+def test_a_last_update_comes_with_the_state_of_its_stream(storage: Storage, stream: int) -> None:
+    """Whatever the state is; a stream without updates has none to tell."""
+    other = storage.stream_id("so1", "b")
+    storage.store.store(a_batch(stream, 0, at=5, value=1))
+    assert storage.store.last_updates([stream])[stream].state is None
+
+    states = [b'{"\\\\":"\'\\u0000\xc3\xa9"}', b"\x00\xff", b""]
+    for offset, state in enumerate(states, 1):
+        both = [StoredState(1, each, state) for each in (stream, other)]
+        storage.store.store(replace(a_batch(stream, offset, at=6, value=2), states=both))
+
+        found = storage.store.last_updates([stream, other])
+        assert found == {stream: LastUpdate(6, document(2), state)}
+
+    storage.store.store(a_batch(stream, 4, at=7, value=3))
+    assert storage.store.last_updates([stream]) == {stream: LastUpdate(7, document(3), b"")}
 
 
 def test_the_same_timestamp_overwrites_in_history(storage: Storage, stream: int) -> None:

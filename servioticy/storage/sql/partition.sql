@@ -74,9 +74,16 @@ SELECT tenant_id, owner_partition
  WHERE id = %(service_object)s;
 
 -- last_updates --
-SELECT stream_id, "timestamp", document::text, uses::text
-  FROM last_updates
- WHERE stream_id = ANY(%(streams)s);
+-- The primary key of updates finds each of them at the end of its stream.
+SELECT asked.stream_id, last."timestamp", last.document::text, state
+  FROM unnest(%(streams)s::bigint[]) AS asked (stream_id)
+ CROSS JOIN LATERAL (
+       SELECT "timestamp", document
+         FROM updates
+        WHERE stream_id = asked.stream_id
+        ORDER BY "timestamp" DESC
+        LIMIT 1) AS last
+  LEFT JOIN states ON states.stream_id = asked.stream_id;
 
 -- fence --
 -- Where progress does not stand at the offset the batch began at, another worker has this
@@ -113,16 +120,13 @@ SELECT u.tenant_id, u.stream_id, u."timestamp", u.document::json, u.version,
        log_partition = excluded.log_partition, log_offset = excluded.log_offset,
        log_position = excluded.log_position;
 
--- store_last_updates --
-INSERT INTO last_updates (tenant_id, stream_id, "timestamp", document, version, uses)
-SELECT l.tenant_id, l.stream_id, l."timestamp", l.document::json, l.version, l.uses::json
-  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(timestamps)s::bigint[],
-              %(documents)s::text[], %(versions)s::integer[], %(uses)s::text[])
-       AS l (tenant_id, stream_id, "timestamp", document, version, uses)
+-- store_states --
+INSERT INTO states (tenant_id, stream_id, state)
+SELECT s.tenant_id, s.stream_id, s.state
+  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(states)s::bytea[])
+       AS s (tenant_id, stream_id, state)
     ON CONFLICT (stream_id) DO UPDATE
-   SET "timestamp" = excluded."timestamp", document = excluded.document,
-       version = excluded.version, uses = excluded.uses
- WHERE last_updates."timestamp" <= excluded."timestamp";
+   SET state = excluded.state;
 
 -- count_verdicts --
 INSERT INTO verdicts (tenant_id, stream_id, verdict, count, last)
@@ -187,8 +191,8 @@ WITH before AS (
       FROM before
      WHERE streams.id = before.id
     RETURNING tenant_id, before.stored_as AS old, streams.stored_as AS new
-), last AS (
-    DELETE FROM last_updates
+), state AS (
+    DELETE FROM states
      USING renumbered
      WHERE stream_id = old
 ), counted AS (
@@ -244,8 +248,8 @@ RETURNING id;
 
 -- purge_rest_of_stream --
 -- Once its updates are gone.
-WITH last AS (
-    DELETE FROM last_updates WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
+WITH state AS (
+    DELETE FROM states WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
 ), counted AS (
     DELETE FROM verdicts WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
 ), used AS (
