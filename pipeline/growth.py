@@ -7,7 +7,7 @@ first goes, whatever the scripts decide.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple, TypeAlias
 
 from sandbox.trees import Call, Event, Path, Tree
@@ -24,10 +24,9 @@ Entered: TypeAlias = Mapping[Region, Mapping[int, list[Event]]]
 """What comes into regions of one level: of each tree, by its number in the batch."""
 
 
-NewRow: TypeAlias = tuple[KnownStream, Timestamp, bytes, int, int, Path, bool]
+NewRow: TypeAlias = tuple[KnownStream, Timestamp, bytes, int, int, Path]
 """A new update as it is to be stored: stream, timestamp, document, offset in the log of what
-its tree grows from, number in its tree, path, and whether its timestamp is newer than all of
-its stream."""
+its tree grows from, number in its tree, and path."""
 
 
 class Finished(NamedTuple):
@@ -37,8 +36,8 @@ class Finished(NamedTuple):
     """In the serial order."""
     last_updates: Mapping[KnownStream, LastUpdate]
     """Those that are other ones than before."""
-    repeats: bool
-    """Whether an update is not newer than its stream's last one was at its place."""
+    repeating: Set[KnownStream]
+    """Streams with an update that is not newer than their last one was at its place."""
 
 
 class Entering(NamedTuple):

@@ -25,9 +25,9 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
 
     Raises Fenced where another worker has the partition: then nothing is stored.
     """
-    new, last_updates, repeats = state.finish()
+    new, last_updates, repeating = state.finish()
     emitted = [_emitted(each) for each in new]
-    if repeats:
+    if repeating:
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
         # this would take its place where it is emitted again from.
         output.flush()
@@ -37,8 +37,8 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
             first_offset,
             work.next_offset,
             output.acknowledged,
-            rows.updates(new),
-            rows.last_updates(last_updates),
+            rows.updates(new, repeating),
+            rows.states(last_updates),
             rows.verdicts(state.endings),
             {each.source: each.next_offset for each in work.forwarded},
             put_off=work.put_off,
@@ -99,7 +99,7 @@ def _send_stored(
 
 
 def _emitted(new: NewRow) -> EmittedRecord:
-    stream, timestamp, document, offset, _position, path, _is_new = new
+    stream, timestamp, document, offset, _position, path = new
     return EmittedRecord(
         stream.ref.service_object,
         stream.ref.stream,

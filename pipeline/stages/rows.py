@@ -1,44 +1,47 @@
-"""What a batch is in the store: rows of updates, of last updates and of verdicts."""
+"""What a batch is in the store: rows of updates, of states and of verdicts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 import orjson
 
 from pipeline.growth import NewRow, Verdict
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate
-from servioticy.ports.partition_store import StoredLastUpdate, StoredUpdate, StoredVerdict
+from servioticy.ports.partition_store import StoredState, StoredUpdate, StoredVerdict
 
 MAX_INPUTS_BYTES = 2048
 """Of the inputs that a stored verdict tells: a composite may have a thousand."""
 
 
-def updates(new: Iterable[NewRow]) -> list[StoredUpdate]:
-    """The history of new updates, which come in the serial order."""
+def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> list[StoredUpdate]:
+    """The history of new updates, which come in the serial order.
+
+    Only streams that are `repeating` may have updates of these timestamps already.
+    """
     return [
         StoredUpdate(
-            stream.tenant, stream.stream_id, timestamp, document, stream.version, offset, position
-        )
-        for stream, timestamp, document, offset, position, _path, _is_new in new
-    ]
-
-
-def last_updates(changed: Mapping[KnownStream, LastUpdate]) -> list[StoredLastUpdate]:
-    """The last updates that a batch changed, in order of stream."""
-    rows = [
-        StoredLastUpdate(
             stream.tenant,
             stream.stream_id,
-            last.timestamp,
-            last.document,
+            timestamp,
+            document,
             stream.version,
-            last.state,
+            offset,
+            position,
+            stream not in repeating,
         )
-        for stream, last in changed.items()
+        for stream, timestamp, document, offset, position, _path in new
     ]
-    return sorted(rows, key=lambda each: each.stream_id)
+
+
+def states(changed: Mapping[KnownStream, LastUpdate]) -> list[StoredState]:
+    """What streams whose last update a batch changed keep, in order of stream."""
+    return sorted(
+        StoredState(stream.tenant, stream.stream_id, last.state)
+        for stream, last in changed.items()
+        if last.state is not None
+    )
 
 
 def verdicts(endings: Iterable[Verdict]) -> list[StoredVerdict]:

@@ -102,20 +102,21 @@ class BatchState:
         last_updates: dict[KnownStream, LastUpdate] = {}
         rows: list[NewRow] = []
         before = self._before
-        repeats = False
+        repeating: set[KnownStream] = set()
         for (offset, *_), tree in zip(self._updates, self._trees, strict=True):
             position = 0
             for stream, timestamp, document, path, state in tree:
                 last = last_updates.get(stream) or before.get(stream.ref)
-                is_new = last is None or timestamp > last.timestamp
-                repeats = repeats or not is_new
-                if last is None or becomes_last(timestamp, last.timestamp):
-                    if state is None and last is not None:
+                if last is not None:
+                    if timestamp <= last.timestamp:
+                        repeating.add(stream)
+                    if state is None:
                         state = last.state  # what was written directly was made of nothing
+                if last is None or becomes_last(timestamp, last.timestamp):
                     last_updates[stream] = _last(LastUpdate, (timestamp, document, state))
-                rows.append((stream, timestamp, document, offset, position, path, is_new))
+                rows.append((stream, timestamp, document, offset, position, path))
                 position += 1
-        return Finished(rows, last_updates, repeats)
+        return Finished(rows, last_updates, repeating)
 
 
 def _place(update: NewUpdate) -> tuple[int, Path]:

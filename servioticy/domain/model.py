@@ -155,7 +155,7 @@ class LastUpdate(NamedTuple):
     timestamp: Timestamp
     document: bytes
     state: bytes | None = None
-    """What the stream's evaluator wants to know again, besides the update; its own affair."""
+    """What its stream keeps from one computation to the next, as JSON; none keeps nothing."""
 
 
 class SensorUpdate(NamedTuple):
