@@ -16,9 +16,7 @@ from servioticy.domain.timing import becomes_last
 class Sandbox(Protocol):
     """Grows trees of one tenant; raises only where nobody's code is to blame."""
 
-    def grow(
-        self, tenant: str, calls: Sequence[Call], within: float | None = None
-    ) -> list[Grown]:
+    def grow(self, tenant: str, calls: Sequence[Call], within: float | None = None) -> list[Grown]:
         """Of each call its trees, or the first of them. Raises TookTooLong after so long."""
 
 

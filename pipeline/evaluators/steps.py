@@ -56,9 +56,7 @@ def step(call: Call, node: int, event: Event, wake: Wake, lasts: Mapping[int, La
     for members in call.wiring.nodes[node].inputs:
         needed[_newest(members, lasts)] = None
     numbers = {stream: number for number, stream in enumerate(streams)}
-    known = [
-        lasts[each]._replace(node=numbers[each]) for each in needed if each in lasts
-    ]
+    known = [lasts[each]._replace(node=numbers[each]) for each in needed if each in lasts]
     alone = event._replace(node=numbers[event.node], path=(), only=wake.number)
     names = (call.names[node], *[""] * (len(streams) - 1))
     refused = {0: call.refused[node]} if node in call.refused else {}
@@ -71,7 +69,9 @@ def _single(whole: Wiring, node: int) -> tuple[Wiring, tuple[int, ...]]:
     numbers = {stream: number for number, stream in enumerate(streams)}
     nodes = [
         Node(
-            tuple(each._replace(node=0) for each in whole.nodes[stream].wakes if each.node == node),
+            tuple(
+                each._replace(node=0) for each in whole.nodes[stream].wakes if each.node == node
+            ),
             name=whole.nodes[stream].name,
         )
         for stream in streams

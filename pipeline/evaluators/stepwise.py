@@ -211,7 +211,9 @@ class _Tree:
         outcome = watch.decides(node, path, found, seconds)
         self._end(arrival, outcome)
         if outcome.made is not None:
-            made = outcome.made._replace(parent=arrival.parent, wake=arrival.wake.number, node=node)
+            made = outcome.made._replace(
+                parent=arrival.parent, wake=arrival.wake.number, node=node
+            )
             self.made.append(made)
             self._updates.append(Event(node, made.timestamp, made.document, path))
             self._becomes(len(self._updates) - 1, made.state)

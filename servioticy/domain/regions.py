@@ -197,9 +197,7 @@ def _classes(
     composites: Sequence[KnownStream], known: Mapping[StreamRef, KnownStream], wakes: Wakes
 ) -> dict[KnownStream, _Class]:
     """The class of each composite; notes at each whether it settles."""
-    following = {
-        each: [known[wake.composite] for wake in wakes(each.ref)] for each in composites
-    }
+    following = {each: [known[wake.composite] for wake in wakes(each.ref)] for each in composites}
     circles = strongly_connected_components(following)
     number_of = {each: number for number, circle in enumerate(circles) for each in circle}
     knots = {number for number, circle in enumerate(circles) if len(set(map(_kind, circle))) > 1}

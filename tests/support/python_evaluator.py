@@ -13,8 +13,12 @@ from typing import NamedTuple
 from sandbox.trees import Call, Ended, Event, Grown, Made
 
 
-class Threw(Exception):
-    """The code of a composite threw; its message is that of the verdict."""
+class Fault(Exception):
+    """A computation ends without a value: by this kind of verdict, and with this message."""
+
+    def __init__(self, kind: str, message: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class Trigger(NamedTuple):
@@ -78,7 +82,8 @@ class _Region:
         arrivals: list[tuple[tuple[int, ...], int, object]] = []
         while arrivals or any(len(event.path) >= depth for event in events):
             happens = [
-                (event.path, at, None) for at, event in enumerate(events)
+                (event.path, at, None)
+                for at, event in enumerate(events)
                 if len(event.path) == depth
             ] + arrivals
             arrivals = []
@@ -162,8 +167,8 @@ class _Region:
         about = Trigger(self.call.names[wake.node], wake.argument, timestamp)
         try:
             value = self.compute(about, [each and each[2] for each in values])
-        except Threw as error:
-            return self.end(number, wake.node, "script-error", parent, str(error), times)
+        except Fault as fault:
+            return self.end(number, wake.node, fault.kind, parent, str(fault), times)
         if value is None:
             return self.end(number, wake.node, "filtered", parent, "", times)
         self.end(number, wake.node, "emitted", parent, "", times)

@@ -15,11 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, ScriptError
 from oracle import Limits as OracleLimits
-from python_evaluator import PythonEvaluator, Threw
-from sandbox_pools import a_pool
+from python_evaluator import Fault, PythonEvaluator
 
 from pipeline.engine import Engine
-from pipeline.evaluators.javascript import JavaScript
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.task import Task
 from pipeline.work import Row
@@ -33,21 +31,13 @@ from servioticy.ports.change_store import NewServiceObject
 SIMPLE = ("d0", "d1")
 
 
-@pytest.fixture(scope="module")
-def sandbox():
-    # Nothing hangs here, and a busy machine is to break no law.
-    pool = a_pool(budget_ms=30_000)
-    yield pool
-    pool.close()
-
-
 @pytest.fixture(scope="module", params=["functions", "javascript"])
 def evaluators(request):
     """Makes the evaluators of some objects' composites."""
     if request.param == "functions":
         return lambda objects: {"javascript": functions(objects)}
-    javascript = JavaScript(request.getfixturevalue("sandbox"))
-    return lambda _objects: {"javascript": javascript}
+    in_sandbox = request.getfixturevalue("in_sandbox")
+    return lambda _objects: in_sandbox
 
 
 def functions(objects) -> PythonEvaluator:
@@ -60,7 +50,7 @@ def functions(objects) -> PythonEvaluator:
         try:
             return composite.compute([None if each is None else value_of(each) for each in read])
         except ScriptError as error:
-            raise Threw(str(error)) from error
+            raise Fault("script-error", str(error)) from error
 
     return PythonEvaluator(compute)
 
@@ -307,7 +297,9 @@ def test_a_batch_that_causes_too_much_is_cut_anywhere(data, most, evaluators) ->
 
 @LAW
 @given(data=st.data(), hops=st.integers(1, 4), computations=st.integers(1, 8))
-def test_limits_cut_a_tree_where_the_serial_order_does(data, hops, computations, evaluators) -> None:
+def test_limits_cut_a_tree_where_the_serial_order_does(
+    data, hops, computations, evaluators
+) -> None:
     """A tree too large must end at the same computation however it is batched."""
     objects, codes = data.draw(graphs(cycles=True))
     history = data.draw(histories(objects))
