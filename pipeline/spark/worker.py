@@ -15,6 +15,7 @@ from typing import Any
 
 from pipeline.aspects import STAGES, timed
 from pipeline.engine import Engine
+from pipeline.evaluators.javascript import JavaScript
 from pipeline.limits import Limits
 from pipeline.metering import Meter
 from pipeline.metrics import TaskMetrics, observed
@@ -86,7 +87,7 @@ def _task(partition: int, settings: Settings) -> Task:
     # What is stored here can be computed again from the log, so it need not wait for the disk.
     metrics = _metrics(settings)
     engine = Engine(
-        _sandbox(settings),
+        {"javascript": JavaScript(_sandbox(settings))},
         settings.pipeline.max_batch_updates,
         settings.pipeline.head_cache_bytes,
         limits_of(settings),

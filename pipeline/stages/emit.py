@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from pipeline.growth import NewRow
 from pipeline.stages import rows
 from pipeline.state.batch import BatchState
 from pipeline.state.partition import Partition
-from pipeline.steps import NewUpdate
 from pipeline.work import Work
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
@@ -25,9 +25,9 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
 
     Raises Fenced where another worker has the partition: then nothing is stored.
     """
-    new, last_updates = state.new_updates, state.last_updates()
-    emitted = [_emitted(each, partition) for each in new]
-    if state.repeats:
+    new, last_updates, repeating = state.finish()
+    emitted = [_emitted(each) for each in new]
+    if repeating:
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
         # this would take its place where it is emitted again from.
         output.flush()
@@ -37,9 +37,9 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
             first_offset,
             work.next_offset,
             output.acknowledged,
-            rows.updates(new, partition),
-            rows.last_updates(last_updates, partition),
-            rows.verdicts(state, partition),
+            rows.updates(new, repeating),
+            rows.states(last_updates),
+            rows.verdicts(state.endings),
             {each.source: each.next_offset for each in work.forwarded},
             put_off=work.put_off,
             taken_up=[each.offset for each in work.late],
@@ -98,15 +98,14 @@ def _send_stored(
         raise Unavailable(f"what is stored could not be emitted: {error}") from error
 
 
-def _emitted(new: NewUpdate, partition: Partition) -> EmittedRecord:
-    (offset, depth, path), (origin, timestamp, document), _uses = new
-    owner, _stream_id = partition.row_of(origin)
+def _emitted(new: NewRow) -> EmittedRecord:
+    stream, timestamp, document, offset, _position, path = new
     return EmittedRecord(
-        origin.service_object,
-        origin.stream,
-        owner.tenant,
-        owner.version,
+        stream.ref.service_object,
+        stream.ref.stream,
+        stream.tenant,
+        stream.version,
         timestamp,
         msgspec.Raw(document),
-        (offset, depth, *path),
+        (offset, len(path), *path),
     )

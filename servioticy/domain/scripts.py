@@ -18,6 +18,10 @@ CHANCE = b"random"
 """What code says that depends on the program's id: `Math.random` is seeded by it."""
 
 
+CAN_NAME_ANYTHING = ("\\", "eval", "arguments", "Function", "with")
+"""In the text of code that can name a variable without writing its name."""
+
+
 def program(ref: StreamRef, version: int, composite: Composite) -> Program:
     """The program of this version of a stream; its arguments are the composite's inputs.
 
@@ -51,6 +55,20 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
     return replace(
         content, id=f"{digest} {program_name(ref, version)}" if CHANCE in text else digest
     )
+
+
+def reads_own(program: Program, own: int | None) -> bool:
+    """Whether the code may read the stream's own last output; where in doubt it does.
+
+    A function may, whether or not that is one of its arguments: then its name is in the text,
+    unless it is put together there.
+    """
+    if own is None or program.dialect == "expression":
+        return any(each.argument == own for each in program.bindings)
+    names = (program.arguments[own], *CAN_NAME_ANYTHING)
+    texts = [each.code for each in program.channels]
+    texts += [each for each in (program.pre_filter, program.post_filter) if each is not None]
+    return any(name in text for text in texts for name in names)
 
 
 def program_name(ref: StreamRef, version: int) -> str:

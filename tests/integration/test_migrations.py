@@ -120,3 +120,25 @@ def test_edges_of_the_graph_leave_the_table_of_subscriptions(
     assert empty.rows("SELECT id, callback FROM subscriptions") == [("w1", "pubsub")]
     with pytest.raises(Exception, match="subscriptions_of_applications"):
         empty.rows("UPDATE subscriptions SET callback = 'internal'")
+
+
+def test_what_composites_were_made_from_becomes_their_state(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0013: byte for byte; of streams that had none nothing is kept."""
+    whole = migrations._files()
+    before = [each for each in whole if each.name < "0013"]
+    monkeypatch.setattr(migrations, "_files", lambda: before)
+    migrations.migrate(empty)
+    empty.rows(
+        """
+        INSERT INTO last_updates (stream_id, tenant_id, "timestamp", document, version, uses)
+        VALUES (1, 5, 7, '{}', 1, '{"so/\u00e9": 7}'), (2, 5, 7, '{}', 1, NULL)
+        """
+    )
+    monkeypatch.setattr(migrations, "_files", lambda: whole)
+
+    migrations.migrate(empty)
+
+    states = "SELECT stream_id, tenant_id, convert_from(state, 'UTF8') FROM states"
+    assert empty.rows(states) == [(1, 5, '{"so/\u00e9": 7}')]

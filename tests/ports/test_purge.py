@@ -15,14 +15,14 @@ from servioticy.ports.partition_store import (
     Delete,
     Effect,
     Erase,
-    StoredLastUpdate,
+    StoredState,
     StoredUpdate,
     StoredVerdict,
 )
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 ALL = 10**6
-TABLES = ("updates", "last_updates", "verdicts", "usage", "superseded", "definitions")
+TABLES = ("updates", "states", "verdicts", "usage", "superseded", "definitions")
 TABLES += ("streams", "graph_edges", "purge")
 
 
@@ -57,7 +57,7 @@ def store_some(
             first + len(rows),
             first,
             updates=[displaced, *rows],
-            last_updates=[StoredLastUpdate(1, stored_as, times[-1], rows[-1].document, 1)],
+            states=[StoredState(1, stored_as, b"{}")],
             verdicts=[StoredVerdict(1, stored_as, "emitted", 5, b"{}")],
         )
     )
@@ -127,7 +127,7 @@ def test_what_is_erased_is_gone_before_its_rows_are(storage: Storage, tenant: in
     assert storage.history.verdicts(key(a)) == [("emitted", 10, b"{}")]
     assert storage.history.processor_us(key(a)) == 14
     assert storage.store.last_updates([storage.stored_as("so1")]) == {
-        storage.stored_as("so1"): LastUpdate(5, new[-1])
+        storage.stored_as("so1"): LastUpdate(5, new[-1], b"{}")
     }
 
 

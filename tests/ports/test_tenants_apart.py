@@ -10,7 +10,6 @@ from servioticy.domain.model import ServiceObjectKey, StreamKey
 from servioticy.ports.partition_store import (
     Batch,
     Charge,
-    StoredLastUpdate,
     StoredUpdate,
     StoredVerdict,
 )
@@ -36,7 +35,6 @@ def streams(stored: Stored) -> tuple[StreamKey, StreamKey]:
             1,
             0,
             updates=[StoredUpdate(*own, 5, UPDATE, 1, 0, 0)],
-            last_updates=[StoredLastUpdate(*own, 5, UPDATE, 1)],
             verdicts=[StoredVerdict(*own, "emitted", 1, b"{}")],
         )
     )

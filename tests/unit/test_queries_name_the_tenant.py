@@ -49,11 +49,11 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.component": ({"service_objects"}, PIPELINE),
     "partition.service_objects": ({"service_objects", "definitions"}, PIPELINE),
     "partition.owner": ({"service_objects"}, PIPELINE),
-    "partition.last_updates": ({"last_updates"}, PIPELINE),
+    "partition.last_updates": ({"updates", "states"}, PIPELINE),
     "partition.activate": ({"service_objects"}, PIPELINE),
     "partition.release": ({"service_objects"}, PIPELINE),
     "partition.delete": ({"service_objects"}, PIPELINE),
-    "partition.erase": ({"streams", "last_updates", "verdicts", "usage"}, PIPELINE),
+    "partition.erase": ({"streams", "states", "verdicts", "usage"}, PIPELINE),
     "partition.next_purge": ({"purge"}, PIPELINE),
     # What others wished or read of a stream that is gone.
     "partition.purge_subscriptions_to": ({"subscriptions"}, PIPELINE),

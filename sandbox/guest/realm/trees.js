@@ -160,7 +160,7 @@
 
   // What an input is: the newest of its members, the first of equals; null if there is none.
   function newest(members) {
-    let best = nodes[members[0]].last;
+    let best = members.length === 0 ? null : nodes[members[0]].last;
     for (let i = 1; i < members.length; i++) {
       const each = nodes[members[i]].last;
       if (each !== null && (best === null || each.last > best.last)) best = each;

@@ -90,7 +90,7 @@ COMMENT ON COLUMN streams.erased_by IS 'number of the last change that erased it
 COMMENT ON COLUMN streams.after_erasure IS
     'taken from the same numbers as id when the stream was last erased; null: it never was';
 COMMENT ON COLUMN streams.stored_as IS
-    'stream_id of its updates, last update, verdicts and usage; subscriptions have its id';
+    'stream_id of its updates, state, verdicts and usage; subscriptions have its id';
 
 CREATE VIEW readable_streams AS
 SELECT streams.id, streams.tenant_id, service_object, name, stored_as
@@ -172,16 +172,13 @@ CREATE TABLE superseded (
     PRIMARY KEY (log_partition, log_offset, log_position)
 );
 
-CREATE TABLE last_updates (
+CREATE TABLE states (
     stream_id bigint PRIMARY KEY,
     tenant_id bigint NOT NULL,
-    "timestamp" bigint NOT NULL,
-    document json NOT NULL,
-    version integer NOT NULL,
-    uses json
+    state bytea NOT NULL
 );
-COMMENT ON COLUMN last_updates.uses IS
-    'of a composite with staleness "input": source stream -> newest timestamp of it in an output';
+COMMENT ON TABLE states IS
+    'what composite streams keep from one computation to the next, such as what they last used';
 
 CREATE TABLE verdicts (
     stream_id bigint NOT NULL,

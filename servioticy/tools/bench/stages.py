@@ -24,6 +24,7 @@ import pyarrow as pa
 
 from pipeline.aspects import STAGES, around
 from pipeline.engine import Engine
+from pipeline.evaluators.javascript import JavaScript
 from pipeline.spark import bundles, worker
 from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
@@ -188,7 +189,7 @@ def _task(pool: SandboxPool, store: PartitionStore, output: Output) -> tuple[Tas
     watch.watch(pool, SANDBOX)
     watch.watch(store, STORE)
     watch.watch(output, OUTPUT)
-    engine = Engine(pool, 10**6, 10**6, stages=stages)
+    engine = Engine({"javascript": JavaScript(pool)}, 10**6, 10**6, stages=stages)
     task = Task(0, store, lambda: output, engine)
     watch.watch(task, {"take": TASK})
     return task, watch

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from engine_builders import C, D, document, new
 from oracle import Composite, Object
+from pipeline.steps import NewUpdate, Place, Verdict
 from test_serial_law import define
 
 from pipeline.stages import rows
 from pipeline.stages.emit import emit, send
 from pipeline.state.batch import BatchState
 from pipeline.state.partition import Partition
-from pipeline.steps import NewUpdate, Place, Verdict
 from pipeline.work import Forwarded, Work
 from sandbox import argument_names
 from servioticy.domain.model import LastUpdate
@@ -97,15 +97,31 @@ def test_updates_are_stored_and_sent_in_the_serial_order(
     assert partition.next_offset == 3
 
 
-def test_last_updates_are_stored_and_remembered(
+def test_last_updates_are_remembered_and_their_states_stored(
     partition: Partition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The last updates themselves are in the history."""
     batches = stored(partition, monkeypatch)
+    derived = new(C, 1, 7, depth=1, path=(0,))._replace(uses=b"{}")
 
-    emit(state_of(new(D, 1, 7), new(D, 2, 5)), Work((), 3), partition, FakeOutput())
+    emit(state_of(new(D, 1, 7), new(D, 2, 5), derived), Work((), 3), partition, FakeOutput())
 
-    assert [each.timestamp for each in batches[0].last_updates] == [7]
+    _owner, number = partition.row_of(C)
+    assert [(each.stream_id, each.state) for each in batches[0].states] == [(number, b"{}")]
     assert partition.recall([D])[D] == LastUpdate(7, document(7))
+    assert partition.recall([C])[C] == LastUpdate(7, document(7), b"{}")
+
+
+def test_only_updates_newer_than_the_last_one_are_said_to_be_new(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a stream in which anything repeats are not: one may be the other's repeat."""
+    batches = stored(partition, monkeypatch)
+    updates = [new(D, 1, 7), new(D, 2, 7), new(D, 3, 8), new(C, 4, 7), new(C, 5, 8)]
+
+    emit(state_of(*updates), Work((), 6), partition, FakeOutput())
+
+    assert [each.is_new for each in batches[0].updates] == [False, False, False, True, True]
 
 
 def test_nothing_is_sent_that_is_not_stored(

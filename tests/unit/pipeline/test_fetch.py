@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import orjson
 from engine_builders import C, D, E, a_graph, a_service_object, document, new
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pipeline.state.programs import Programs
+from pipeline.steps import ARRIVAL, DIRECT_WRITE, Fold, NewUpdate, Place, Step, Verdict
 
 from pipeline.stages.fetch import fetch
 from pipeline.state.batch import BatchState
-from pipeline.state.programs import Programs
-from pipeline.steps import ARRIVAL, DIRECT_WRITE, Fold, NewUpdate, Place, Step, Verdict
 from sandbox.program import Assignment, Call, Computation
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import LastUpdate, SensorUpdate, StreamRef
@@ -127,7 +126,7 @@ def test_a_group_is_its_newest_member_and_of_equals_the_first() -> None:
 
 def test_by_input_a_source_is_stale_only_by_its_own_last_use() -> None:
     graph = a_graph({"c": ("d", "e")}, simple=("d", "e"), options={"staleness": "input"})
-    uses: Any = {"so/d": 3, "so/e": 100}
+    uses = orjson.dumps({"so/d": 3, "so/e": 100})
     state = BatchState({C: LastUpdate(100, document(1), uses), E: LastUpdate(100, document(2))})
     steps = [arrival(new(D, 1, 3)), arrival(new(D, 2, 4))]
 
@@ -137,7 +136,7 @@ def test_by_input_a_source_is_stale_only_by_its_own_last_use() -> None:
     (step,) = fold.call.steps
     assert isinstance(step, Computation)
     assert step.timestamp == 101, "one tick after the last output"
-    assert [each.uses for each in fold.steps] == [{"so/d": 4, "so/e": 100}]
+    assert [orjson.loads(each.uses or b"") for each in fold.steps] == [{"so/d": 4, "so/e": 100}]
 
 
 def test_composites_without_steps_that_compute_have_no_fold() -> None:
