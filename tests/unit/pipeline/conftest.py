@@ -40,3 +40,14 @@ def in_sandbox():
     pool = a_pool(budget_ms=30_000)
     yield {"javascript": JavaScript(pool)}
     pool.close()
+
+
+@pytest.fixture(scope="session", params=["functions", "javascript"])
+def evaluators(request):
+    """Makes the evaluators of the composites of some objects of the serial law."""
+    from test_serial_law import functions
+
+    if request.param == "functions":
+        return lambda objects: {"javascript": functions(objects)}
+    in_sandbox = request.getfixturevalue("in_sandbox")
+    return lambda _objects: in_sandbox
