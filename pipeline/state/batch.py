@@ -13,7 +13,6 @@ from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.regions import Region
 from servioticy.domain.timing import becomes_last
 
-
 _event = cast(Callable[..., Event], tuple.__new__)
 _last = cast(Callable[..., LastUpdate], tuple.__new__)
 """A third of what it takes to call the class."""

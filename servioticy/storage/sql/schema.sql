@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0012 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0013 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
