@@ -1,4 +1,4 @@
-"""The evaluator of tenants' JavaScript: whole trees in the sandbox, which contains what it runs."""
+"""The evaluator of JavaScript: whole trees in the sandbox, which contains what it runs."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ from typing import NamedTuple, TypeAlias
 
 from cachetools import LRUCache
 
-from sandbox.trees import Bounds, Call, Ended, Event, Grown, Last, Made, Node, Wake, Wiring
+from sandbox.trees import Bounds, Call, Event, Grown, Last, Made, Node, Wake, Wiring
 from servioticy.domain.regions import wiring as wiring_of
 from servioticy.domain.timing import triggers
-from servioticy.domain.verdicts import EMITTED, STALE
+from servioticy.domain.verdicts import STALE
 
 Lasts: TypeAlias = dict[int, Last]
 """The last updates of streams, by their numbers."""

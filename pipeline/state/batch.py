@@ -13,7 +13,6 @@ from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.regions import Region
 from servioticy.domain.timing import becomes_last
 
-
 _event = cast(Callable[..., Event], tuple.__new__)
 _last = cast(Callable[..., LastUpdate], tuple.__new__)
 """A third of what it takes to call the class."""
@@ -104,8 +103,7 @@ class BatchState:
         before = self._before
         repeating: set[KnownStream] = set()
         for (offset, *_), tree in zip(self._updates, self._trees, strict=True):
-            position = 0
-            for stream, timestamp, document, path, state in tree:
+            for position, (stream, timestamp, document, path, state) in enumerate(tree):
                 last = last_updates.get(stream) or before.get(stream.ref)
                 if last is not None:
                     if timestamp <= last.timestamp:
@@ -115,7 +113,6 @@ class BatchState:
                 if last is None or becomes_last(timestamp, last.timestamp):
                     last_updates[stream] = _last(LastUpdate, (timestamp, document, state))
                 rows.append((stream, timestamp, document, offset, position, path))
-                position += 1
         return Finished(rows, last_updates, repeating)
 
 
