@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from python_evaluator import PythonEvaluator
 
-from pipeline.evaluators.stepwise import Bounded, Stepwise
+from pipeline.evaluators.stepwise import Stepwise
 from sandbox.trees import Bounds, Call, Event, Grown, Last, Node, Wake, Wiring
 from servioticy.domain.regions import wiring
 
@@ -106,7 +106,7 @@ def test_step_by_step_a_tree_is_what_it_is_whole(call: Call) -> None:
     def ask(_node: int, step: Call) -> Grown:
         return by.evaluate("1", [step])[0]
 
-    found = Stepwise(call, ask, Bounded(call.bounds)).grow()
+    found = Stepwise(call, ask).grow()
 
     assert found.made == expected.made
     assert sorted(found.ended) == sorted(expected.ended)
@@ -121,7 +121,7 @@ def test_what_is_stale_is_not_asked_for() -> None:
     def never(_node: int, _step: Call) -> Grown:
         raise AssertionError
 
-    found = Stepwise(call, never, Bounded(call.bounds)).grow()
+    found = Stepwise(call, never).grow()
 
     (expected,) = PythonEvaluator(a_sum).evaluate("1", [call])
     assert (found.made, found.ended) == (expected.made, expected.ended)
@@ -137,7 +137,7 @@ def test_a_tree_with_too_many_computations_is_failed() -> None:
     def ask(_node: int, step: Call) -> Grown:
         return by.evaluate("1", [step])[0]
 
-    assert not Stepwise(call, ask, Bounded(call.bounds)).grow().failed
+    assert not Stepwise(call, ask).grow().failed
     too_much = replace(call, lasts=[])
-    found = Stepwise(too_much, ask, Bounded(call.bounds)).grow()
+    found = Stepwise(too_much, ask).grow()
     assert (list(found.made), found.failed) == ([], True)
