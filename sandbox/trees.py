@@ -48,7 +48,8 @@ class Node:
     """Of several arrivals in one tree only the last computes; all come into the region as
     updates of the trees, never from a composite of the region itself."""
     by_input: bool = False
-    """A trigger has to be newer than what was last used of its own stream."""
+    """A trigger has to be newer than what was last used of its own stream; the output is a tick
+    newer than the last one where its inputs are older. After the last timestamp there is none."""
     skips: bool = False
     """Nothing is computed while an input other than its own has no update."""
     name: str = ""

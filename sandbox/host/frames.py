@@ -48,7 +48,8 @@ def tree_bytes(tree: Tree) -> int:
 def is_too_large(call: Call) -> bool:
     """Tell whether even the first tree of a call is too large for a frame."""
     lasts = sum([len(each.document or b"") for each in call.lasts])
-    return lasts + sum([len(each.document) for each in call.trees[0]]) > MAX_BYTES
+    first = [len(each.document) for tree in call.trees[:1] for each in tree]
+    return lasts + sum(first) > MAX_BYTES
 
 
 def is_step(call: Call) -> bool:
@@ -78,6 +79,7 @@ def ended_step(call: Call, kind: str, message: str) -> Grown:
     event = call.trees[0][0]
     wake = next(w for w in call.wiring.nodes[event.node].wakes if w.number == event.only)
     times = {each.node: each.timestamp for each in call.lasts}
+    times[event.node] = max(event.timestamp, times.get(event.node, event.timestamp))
     inputs = [
         event.timestamp
         if argument == wake.argument

@@ -1,40 +1,41 @@
 """What a worker says that its trees made, believed only as far as it fits the question.
 
 It may lie about its tenant's values. But streams have to be of the region, woken by what the
-answer says and in that order, at most once each; times may only advance, and stay among
-those that went in; and every output is of its program's shape. Anything else is
-MalformedAnswer.
+answer says and in that order, at most once each and within the bounds; times may only advance,
+and stay among those that went in; every output is of its program's shape; every wake has ended
+in one way, and the first tree has been grown. Anything else is MalformedAnswer.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, NamedTuple
 
 import msgspec
-import orjson
 
 from sandbox.host.answers import MalformedAnswer, clipped
-from sandbox.host.outputs import Shape
+from sandbox.host.outputs import Shape, is_one_line
 from sandbox.program import Program
-from sandbox.trees import Call, Ended, Made, Tree, Wiring
+from sandbox.trees import ROOT, Call, Ended, Event, Made, Tree, Wiring
 
 MAX_TICKS = 60_000
 """Milliseconds of a program in a frame; more is a clock that was set."""
 
 MAX_STATE_BYTES = 1_000_000
 
-RAN = frozenset({"emitted", "filtered", "script-error", "error", "syntax", "missing"})
+RAN = frozenset({"emitted", "filtered", "script-error", "error"})
+"""How computations end whose code was run."""
+
+CAME = RAN | {"syntax", "missing"}
 """How computations end that came to their inputs."""
 
 DID_NOT_RUN = frozenset({"stale", "superseded", "hop-limit"})
 
+NO_STATE = msgspec.Raw(b"")
+
 Index = Annotated[int, msgspec.Meta(ge=0)]
 Timestamp = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-
-
-NO_STATE = msgspec.Raw()
 
 
 class _Row(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -60,6 +61,10 @@ class _Ending(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=Fa
     inputs: list[Timestamp | None] | None = None
 
 
+State = dict[str, Timestamp | Annotated[str, msgspec.Meta(pattern=r"^-?[0-9]{1,19}\Z")]]
+"""By the names of streams what was last used of each: a number, or its digits."""
+
+
 class _Part(msgspec.Struct, array_like=True, forbid_unknown_fields=True, gc=False):
     """The answer to one call."""
 
@@ -81,6 +86,16 @@ class Part(NamedTuple):
     """The number of the tree that cannot be grown whole; -1 if there is none."""
 
 
+class Woken(NamedTuple):
+    """Whom an update wakes."""
+
+    by_number: Mapping[int, int]
+    composites: Collection[int]
+
+
+NOBODY = Woken({}, ())
+
+
 class Known:
     """What is looked up again and again of a wiring."""
 
@@ -88,8 +103,11 @@ class Known:
         """`shapes` are those of the programs met so far, by their ids."""
         self.inputs = [len(each.inputs) for each in wiring.nodes]
         """How many inputs each composite has."""
-        self.wakes = [{w.number: w.node for w in each.wakes} for each in wiring.nodes]
-        """Whom each stream wakes, by the number of the wake."""
+        self.woken = [
+            Woken({w.number: w.node for w in each.wakes}, {w.node for w in each.wakes})
+            for each in wiring.nodes
+        ]
+        """Whom an update of each stream wakes."""
         self.shapes = [_shape(each.code, shapes) for each in wiring.nodes]
         """What the outputs of each composite look like; None for streams that are only read."""
         self.by_input = [each.by_input for each in wiring.nodes]
@@ -107,6 +125,7 @@ def _shape(program: Program | None, shapes: dict[str, Shape]) -> Shape | None:
 
 
 _decode = msgspec.json.Decoder(list[_Part]).decode
+_decode_state = msgspec.json.Decoder(State).decode
 
 
 Outputs = dict[Shape, tuple[list[msgspec.Raw], list[int]]]
@@ -121,110 +140,152 @@ def decode_grown(answer: bytes, calls: Sequence[Call], wirings: Sequence[Known])
         raise MalformedAnswer(clipped(str(error))) from error
     if len(parts) != len(calls):
         raise MalformedAnswer(f"not {len(calls)} answers")
+    if not parts[0].made and parts[0].failed < 0 and calls[0].trees:
+        raise MalformedAnswer("not even one tree")  # whoever goes on would never come to an end
     outputs: Outputs = {}
-    found = [_part(*each, outputs) for each in zip(parts, calls, wirings, strict=True)]
+    found = [
+        _Reading(call, wiring, outputs).part(part)
+        for part, call, wiring in zip(parts, calls, wirings, strict=True)
+    ]
     for shape, (documents, timestamps) in outputs.items():
         shape.check(documents, timestamps)
     return found
 
 
-def _part(part: _Part, call: Call, wiring: Known, outputs: Outputs) -> Part:
-    trees, given = part.made, call.trees
-    if len(trees) > len(given) or part.failed >= len(given):
-        raise MalformedAnswer("more trees than there were")
-    if part.failed >= 0 and (trees or part.ended):
-        raise MalformedAnswer("a tree that failed, and what came of it")
-    lasts = {each.node: each.timestamp for each in call.lasts}
-    highest = max(lasts.values(), default=0)
-    made: list[list[Made]] = []
-    nodes: list[int] = []
-    for rows, tree in zip(trees, given, strict=False):
-        highest = max(highest, *[each.timestamp for each in tree])
-        some = _tree(rows, tree, wiring, lasts, highest + wiring.step * len(rows), outputs)
-        made.append(some)
-        nodes += [each.node for each in some]
-        highest += wiring.step * len(rows)
-    ended = [_ending(each, call, made, wiring) for each in part.ended]
-    emitted = {each.node: each.times for each in ended if each.kind == "emitted"}
-    if emitted != Counter(nodes):
-        raise MalformedAnswer("other counts than updates")
-    ticks = {n: max(0, min(t, MAX_TICKS)) for n, t in part.ticks if n < len(wiring.inputs)}
-    return Part(made, ended, ticks, part.failed)
+class _Reading:
+    """Reads the answer to one call."""
 
+    def __init__(self, call: Call, wiring: Known, outputs: Outputs) -> None:
+        self._call, self._wiring, self._outputs = call, wiring, outputs
+        self._lasts = {each.node: each.timestamp for each in call.lasts}
+        self._highest = max(self._lasts.values(), default=-(2**63))
+        self._woken: list[list[Woken]] = []
+        """Of each tree, whom each of its updates wakes."""
 
-def _tree(
-    rows: Sequence[_Row],
-    tree: Tree,
-    wiring: Known,
-    lasts: dict[int, int],
-    highest: int,
-    outputs: Outputs,
-) -> list[Made]:
-    """Return what a tree made; `lasts` are each stream's last timestamps, and move on."""
-    nodes = [each.node for each in tree]
-    times = [each.timestamp for each in tree]
-    alone = len(tree) == 1
-    before, seen = (-1, -1), set[tuple[int, int]]()
-    made: list[Made] = []
-    all_wakes, shapes = wiring.wakes, wiring.shapes
-    for row in rows:
-        parent, wake, node, timestamp = row.parent, row.wake, row.node, row.timestamp
-        if parent >= len(nodes) or all_wakes[nodes[parent]].get(wake) != node:
-            raise MalformedAnswer("an update of a stream that was not woken")
-        at = parent, wake
-        if alone:
-            if at <= before:
-                raise MalformedAnswer("updates in another order")
-            before = at
-        elif at in seen:
-            raise MalformedAnswer("an update twice")
-        else:
-            seen.add(at)
-        last = lasts.get(node)
-        if not times[parent] <= timestamp <= highest or (last is not None and timestamp <= last):
-            raise MalformedAnswer("not a time that follows from the inputs")
-        lasts[node] = timestamp
-        shape = shapes[node]
+    def part(self, part: _Part) -> Part:
+        """Return what came of the call."""
+        trees, given, shapes = part.made, self._call.trees, self._wiring.shapes
+        if len(trees) > len(given) or part.failed >= len(given):
+            raise MalformedAnswer("more trees than there were")
+        if part.failed >= 0 and (trees or part.ended):
+            raise MalformedAnswer("a tree that failed, and what came of it")
+        made = [self._tree(*each) for each in zip(trees, given, strict=False)]
+        ended = {(each.node, each.kind): self._ending(each) for each in part.ended}
+        emitted = {node: each.times for (node, kind), each in ended.items() if kind == "emitted"}
+        wakes = sum([len(each.by_number) for tree in self._woken for each in tree])
+        if (
+            len(ended) != len(part.ended)
+            or sum([each.times for each in ended.values()]) != wakes
+            or emitted != Counter([each.node for tree in made for each in tree])
+        ):
+            raise MalformedAnswer("other counts than wakes and updates")
+        ticks = {
+            node: min(milliseconds, MAX_TICKS)
+            for node, milliseconds in part.ticks
+            if milliseconds > 0 and node < len(shapes) and shapes[node]
+        }
+        return Part(made, list(ended.values()), ticks, part.failed)
+
+    def _tree(self, rows: Sequence[_Row], tree: Tree) -> list[Made]:
+        """Return what a tree made."""
+        hops, computations = self._call.bounds
+        if len(rows) > computations:
+            raise MalformedAnswer("more updates than computations")
+        wiring, refused, lasts = self._wiring, self._call.refused, self._lasts
+        highest = max([self._highest, *[each.timestamp for each in tree]])
+        self._highest = highest = highest + wiring.step * len(rows)
+        woken = [_woken(each, wiring) for each in tree]
+        self._woken.append(woken)
+        times = [each.timestamp for each in tree]
+        paths = [each.path for each in tree]
+        made: list[Made] = []
+        coming, before = 0, (0, ROOT)
+        for row in rows:
+            parent, wake, node, timestamp = row.parent, row.wake, row.node, row.timestamp
+            if parent >= len(woken) or woken[parent].by_number.get(wake) != node:
+                raise MalformedAnswer("an update of a stream that was not woken")
+            path = (*paths[parent], wake)
+            place = len(path), path
+            if place <= before or place[0] > hops:
+                raise MalformedAnswer("an update twice, too deep, or in another order")
+            before = place
+            while coming < len(tree) and (len(paths[coming]), paths[coming]) < place:
+                self._put(tree[coming])
+                coming += 1
+            last = lasts.get(node)
+            if not times[parent] <= timestamp <= highest or (
+                last is not None and timestamp <= last
+            ):
+                raise MalformedAnswer("not a time that follows from the inputs")
+            lasts[node] = timestamp
+            if refused and node in refused:
+                raise MalformedAnswer("an update of a program that does not run")
+            made.append(Made(parent, wake, node, timestamp, *self._output(row)))
+            is_step = parent < len(tree) and tree[parent].only is not None
+            woken.append(NOBODY if is_step else wiring.woken[node])
+            times.append(timestamp)
+            paths.append(path)
+        for event in tree[coming:]:
+            self._put(event)
+        return made
+
+    def _put(self, event: Event) -> None:
+        """Note an update from outside; an older one is not its stream's last."""
+        last = self._lasts.get(event.node)
+        if last is None or event.timestamp > last:
+            self._lasts[event.node] = event.timestamp
+
+    def _output(self, row: _Row) -> tuple[bytes, bytes | None]:
+        """Return the document and the state of a new update; its document is looked at later."""
+        node, state = row.node, row.state
+        shape = self._wiring.shapes[node]
         if shape is None:
             raise MalformedAnswer("an update of a stream that is only read")
-        raw = row.document
-        some = outputs.get(shape)
+        some = self._outputs.get(shape)
         if some is None:
-            some = outputs[shape] = [], []
-        some[0].append(raw)
-        some[1].append(timestamp)
-        state = _state(row.state, wiring.by_input[node]) if len(row.state) else None
-        made.append(Made(parent, wake, node, timestamp, bytes(raw), state))
-        nodes.append(node)
-        times.append(timestamp)
-    return made
+            some = self._outputs[shape] = [], []
+        some[0].append(row.document)
+        some[1].append(row.timestamp)
+        if self._wiring.by_input[node] != (state is not NO_STATE):
+            raise MalformedAnswer("a state where there is none, or none")
+        return bytes(row.document), None if state is NO_STATE else _state(state)
 
-
-def _ending(ending: _Ending, call: Call, made: Sequence[Sequence[Made]], wiring: Known) -> Ended:
-    """Return how computations ended."""
-    node, kind, tree, inputs = ending.node, ending.kind, ending.tree, ending.inputs
-    if node >= len(wiring.shapes) or wiring.shapes[node] is None:
-        raise MalformedAnswer("an ending of no composite")
-    if tree >= len(made) or ending.parent >= len(call.trees[tree]) + len(made[tree]):
-        raise MalformedAnswer("an ending of nothing")
-    if kind not in DID_NOT_RUN:
-        refused = call.refused.get(node)
-        if kind not in RAN and not (refused and kind == refused[0]):
-            raise MalformedAnswer("an ending that cannot be")
-        if inputs is None or len(inputs) != wiring.inputs[node]:
+    def _ending(self, ending: _Ending) -> Ended:
+        """Return how computations ended."""
+        node, kind, tree, inputs = ending.node, ending.kind, ending.tree, ending.inputs
+        wiring = self._wiring
+        if tree >= len(self._woken) or ending.parent >= len(self._woken[tree]):
+            raise MalformedAnswer("an ending of nothing")
+        if node not in self._woken[tree][ending.parent].composites:
+            raise MalformedAnswer("an ending of a stream that was not woken")
+        if (None if inputs is None else len(inputs)) != (
+            None if kind in DID_NOT_RUN else wiring.inputs[node]
+        ):
             raise MalformedAnswer("not the inputs of the composite")
-    return Ended(node, kind, ending.times, tree, ending.parent, clipped(ending.message), inputs)
+        refusal = self._call.refused.get(node)
+        can_be = CAME if refusal is None else {refusal[0], "missing"}
+        if kind not in DID_NOT_RUN and kind not in can_be:
+            raise MalformedAnswer("an ending that cannot be")
+        message = clipped(ending.message)
+        return Ended(node, kind, ending.times, tree, ending.parent, message, inputs)
 
 
-def _state(raw: msgspec.Raw, may_have: bool) -> bytes:
-    """Return what the composite gets next time: numbers, or their digits, by name."""
+def _woken(event: Event, wiring: Known) -> Woken:
+    """Return whom an update from outside wakes: all of its stream's, or the one of a step."""
+    woken = wiring.woken[event.node]
+    if event.only is None:
+        return woken
+    node = woken.by_number[event.only]
+    return Woken({event.only: node}, (node,))
+
+
+def _state(raw: msgspec.Raw) -> bytes:
+    """Return what the composite gets next time."""
     state = bytes(raw)
-    if not may_have or len(state) > MAX_STATE_BYTES:
+    if len(state) > MAX_STATE_BYTES or not is_one_line(state):
         raise MalformedAnswer("a state that cannot be")
     try:
-        parsed = orjson.loads(state)
-    except orjson.JSONDecodeError as error:
-        raise MalformedAnswer("a state that is not JSON") from error
-    if type(parsed) is not dict or not all(type(each) in (int, str) for each in parsed.values()):
-        raise MalformedAnswer("a state of another shape")
+        _decode_state(state)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise MalformedAnswer("a state of another shape") from error
     return state

@@ -16,7 +16,7 @@ MAX_OUTPUT_BYTES = 1_000_000
 """Of an output's JSON. Less than an update from outside may have, and with what it travels in
 less than the broker takes. The runner decides it; here it is only looked at again."""
 
-_NUMBER = r"-?[0-9]{1,25}(?:\\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?"
+_NUMBER = r"-?[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?"
 
 _SCALARS: dict[str, Any] = {
     "number": float,
@@ -33,7 +33,8 @@ class Shape:
         function = program.dialect == "function"
         self._channels = {
             well_formed(each.name): _channel(
-                normal_type(each.type), well_formed(each.unit) if function and each.unit else None
+                normal_type(each.type),
+                well_formed(each.unit) if function and each.unit is not None else None,
             )
             for each in program.channels
         }
@@ -46,8 +47,11 @@ class Shape:
         """Raise MalformedAnswer unless these are outputs of this shape and these times."""
         if max([len(memoryview(each)) for each in documents], default=0) > MAX_OUTPUT_BYTES:
             raise MalformedAnswer("an output that is too large")
+        text = b",".join(documents)
+        if not is_one_line(text):
+            raise MalformedAnswer("an output of several lines")
         try:
-            outputs = self._decoder.decode(b"[%b]" % b",".join(documents))
+            outputs = self._decoder.decode(b"[%b]" % text)
             if not self._is_plain:
                 self._check_channels(outputs)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -62,6 +66,11 @@ class Shape:
                 raise MalformedAnswer("not the program's channels")
             for name, kind in self._channels.items():
                 msgspec.json.decode(each.channels[name], type=kind)
+
+
+def is_one_line(text: bytes) -> bool:
+    """Tell whether JSON is on one line and without tabs, as all that is stored has to be."""
+    return not (b"\n" in text or b"\r" in text or b"\t" in text)
 
 
 def _output(channels: dict[str, Any] | None) -> Any:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-
-from cachetools import LRUCache
+from typing import Any, TypeVar
 
 from sandbox.host.allowance import Allowance, TookTooLong
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker, Suspension
 from sandbox.host.checking import Checking
 from sandbox.host.frames import MAX_BYTES, ended_step, frames, is_step, is_too_large, woken
-from sandbox.host.grown import RAN, Part
+from sandbox.host.grown import Part
+from sandbox.host.knowledge import Definition
 from sandbox.host.options import SandboxOptions
+from sandbox.host.refusals import KILL_CLASS, Refusals
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import Budget, Failure, WorkerClient
 from sandbox.host.workers import Workers
 from sandbox.host.zygote_client import ZygoteClient
-from sandbox.program import Fault, Program
-from sandbox.trees import Call, Grown, Wiring
+from sandbox.program import Program
+from sandbox.trees import Call, Grown
 
 MAX_BUDGET_MS = 1000.0
 """Of a frame."""
@@ -32,13 +33,10 @@ BEGIN_MS = 40
 """No tree is begun after so many milliseconds of a frame, except the first one: a frame ends
 soon, however slow its programs are, and what is left of it comes in another."""
 
-MAX_WIRINGS = 20_000
-"""Whose programs are known to be allowed."""
-
-KILL_CLASS = frozenset({"timeout", "oom", "crash"})
-
 PATIENCE = (1, 2, 4)
 """Budgets tried while the machine gives the worker no processor; the last verdict counts."""
+
+T = TypeVar("T")
 
 
 class SandboxPool:
@@ -76,7 +74,8 @@ class SandboxPool:
         self._frames = 0
         self._kills: Counter[str] = Counter()
         self._breaker = Breaker()
-        self._faults: LRUCache[str, dict[int, tuple[str, str]]] = LRUCache(MAX_WIRINGS)
+        allowed = self._approval if options.allow_list else None
+        self._refusals = Refusals(allowed, self._breaker, self._usage)
 
     def grow(self, tenant: str, calls: Sequence[Call], within: float | None = None) -> list[Grown]:
         """Grow the trees of each call, or the first ones of them. Raises InfraError.
@@ -92,11 +91,10 @@ class SandboxPool:
         """
         with self._entered():
             allowance = Allowance(within)
-            if self.options.allow_list:
-                self._learn_all(tenant, calls, allowance)
+            self._refusals.learn(tenant, calls, allowance)
             return [
                 each
-                for frame in frames([self._refused(tenant, call) for call in calls])
+                for frame in frames([self._refusals.applied(tenant, call) for call in calls])
                 for each in self._grow_isolated(tenant, frame, allowance)
             ]
 
@@ -174,50 +172,6 @@ class SandboxPool:
             self._begin()
         return self._lock
 
-    def _learn_all(self, tenant: str, calls: Sequence[Call], allowance: Allowance) -> None:
-        """Find out which of the calls' programs may run, where that is not known."""
-        new = {each.wiring.id: each.wiring for each in calls if each.wiring.id not in self._faults}
-        if not new:
-            return
-        programs = [code for each in new.values() for code in _programs(each).values()]
-        try:
-            self._approval.learn(programs, allowance)
-        finally:
-            self._usage.charge(tenant, self._approval.take_cpu())
-        for name, wiring in new.items():
-            codes = _programs(wiring)
-            if all(self._approval.knows(each) for each in codes.values()):
-                faults = {node: self._approval.fault(code) for node, code in codes.items()}
-                self._faults[name] = {n: (f.kind, f.message) for n, f in faults.items() if f}
-
-    def _refused(self, tenant: str, call: Call) -> Call:
-        """Return the call with the programs that do not run at all."""
-        refused: dict[int, tuple[str, str]] = {}
-        if self.options.allow_list:
-            known = self._faults.get(call.wiring.id)
-            if known is None:  # some of it cannot be checked now
-                for node, code in _programs(call.wiring).items():
-                    fault = self._approval.fault(code)
-                    if fault:
-                        refused[node] = fault.kind, fault.message
-            else:
-                refused.update(known)
-        if self._breaker.is_quiet:
-            return replace(call, refused=refused) if refused else call
-        for node, name in enumerate(call.names):
-            fault = self._suspended(tenant, name) if name else None
-            if fault:
-                refused[node] = fault.kind, fault.message
-        return replace(call, refused=refused) if refused else call
-
-    def _suspended(self, tenant: str, name: str) -> Fault | None:
-        """Return why a program is suspended; None if it is not."""
-        found = self._breaker.suspension(tenant, name)
-        if found is None:
-            return None
-        times = f"{found.kills} x {found.kind}"
-        return Fault("suspended", f"for {found.seconds:.0f} s, after {times}")
-
     def _grow_isolated(
         self, tenant: str, calls: Sequence[Call], allowance: Allowance
     ) -> list[Grown]:
@@ -227,19 +181,22 @@ class SandboxPool:
         if len(calls) == 1 and is_too_large(first):
             text = f"more than {MAX_BYTES} bytes of inputs"
             return [ended_step(first, "error", text) if alone else Grown([], [], failed=True)]
-        answer = self._grow_with_retries(tenant, calls, allowance)
+        answer = self._grow_patiently(tenant, calls, allowance)
         if isinstance(answer, Failure) and alone and answer.kind == "crash":
-            answer = self._grow_with_retries(tenant, calls, allowance)  # once may be an accident
+            answer = self._grow_patiently(tenant, calls, allowance)  # once may be an accident
         if not isinstance(answer, Failure):
             return [
                 self._grown(tenant, *each, allowance) for each in zip(calls, answer, strict=True)
             ]
+        if answer.programs and self._finds_unready(tenant, calls, answer.programs, allowance):
+            rest = [self._refusals.applied(tenant, call) for call in calls]
+            return self._grow_isolated(tenant, rest, allowance)
         if len(calls) > 1:
             return [self._grow_isolated(tenant, [call], allowance)[0] for call in calls]
         if not alone:
             return [Grown([], [], failed=True)]
         if answer.kind in KILL_CLASS and not answer.starved:
-            fault = self._blamed(tenant, first.names[woken(first)], answer)
+            fault = self._refusals.blame(tenant, first.names[woken(first)], answer)
             return [ended_step(first, fault.kind, fault.message)]
         return [ended_step(first, answer.kind, answer.message)]
 
@@ -252,43 +209,83 @@ class SandboxPool:
         before = replace(call, trees=call.trees[: part.failed])
         return self._grow_isolated(tenant, [before], allowance)[0]
 
-    def _blamed(self, tenant: str, program: str, answer: Failure) -> Fault:
-        """Note that a program has ended a process, and return its fault with what follows."""
-        self._breaker.killed(tenant, program, answer.kind)
-        found = self._breaker.suspension(tenant, program)
-        sequel = f"; suspended for {found.seconds:.0f} s" if found else ""
-        return Fault(answer.kind, answer.message + sequel)
+    def _finds_unready(
+        self,
+        tenant: str,
+        calls: Sequence[Call],
+        programs: Sequence[Definition],
+        allowance: Allowance,
+    ) -> bool:
+        """Make programs ready one by one, and tell whether there are any that cannot be."""
+        found = False
+        for program in programs:
+            answer = self._make_ready(tenant, program, allowance)
+            if answer and answer.kind == "crash":  # once may be an accident
+                answer = self._make_ready(tenant, program, allowance)
+            if answer and not answer.starved:
+                self._refusals.blame_unready(tenant, calls, program.name, answer)
+                found = True
+        return found
 
-    def _grow_with_retries(
+    def _make_ready(
+        self, tenant: str, program: Definition, allowance: Allowance
+    ) -> Failure | None:
+        def ask(worker: WorkerClient, budget: Budget) -> Failure | None:
+            return worker.make_ready(program, budget, allowance)
+
+        return self._ask_patiently(tenant, self.options.budget_ms, ask)
+
+    def _grow_patiently(
         self, tenant: str, calls: Sequence[Call], allowance: Allowance
     ) -> list[Part] | Failure:
-        base = self.options.budget_ms
-        trees = sum(len(call.trees) * len(call.wiring.nodes) for call in calls)
-        whole = base if len(calls) == 1 and is_step(calls[0]) else base + BEGIN_MS
-        whole = max(base, min(whole + self.options.budget_ms_per_update * trees, MAX_BUDGET_MS))
-        minimum = max(1, int(base))
+        def ask(worker: WorkerClient, budget: Budget) -> list[Part] | Failure:
+            return worker.grow(calls, BEGIN_MS, budget, allowance)
+
+        answer = self._ask_patiently(tenant, self._milliseconds(calls), ask, calls)
+        if not isinstance(answer, Failure):
+            self._refusals.note_survivors(calls, answer)
+        return answer
+
+    def _milliseconds(self, calls: Sequence[Call]) -> float:
+        """Return how long a frame of these calls may take."""
+        base, more = self.options.budget_ms, self.options.budget_ms_per_update
+        if len(calls) == 1 and is_step(calls[0]):
+            return base + more
+        steps = sum([len(call.trees) * len(call.wiring.nodes) for call in calls])
+        return max(base, min(base + BEGIN_MS + more * steps, MAX_BUDGET_MS))
+
+    def _ask_patiently(
+        self,
+        tenant: str,
+        milliseconds: float,
+        ask: Callable[[WorkerClient, Budget], T | Failure],
+        calls: Sequence[Call] = (),
+    ) -> T | Failure:
+        """Ask again, with more time, a worker that was given no processor."""
+        minimum = max(1, int(self.options.budget_ms))
         for factor in PATIENCE:
-            budget = Budget(max(1, int(whole * factor)), minimum)
-            answer = self._grow_once(tenant, calls, budget, allowance)
-            if not isinstance(answer, Failure):
-                self._breaker.survived(_that_ran(calls, answer))
-                break
-            if not answer.starved:
+            budget = Budget(max(1, int(milliseconds * factor)), minimum)
+            answer = self._ask(tenant, ask, budget, calls)
+            if not isinstance(answer, Failure) or not answer.starved:
                 break
         return answer
 
-    def _grow_once(
-        self, tenant: str, calls: Sequence[Call], budget: Budget, allowance: Allowance
-    ) -> list[Part] | Failure:
+    def _ask(
+        self,
+        tenant: str,
+        ask: Callable[[WorkerClient, Budget], T | Failure],
+        budget: Budget,
+        calls: Sequence[Call],
+    ) -> T | Failure:
         """Ask the tenant's worker once, and charge the tenant for it, whatever comes of it."""
         worker = self._workers.of(tenant)
         self._frames += 1
-        parts: list[Part] = []
+        parts: Any = ()
         try:
-            answer = worker.grow(calls, BEGIN_MS, budget, allowance)
+            answer = ask(worker, budget)
             if isinstance(answer, Failure):
                 self._kills[answer.kind] += 1
-            else:
+            elif calls:
                 parts = answer
             return answer
         except TookTooLong:
@@ -300,16 +297,3 @@ class SandboxPool:
             self._usage.charge(tenant, worker.take_cpu(), calls, parts)
             if worker.ended:
                 del self._workers[tenant]
-
-
-def _that_ran(calls: Sequence[Call], parts: Sequence[Part]) -> Iterator[str]:
-    """Yield the names of the programs that computed and did not end their process."""
-    for call, part in zip(calls, parts, strict=True):
-        for each in part.ended:
-            if each.kind in RAN:
-                yield call.names[each.node]
-
-
-def _programs(wiring: Wiring) -> Mapping[int, Program]:
-    """Return the programs of a wiring's composites, by their numbers."""
-    return {n: each.code for n, each in enumerate(wiring.nodes) if each.code is not None}

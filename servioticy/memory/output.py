@@ -36,7 +36,7 @@ class MemoryOutput:
         self.poll()
 
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
-        """What has been emitted with a place from this offset of the log on, by anybody."""
+        """Return what has been emitted with a place from this offset of the log on, by anybody."""
         self._state.ask_broker()
         return [
             each
@@ -74,7 +74,7 @@ class MemoryOutput:
             self._letters.clear()
 
     def _fits(self, record: EmittedRecord, next_offset: int) -> bool:
-        """Whether it can be emitted; what can never be goes to the dead letters."""
+        """Tell whether it can be emitted; what can never be goes to the dead letters."""
         if len(record.update) + ENVELOPE <= MAX_MESSAGE_BYTES:
             return True
         value = write(record)

@@ -168,7 +168,7 @@ class Emitter:
         self.poll()
 
     def _not_queued(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Those that found the queue full; what was refused by the client is noted."""
+        """Return those that found the queue full; what was refused by the client is noted."""
         again = []
         for each in messages:
             error = each.pop("_error", None)
@@ -181,7 +181,7 @@ class Emitter:
         return again
 
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
-        """What has been emitted with a place from this offset of the log on, by anybody.
+        """Return what has been emitted with a place from this offset of the log on, by anybody.
 
         Raises Unavailable.
         """
@@ -318,7 +318,7 @@ class _Batch:
 
 
 def _message(record: EmittedRecord, batch: _Batch) -> dict[str, Any] | None:
-    """The record as a message, or None where it is noted that it can never be one."""
+    """Return the record as a message, or None where it is noted that it can never be one."""
     key, value = f"{record.service_object}/{record.stream}", write(record)
     try:
         _check_size(value, key, "an emitted update")

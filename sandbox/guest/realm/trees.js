@@ -13,6 +13,7 @@
   const toBig = BigInt;
   const toNumber = Number;
   const { MAX_SAFE_INTEGER, isSafeInteger } = Number;
+  const { hasOwn } = Object;
 
   const ROOT = parse("[]");
   const SETTLES = 1;
@@ -25,6 +26,7 @@
 
   // ---- Timestamps: numbers as far as numbers are exact, beyond that bigints. -------------
   const timeOf = (given) => (typeof given === "string" ? toBig(given) : given);
+  const LAST = toBig("9223372036854775807");
   const later = (at) =>
     typeof at === "bigint" ? at + toBig(1) : at === MAX_SAFE_INTEGER ? toBig(at) + toBig(1) : at + 1;
   // In a state, which is read as JSON again, a large one is a text.
@@ -191,9 +193,13 @@
       return true;
     }
     const { name } = nodes[update.node];
-    const before = node.state === null ? undefined : node.state[name];
-    if (before === undefined || update.last > timeOf(before)) return false;
-    end(node, "stale", '"trigger ' + update.last + " is not newer than " + before + ', last used of this input"', update, false);
+    const before = node.state === null || !hasOwn(node.state, name) ? null : node.state[name];
+    if (before !== null && update.last <= timeOf(before)) {
+      end(node, "stale", '"trigger ' + update.last + " is not newer than " + before + ', last used of this input"', update, false);
+      return true;
+    }
+    if (last === null || last.last < LAST) return false;
+    end(node, "stale", '"no timestamp is later than that of the last output"', update, false);
     return true;
   }
 
@@ -397,6 +403,7 @@
           depth: update.depth + 1, path: many ? pathOf(update, number) : null, only: -1, next: null,
         };
         node.last = output;
+        if (update.only >= 0) continue; // of a step nothing follows
         tail.next = output;
         tail = output;
       }
