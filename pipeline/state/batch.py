@@ -109,7 +109,7 @@ class BatchState:
                     if timestamp <= last.timestamp:
                         repeating.add(stream)
                     if state is None:
-                        state = last.state  # what was written directly was made of nothing
+                        state = last.state  # a direct write: it was made of nothing here
                 if last is None or becomes_last(timestamp, last.timestamp):
                     last_updates[stream] = _last(LastUpdate, (timestamp, document, state))
                 rows.append((stream, timestamp, document, offset, position, path))
