@@ -1,4 +1,4 @@
-"""What a batch is in the store: rows of updates, of states and of verdicts."""
+"""What a batch is outside: rows of updates, states and verdicts, and records for subscribers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable, Mapping
 import orjson
 
 from pipeline.growth import NewRow, Verdict
+from servioticy.domain.emissions import Emission, placed
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate
 from servioticy.ports.partition_store import StoredState, StoredUpdate, StoredVerdict
@@ -32,6 +33,14 @@ def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> li
             stream not in repeating,
         )
         for stream, timestamp, document, offset, position, _path in new
+    ]
+
+
+def emissions(new: Iterable[NewRow]) -> list[Emission]:
+    """What subscribers are sent of new updates."""
+    return [
+        placed(stream.emitted, timestamp, document, offset, path)
+        for stream, timestamp, document, offset, _position, path in new
     ]
 
 

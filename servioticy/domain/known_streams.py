@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from servioticy.domain.emissions import Head, head
 from servioticy.domain.model import Composite, StreamRef
 
 if TYPE_CHECKING:
@@ -35,8 +36,10 @@ class KnownStream:
     stream_id: int
     """Under which number its updates are stored."""
     composite: Composite | None
-    key: str = ""
+    key: str = field(init=False)
     """Its name in documents and messages."""
+    emitted: Head = field(init=False)
+    """What every record of an update of it begins with that is sent to subscribers."""
     settles: bool = False
     """Of several arrivals in a tree only the last computes."""
     region: Region | None = None
@@ -48,3 +51,4 @@ class KnownStream:
 
     def __post_init__(self) -> None:
         self.key = str(self.ref)
+        self.emitted = head(self.ref, self.tenant, self.version)
