@@ -38,7 +38,7 @@ def test_it_is_the_record_as_it_is_written(
         *stream, tenant, version, timestamp, msgspec.Raw(document), (offset, depth, *hops)
     )
 
-    found = placed(head(stream, tenant, version), timestamp, document, offset, depth, tuple(hops))
+    found = placed(head(stream, tenant, version), timestamp, document, offset, tuple(hops))
 
     assert found == emission(record) == (str(stream).encode(), write(record))
     assert read_emitted(found[1]) == record
