@@ -18,6 +18,7 @@ from pipeline.stages.emit import send
 from pipeline.state.decided import Decided
 from pipeline.state.partition import Partition
 from pipeline.work import Row
+from servioticy.domain.emissions import emission
 from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import Batch, PartitionStore
@@ -166,7 +167,7 @@ class Task:
             self._number, partition.emitted_offset, partition.next_offset
         )
         partition.decided = Decided(output.emitted_from(partition.next_offset))
-        send(output, partition.next_offset, again)
+        send(output, partition.next_offset, [emission(each) for each in again])
         late = self._store.taken_up(self._number)
         if late:
             output.flush()

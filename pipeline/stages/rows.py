@@ -1,4 +1,4 @@
-"""What a batch is in the store: rows of updates, of states and of verdicts."""
+"""What a batch is outside: rows of updates, states and verdicts, and records for subscribers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pipeline.stages.fetch import used_inputs
 from pipeline.state.batch import BatchState
 from pipeline.state.partition import Partition
 from pipeline.steps import NewUpdate, Verdict
+from servioticy.domain.emissions import Emission, Head, head, placed
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.verdicts import STALE
 from servioticy.ports.partition_store import StoredState, StoredUpdate, StoredVerdict
@@ -40,6 +41,19 @@ def updates(
             StoredUpdate(tenant, number, timestamp, document, version, offset, position, is_new)
         )
     return stored
+
+
+def emissions(new: Iterable[NewUpdate], partition: Partition) -> list[Emission]:
+    """What subscribers are sent of new updates."""
+    heads: dict[StreamRef, Head] = {}
+    made = []
+    for (offset, depth, path), (origin, timestamp, document), _uses in new:
+        begin = heads.get(origin)
+        if begin is None:
+            owner, _stream_id = partition.row_of(origin)
+            begin = heads[origin] = head(origin, owner.tenant, owner.version)
+        made.append(placed(begin, timestamp, document, offset, depth, path))
+    return made
 
 
 def states(changed: Mapping[StreamRef, LastUpdate], partition: Partition) -> list[StoredState]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from servioticy.domain.emissions import Emission
 from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord
 
 
@@ -13,7 +14,7 @@ class Output(Protocol):
 
     acknowledged: int
 
-    def emit(self, next_offset: int, updates: Sequence[EmittedRecord]) -> None:
+    def emit(self, next_offset: int, emissions: Sequence[Emission]) -> None:
         """Send what was made from the log before this offset.
 
         An update that can never be sent counts as sent: it goes to the dead letters.

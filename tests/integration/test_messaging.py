@@ -12,6 +12,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka_faults import bring_fatal_error
 from waiting import until
 
+from servioticy.domain.emissions import emission
 from servioticy.domain.letters import read_letter
 from servioticy.domain.records import (
     ConsumedRecord,
@@ -91,11 +92,11 @@ def test_what_the_broker_refuses_for_ever_stops_nobody(
     limit(real_kafka, topics.emitted, 5000)
     output = Emitter(KafkaConnection(real_kafka.bootstrap_servers), topics, 0)
 
-    output.emit(1, [an_emitted_one(1)])
+    output.emit(1, [emission(an_emitted_one(1))])
     output.flush()
-    output.emit(2, [an_emitted_one(2, 6000)])
+    output.emit(2, [emission(an_emitted_one(2, 6000))])
     output.flush()
-    output.emit(3, [an_emitted_one(3)])
+    output.emit(3, [emission(an_emitted_one(3))])
     output.flush()
 
     assert output.acknowledged == 3
@@ -189,10 +190,10 @@ def test_a_reader_survives_its_listener(
 
     thread = reader.start(listen)
     output = Emitter(KafkaConnection(real_kafka.bootstrap_servers), topics, 0)
-    output.emit(1, [an_emitted_one(1)])
+    output.emit(1, [emission(an_emitted_one(1))])
     output.flush()
     assert failed.wait(SECONDS)
-    output.emit(2, [an_emitted_one(2)])
+    output.emit(2, [emission(an_emitted_one(2))])
     output.flush()
 
     until(lambda: found == [2])

@@ -19,8 +19,9 @@ from pipeline.state.partition import Partition
 from pipeline.steps import NewUpdate, Place, Verdict
 from pipeline.work import Forwarded, Work
 from sandbox import argument_names
+from servioticy.domain.emissions import Emission, emission
 from servioticy.domain.model import LastUpdate
-from servioticy.domain.records import EmittedRecord
+from servioticy.domain.records import EmittedRecord, read_emitted
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory import MemoryPlatform
 from servioticy.ports.partition_store import Batch, PutOff
@@ -38,11 +39,12 @@ class FakeOutput:
         self.calls: list[Any] = []
         self._due = {int(name.removeprefix("at")): error for name, error in due.items()}
 
-    def emit(self, next_offset: int, records: Sequence[EmittedRecord]) -> None:
-        for each in records:
-            if each.timestamp in self._due:
-                raise self._due[each.timestamp]
-        self.calls.append((next_offset, [each.timestamp for each in records]))
+    def emit(self, next_offset: int, emissions: Sequence[Emission]) -> None:
+        times = [read_emitted(value).timestamp for _key, value in emissions]
+        for each in times:
+            if each in self._due:
+                raise self._due[each]
+        self.calls.append((next_offset, times))
 
     def flush(self) -> None:
         self.calls.append("flush")
@@ -190,8 +192,9 @@ def test_a_bug_after_storing_is_tried_again_from_the_store(
         emit(state_of(new(D, 1, 1)), Work((), 2), partition, output)
 
 
-def record(timestamp: int) -> EmittedRecord:
-    return EmittedRecord("so", "d", 1, 1, timestamp, msgspec.Raw(document(timestamp)))
+def record(timestamp: int) -> Emission:
+    found = EmittedRecord("so", "d", 1, 1, timestamp, msgspec.Raw(document(timestamp)))
+    return emission(found)
 
 
 def test_a_record_that_the_client_cannot_send_is_left_out_alone() -> None:
