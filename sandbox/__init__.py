@@ -2,7 +2,7 @@
 
 `host` is what runs in our own process: start at `host/pool.py`. `guest` is what runs in a
 tenant's, from `guest/zygote.py` inwards. What both speak about stands beside them: `program`
-(nouns), `encoding`, `protocol`, `text`. What is promised and what is not: README.md.
+and `trees` (nouns), `encoding`, `protocol`, `text`. What is promised and what is not: README.md.
 """
 
 from sandbox.host.allowance import TookTooLong
@@ -14,16 +14,10 @@ from sandbox.program import (
     FAULT_KINDS,
     INPUT,
     RESULT,
-    Assignment,
     Binding,
-    Call,
     ChannelCode,
-    Computation,
     Fault,
-    Outcome,
     Program,
-    Step,
-    Value,
     argument_names,
 )
 
@@ -31,20 +25,14 @@ __all__ = [
     "FAULT_KINDS",
     "INPUT",
     "RESULT",
-    "Assignment",
     "Binding",
-    "Call",
     "ChannelCode",
-    "Computation",
     "Fault",
     "InfraError",
-    "Outcome",
     "Program",
     "SandboxOptions",
     "SandboxPool",
-    "Step",
     "Suspension",
     "TookTooLong",
-    "Value",
     "argument_names",
 ]

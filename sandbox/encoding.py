@@ -1,20 +1,27 @@
-"""Programs and calls to bytes. Updates are passed through, never read."""
+"""Programs, wirings and trees to bytes. Updates are passed through, never read."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import orjson
 
-from sandbox.program import Binding, Call, ChannelCode, Computation, Path, Program, Step
+from sandbox.program import Binding, ChannelCode, Path, Program
 from sandbox.text import well_formed
+from sandbox.trees import Call, Event, Last, Node, Wiring
 
 MAX_SAFE_INTEGER = 2**53 - 1
 """The last integer up to which JavaScript's numbers leave none out. Later timestamps, such as
-nanoseconds, go to the runner as places in a sorted list."""
+nanoseconds, go to the engine as texts, and are bigints there."""
+
+SETTLES, BY_INPUT, SKIPS = 1, 2, 4
+"""The options of a node, as bits; as in trees.js."""
+
+PORTION_NODES = 5000
+"""Of a wiring that are sent at once."""
 
 
 def encode_program(program: Program) -> bytes:
@@ -45,49 +52,69 @@ def _path(raw: list[Any]) -> Path:
     return tuple(_path(each) if isinstance(each, list) else each for each in raw)
 
 
-def encode_calls(calls: Sequence[Call], slots: Mapping[str, int]) -> bytes:
-    """Write the calls as the runner's run() reads them; `slots` has their programs' numbers."""
-    return b"[" + b",".join([_encode(call, slots[call.program.id]) for call in calls]) + b"]"
+def encode_wiring(wiring: Wiring, slot: int, slots: Mapping[str, int]) -> Iterator[bytes]:
+    """Write a wiring as wire() reads it, a portion at a time.
+
+    `slots` has the numbers of the programs, which are the codes of its composites.
+    """
+    whole = len(wiring.nodes)
+    for first in range(0, whole, PORTION_NODES):
+        some = wiring.nodes[first : first + PORTION_NODES]
+        yield _dumped([slot, whole, first, [_node(each, slots) for each in some]])
 
 
-def _encode(call: Call, slot: int) -> bytes:
-    """Write a call: [slot, previous, its timestamp, updates, steps, texts of large timestamps]."""
-    last = call.previous_timestamp
-    times = b""
-    steps = call.steps
-    if max(last or 0, *map(_latest, steps), 0) > MAX_SAFE_INTEGER:
-        ordered = sorted({last or 0, *(time for step in steps for time in _times(step))})
-        places = {time: at for at, time in enumerate(ordered)}
-        steps = tuple(_placed(step, places) for step in steps)
-        last = None if last is None else places[last]
-        times = b"," + orjson.dumps([str(each) for each in ordered])
-    listed = orjson.dumps(
-        [
-            (step.trigger, step.timestamp, step.floor, *step.inputs)
-            if isinstance(step, Computation)
-            else (step.update, step.timestamp)
-            for step in steps
-        ]
-    )
-    return b"[%d,%b,%b,[%b],%b%b]" % (
+def _node(node: Node, slots: Mapping[str, int]) -> tuple[Any, ...]:
+    options = SETTLES * node.settles + BY_INPUT * node.by_input + SKIPS * node.skips
+    program = -1 if node.code is None else slots[node.code.id]
+    own = -1 if node.own is None else node.own
+    return program, node.inputs, node.wakes, own, options, node.name
+
+
+def _dumped(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # half a surrogate pair, for which there is no UTF-8
+        return well_formed(json.dumps(value, ensure_ascii=False)).encode()
+
+
+def encode_frame(calls: Sequence[Call], slots: Mapping[str, int], milliseconds: int) -> bytes:
+    """Write calls as grow() reads them; `slots` has the numbers of the wirings.
+
+    No tree is begun after so many milliseconds, except the first one.
+    """
+    texts = [_call(call, slots[call.wiring.id]) for call in calls]
+    return b"[%d,[%b]]" % (milliseconds, b",".join(texts))
+
+
+def _call(call: Call, slot: int) -> bytes:
+    bounds = call.bounds
+    return b"[%d,[%b],[%b],%d,%d,%b]" % (
         slot,
-        call.previous or b"null",
-        b"null" if last is None else b"%d" % last,
-        b",".join(call.updates),
-        listed,
-        times,
+        b",".join([_last(each) for each in call.lasts]),
+        b",".join([b"[%b]" % b",".join([_event(each) for each in tree]) for tree in call.trees]),
+        bounds.hops,
+        bounds.computations,
+        _dumped([(node, *why) for node, why in call.refused.items()]) if call.refused else b"[]",
     )
 
 
-def _latest(step: Step) -> int:
-    return step.floor if isinstance(step, Computation) else step.timestamp
+def _event(event: Event) -> bytes:
+    node, timestamp, document, path, only = event
+    if only is not None:
+        return b"[%d,%b,%b,%b,%d]" % (node, _time(timestamp), document, orjson.dumps(path), only)
+    if path:
+        return b"[%d,%b,%b,%b]" % (node, _time(timestamp), document, orjson.dumps(path))
+    return b"[%d,%b,%b]" % (node, _time(timestamp), document)
 
 
-def _times(step: Step) -> tuple[int, ...]:
-    return (step.timestamp, step.floor) if isinstance(step, Computation) else (step.timestamp,)
+def _last(last: Last) -> bytes:
+    node, timestamp, document, state = last
+    if state is not None:
+        return b"[%d,%b,%b,%b]" % (node, _time(timestamp), document or b"0", state)
+    return b"[%d,%b,%b]" % (node, _time(timestamp), document or b"0")
 
 
-def _placed(step: Step, places: Mapping[int, int]) -> Step:
-    if isinstance(step, Computation):
-        return step._replace(timestamp=places[step.timestamp], floor=places[step.floor])
-    return step._replace(timestamp=places[step.timestamp])
+def _time(timestamp: int) -> bytes:
+    if -MAX_SAFE_INTEGER <= timestamp <= MAX_SAFE_INTEGER:
+        return b"%d" % timestamp
+    return b'"%d"' % timestamp

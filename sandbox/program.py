@@ -1,13 +1,12 @@
-"""What the sandbox is asked and what it answers: frozen nouns, and nothing that runs.
+"""A composite stream's code, as the sandbox runs it: frozen nouns, and nothing that runs.
 
-A Program is a composite stream's code. A Call is a fold of it over an ordered list of
-steps. Every step has one outcome: a Value, a Fault, or None where nothing was computed.
+`trees` has the nouns of what it is run for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from sandbox.text import argument_names
 
@@ -15,18 +14,12 @@ __all__ = [
     "FAULT_KINDS",
     "INPUT",
     "RESULT",
-    "Assignment",
     "Binding",
-    "Call",
     "ChannelCode",
-    "Computation",
     "Fault",
-    "Outcome",
     "Path",
     "PathStep",
     "Program",
-    "Step",
-    "Value",
     "argument_names",
 ]
 
@@ -90,12 +83,11 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The code of one version of a composite stream.
+    """The code of a composite stream.
 
-    `id` names stream and version: equal ids mean equal programs. `arguments` are the
-    inputs in order. For "function" they are the variables of the code; for "expression"
-    the code sees only `bindings`. `self_argument` is the one that is the stream's own
-    last output, threaded through the fold.
+    Equal ids mean equal programs, whatever the streams. `arguments` are the inputs in order.
+    For "function" they are the variables of the code; for "expression" the code sees only
+    `bindings`. `Math.random` is seeded by the id.
     """
 
     id: str
@@ -105,61 +97,11 @@ class Program:
     pre_filter: str | None = None
     post_filter: str | None = None
     bindings: tuple[Binding, ...] = ()
-    self_argument: int | None = None
-
-
-class Computation(NamedTuple):
-    """A step in which the code computes.
-
-    `trigger` is an index into the program's arguments, `timestamp` the trigger's own,
-    `floor` the largest of trigger and other inputs. `inputs` holds, for each argument,
-    an index into the call's updates, or -1 for no data yet.
-    """
-
-    trigger: int
-    timestamp: int
-    floor: int
-    inputs: tuple[int, ...]
-
-
-class Assignment(NamedTuple):
-    """A step in which the stream's last output was put from outside, if not older."""
-
-    update: int
-    timestamp: int
-
-
-Step = Computation | Assignment
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One program folded over ordered steps, starting from the stream's last output.
-
-    `previous` and `updates` are JSON texts of Sensor Updates. The sandbox trusts that
-    they are JSON, as it trusts nothing about the program.
-    """
-
-    program: Program
-    previous: bytes | None
-    previous_timestamp: int | None
-    updates: tuple[bytes, ...]
-    steps: tuple[Step, ...]
-
-
-class Value(NamedTuple):
-    """A new update: its timestamp and its compact JSON, on one line."""
-
-    timestamp: int
-    document: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault says why a step has no value; `kind` is one of FAULT_KINDS."""
+    """A fault says why a computation has no output; `kind` is one of FAULT_KINDS."""
 
     kind: str
     message: str
-
-
-Outcome = Value | Fault | None

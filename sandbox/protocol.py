@@ -25,14 +25,16 @@ PID = struct.Struct("!i")
 
 # Pool to worker.
 DEFINE = ord("D")  # budget, then [[slot, program]...]; answered by DEFINED
-RUN = ord("R")  # budget, then calls; answered by VALUES, TIMEOUT, OOM or BROKEN
+WIRE = ord("W")  # budget, then a portion of a wiring; answered by WIRED
+GROW = ord("G")  # budget, then trees; answered by GROWN, TIMEOUT, OOM or BROKEN
 CHECK = ord("C")  # budget, then [program...]; answered by PROBLEMS
 
 # Worker to pool.
 READY = ord("Y")  # once, after the start
 REFUSED = ord("X")  # once, instead of READY: why it will not serve
 DEFINED = ord("E")  # the programs are known from now on
-VALUES = ord("V")  # one line per step
+WIRED = ord("I")  # that portion is known from now on
+GROWN = ord("V")  # for each call what was made and how it ended
 TIMEOUT = ord("T")
 OOM = ord("O")
 BROKEN = ord("B")  # the frame could not be run at all: why

@@ -48,7 +48,8 @@ class Node:
     """Of several arrivals in one tree only the last computes; all come into the region as
     updates of the trees, never from a composite of the region itself."""
     by_input: bool = False
-    """A trigger has to be newer than what was last used of its own stream."""
+    """A trigger has to be newer than what was last used of its own stream; the output is a tick
+    newer than the last one where its inputs are older. After the last timestamp there is none."""
     skips: bool = False
     """Nothing is computed while an input other than its own has no update."""
     name: str = ""
@@ -131,7 +132,8 @@ class Ended(NamedTuple):
 
     node: int
     kind: str
-    count: int
+    times: int
+    """How many computations there were."""
     tree: int
     """The number of the last one's tree in the call."""
     parent: int
@@ -150,5 +152,6 @@ class Grown:
     """Of each tree that was grown; as many as were."""
     ended: Sequence[Ended]
     failed: bool = False
-    """The next tree cannot be grown whole: its code ends the process, or is too slow, or makes
-    too much. It has to be taken step by step."""
+    """What follows cannot be grown as it is asked for: code in it ends the process, or is too
+    slow, or makes too much. The next tree has to be taken step by step, and those after it each
+    alone."""

@@ -9,9 +9,7 @@ import msgspec
 from pipeline.batching.dead_letters import DeadLetters
 from pipeline.state.components import StillLoading
 from pipeline.state.partition import Partition
-from pipeline.steps import NewUpdate, Place
 from pipeline.work import Forwarded, LoggedUpdate, Row
-from servioticy.domain.model import SensorUpdate
 from servioticy.domain.records import (
     ControlRecord,
     LogRecord,
@@ -103,9 +101,14 @@ class Intake:
             return None
         if owner is None or record.stream not in owner.stream_ids:
             return self._refuse(record, row, late=late, exists=owner is not None)
-        update = SensorUpdate(record.origin, record.timestamp, bytes(record.update))
-        logged = PutOff(row.offset, owner.tenant, record.service_object, row.value or b"")
-        return LoggedUpdate(NewUpdate(Place(row.offset), update), logged)
+        return LoggedUpdate(
+            row.offset,
+            owner.tenant,
+            record.origin,
+            record.timestamp,
+            bytes(record.update),
+            row.value or b"",
+        )
 
     def _has_come(self, forwarded: tuple[int, int], row: Row) -> bool:
         """Whether a forwarded record has come before; notes that it has come now."""

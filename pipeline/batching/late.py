@@ -75,7 +75,7 @@ class LateWork:
             else:
                 break
         if updates:
-            self._batches.run(Work(updates, here, (), [each.record for each in updates]))
+            self._batches.run(Work(updates, here, (), [each.put_off for each in updates]))
         if done:
             self._batches.run(Work((), here, (), done))
         self._shares.charge(self._partition.pop_loading())

@@ -65,11 +65,12 @@ class Schedule:
             record = self._intake.admit(row, at_once=decided)
             end = row.offset + 1
             if isinstance(record, LoggedUpdate):
-                self._partition.decided.meets(record.new)
+                if self._partition.decided.trees:
+                    self._partition.decided.meets(row.offset, record.update)
                 decided = self._partition.decided.covers(row.offset)
                 # What subscribers know of already was not put off the first time.
-                if record.record.tenant in put_off and not decided:
-                    batch.put_off(record.record, end)
+                if record.tenant in put_off and not decided:
+                    batch.put_off(record.put_off, end)
                 else:
                     batch.add(record, end)
             elif isinstance(record, PutOff):

@@ -23,9 +23,8 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
 
     Raises Fenced where another worker has the partition: then nothing is stored.
     """
-    new, last_updates = state.new_updates, state.last_updates()
-    emissions = rows.emissions(new, partition)
-    repeating = state.repeating
+    new, last_updates, repeating = state.finish()
+    emissions = rows.emissions(new)
     if repeating:
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
         # this would take its place where it is emitted again from.
@@ -36,9 +35,9 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
             first_offset,
             work.next_offset,
             output.acknowledged,
-            rows.updates(new, partition, repeating),
-            rows.states(last_updates, partition),
-            rows.verdicts(state, partition),
+            rows.updates(new, repeating),
+            rows.states(last_updates),
+            rows.verdicts(state.endings),
             {each.source: each.next_offset for each in work.forwarded},
             put_off=work.put_off,
             taken_up=[each.offset for each in work.late],

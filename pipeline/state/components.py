@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from pipeline.limits import SLICE_SECONDS
 from pipeline.state.loading import Loading
-from pipeline.state.programs import Programs
 from servioticy.domain.access import readable
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject
@@ -30,7 +29,7 @@ class StillLoading(NamedTuple):
 
 
 class Components:
-    """The Service Objects computed in one partition, with their graph and their programs."""
+    """The Service Objects computed in one partition, with their graph."""
 
     def __init__(
         self,
@@ -39,7 +38,6 @@ class Components:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.graph = Graph(())
-        self.programs = Programs()
         self.known: dict[str, ServiceObject] = {}
         """Those that are loaded, by their id."""
         self._partition = partition
@@ -92,7 +90,6 @@ class Components:
             gone |= self._members.get(each, frozenset({each}))
             self._stop_loading(each)
         self.graph.drop(gone)
-        self.programs.drop(gone)
         for each in gone:
             self.known.pop(each, None)
             self._members.pop(each, None)

@@ -204,7 +204,6 @@ def _description(
             "channels": channels,
             "filters": function,
             "whole": function,
-            "self": -1 if program.self_argument is None else program.self_argument,
             "never": _blank(program.pre_filter),
             "nothing": _blank(program.post_filter),
         }

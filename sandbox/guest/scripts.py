@@ -5,20 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 # Downwards: each may use what those above give, and the last two change what all find.
-_BOOT = b"""(function (clock, helpers, paths, runner, guards, lockdown) {
+_BOOT = b"""(function (clock, helpers, paths, runner, trees, guards, lockdown) {
   "use strict";
   const time = clock();
   const iot = helpers(time);
-  const parts = runner(time, paths());
+  const run = runner(time, paths());
+  const grown = trees(time, run);
   guards();
   lockdown(iot);
-  return parts;
+  return [run.define, run.source, grown[0], grown[1]];
 })"""
-_FILES = ("clock", "helpers", "paths", "runner", "guards", "lockdown")
+_FILES = ("clock", "helpers", "paths", "runner", "trees", "guards", "lockdown")
 
 
 def realm() -> bytes:
-    """Return a script that locks the realm and whose value is `[define, source, run]`."""
+    """Return a script that locks the realm and whose value is `[define, source, wire, grow]`."""
     folder = Path(__file__).with_name("realm")
     parts = [(folder / f"{name}.js").read_bytes().rstrip() for name in _FILES]
     return _BOOT + b"(" + b",\n".join(parts) + b")"

@@ -38,7 +38,9 @@ class Worker:
         """`script` comes from realm()."""
         self._engine = engine
         parts = self._engine.evaluate(script, 5)
-        self._define, source_of, self._run = (self._engine.item(parts, at) for at in range(3))
+        self._define, source_of, self._wire, self._grow = (
+            self._engine.item(parts, at) for at in range(4)
+        )
         self._compiler = Compiler(self._engine, source_of)
         self._probe = self._engine.evaluate(b"(function(){return ''})", 5)
         self._lingers = False
@@ -48,11 +50,14 @@ class Worker:
         budget, question = protocol.budget_of(body)
         deadline = time.monotonic() + budget
         try:
-            if kind == protocol.RUN:
-                return protocol.frame(protocol.VALUES, self.run(question, budget))
+            if kind == protocol.GROW:
+                return protocol.frame(protocol.GROWN, self.grow(question, budget))
             if kind == protocol.DEFINE:
                 self.define(question, deadline)
                 return protocol.frame(protocol.DEFINED, b"")
+            if kind == protocol.WIRE:
+                self._engine.call_for_text(self._wire, question, budget)
+                return protocol.frame(protocol.WIRED, b"")
             if kind == protocol.CHECK:
                 return protocol.frame(protocol.PROBLEMS, self.check(question, deadline))
         except TimedOut:
@@ -63,9 +68,9 @@ class Worker:
             return protocol.frame(protocol.BROKEN, str(error)[:300].encode())
         raise protocol.ProtocolError(f"unknown kind {kind}")
 
-    def run(self, calls: bytes, seconds: float) -> bytes:
-        """Run a frame of calls: one entry into V8, and a probe if a script may linger."""
-        answer = self._engine.call_for_text(self._run, calls, seconds)
+    def grow(self, calls: bytes, seconds: float) -> bytes:
+        """Grow a frame of trees: one entry into V8, and a probe if a script may linger."""
+        answer = self._engine.call_for_text(self._grow, calls, seconds)
         if self._lingers:
             self._engine.call_for_text(self._probe, b"", PROBE_SECONDS)
         return answer

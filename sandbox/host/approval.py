@@ -9,7 +9,8 @@ from cachetools import LRUCache
 
 from sandbox.encoding import encode_program
 from sandbox.host.allowance import UNLIMITED, Allowance
-from sandbox.host.worker_client import Failure, WorkerClient, portions
+from sandbox.host.knowledge import portions
+from sandbox.host.worker_client import Failure, WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Fault, Program
 

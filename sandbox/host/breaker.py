@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from cachetools import LRUCache, TTLCache
@@ -54,7 +54,7 @@ class Breaker:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._records: LRUCache[str, _Record] = LRUCache(MAX_REMEMBERED)
-        self._proven: LRUCache[str, None] = LRUCache(MAX_PROVEN)
+        self._proven: dict[str, None] = {}
         # A tenant is forgotten that has ended nothing for the whole window.
         self._tenants: TTLCache[str, deque[float]] = TTLCache(MAX_TENANTS, WINDOW_SECONDS, clock)
 
@@ -71,12 +71,24 @@ class Breaker:
             record.until = now + SUSPENSIONS[min(record.level, len(SUSPENSIONS) - 1)]
             record.level += 1
 
-    def survived(self, program: str) -> None:
-        """Note that the program gave its outcomes; if it was half-open, it is trusted again."""
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no program has ended a process for long: nothing is suspended."""
+        return not self._records and not self._tenants
+
+    def survived(self, programs: Iterable[str]) -> None:
+        """Note that programs gave outcomes; those that were half-open are trusted again."""
+        for program in programs:
+            if program not in self._proven:
+                self._note_proven(program)
+            record = self._records.get(program)
+            if record and record.level and self._clock() >= record.until:
+                del self._records[program]
+
+    def _note_proven(self, program: str) -> None:
+        if len(self._proven) >= MAX_PROVEN:  # it is looked at too often to be an LRU cache
+            self._proven.clear()
         self._proven[program] = None
-        record = self._records.get(program)
-        if record and record.level and self._clock() >= record.until:
-            del self._records[program]
 
     def suspension(self, tenant: str, program: str) -> Suspension | None:
         """Return why the program must not run now; None if it may."""

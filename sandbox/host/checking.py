@@ -8,7 +8,8 @@ from contextlib import closing
 from sandbox.host.allowance import Allowance
 from sandbox.host.approval import Approval, Problems, examine
 from sandbox.host.fair_lock import FairLock
-from sandbox.host.worker_client import PORTION_BYTES, PORTION_PROGRAMS, Failure, WorkerClient
+from sandbox.host.knowledge import PORTION_BYTES, PORTION_PROGRAMS
+from sandbox.host.worker_client import Failure, WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Program
 

@@ -1,30 +1,42 @@
-"""Calls in, outcomes out: one process per tenant, and the blame where it belongs."""
+"""Trees in, updates out: one process per tenant, and the blame where it belongs."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from sandbox.host.allowance import Allowance, TookTooLong
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker, Suspension
 from sandbox.host.checking import Checking
-from sandbox.host.fold import MAX_BYTES, MAX_STEPS, LastOutput, groups, part, refused, runs, size
+from sandbox.host.frames import MAX_BYTES, ended_step, frames, is_step, is_too_large, woken
+from sandbox.host.grown import Part
+from sandbox.host.knowledge import Definition
 from sandbox.host.options import SandboxOptions
+from sandbox.host.refusals import KILL_CLASS, Refusals
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import Budget, Failure, WorkerClient
 from sandbox.host.workers import Workers
 from sandbox.host.zygote_client import ZygoteClient
-from sandbox.program import Call, Fault, Outcome, Program
+from sandbox.program import Program
+from sandbox.trees import Call, Grown
 
 MAX_BUDGET_MS = 1000.0
-KILL_CLASS = frozenset({"timeout", "oom", "crash"})
+"""Of a frame."""
+
+BEGIN_MS = 40
+"""No tree is begun after so many milliseconds of a frame, except the first one: a frame ends
+soon, however slow its programs are, and what is left of it comes in another."""
 
 PATIENCE = (1, 2, 4)
 """Budgets tried while the machine gives the worker no processor; the last verdict counts."""
+
+T = TypeVar("T")
 
 
 class SandboxPool:
@@ -62,11 +74,15 @@ class SandboxPool:
         self._frames = 0
         self._kills: Counter[str] = Counter()
         self._breaker = Breaker()
+        allowed = self._approval if options.allow_list else None
+        self._refusals = Refusals(allowed, self._breaker, self._usage)
 
-    def run(
-        self, tenant: str, calls: Sequence[Call], within: float | None = None
-    ) -> list[list[Outcome]]:
-        """Return one outcome per step of each call; None for an Assignment. Raises InfraError.
+    def grow(self, tenant: str, calls: Sequence[Call], within: float | None = None) -> list[Grown]:
+        """Grow the trees of each call, or the first ones of them. Raises InfraError.
+
+        A call of which not all trees are grown, and none failed, is to be gone on with: there
+        was no time, or no room, for more. A step that ends its process is to blame for it; a
+        tree of several steps that does is failed, and has to be taken step by step.
 
         Raises TookTooLong where all of it has taken more than `within` seconds of wall time.
         That is looked at between frames, and the last of them is given what is left, but
@@ -75,24 +91,12 @@ class SandboxPool:
         """
         with self._entered():
             allowance = Allowance(within)
-            if self.options.allow_list:
-                self._learn(tenant, [call.program for call in calls], allowance)
-            outcomes: dict[int, list[Outcome]] = {}
-            running: list[Call] = []
-            for at, call in enumerate(calls):
-                fault = self._refusal(tenant, call.program, allowance)
-                if fault:
-                    outcomes[at] = refused(call, fault)
-                else:
-                    running.append(call)
-            settled = iter(
-                [
-                    each
-                    for group in groups(running)
-                    for each in self._run_isolated(tenant, group, allowance)
-                ]
-            )
-            return [outcomes[at] if at in outcomes else next(settled) for at in range(len(calls))]
+            self._refusals.learn(tenant, calls, allowance)
+            return [
+                each
+                for frame in frames([self._refusals.applied(tenant, call) for call in calls])
+                for each in self._grow_isolated(tenant, frame, allowance)
+            ]
 
     def check(self, program: Program) -> list[str]:
         """Return a program's problems, each as "channel X: line L, column C: reason".
@@ -168,105 +172,121 @@ class SandboxPool:
             self._begin()
         return self._lock
 
-    def _learn(self, tenant: str, programs: Sequence[Program], allowance: Allowance) -> None:
-        try:
-            self._approval.learn(programs, allowance)
-        finally:
-            self._usage.charge(tenant, self._approval.take_cpu())
-
-    def _refusal(self, tenant: str, program: Program, allowance: Allowance) -> Fault | None:
-        """Return why the program does not run at all; None if it does."""
-        if self.options.allow_list:
-            if not self._approval.knows(program):
-                self._learn(tenant, [program], allowance)
-            fault = self._approval.fault(program)
-            if fault:
-                return fault
-        found = self._breaker.suspension(tenant, program.id)
-        if found is None:
-            return None
-        times = f"{found.kills} x {found.kind}"
-        return Fault("suspended", f"for {found.seconds:.0f} s, after {times}")
-
-    def _run_isolated(
+    def _grow_isolated(
         self, tenant: str, calls: Sequence[Call], allowance: Allowance
-    ) -> list[list[Outcome]]:
-        """Run the calls; where that fails, run ever smaller pieces until one is to blame."""
-        alone = len(calls) == 1 and len(calls[0].steps) == 1
-        if alone and not runs(calls[0].steps[0], calls[0].previous_timestamp):
-            return [refused(calls[0], None)]  # no worker has a say in it
-        if len(calls) == 1 and (len(calls[0].steps) > MAX_STEPS or size(calls[0]) > MAX_BYTES):
-            if not alone:
-                return [
-                    self._in_parts(tenant, calls[0], max(1, len(calls[0].steps) // 2), allowance)
-                ]
-            return [[Fault("error", f"more than {MAX_BYTES} bytes of inputs")]]
-        if alone:
-            fault = self._refusal(tenant, calls[0].program, allowance)  # since this run began
-            if fault:
-                return [refused(calls[0], fault)]
-        answer = self._run_with_retries(tenant, calls, allowance)
+    ) -> list[Grown]:
+        """Grow the calls; where that fails, one by one, and no more of the one that fails."""
+        first = calls[0]
+        alone = len(calls) == 1 and is_step(first)
+        if len(calls) == 1 and is_too_large(first):
+            text = f"more than {MAX_BYTES} bytes of inputs"
+            return [ended_step(first, "error", text) if alone else Grown([], [], failed=True)]
+        answer = self._grow_patiently(tenant, calls, allowance)
         if isinstance(answer, Failure) and alone and answer.kind == "crash":
-            answer = self._run_with_retries(tenant, calls, allowance)  # once may be an accident
+            answer = self._grow_patiently(tenant, calls, allowance)  # once may be an accident
         if not isinstance(answer, Failure):
-            return answer
+            return [
+                self._grown(tenant, *each, allowance) for each in zip(calls, answer, strict=True)
+            ]
+        if answer.programs and self._finds_unready(tenant, calls, answer.programs, allowance):
+            rest = [self._refusals.applied(tenant, call) for call in calls]
+            return self._grow_isolated(tenant, rest, allowance)
         if len(calls) > 1:
-            return [self._run_isolated(tenant, [call], allowance)[0] for call in calls]
+            return [self._grow_isolated(tenant, [call], allowance)[0] for call in calls]
         if not alone:
-            return [self._in_parts(tenant, calls[0], 1, allowance)]
+            return [Grown([], [], failed=True)]
         if answer.kind in KILL_CLASS and not answer.starved:
-            return [[self._blamed(tenant, calls[0].program.id, answer)]]
-        return [[Fault(answer.kind, answer.message)]]
+            fault = self._refusals.blame(tenant, first.names[woken(first)], answer)
+            return [ended_step(first, fault.kind, fault.message)]
+        return [ended_step(first, answer.kind, answer.message)]
 
-    def _blamed(self, tenant: str, program: str, answer: Failure) -> Fault:
-        """Note that a program has ended a process, and return its fault with what follows."""
-        self._breaker.killed(tenant, program, answer.kind)
-        found = self._breaker.suspension(tenant, program)
-        sequel = f"; suspended for {found.seconds:.0f} s" if found else ""
-        return Fault(answer.kind, answer.message + sequel)
+    def _grown(self, tenant: str, call: Call, part: Part, allowance: Allowance) -> Grown:
+        """Return what came of a call. Before a tree that failed, what the others make."""
+        if part.failed < 0:
+            return Grown(part.made, part.ended)
+        if part.failed == 0:
+            return Grown([], [], failed=True)
+        before = replace(call, trees=call.trees[: part.failed])
+        return self._grow_isolated(tenant, [before], allowance)[0]
 
-    def _in_parts(
-        self, tenant: str, call: Call, steps: int, allowance: Allowance
-    ) -> list[Outcome]:
-        """Run some steps of the call at a time, each with the last output of those before."""
-        outcomes: list[Outcome] = []
-        last = LastOutput(call.previous, call.previous_timestamp)
-        for start in range(0, len(call.steps), steps):
-            piece = part(call, start, start + steps, last)
-            some = self._run_isolated(tenant, [piece], allowance)[0]
-            for step, outcome in zip(call.steps[start : start + steps], some, strict=True):
-                last = last.after(step, outcome, call.updates)
-            outcomes += some
-        return outcomes
+    def _finds_unready(
+        self,
+        tenant: str,
+        calls: Sequence[Call],
+        programs: Sequence[Definition],
+        allowance: Allowance,
+    ) -> bool:
+        """Make programs ready one by one, and tell whether there are any that cannot be."""
+        found = False
+        for program in programs:
+            answer = self._make_ready(tenant, program, allowance)
+            if answer and answer.kind == "crash":  # once may be an accident
+                answer = self._make_ready(tenant, program, allowance)
+            if answer and not answer.starved:
+                self._refusals.blame_unready(tenant, calls, program.name, answer)
+                found = True
+        return found
 
-    def _run_with_retries(
+    def _make_ready(
+        self, tenant: str, program: Definition, allowance: Allowance
+    ) -> Failure | None:
+        def ask(worker: WorkerClient, budget: Budget) -> Failure | None:
+            return worker.make_ready(program, budget, allowance)
+
+        return self._ask_patiently(tenant, self.options.budget_ms, ask)
+
+    def _grow_patiently(
         self, tenant: str, calls: Sequence[Call], allowance: Allowance
-    ) -> list[list[Outcome]] | Failure:
-        base = self.options.budget_ms
-        whole = base + self.options.budget_ms_per_update * sum(len(c.steps) for c in calls)
-        whole = max(base, min(whole, MAX_BUDGET_MS))
-        minimum = max(1, int(base))
+    ) -> list[Part] | Failure:
+        def ask(worker: WorkerClient, budget: Budget) -> list[Part] | Failure:
+            return worker.grow(calls, BEGIN_MS, budget, allowance)
+
+        answer = self._ask_patiently(tenant, self._milliseconds(calls), ask, calls)
+        if not isinstance(answer, Failure):
+            self._refusals.note_survivors(calls, answer)
+        return answer
+
+    def _milliseconds(self, calls: Sequence[Call]) -> float:
+        """Return how long a frame of these calls may take."""
+        base, more = self.options.budget_ms, self.options.budget_ms_per_update
+        if len(calls) == 1 and is_step(calls[0]):
+            return base + more
+        steps = sum([len(call.trees) * len(call.wiring.nodes) for call in calls])
+        return max(base, min(base + BEGIN_MS + more * steps, MAX_BUDGET_MS))
+
+    def _ask_patiently(
+        self,
+        tenant: str,
+        milliseconds: float,
+        ask: Callable[[WorkerClient, Budget], T | Failure],
+        calls: Sequence[Call] = (),
+    ) -> T | Failure:
+        """Ask again, with more time, a worker that was given no processor."""
+        minimum = max(1, int(self.options.budget_ms))
         for factor in PATIENCE:
-            budget = Budget(max(1, int(whole * factor)), minimum)
-            answer = self._run_once(tenant, calls, budget, allowance)
-            if not isinstance(answer, Failure):
-                for call in calls:
-                    self._breaker.survived(call.program.id)
-                break
-            if not answer.starved:
+            budget = Budget(max(1, int(milliseconds * factor)), minimum)
+            answer = self._ask(tenant, ask, budget, calls)
+            if not isinstance(answer, Failure) or not answer.starved:
                 break
         return answer
 
-    def _run_once(
-        self, tenant: str, calls: Sequence[Call], budget: Budget, allowance: Allowance
-    ) -> list[list[Outcome]] | Failure:
+    def _ask(
+        self,
+        tenant: str,
+        ask: Callable[[WorkerClient, Budget], T | Failure],
+        budget: Budget,
+        calls: Sequence[Call],
+    ) -> T | Failure:
         """Ask the tenant's worker once, and charge the tenant for it, whatever comes of it."""
         worker = self._workers.of(tenant)
         self._frames += 1
+        parts: Any = ()
         try:
-            answer = worker.run(calls, budget, allowance)
+            answer = ask(worker, budget)
             if isinstance(answer, Failure):
                 self._kills[answer.kind] += 1
+            elif calls:
+                parts = answer
             return answer
         except TookTooLong:
             raise  # between two frames, or the worker is dead
@@ -274,6 +294,6 @@ class SandboxPool:
             worker.kill()
             raise
         finally:
-            self._usage.charge(tenant, worker.take_cpu(), calls, worker.ticks)
+            self._usage.charge(tenant, worker.take_cpu(), calls, parts)
             if worker.ended:
                 del self._workers[tenant]

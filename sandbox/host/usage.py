@@ -6,33 +6,43 @@ from collections.abc import Sequence
 
 from cachetools import LRUCache
 
-from sandbox.program import Call
+from sandbox.host.grown import Part
+from sandbox.trees import Call
 
-MAX_PROGRAMS = 10_000
+MAX_PROGRAMS = 100_000
 MAX_TENANTS = 10_000
 STEP_WEIGHT = 0.002
 """What a step counts beside the milliseconds seen by the runner: most steps see none."""
 
 
 class Usage:
-    """Usage adds up; the programs and tenants that were not used for longest are forgotten."""
+    """Usage adds up, until there are too many programs: then it begins anew."""
 
     def __init__(self) -> None:
         self.tenants: LRUCache[str, float] = LRUCache(MAX_TENANTS)
-        self.programs: LRUCache[str, float] = LRUCache(MAX_PROGRAMS)
+        self.programs: dict[str, float] = {}
 
     def charge(
-        self, tenant: str, seconds: float, calls: Sequence[Call] = (), ticks: Sequence[int] = ()
+        self, tenant: str, seconds: float, calls: Sequence[Call] = (), parts: Sequence[Part] = ()
     ) -> None:
-        """Share the seconds of a frame among its calls.
+        """Share the seconds of a frame among the programs of its calls.
 
-        `ticks` are the milliseconds that each took, as the runner saw the clock change;
-        a lone call is charged exactly.
+        By the milliseconds that each took, as the runner saw the clock change, and by how
+        often it was run.
         """
         self.tenants[tenant] = self.tenants.get(tenant, 0.0) + seconds
-        steps = [STEP_WEIGHT * len(call.steps) for call in calls]
-        weights = [a + b for a, b in zip(steps, ticks, strict=True)] if ticks else steps
-        whole = sum(weights)
-        for call, weight in zip(calls, weights, strict=True):
-            name = call.program.id
+        weights: dict[str, float] = {}
+        for call, part in zip(calls, parts, strict=bool(parts)):
+            names = call.names
+            for ended in part.ended:
+                name = names[ended.node]
+                weights[name] = weights.get(name, 0.0) + STEP_WEIGHT * ended.times
+            for node, milliseconds in part.ticks.items():
+                weights[names[node]] = weights.get(names[node], 0.0) + milliseconds
+        if not parts and len(calls) == 1:  # it has no answer: each of its programs may be to blame
+            weights = {name: STEP_WEIGHT for name in calls[0].names if name}
+        if len(self.programs) + len(weights) > MAX_PROGRAMS:
+            self.programs.clear()
+        whole = sum(weights.values())
+        for name, weight in weights.items():
             self.programs[name] = self.programs.get(name, 0.0) + seconds * weight / whole

@@ -7,25 +7,17 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sandbox import protocol
-from sandbox.encoding import encode_calls, encode_program
+from sandbox.encoding import encode_frame
 from sandbox.host.allowance import UNLIMITED, Allowance
-from sandbox.host.answers import (
-    MalformedAnswer,
-    Shape,
-    clipped,
-    decode_answer,
-    decode_layers,
-    decode_problems,
-    decode_ticks,
-    shape_of,
-)
+from sandbox.host.answers import MalformedAnswer, clipped, decode_layers, decode_problems
+from sandbox.host.grown import Part, decode_grown
+from sandbox.host.knowledge import Definition, Knowledge, listed
 from sandbox.host.zygote_client import InfraError, ZygoteClient
-from sandbox.program import Call, Outcome
+from sandbox.trees import Call
 
 GRACE_SECONDS = 0.4  # beyond the budget: V8 has built-ins that never look up
 READY_SECONDS = 10.0
@@ -34,24 +26,15 @@ MIN_CHECK_MS = 100
 MAX_MESSAGE_BYTES = 1000  # bytes of what a worker says where it has no answer
 CHECKED_BYTES_PER_MS = 100
 DEFINE_MS = 5  # a program, beside the budget of the frame that brings it
-PORTION_PROGRAMS = 64
-PORTION_BYTES = 65_536
-
-MAX_MEMORY = 32 * 1024 * 1024
-"""Of the heap, for programs. A tenant with more gets a new worker now and then."""
-
-PROGRAM_BYTES = 500
-PROGRAM_GROWTH = 4
-"""A program's share of the heap, measured: this much, and four times its text."""
-
+WIRE_MS_PER_NODE = 0.1
+"""Beside the budget of the frame that brings it."""
 
 ANSWERS = {
     protocol.DEFINE: protocol.DEFINED,
-    protocol.RUN: protocol.VALUES,
+    protocol.WIRE: protocol.WIRED,
+    protocol.GROW: protocol.GROWN,
     protocol.CHECK: protocol.PROBLEMS,
 }
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +50,14 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
-    """A program as it is sent to a worker."""
-
-    name: str
-    text: bytes
-    shape: Shape
-
-
-@dataclass(frozen=True, slots=True)
 class Failure:
     """A frame had no answer, and its worker is dead; a `starved` one had hardly any processor."""
 
     kind: str
     message: str
     starved: bool = False
+    programs: tuple[Definition, ...] = ()
+    """Those that it was to make ready, where it failed at that."""
 
 
 class WorkerClient:
@@ -97,18 +73,15 @@ class WorkerClient:
         self._silence = select.poll()
         self._silence.register(self._connection, select.POLLIN)
         self._reader = protocol.Reader(self._connection)
-        self._slots: dict[str, int] = {}
-        self._shapes: dict[str, Shape] = {}
-        self._memory = 0  # what its programs take, estimated
+        self._knowledge = Knowledge()
         self._clock = (~self.pid << 3) | 2  # the process's CPU clock, see clock_getcpuclockid(3)
         self._accounted = self._last_cpu = 0.0
         self.last_used = time.monotonic()
-        self.ticks: list[int] = []  # of each call of the last frame, if it had an answer
         self._ready()
 
     def full(self) -> bool:
         """Tell whether its programs take so much memory that a script might lack it."""
-        return self._memory > MAX_MEMORY
+        return self._knowledge.is_full()
 
     @property
     def ended(self) -> bool:
@@ -119,29 +92,26 @@ class WorkerClient:
         """Tell whether the worker still holds its end; it says nothing without being asked."""
         return not self._silence.poll(0)
 
-    def run(
-        self, calls: Sequence[Call], budget: Budget, allowance: Allowance = UNLIMITED
-    ) -> list[list[Outcome]] | Failure:
-        """Return the outcomes of every step, or why there are none. Raises TookTooLong."""
-        self.ticks = []
-        for portion in self._unknown(calls):
-            more = DEFINE_MS * len(portion)
-            done = self._exchange(
-                protocol.DEFINE, self._definitions(portion), budget.plus(more), allowance
-            )
-            if isinstance(done, Failure):
-                return done
-            if done:
-                return self._malformed("a body where there is none")
-            allowance.note_preparation()
-        body = encode_calls(calls, self._slots)
-        answer = self._exchange(protocol.RUN, body, budget, allowance)
+    def grow(
+        self,
+        calls: Sequence[Call],
+        milliseconds: int,
+        budget: Budget,
+        allowance: Allowance = UNLIMITED,
+    ) -> list[Part] | Failure:
+        """Return what came of each call, or why nothing did. Raises TookTooLong.
+
+        No tree is begun after so many milliseconds, except the first one.
+        """
+        failure = self._wire(calls, budget, allowance) or self._define(calls, budget, allowance)
+        if failure:
+            return failure
+        body = encode_frame(calls, self._knowledge.slots, milliseconds)
+        answer = self._exchange(protocol.GROW, body, budget, allowance)
         if isinstance(answer, Failure):
             return answer
         try:
-            lines, _, ticks = answer.rpartition(b"\n")
-            self.ticks = decode_ticks(ticks, calls)
-            return decode_answer(lines, calls, [self._shapes[each.program.id] for each in calls])
+            return decode_grown(answer, calls, self._knowledge.known(calls))
         except MalformedAnswer as error:
             return self._malformed(str(error))
 
@@ -149,7 +119,7 @@ class WorkerClient:
         self, programs: Sequence[bytes], allowance: Allowance = UNLIMITED
     ) -> list[list[tuple[str, str]]] | Failure:
         """Return kind and text of the problems of each program (JSON). Raises TookTooLong."""
-        body = _listed(programs)
+        body = listed(programs)
         budget = Budget(CHECK_MS + len(body) // CHECKED_BYTES_PER_MS, MIN_CHECK_MS)
         answer = self._exchange(protocol.CHECK, body, budget, allowance)
         if isinstance(answer, Failure):
@@ -196,23 +166,53 @@ class WorkerClient:
             self.kill()
             raise InfraError(f"a worker will not serve: {error}") from error
 
-    def _unknown(self, calls: Sequence[Call]) -> list[list[Definition]]:
-        """Return the programs that the worker does not know yet, in portions."""
-        new = {each.program.id: each.program for each in calls}
-        texts = [
-            Definition(name, encode_program(program), shape_of(program))
-            for name, program in new.items()
-            if name not in self._slots
-        ]
-        return portions(texts, lambda each: len(each.text))
+    def _wire(self, calls: Sequence[Call], budget: Budget, allowance: Allowance) -> Failure | None:
+        """Make the wirings known that the worker does not know yet."""
+        for wiring in self._knowledge.new_wirings(calls):
+            longer = budget.plus(int(WIRE_MS_PER_NODE * len(wiring.nodes)))
+            for portion in self._knowledge.portions_of(wiring):
+                failure = self._tell(protocol.WIRE, portion, longer, allowance)
+                if failure:
+                    return failure
+            self._knowledge.note_wiring(wiring)
+            allowance.note_preparation()
+        return None
 
-    def _definitions(self, portion: Sequence[Definition]) -> bytes:
-        """Write the question that makes a portion known, and give its programs their slots."""
-        for each in portion:
-            self._slots[each.name] = len(self._slots)
-            self._shapes[each.name] = each.shape
-            self._memory += PROGRAM_BYTES + PROGRAM_GROWTH * len(each.text)
-        return _listed([b"[%d,%b]" % (self._slots[each.name], each.text) for each in portion])
+    def _define(
+        self, calls: Sequence[Call], budget: Budget, allowance: Allowance
+    ) -> Failure | None:
+        """Make the programs known that may run and that the worker does not know yet."""
+        for portion in self._knowledge.new_programs(calls):
+            failure = self._make_ready(portion, budget, allowance)
+            if failure:
+                return replace(failure, programs=tuple(portion))
+        return None
+
+    def make_ready(
+        self, program: Definition, budget: Budget, allowance: Allowance
+    ) -> Failure | None:
+        """Make one program known, whoever runs it. Raises TookTooLong."""
+        return self._make_ready([program], budget, allowance)
+
+    def _make_ready(
+        self, portion: Sequence[Definition], budget: Budget, allowance: Allowance
+    ) -> Failure | None:
+        question = self._knowledge.question_of(portion)
+        longer = budget.plus(DEFINE_MS * len(portion))
+        failure = self._tell(protocol.DEFINE, question, longer, allowance)
+        if failure is None:
+            self._knowledge.note_programs(portion)
+            allowance.note_preparation()
+        return failure
+
+    def _tell(
+        self, kind: int, question: bytes, budget: Budget, allowance: Allowance
+    ) -> Failure | None:
+        """Send what has no answer but that it was understood."""
+        done = self._exchange(kind, question, budget, allowance)
+        if isinstance(done, Failure):
+            return done
+        return self._malformed("a body where there is none") if done else None
 
     def _exchange(
         self, kind: int, question: bytes, budget: Budget, allowance: Allowance
@@ -278,22 +278,5 @@ class WorkerClient:
         return self._last_cpu
 
 
-def portions(items: Sequence[T], length: Callable[[T], int]) -> list[list[T]]:
-    """Cut items, in order, into portions that take no more than a few milliseconds to compile."""
-    cut: list[list[T]] = []
-    size = PORTION_BYTES
-    for item in items:
-        if size + length(item) > PORTION_BYTES or len(cut[-1]) >= PORTION_PROGRAMS:
-            cut.append([])
-            size = 0
-        cut[-1].append(item)
-        size += length(item)
-    return cut
-
-
 def _message(body: bytes) -> str:
     return clipped(body[:MAX_MESSAGE_BYTES].decode("utf-8", "replace"))
-
-
-def _listed(texts: Sequence[bytes]) -> bytes:
-    return b"[" + b",".join(texts) + b"]"

@@ -104,15 +104,8 @@ class Composite:
     post_filter: str | None = None
     references: tuple[Reference, ...] = ()
     options: Options = DEFAULTS
-
-    @property
-    def stepwise(self) -> bool:
-        """Whether each computation needs the outcome of the one before it, out here.
-
-        The sandbox threads the last output through a batch by itself, but not what only
-        we know: which inputs it was made from.
-        """
-        return self.options.staleness == "input"
+    evaluator: str = "javascript"
+    """Who computes it: the name of one of the pipeline's evaluators."""
 
 
 @dataclass(frozen=True, slots=True)

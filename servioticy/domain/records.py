@@ -190,5 +190,5 @@ def _check_update(update: msgspec.Raw) -> None:
 
 
 def write(record: LogRecord | EmittedRecord) -> bytes:
-    """The record as it stands in its topic."""
+    """Return the record as it stands in its topic."""
     return _encoder.encode(record)

@@ -5,14 +5,29 @@ Nothing else below the programs imports the sandbox.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from hashlib import sha256
+
+from sandbox.encoding import encode_program
 from sandbox.program import RESULT as RESULT_ARGUMENT
 from sandbox.program import Binding, ChannelCode, Program
 from servioticy.domain.model import Composite, StreamRef
 from servioticy.domain.references import RESULT
 
+CHANCE = b"random"
+"""What code says that depends on the program's id: `Math.random` is seeded by it."""
+
+
+CAN_NAME_ANYTHING = ("\\", "eval", "arguments", "Function", "with")
+"""In the text of code that can name a variable without writing its name."""
+
 
 def program(ref: StreamRef, version: int, composite: Composite) -> Program:
-    """The program of this version of a stream; its arguments are the composite's inputs."""
+    """The program of this version of a stream; its arguments are the composite's inputs.
+
+    Composites of equal code share one program, unless it throws dice: no two streams are to
+    throw the same.
+    """
     names = [each.name for each in composite.inputs]
     places = {name: place for place, name in enumerate(names)}
     bindings = [
@@ -23,8 +38,8 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
         )
         for number, each in enumerate(composite.references)
     ]
-    return Program(
-        id=_id(ref, version),
+    content = Program(
+        id="",
         dialect=composite.dialect,
         arguments=tuple(names),
         channels=tuple(
@@ -34,15 +49,34 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
         pre_filter=composite.pre_filter,
         post_filter=composite.post_filter,
         bindings=tuple(bindings),
-        self_argument=composite.own,
+    )
+    text = encode_program(content)
+    digest = sha256(text).hexdigest()
+    return replace(
+        content, id=f"{digest} {program_name(ref, version)}" if CHANCE in text else digest
     )
 
 
-def _id(ref: StreamRef, version: int) -> str:
+def reads_own(program: Program, own: int | None) -> bool:
+    """Whether the code may read the stream's own last output; where in doubt it does.
+
+    A function may, whether or not that is one of its arguments: then its name is in the text,
+    unless it is put together there.
+    """
+    if own is None or program.dialect == "expression":
+        return any(each.argument == own for each in program.bindings)
+    names = (program.arguments[own], *CAN_NAME_ANYTHING)
+    texts = [each.code for each in program.channels]
+    texts += [each for each in (program.pre_filter, program.post_filter) if each is not None]
+    return any(name in text for text in texts for name in names)
+
+
+def program_name(ref: StreamRef, version: int) -> str:
+    """What a stream's program is called in accounts and suspensions."""
     return f"{ref}@{version}"
 
 
-def stream_of(program: str) -> StreamRef:
-    """The stream that the program of this id computes."""
-    service_object, _, stream = program.rpartition("@")[0].partition("/")
+def stream_of(program_name: str) -> StreamRef:
+    """The stream whose program is called so."""
+    service_object, _, stream = program_name.rpartition("@")[0].partition("/")
     return StreamRef(service_object, stream)

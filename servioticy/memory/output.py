@@ -34,7 +34,7 @@ class MemoryOutput:
         self.poll()
 
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
-        """What has been emitted with a place from this offset of the log on, by anybody."""
+        """Return what has been emitted with a place from this offset of the log on, by anybody."""
         self._state.ask_broker()
         return [
             each
@@ -73,7 +73,7 @@ class MemoryOutput:
             self._letters.clear()
 
     def _fits(self, key: bytes, value: bytes, next_offset: int) -> bool:
-        """Whether it can be emitted; what can never be goes to the dead letters."""
+        """Tell whether it can be emitted; what can never be goes to the dead letters."""
         size = len(key) + len(value)
         if size > MAX_MESSAGE_BYTES:
             reason = f"an emitted update can never be sent: {size} bytes"

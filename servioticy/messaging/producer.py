@@ -175,7 +175,7 @@ class Emitter:
         self.poll()
 
     def _not_queued(self, messages: list[dict[str, Any]], batch: _Batch) -> list[dict[str, Any]]:
-        """Those that found the queue full; what was refused by the client is noted."""
+        """Return those that found the queue full; what was refused by the client is noted."""
         again = []
         for each in messages:
             error = each.pop("_error", None)
@@ -188,7 +188,7 @@ class Emitter:
         return again
 
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
-        """What has been emitted with a place from this offset of the log on, by anybody.
+        """Return what has been emitted with a place from this offset of the log on, by anybody.
 
         Raises Unavailable.
         """

@@ -21,7 +21,7 @@ class Output(Protocol):
         """
 
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
-        """What has been emitted with a place from this offset of the log on, by anybody."""
+        """Return what has been emitted with a place from this offset of the log on, by anybody."""
 
     def send_to_log(self, partition: int, record: LogRecord) -> None:
         """Forward a record to another partition. Raises Rejected where it is too large."""

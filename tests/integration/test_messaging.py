@@ -25,7 +25,7 @@ from servioticy.domain.records import (
 from servioticy.domain.topics import Topics
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
-from servioticy.messaging.admin import LARGEST_MESSAGE, _client, ensure_topics
+from servioticy.messaging.admin import MAX_MESSAGE, _client, ensure_topics
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader
 from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter, LogWriter
@@ -45,10 +45,10 @@ def limit(kafka: EmbeddedKafka, topic: str, size: int | None = None) -> int:
     with _client(KafkaConnection(kafka.bootstrap_servers)) as client:
         kind = ConfigResourceType.TOPIC
         if size is not None:
-            client.alter_configs([ConfigResource(kind, topic, {LARGEST_MESSAGE: str(size)})])
-        asked = [ConfigResource(kind, topic, {LARGEST_MESSAGE: None})]
+            client.alter_configs([ConfigResource(kind, topic, {MAX_MESSAGE: str(size)})])
+        asked = [ConfigResource(kind, topic, {MAX_MESSAGE: None})]
         found = client.describe_configs(asked, config_filter="All")["topic"][topic]
-        return int(found[LARGEST_MESSAGE]["value"])
+        return int(found[MAX_MESSAGE]["value"])
 
 
 def an_emitted_one(timestamp: int, size: int = 10) -> EmittedRecord:

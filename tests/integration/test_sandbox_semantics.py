@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sandbox.host.fold import LastOutput, part
 from sandbox_pools import a_pool
 
 from sandbox import (
@@ -25,7 +26,6 @@ from sandbox import (
     SandboxPool,
     Value,
 )
-from sandbox.host.fold import LastOutput, part
 
 VALUE = ("channels", "t", "current-value")
 

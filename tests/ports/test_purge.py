@@ -19,7 +19,6 @@ from servioticy.ports.partition_store import (
     StoredUpdate,
     StoredVerdict,
 )
-from servioticy.ports.subscriptions import NewSubscription
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 ALL = 10**6
@@ -215,10 +214,7 @@ def test_subscriptions_to_an_object_go_in_pieces(stored: Stored) -> None:
     """However many others have subscribed to it."""
     so2 = stored.create("so2")
     for n in range(5):
-        wish = NewSubscription(
-            f"s{n}", stored.tenant, stored.stream("so2"), "pubsub", f"x{n}", b"{}", 1000
-        )
-        assert stored.subscriptions.subscribe(wish)
+        assert stored.subscribe(f"s{n}", stored.stream("so2"), f"x{n}")
     store = PostgresPartitionStore(stored.database, lambda _text: ())
     store.begin(0)
     stored.change_store.delete(so2, None, 2000)

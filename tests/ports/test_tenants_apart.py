@@ -14,7 +14,6 @@ from servioticy.ports.partition_store import (
     StoredVerdict,
 )
 from servioticy.ports.service_objects import VersionKey
-from servioticy.ports.subscriptions import NewSubscription
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 pytestmark = pytest.mark.real
@@ -80,14 +79,12 @@ def test_a_subscription_is_its_owners(
     stored: Stored, streams: tuple[StreamKey, StreamKey]
 ) -> None:
     own, theirs = streams
-    stored.subscriptions.subscribe(
-        NewSubscription("1", stored.tenant, own, "pubsub", "x", b"{}", 1)
-    )
+    stored.subscribe("1", own)
 
-    stored.subscriptions.unsubscribe(stored.other, "1")
+    stored.subscriptions.rows("unsubscribe", tenant=stored.other, id="1")
 
-    assert len(stored.subscriptions.of_stream(own)) == 1
-    assert stored.subscriptions.of_stream(theirs) == []
+    assert len(stored.subscriptions.rows("of_stream", **own._asdict())) == 1
+    assert stored.subscriptions.rows("of_stream", **theirs._asdict()) == []
 
 
 def test_sql_and_the_domain_agree_on_who_may_read(stored: Stored) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from servioticy.domain.levels import Level
+
 from sandbox.text import argument_names
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.graph import Graph
-from servioticy.domain.levels import Level
 from servioticy.domain.model import ServiceObject, StreamRef
 
 

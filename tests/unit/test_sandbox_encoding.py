@@ -8,10 +8,10 @@ import threading
 
 import orjson
 import pytest
+from sandbox.host.fold import LastOutput, part
 
 from sandbox import Assignment, Call, ChannelCode, Computation, Fault, Program, Value, protocol
 from sandbox.encoding import MAX_SAFE_INTEGER, encode_calls, encode_program
-from sandbox.host.fold import LastOutput, part
 
 PROGRAM = Program("p", "expression", ("a", "b"), (ChannelCode("t", "1", "number"),))
 

@@ -1,4 +1,4 @@
-// The fold, run inside V8: one entry per frame, whatever the number of calls and steps.
+// Programs: a composite stream's code made ready, and run for one computation.
 //
 // Everything here is captured before the built-ins are guarded and frozen, and nothing of
 // it has a global name. Should a script change a built-in after all, this file uses only its
@@ -6,7 +6,7 @@
 // and writes only to properties that exist (Array.prototype might have been given setters).
 (function (time, paths) {
   "use strict";
-  const { set: setClocks, real } = time;
+  const { set: setClocks } = time;
   const { follow, findAll, frozen } = paths;
   const { parse, stringify } = JSON;
   const { apply, getPrototypeOf } = Reflect;
@@ -170,7 +170,7 @@
     }
   }
 
-  const fault = (kind, message) => "F" + kind + " " + quoted(message);
+  const fault = (kind, message) => ({ kind, message: quoted(message) });
 
   // ---- Programs. ----------------------------------------------------------------------
   const programs = { __proto__: null };
@@ -239,8 +239,12 @@
 
   const LONG = fault("error", "the output has more than " + MAX_BYTES + " bytes");
 
-  // The document as text, or undefined with `verdict` set.
-  let verdict = "";
+  const POST_FILTER = fault("filtered", "post-filter");
+
+  // Why there is no document, where there is none.
+  let verdict = null;
+
+  // The document's channels as text, or undefined with `verdict` set.
 
   function channelsOf(program, trigger) {
     let text = '{"channels":{';
@@ -297,93 +301,8 @@
     for (let i = 0; i < left.length; i++) delete global[left[i]];
   }
 
-  // ---- The fold over one call: [slot, previous, its timestamp, updates, steps]. -------
-  // Where a timestamp is larger than numbers are exact, all are places in a sixth element,
-  // their texts in order.
-  function fold(call) {
-    const program = programs[call[0]];
-    const times = call.length > 5 ? call[5] : null;
-    const timeText = (at) => (times === null ? at : times[at]);
-    let previous = call[1];
-    let unparsed = null; // the text of `previous` while nobody has asked for the object
-    let last = call[2];
-    const updates = call[3];
-    const steps = call[4];
-    const { inputs, self } = program;
-    let answer = "";
-
-    for (let i = 0; i < steps.length; i++) {
-      const step = steps[i];
-      if (i > 0) answer += "\n";
-      if (step.length === 2) {
-        if (last === null || step[1] >= last) {
-          previous = updates[step[0]];
-          unparsed = null;
-          last = step[1];
-        }
-        answer += "N";
-        continue;
-      }
-      const trigger = step[0];
-      const timestamp = step[1];
-      if (last !== null && timestamp <= last) {
-        answer += fault("stale", "trigger " + timeText(timestamp) + " is not newer than output " + timeText(last));
-        continue;
-      }
-      if (program.problem !== null) {
-        answer += fault("syntax", program.problem);
-        continue;
-      }
-      verdict = "";
-      let document;
-      try {
-        for (let j = 0; j < inputs.length; j++) {
-          if (j === self) {
-            if (unparsed !== null) {
-              previous = parse(unparsed);
-              unparsed = null;
-            }
-            inputs[j] = program.whole ? frozen(previous) : previous;
-          } else {
-            const index = step[3 + j];
-            inputs[j] = index < 0 ? null : program.whole ? frozen(updates[index]) : updates[index];
-          }
-        }
-        const text = compute(program, trigger, toNumber(timeText(timestamp)));
-        if (text !== undefined) {
-          const out = last === null || last < step[2] ? step[2] : last;
-          document = text + '},"lastUpdate":' + timeText(out) + "}";
-          if (tooLong(document)) verdict = LONG;
-          else if (passes(program, trigger, document)) {
-            unparsed = document;
-            last = out;
-            verdict = "V" + timeText(out) + " " + document;
-          } else verdict = fault("filtered", "post-filter");
-        }
-      } catch (error) {
-        verdict = fault("script-error", thrown(error));
-      }
-      sweep();
-      answer += verdict;
-    }
-    return answer;
-  }
-
-  // `this` is the frame's calls as JSON text; the answer is one line per step, and one with
-  // the milliseconds of each call, in which most are 0.
-  function run() {
-    const calls = parse(this);
-    let answer = "";
-    let ticks = "";
-    let before = real();
-    for (let i = 0; i < calls.length; i++) {
-      answer += fold(calls[i]) + "\n";
-      const after = real();
-      ticks += (i === 0 ? "" : ",") + (after - before);
-      before = after;
-    }
-    return answer + ticks;
-  }
-
-  return [define, source, run];
+  return {
+    define, source, programs, compute, passes, sweep, tooLong, quoted, parse, stringify, frozen,
+    thrown, keys, slice, LONG, POST_FILTER, fault: () => verdict,
+  };
 })

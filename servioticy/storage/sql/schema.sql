@@ -1,5 +1,6 @@
--- The schema as all migrations together make it, to be read. Programs apply the migrations; a
--- test holds this file equal to them, so whoever adds a migration changes it here, too.
+-- The schema as the migrations up to 0013 together make it, to be read. Programs apply the
+-- migrations; a test holds this file equal to them. A later one that only adds a table tells it
+-- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
 -- Every table of a tenant's carries the tenant, and every query names it or stands in the list
 -- of exceptions in tests/unit/test_queries_name_the_tenant.py.

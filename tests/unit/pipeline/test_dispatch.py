@@ -8,6 +8,7 @@ import pytest
 from engine_builders import C, D, a_graph, a_service_object, new
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pipeline.steps import ARRIVAL, NewUpdate, Place, Step
 from test_serial_law import graphs, platform_with
 
 from pipeline.errors import BatchTooLarge, TreeTooLarge
@@ -15,7 +16,6 @@ from pipeline.limits import NO_LIMITS, Limits
 from pipeline.sharing import spending as spendings
 from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import MAX_SHED_NOTED, Rules, dispatch
-from pipeline.steps import ARRIVAL, NewUpdate, Place, Step
 from sandbox import argument_names
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import SensorUpdate, StreamRef

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from engine_builders import C, D, document, new
 from oracle import Composite, Object
+from pipeline.steps import NewUpdate, Place, Verdict
 from test_serial_law import define
 
 from pipeline.stages import rows
 from pipeline.stages.emit import emit, send
 from pipeline.state.batch import BatchState
 from pipeline.state.partition import Partition
-from pipeline.steps import NewUpdate, Place, Verdict
 from pipeline.work import Forwarded, Work
 from sandbox import argument_names
 from servioticy.domain.emissions import Emission, emission

@@ -6,11 +6,11 @@ import orjson
 from engine_builders import C, D, E, a_graph, a_service_object, document, new
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pipeline.state.programs import Programs
+from pipeline.steps import ARRIVAL, DIRECT_WRITE, Fold, NewUpdate, Place, Step, Verdict
 
 from pipeline.stages.fetch import fetch
 from pipeline.state.batch import BatchState
-from pipeline.state.programs import Programs
-from pipeline.steps import ARRIVAL, DIRECT_WRITE, Fold, NewUpdate, Place, Step, Verdict
 from sandbox.program import Assignment, Call, Computation
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import LastUpdate, SensorUpdate, StreamRef

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Object, Oracle
 from test_put_off_law import Runs, Whims, append, owner, two_tenants
-from test_serial_law import LAW, Examples, define, value_of
+from test_serial_law import LAW, define, value_of
 
+from pipeline.evaluators.evaluator import Evaluators
 from pipeline.state import components
 from pipeline.state.components import Components, StillLoading
 from sandbox import argument_names
@@ -139,17 +140,10 @@ def test_no_more_than_there_is_room_for_is_loaded_in_part(
     assert isinstance(known.get("so0"), ServiceObject)
 
 
-@pytest.fixture(scope="module")
-def sandbox():
-    examples = Examples()
-    yield examples
-    examples.pool.close()
-
-
 @LAW
 @given(data=st.data())
 def test_updates_that_wait_for_their_component_are_computed_as_if_they_had_come_later(
-    data: st.DataObject, sandbox: Examples
+    data: st.DataObject, in_sandbox: Evaluators
 ) -> None:
     """However slowly it is loaded, whoever dies: each once, in its tenant's order."""
     objects, codes = data.draw(two_tenants())
@@ -170,10 +164,9 @@ def test_updates_that_wait_for_their_component_are_computed_as_if_they_had_come_
         define(each, codes, tenants[each.tenant], platform)
     first = len(platform.state.log[0])
     append(platform, history)
-    sandbox.example += 1
 
     with mock.patch.object(components, "SLICE_SECONDS", 1e-9):
-        runs = Runs(platform, sandbox, Whims([]), deaths)
+        runs = Runs(platform, in_sandbox, Whims([]), deaths)
         edges = sorted({0, first, len(platform.state.log[0]), *(first + c % 21 for c in cuts)})
         for begin, end in pairwise(each for each in edges if each <= len(platform.state.log[0])):
             runs.take(begin, end)

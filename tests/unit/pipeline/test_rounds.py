@@ -5,10 +5,10 @@ from __future__ import annotations
 from engine_builders import C, D, E, a_graph, new
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from pipeline.rounds import Waiting, rounds
-from pipeline.state.batch import BatchState
 from pipeline.steps import ARRIVAL, DIRECT_WRITE, Place, Step
+
+from pipeline.state.batch import BatchState
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import StreamRef
 

@@ -7,6 +7,8 @@ import pytest
 from engine_builders import C, D, FakeSandbox, a_service_object, document, new
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pipeline.state.programs import Programs
+from pipeline.steps import ARRIVAL, DIRECT_WRITE, Fold, Place, Step
 
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.sharing.spending import Spending
@@ -14,8 +16,6 @@ from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import transform
 from pipeline.state.batch import BatchState
 from pipeline.state.decided import Decided
-from pipeline.state.programs import Programs
-from pipeline.steps import ARRIVAL, DIRECT_WRITE, Fold, Place, Step
 from sandbox import TookTooLong
 from sandbox.program import Fault, Value
 from servioticy.domain.graph import Graph

@@ -1,0 +1,149 @@
+"""What a worker has been told: the programs and wirings that it has, and what is new to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sandbox.encoding import encode_program, encode_wiring
+from sandbox.host.frames import is_step, woken
+from sandbox.host.grown import Known
+from sandbox.host.outputs import Shape
+from sandbox.program import Program
+from sandbox.trees import Call, Wiring
+
+PORTION_PROGRAMS = 64
+PORTION_BYTES = 65_536
+
+MAX_MEMORY = 32 * 1024 * 1024
+"""Of the heap, for programs. A tenant with more gets a new worker now and then."""
+
+PROGRAM_BYTES = 500
+PROGRAM_GROWTH = 4
+"""A program's share of the heap, measured: this much, and four times its text."""
+
+NODE_BYTES = 500
+"""A node's share of the heap: itself, what it reads and whom it wakes, and how it ended."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A program as it is sent to a worker."""
+
+    name: str
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Wired:
+    """A wiring that the worker has."""
+
+    known: Known
+    undefined: dict[int, Program]
+    """The composites whose programs the worker lacks, as far as is known."""
+
+
+class Knowledge:
+    """Knowledge is what one worker has been told so far."""
+
+    def __init__(self) -> None:
+        self.slots: dict[str, int] = {}
+        """The numbers of the wirings."""
+        self._wirings: dict[str, _Wired] = {}
+        self._programs: dict[str, int] = {}
+        self._defined: set[str] = set()
+        self._shapes: dict[str, Shape] = {}
+        self._bytes = 0
+
+    def is_full(self) -> bool:
+        """Tell whether all of it takes so much memory that a script might lack it."""
+        return self._bytes > MAX_MEMORY
+
+    def known(self, calls: Sequence[Call]) -> list[Known]:
+        """Return what is looked up again and again of the wiring of each call."""
+        return [self._wirings[each.wiring.id].known for each in calls]
+
+    def new_wirings(self, calls: Sequence[Call]) -> Iterator[Wiring]:
+        """Yield the wirings that the worker does not have; note each before the next."""
+        for call in calls:
+            if call.wiring.id not in self.slots:
+                yield call.wiring
+
+    def portions_of(self, wiring: Wiring) -> Iterator[bytes]:
+        """Yield the questions that make a wiring known, and give its programs numbers."""
+        for program in programs_of(wiring).values():
+            self._number(program.id)
+        return encode_wiring(wiring, len(self.slots), self._programs)
+
+    def note_wiring(self, wiring: Wiring) -> None:
+        """Note that the worker has the wiring from now on."""
+        self.slots[wiring.id] = len(self.slots)
+        self._wirings[wiring.id] = _Wired(
+            Known(wiring, self._shapes),
+            dict(programs_of(wiring)),
+        )
+        self._bytes += NODE_BYTES * len(wiring.nodes)
+
+    def new_programs(self, calls: Sequence[Call]) -> list[list[Definition]]:
+        """Return the programs that the calls may run and the worker lacks, in portions.
+
+        What is refused does not even come into the engine, where a part of it might run.
+        """
+        new: dict[str, Program] = {}
+        for call in calls:
+            undefined = self._wirings[call.wiring.id].undefined
+            if undefined:
+                self._add_lacking(new, call, undefined)
+        texts = [Definition(name, encode_program(program)) for name, program in new.items()]
+        return portions(texts, lambda each: len(each.text))
+
+    def _add_lacking(
+        self, new: dict[str, Program], call: Call, undefined: dict[int, Program]
+    ) -> None:
+        composites: Iterable[int] = (woken(call),) if is_step(call) else undefined
+        for node in list(composites):
+            if node not in undefined or node in call.refused:
+                continue
+            if undefined[node].id in self._defined:
+                del undefined[node]
+            else:
+                new[undefined[node].id] = undefined[node]
+
+    def question_of(self, portion: Sequence[Definition]) -> bytes:
+        """Return the question that makes some programs known."""
+        return listed([b"[%d,%b]" % (self._number(each.name), each.text) for each in portion])
+
+    def _number(self, program: str) -> int:
+        return self._programs.setdefault(program, len(self._programs))
+
+    def note_programs(self, portion: Sequence[Definition]) -> None:
+        """Note that the worker has these programs from now on."""
+        for each in portion:
+            self._defined.add(each.name)
+            self._bytes += PROGRAM_BYTES + PROGRAM_GROWTH * len(each.text)
+
+
+def programs_of(wiring: Wiring) -> Mapping[int, Program]:
+    """Return the programs of a wiring's composites, by their numbers."""
+    return {n: each.code for n, each in enumerate(wiring.nodes) if each.code is not None}
+
+
+def portions(items: Sequence[T], length: Callable[[T], int]) -> list[list[T]]:
+    """Cut items, in order, into portions that take no more than a few milliseconds to compile."""
+    cut: list[list[T]] = []
+    size = PORTION_BYTES
+    for item in items:
+        if size + length(item) > PORTION_BYTES or len(cut[-1]) >= PORTION_PROGRAMS:
+            cut.append([])
+            size = 0
+        cut[-1].append(item)
+        size += length(item)
+    return cut
+
+
+def listed(texts: Sequence[bytes]) -> bytes:
+    """Return JSON texts as the text of an array."""
+    return b"[" + b",".join(texts) + b"]"

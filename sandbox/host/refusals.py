@@ -1,0 +1,116 @@
+"""Which programs of a call do not run, and why: not allowed, suspended, never ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from cachetools import LRUCache, TTLCache
+
+from sandbox.host.allowance import Allowance
+from sandbox.host.approval import Approval
+from sandbox.host.breaker import WINDOW_SECONDS, Breaker
+from sandbox.host.grown import RAN, Part
+from sandbox.host.knowledge import programs_of
+from sandbox.host.usage import Usage
+from sandbox.host.worker_client import Failure
+from sandbox.program import Fault
+from sandbox.trees import Call
+
+MAX_WIRINGS = 20_000
+"""Whose programs are known to be allowed."""
+
+MAX_UNREADY = 10_000
+
+KILL_CLASS = frozenset({"timeout", "oom", "crash"})
+
+Refusal = tuple[str, str]
+"""A kind of verdict and a message."""
+
+
+class Refusals:
+    """Refusals are made before a call is sent, so that no code of such a program is run."""
+
+    def __init__(self, approval: Approval | None, breaker: Breaker, usage: Usage) -> None:
+        """Without `approval` everything is allowed."""
+        self._approval, self._breaker, self._usage = approval, breaker, usage
+        self._faults: LRUCache[str, dict[int, Refusal]] = LRUCache(MAX_WIRINGS)
+        self._unready: TTLCache[str, Refusal] = TTLCache(MAX_UNREADY, WINDOW_SECONDS)
+
+    def learn(self, tenant: str, calls: Sequence[Call], allowance: Allowance) -> None:
+        """Find out which of the calls' programs are allowed. Raises TookTooLong."""
+        approval = self._approval
+        if approval is None:
+            return
+        new = {each.wiring.id: each.wiring for each in calls if each.wiring.id not in self._faults}
+        if not new:
+            return
+        programs = [code for each in new.values() for code in programs_of(each).values()]
+        try:
+            approval.learn(programs, allowance)
+        finally:
+            self._usage.charge(tenant, approval.take_cpu())
+        for name, wiring in new.items():
+            codes = programs_of(wiring)
+            if all(approval.knows(each) for each in codes.values()):
+                faults = {node: approval.fault(code) for node, code in codes.items()}
+                self._faults[name] = {n: (f.kind, f.message) for n, f in faults.items() if f}
+
+    def applied(self, tenant: str, call: Call) -> Call:
+        """Return the call with what does not run of it."""
+        refused = {**self._not_allowed(call), **self._not_ready(call)}
+        if not self._breaker.is_quiet:
+            for node, name in enumerate(call.names):
+                found = self._breaker.suspension(tenant, name) if name else None
+                if found:
+                    text = f"for {found.seconds:.0f} s, after {found.kills} x {found.kind}"
+                    refused[node] = "suspended", text
+        return replace(call, refused={**call.refused, **refused}) if refused else call
+
+    def note_survivors(self, calls: Sequence[Call], parts: Sequence[Part]) -> None:
+        """Note which programs computed and did not end their process."""
+        self._breaker.survived(
+            call.names[each.node]
+            for call, part in zip(calls, parts, strict=True)
+            for each in part.ended
+            if each.kind in RAN
+        )
+
+    def blame(self, tenant: str, name: str, failure: Failure) -> Fault:
+        """Note that a program has ended a process, and return its fault with what follows."""
+        self._breaker.killed(tenant, name, failure.kind)
+        found = self._breaker.suspension(tenant, name)
+        sequel = f"; suspended for {found.seconds:.0f} s" if found else ""
+        return Fault(failure.kind, failure.message + sequel)
+
+    def blame_unready(
+        self, tenant: str, calls: Iterable[Call], program: str, failure: Failure
+    ) -> None:
+        """Note that a program cannot even be made ready: its code runs when it is only read."""
+        self._unready[program] = failure.kind, failure.message
+        names = (
+            call.names[node]
+            for call in calls
+            for node, code in programs_of(call.wiring).items()
+            if code.id == program
+        )
+        if failure.kind in KILL_CLASS:
+            self._breaker.killed(tenant, next(names), failure.kind)
+
+    def _not_allowed(self, call: Call) -> dict[int, Refusal]:
+        approval = self._approval
+        if approval is None:
+            return {}
+        known = self._faults.get(call.wiring.id)
+        if known is not None:
+            return known
+        # Some of it cannot be checked now.
+        faults = {n: approval.fault(code) for n, code in programs_of(call.wiring).items()}
+        return {n: (f.kind, f.message) for n, f in faults.items() if f}
+
+    def _not_ready(self, call: Call) -> dict[int, Refusal]:
+        if not self._unready:
+            return {}
+        codes = programs_of(call.wiring)
+        found = {node: self._unready.get(code.id) for node, code in codes.items()}
+        return {node: why for node, why in found.items() if why}
