@@ -1,4 +1,4 @@
-"""The evaluator of tenants' JavaScript: whole trees in the sandbox, which contains what it runs."""
+"""The evaluator of JavaScript: whole trees in the sandbox, which contains what it runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from pipeline.evaluators.stepwise import Bounded, Endings, Stepwise
+from pipeline.evaluators.stepwise import Endings, Stepwise
 from sandbox import TookTooLong
 from sandbox.trees import Call, Grown, Last, Made
 from servioticy.domain.timing import becomes_last
@@ -42,7 +42,7 @@ class JavaScript:
                 each.take(grown)
                 if grown.failed or not grown.made:
                     alone = each.next_alone()
-                    each.take_alone(Stepwise(alone, turn.step, Bounded(alone.bounds)).grow())
+                    each.take_alone(Stepwise(alone, turn.step).grow())
         return [each.grown() for each in growing]
 
 

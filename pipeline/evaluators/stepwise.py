@@ -11,10 +11,10 @@ import time
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pipeline.evaluators.steps import Lasts, Outcome, decided_here, step
-from sandbox.trees import Bounds, Call, Ended, Event, Grown, Last, Made, Path, Wake
+from sandbox.trees import Call, Ended, Event, Grown, Last, Made, Path, Wake
 from servioticy.domain.timing import becomes_last
 from servioticy.domain.verdicts import HOP_LIMIT, SUPERSEDED
 
@@ -35,71 +35,46 @@ class TooMuch(Exception):
     """A tree makes more than it may."""
 
 
-class Watch(Protocol):
-    """Whoever watches a tree while it grows; composites by their numbers."""
+class Stepwise:
+    """Grows the trees of one call, within its bounds.
 
-    sees_all: bool
-    """Whether what arrives is known only as the tree grows, as it may be refused."""
+    Who has to watch more than these overrides what is asked of each computation.
+    """
 
-    def begin(self, tree: int) -> None:
-        """The tree with this number begins; where it begins again, all of it counts anew."""
+    knows_arrivals = True
+    """Whether all that arrives at composites that settle comes into the region, and computes."""
 
-    def arrives(self, node: int, path: Path) -> Refusal | None:
-        """Why what arrives does not count as a computation, if so. Raises TooMuch."""
-
-    def refuses(self, node: int, path: Path) -> Refusal | None:
-        """Why a computation that counts does not run, if so."""
-
-    def decides(self, node: int, path: Path, outcome: Outcome, seconds: float) -> Outcome:
-        """What counts as the outcome, which took so many seconds. Raises TooMuch."""
-
-
-class Bounded:
-    """A watch that only looks after the bounds of its call."""
-
-    sees_all = False
-
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
+    def __init__(self, call: Call, ask: Ask) -> None:
+        self.call = call
+        self.lasts: Lasts = {each.node: each for each in call.lasts}
+        self._ask = ask
+        self._found: dict[object, tuple[Outcome, float]] = {}
         self._computations = 0
 
     def begin(self, _tree: int) -> None:
-        """Count anew."""
+        """The tree with this number begins; where it begins again, all of it counts anew."""
         self._computations = 0
 
     def arrives(self, _node: int, path: Path) -> Refusal | None:
-        """Too deep, if it is."""
-        if len(path) > self._bounds.hops:
-            return too_deep(self._bounds.hops)
-        self._computations += 1
-        if self._computations > self._bounds.computations:
+        """Why what arrives at a composite is no computation, if so. Raises TooMuch."""
+        refusal = self.too_deep(path)
+        self._computations += refusal is None
+        if self._computations > self.call.bounds.computations:
             raise TooMuch
-        return None
+        return refusal
+
+    def too_deep(self, path: Path) -> Refusal | None:
+        """The end of what is more composites deep in its tree than it may be."""
+        hops = self.call.bounds.hops
+        return (HOP_LIMIT, f"more than {hops} hops") if len(path) > hops else None
 
     def refuses(self, _node: int, _path: Path) -> Refusal | None:
-        """All run."""
+        """Why a computation does not run, if so."""
         return None
 
     def decides(self, _node: int, _path: Path, outcome: Outcome, _seconds: float) -> Outcome:
-        """What came out counts."""
+        """What counts as the outcome, which took so many seconds. Raises TooMuch."""
         return outcome
-
-
-def too_deep(hops: int) -> Refusal:
-    """The end of a computation that is more than so many composites deep in its tree."""
-    return HOP_LIMIT, f"more than {hops} hops"
-
-
-class Stepwise:
-    """Grows the trees of one call."""
-
-    def __init__(self, call: Call, ask: Ask, watch: Watch) -> None:
-        self.call = call
-        self.nodes = call.wiring.nodes
-        self.watch = watch
-        self.lasts: Lasts = {each.node: each for each in call.lasts}
-        self._ask = ask
-        self._known: dict[object, tuple[Outcome, float]] = {}
 
     def grow(self) -> Grown:
         """All trees; or those before the first that makes too much, with `failed`."""
@@ -107,7 +82,7 @@ class Stepwise:
         endings = Endings()
         for number, events in enumerate(self.call.trees):
             try:
-                tree = self._tree(number, events)
+                tree = self._tree(number, list(events))
             except TooMuch:
                 return Grown(made, endings.all(), failed=True)
             made.append(tree.made)
@@ -120,24 +95,23 @@ class Stepwise:
         self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last]
     ) -> tuple[Outcome, float]:
         """What comes of one computation, and the seconds that it took; asked for once a tree."""
-        found = decided_here(self.nodes[node], lasts.get(node), event)
+        found = decided_here(self.call.wiring.nodes[node], lasts.get(node), event)
         if found is not None:
             return found, 0.0
         asked = step(self.call, node, event, wake, lasts)
         key = node, event.path, wake.number, tuple(asked.lasts)
-        if key not in self._known:
+        if key not in self._found:
             began = time.monotonic()
             grown = self._ask(node, asked)
-            self._known[key] = Outcome.of(grown), time.monotonic() - began
-        return self._known[key]
+            self._found[key] = Outcome.of(grown), time.monotonic() - began
+        return self._found[key]
 
-    def _tree(self, number: int, events: Iterable[Event]) -> _Tree:
+    def _tree(self, number: int, events: list[Event]) -> _Tree:
         """Let the tree grow; where composites settle, until it is known which path comes last."""
-        self._known.clear()
-        events = list(events)
-        superseded = frozenset() if self.watch.sees_all else self._superseded(events)
+        self._found.clear()
+        superseded = self._superseded(events) if self.knows_arrivals else frozenset()
         for _ in range(TRIALS):
-            self.watch.begin(number)
+            self.begin(number)
             tree = _Tree(self, number, events, superseded)
             tree.grow()
             earlier = _all_but_last(tree.arrived)
@@ -149,27 +123,31 @@ class Stepwise:
     def _superseded(self, events: Iterable[Event]) -> frozenset[Path]:
         """The paths of the events that others to the same composite follow."""
         arrived: dict[int, list[Path]] = {}
+        nodes = self.call.wiring.nodes
         for event in events:
-            for wake in self.nodes[event.node].wakes if event.only is None else ():
-                if self.nodes[wake.node].settles and len(event.path) < self.call.bounds.hops:
+            for wake in nodes[event.node].wakes if event.only is None else ():
+                if nodes[wake.node].settles and len(event.path) < self.call.bounds.hops:
                     arrived.setdefault(wake.node, []).append((*event.path, wake.number))
-        return _all_but_last({node: sorted(paths, key=_place) for node, paths in arrived.items()})
+        for paths in arrived.values():
+            paths.sort(key=lambda path: (len(path), path))
+        return _all_but_last(arrived)
 
 
 class _Arrival(NamedTuple):
-    """An update of the tree reaches a composite."""
+    """An update of the tree, by its number, reaches a composite."""
 
     parent: int
     wake: Wake
 
 
 class _Tree:
-    """One tree while it grows: what becomes of each place, in the serial order."""
+    """One tree while it grows: what happens at each place, in the serial order."""
 
     def __init__(
-        self, stepwise: Stepwise, number: int, events: list[Event], superseded: frozenset[Path]
+        self, by: Stepwise, number: int, events: list[Event], superseded: frozenset[Path]
     ) -> None:
-        self._by = stepwise
+        self._by = by
+        self._nodes = by.call.wiring.nodes
         self._number = number
         self._updates = list(events)
         self._superseded = superseded
@@ -179,7 +157,7 @@ class _Tree:
         heapify(self._waiting)
         self.lasts: Lasts = {}
         """Those that the tree changes."""
-        self._known = ChainMap(self.lasts, stepwise.lasts)
+        self._known = ChainMap(self.lasts, by.lasts)
         self.made: list[Made] = []
         self.ended: list[Ended] = []
         self.arrived: dict[int, list[Path]] = {}
@@ -194,46 +172,45 @@ class _Tree:
                 self._becomes(what, None)
 
     def _arrive(self, arrival: _Arrival, path: Path) -> None:
-        node, watch = arrival.wake.node, self._by.watch
-        refusal = watch.arrives(node, path)
-        if refusal is None and self._by.nodes[node].settles:
+        parent, wake = arrival
+        refusal = self._refusal(wake.node, path)
+        if refusal is None:
+            event = self._updates[parent]
+            found, seconds = self._by.outcome(wake.node, event, wake, self._known)
+            outcome = self._by.decides(wake.node, path, found, seconds)
+        else:
+            outcome = Outcome(None, *refusal)
+        if refusal != UNTOLD:
+            self.ended.append(
+                Ended(wake.node, outcome.kind, 1, self._number, parent, *outcome[2:])
+            )
+        if outcome.made is not None:
+            made = outcome.made._replace(parent=parent, wake=wake.number, node=wake.node)
+            self.made.append(made)
+            self._updates.append(Event(wake.node, made.timestamp, made.document, path))
+            self._becomes(len(self._updates) - 1, made.state)
+
+    def _refusal(self, node: int, path: Path) -> Refusal | None:
+        refusal = self._by.arrives(node, path)
+        if refusal is not None:
+            return refusal
+        if self._nodes[node].settles:
             self.arrived.setdefault(node, []).append(path)
             if path in self._superseded:
-                refusal = SUPERSEDED, "a later path of the same tree computes"
-        if refusal is None:
-            refusal = watch.refuses(node, path)
-        if refusal is not None:
-            if refusal != UNTOLD:
-                self._end(arrival, Outcome(None, *refusal))
-            return
-        trigger = self._updates[arrival.parent]
-        found, seconds = self._by.outcome(node, trigger, arrival.wake, self._known)
-        outcome = watch.decides(node, path, found, seconds)
-        self._end(arrival, outcome)
-        if outcome.made is not None:
-            made = outcome.made._replace(
-                parent=arrival.parent, wake=arrival.wake.number, node=node
-            )
-            self.made.append(made)
-            self._updates.append(Event(node, made.timestamp, made.document, path))
-            self._becomes(len(self._updates) - 1, made.state)
+                return SUPERSEDED, "a later path of the same tree computes"
+        return self._by.refuses(node, path)
 
     def _becomes(self, number: int, state: bytes | None) -> None:
         """An update is its stream's last one from here on, if not older, and wakes others."""
         event = self._updates[number]
         last = self._known.get(event.node)
-        if becomes_last(event.timestamp, last and last.timestamp):
-            kept = state if state is not None else last and last.state
+        if last is None or becomes_last(event.timestamp, last.timestamp):
+            kept = last.state if last is not None and state is None else state
             self.lasts[event.node] = Last(event.node, event.timestamp, event.document, kept)
-        for wake in self._by.nodes[event.node].wakes:
+        for wake in self._nodes[event.node].wakes:
             if event.only is None or event.only == wake.number:
                 path = (*event.path, wake.number)
                 heappush(self._waiting, (len(path), path, _Arrival(number, wake)))
-
-    def _end(self, arrival: _Arrival, outcome: Outcome) -> None:
-        _made, kind, message, inputs = outcome
-        node, parent = arrival.wake.node, arrival.parent
-        self.ended.append(Ended(node, kind, 1, self._number, parent, message, inputs))
 
 
 class Endings:
@@ -246,17 +223,14 @@ class Endings:
         """Note one that comes after those before."""
         key = ended.node, ended.kind
         before = self._last.get(key)
-        times = ended.times + (before.times if before else 0)
-        self._last[key] = ended._replace(times=times)
+        if before is not None:
+            ended = ended._replace(times=ended.times + before.times)
+        self._last[key] = ended
 
     def all(self) -> list[Ended]:
         """All of them."""
         return list(self._last.values())
 
 
-def _all_but_last(arrived: dict[int, list[Path]]) -> frozenset[Path]:
+def _all_but_last(arrived: Mapping[int, list[Path]]) -> frozenset[Path]:
     return frozenset(path for paths in arrived.values() for path in paths[:-1])
-
-
-def _place(path: Path) -> tuple[int, Path]:
-    return len(path), path

@@ -34,6 +34,11 @@ class Spending:
         """How far the tenant's part of a tree may go that has grown from the owner's update."""
         return self._own if tenant == owner else self._foreign
 
+    def part(self, tenant: int, owner: int, parts: int) -> tuple[int, int]:
+        """So many computations and bytes of its limits the tenant has in one of several parts."""
+        limits = self._own if tenant == owner else self._foreign
+        return limits.computations // parts, limits.tree_bytes // parts
+
     def count(self, tenant: int, computations: int) -> None:
         """Note computations. Raises BatchTooLarge where several trees have too many together."""
         self._computations[tenant] += computations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from pipeline.growth import Asked, Entering
@@ -87,12 +86,10 @@ def _most(
     A tenant that has several regions in a tree has a part of its limits in each: where a tree
     keeps to that, it keeps to the limits. One that does not is computed alone.
     """
-    computations, most_bytes = sys.maxsize, sys.maxsize
-    tenants = [region.tenant] if region.tenant is not None else region.tenants()
-    for owner, origin in {(each.tenant, each.origin) for each in updates}:
-        parts = graph.plan(graph.stream(origin)).parts
-        for tenant in tenants:
-            limits = spending.limits(tenant, owner)
-            computations = min(computations, limits.computations // max(1, parts[tenant]))
-            most_bytes = min(most_bytes, limits.tree_bytes // max(1, parts[tenant]))
-    return computations, most_bytes
+    tenants = (region.tenant,) if region.tenant is not None else region.tenants()
+    known = [
+        spending.part(tenant, owner, graph.plan(graph.stream(origin)).parts)
+        for owner, origin in {(each.tenant, each.origin) for each in updates}
+        for tenant in tenants
+    ]
+    return known[0] if len(known) == 1 else tuple(map(min, zip(*known, strict=True)))

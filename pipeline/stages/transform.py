@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 
 from pipeline.errors import TreeTooLarge
 from pipeline.evaluators.evaluator import Evaluators
-from pipeline.evaluators.stepwise import Stepwise
 from pipeline.growth import Asked, Grown, NewUpdate, Verdict
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
-from pipeline.stages.watch import TreeWatch
+from pipeline.stages.watch import Watched
 from pipeline.state.decided import Decided
 from pipeline.work import LoggedUpdate
 from sandbox import TookTooLong, trees
@@ -41,9 +40,9 @@ def transform(
     for each in asked:
         tenant, evaluator = each.region.tenant, each.region.evaluator
         if tenant is None or evaluator is None or rules.alone:
-            watch = TreeWatch(each, updates, rules, spending, decided)
-            grown = Stepwise(each.call, ask.step_of(each), watch).grow()
-            answers.append((each, grown))
+            step = ask.step_of(each)
+            watched = Watched(each, step, updates, rules, spending, decided)
+            answers.append((each, watched.grow()))
         else:
             together.setdefault((tenant, evaluator), []).append(each)
     for (tenant, evaluator), theirs in together.items():

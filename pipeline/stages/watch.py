@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from pipeline.evaluators.steps import Outcome
-from pipeline.evaluators.stepwise import UNTOLD, Refusal, TooMuch, too_deep
+from pipeline.evaluators.stepwise import UNTOLD, Ask, Refusal, Stepwise
 from pipeline.growth import Asked
 from pipeline.limits import MAX_TREE_BYTES
 from pipeline.sharing.rules import Rules
@@ -22,34 +22,36 @@ MAX_NOTED_FOREIGN = 100
 """Verdicts of computations beyond their number: a row each is more than some are worth."""
 
 
-class TreeWatch:
-    """Watches the trees of one region, tenant by tenant.
+class Watched(Stepwise):
+    """Grows trees of several tenants.
 
     Where the batch is one tree `alone`, what is beyond a limit ends with its verdict, and what
-    subscribers have got already counts. Else the tree makes too much.
+    subscribers have got already counts.
     """
 
     def __init__(
         self,
         asked: Asked,
+        ask: Ask,
         updates: Sequence[LoggedUpdate],
         rules: Rules,
         spending: Spending,
         decided: Decided,
     ) -> None:
         """`updates` are those of the batch."""
-        self.sees_all = rules.alone
+        super().__init__(asked.call, ask)
+        self.knows_arrivals = not rules.alone
         self._region = asked.region
-        self._asked = asked
-        self._updates = updates
+        self._updates = [updates[number] for number in asked.numbers]
         self._rules = rules
         self._spending = spending
         self._decided = decided
 
     def begin(self, tree: int) -> None:
         """Count anew."""
-        self._update = self._updates[self._asked.numbers[tree]]
-        self._computations: Counter[int] = Counter()
+        super().begin(tree)
+        self._update = self._updates[tree]
+        self._counts: Counter[int] = Counter()
         self._refused: Counter[int] = Counter()
         self._seconds: defaultdict[int, float] = defaultdict(float)
         self._bytes: Counter[int] = Counter()
@@ -61,15 +63,14 @@ class TreeWatch:
         if self._rules.refuses(tenant, owner):
             self._shed += 1
             return OVER if self._shed <= MAX_SHED_NOTED else UNTOLD
-        if len(path) > self._rules.limits.hops:
-            return too_deep(self._rules.limits.hops)
-        self._computations[tenant] += 1
         if not self._rules.alone:
-            if self._computations[tenant] > self._asked.call.bounds.computations:
-                raise TooMuch
-            return None
+            return super().arrives(node, path)
+        refusal = self.too_deep(path)
+        if refusal is not None:
+            return refusal
+        self._counts[tenant] += 1
         most = self._spending.limits(tenant, owner).computations
-        beyond = self._computations[tenant] - most
+        beyond = self._counts[tenant] - most
         if beyond <= 0:
             return None
         if beyond > (MAX_NOTED if tenant == owner else MAX_NOTED_FOREIGN):
@@ -89,15 +90,13 @@ class TreeWatch:
 
     def decides(self, node: int, path: Path, outcome: Outcome, seconds: float) -> Outcome:
         """What came out, or what subscribers got instead."""
+        if not self._rules.alone:
+            return outcome
         stream = self._region.stream(node)
-        tenant = stream.tenant
-        self._seconds[tenant] += seconds
-        if self._rules.alone:
-            outcome = self._decided.outcome(stream.ref, self._place(path), outcome)
+        self._seconds[stream.tenant] += seconds
+        outcome = self._decided.outcome(stream.ref, self._place(path), outcome)
         if outcome.made is not None:
-            self._bytes[tenant] += len(outcome.made.document)
-            if self._bytes[tenant] > self._asked.most_bytes and not self._rules.alone:
-                raise TooMuch
+            self._bytes[stream.tenant] += len(outcome.made.document)
         return outcome
 
     def _beyond(self, tenant: int) -> Refusal | None:

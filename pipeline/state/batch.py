@@ -103,18 +103,16 @@ class BatchState:
         before = self._before
         repeating: set[KnownStream] = set()
         for (offset, *_), tree in zip(self._updates, self._trees, strict=True):
-            position = 0
-            for stream, timestamp, document, path, state in tree:
+            for position, (stream, timestamp, document, path, state) in enumerate(tree):
                 last = last_updates.get(stream) or before.get(stream.ref)
                 if last is not None:
                     if timestamp <= last.timestamp:
                         repeating.add(stream)
                     if state is None:
-                        state = last.state  # what was written directly was made of nothing
+                        state = last.state  # a direct write: it was made of nothing here
                 if last is None or becomes_last(timestamp, last.timestamp):
                     last_updates[stream] = _last(LastUpdate, (timestamp, document, state))
                 rows.append((stream, timestamp, document, offset, position, path))
-                position += 1
         return Finished(rows, last_updates, repeating)
 
 

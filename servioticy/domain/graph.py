@@ -50,8 +50,8 @@ class Graph:
         part = _Part(dict(self._streams), dict(self._wakes))
         self._parts = dict.fromkeys(self._streams, part)
         self._wirings: dict[str, Wiring] = {}
-        self._plans: _Remembered[StreamRef, Plan] = _Remembered()
-        self._needs: _Remembered[tuple[str, int], Needs] = _Remembered()
+        self._plans: _Remembered[StreamRef, Plan] = _Remembered(MAX_REMEMBERED)
+        self._needs: _Remembered[tuple[str, int], Needs] = _Remembered(MAX_REMEMBERED)
 
     def merge(self, other: Graph) -> None:
         """Take in the streams of other Service Objects, which subscribe to none of these."""
@@ -175,7 +175,7 @@ class _Part:
 class _Remembered(Generic[Key, Value]):
     """What has been worked out, while there is room; the least recently used goes first."""
 
-    def __init__(self, room: int = MAX_REMEMBERED) -> None:
+    def __init__(self, room: int) -> None:
         self._room = room
         self._known: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
 

@@ -32,8 +32,8 @@ class Plan(NamedTuple):
     """Whose last updates are needed, its own among them."""
     groups: tuple[tuple[Region, tuple[int, ...]], ...]
     """And the groups of which the newest member's is."""
-    parts: Counter[int]
-    """How many regions each tenant has in the tree."""
+    parts: int
+    """How many regions of one tenant there are in the tree, at most."""
 
 
 def needs_of(wiring: Wiring, entry: int) -> Needs:
@@ -95,5 +95,5 @@ def plan_of(origin: KnownStream, needs: Callable[[Region, int], Needs]) -> Plan:
         origin.entries,
         tuple(streams),
         tuple((region, members) for (region, _id), members in groups.items()),
-        tenants,
+        max(tenants.values(), default=1),
     )

@@ -5,6 +5,7 @@ Nothing else below the programs imports the sandbox.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from hashlib import sha256
 
@@ -18,8 +19,8 @@ CHANCE = b"random"
 """What code says that depends on the program's id: `Math.random` is seeded by it."""
 
 
-CAN_NAME_ANYTHING = ("\\", "eval", "arguments", "Function", "with")
-"""In the text of code that can name a variable without writing its name."""
+CAN_NAME_ANYTHING = r"\\|eval|arguments|Function"
+"""Is found in code that can name a variable without writing its name."""
 
 
 def program(ref: StreamRef, version: int, composite: Composite) -> Program:
@@ -65,10 +66,10 @@ def reads_own(program: Program, own: int | None) -> bool:
     """
     if own is None or program.dialect == "expression":
         return any(each.argument == own for each in program.bindings)
-    names = (program.arguments[own], *CAN_NAME_ANYTHING)
+    name = rf"(?<![\w$]){re.escape(program.arguments[own])}(?![\w$])|{CAN_NAME_ANYTHING}"
     texts = [each.code for each in program.channels]
     texts += [each for each in (program.pre_filter, program.post_filter) if each is not None]
-    return any(name in text for text in texts for name in names)
+    return any(re.search(name, text) for text in texts)
 
 
 def program_name(ref: StreamRef, version: int) -> str:

@@ -288,7 +288,7 @@
     const path = event.length > 3 ? event[3] : ROOT;
     const update = {
       node: event[0], last: timeOf(event[1]), value: event[2], text: null, number,
-      depth: path.length, path: many ? path : null, only: event.length > 4 ? event[4] : -1, next: null,
+      depth: path.length, path: many ? path : null, only: event.length > 4 ? event[4] : null, next: null,
     };
     const node = nodes[event[0]];
     if (node.last === null || update.last >= node.last.last) {
@@ -361,7 +361,7 @@
       for (let i = 0; i < wakes.length; i++) {
         const wake = wakes[i];
         const number = wake[0];
-        if (update.only >= 0 && update.only !== number) continue;
+        if (update.only !== null && update.only !== number) continue;
         while (next < events.length && comesFirst(events[next], update, number)) {
           admit(events[next], next++, many);
         }
@@ -400,10 +400,10 @@
         if (state !== null) node.state = parse(state);
         const output = {
           node: node.number, last: stamp, value: null, text: document, number: made++,
-          depth: update.depth + 1, path: many ? pathOf(update, number) : null, only: -1, next: null,
+          depth: update.depth + 1, path: many ? pathOf(update, number) : null, only: null, next: null,
         };
         node.last = output;
-        if (update.only >= 0) continue; // of a step nothing follows
+        if (update.only !== null) continue; // of a step nothing follows
         tail.next = output;
         tail = output;
       }
@@ -456,7 +456,7 @@
       touch(node);
       node.last = {
         node: each[0], last: timeOf(each[1]), value: each[2], text: null, number: -1,
-        depth: 0, path: null, only: -1, next: null,
+        depth: 0, path: null, only: null, next: null,
       };
       if (each.length > 3) node.state = each[3];
     }

@@ -58,7 +58,7 @@ PARTS = {
 }
 """The part of each stage's own time."""
 
-SANDBOX = {"run": "transform: sandbox (V8 runs)"}
+SANDBOX = {"grow": "transform: sandbox (V8 runs)"}
 STORE = {
     "last_updates": "task: recall last updates (Postgres runs)",
     "store": "emit: store (Postgres runs)",
