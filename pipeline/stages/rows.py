@@ -37,9 +37,9 @@ def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> li
 
 
 def emissions(new: Iterable[NewRow]) -> list[Emission]:
-    """What subscribers are sent of new updates."""
+    """Return what subscribers are sent of new updates."""
     return [
-        placed(stream.emitted, timestamp, document, offset, path)
+        placed(stream.head, timestamp, document, offset, path)
         for stream, timestamp, document, offset, _position, path in new
     ]
 

@@ -36,10 +36,10 @@ class KnownStream:
     stream_id: int
     """Under which number its updates are stored."""
     composite: Composite | None
-    key: str = field(init=False)
+    key: str = ""
     """Its name in documents and messages."""
-    emitted: Head = field(init=False)
-    """What every record of an update of it begins with that is sent to subscribers."""
+    head: Head = field(init=False)
+    """What all that is emitted of it begins with."""
     settles: bool = False
     """Of several arrivals in a tree only the last computes."""
     region: Region | None = None
@@ -51,4 +51,4 @@ class KnownStream:
 
     def __post_init__(self) -> None:
         self.key = str(self.ref)
-        self.emitted = head(self.ref, self.tenant, self.version)
+        self.head = head(self.ref, self.tenant, self.version)

@@ -22,7 +22,7 @@ DOCUMENTS = some.dictionaries(NAMES, NAMES | some.integers(0, 9)).map(orjson.dum
     version=some.integers(0, 2**31 - 1),
     timestamp=NUMBERS,
     document=DOCUMENTS,
-    place=some.tuples(NUMBERS, some.integers(0, 99), some.lists(some.integers(0, 2000))),
+    place=some.tuples(NUMBERS, some.lists(some.integers(0, 2000))),
 )
 def test_it_is_the_record_as_it_is_written(
     stream: StreamRef,
@@ -30,12 +30,12 @@ def test_it_is_the_record_as_it_is_written(
     version: int,
     timestamp: int,
     document: bytes,
-    place: tuple[int, int, list[int]],
+    place: tuple[int, list[int]],
 ) -> None:
     """Byte for byte, whatever names and documents hold."""
-    offset, depth, hops = place
+    offset, hops = place
     record = EmittedRecord(
-        *stream, tenant, version, timestamp, msgspec.Raw(document), (offset, depth, *hops)
+        *stream, tenant, version, timestamp, msgspec.Raw(document), (offset, len(hops), *hops)
     )
 
     found = placed(head(stream, tenant, version), timestamp, document, offset, tuple(hops))
