@@ -83,8 +83,8 @@ def a_call_of(
     return Call(wiring, names, lasts, whole, bounds)
 
 
-def value_of(made: Made) -> Any:
-    return json.loads(made.document)["channels"]["t"]["current-value"]
+def value_of(made: Made, channel: str = "t") -> Any:
+    return json.loads(made.document)["channels"][channel]["current-value"]
 
 
 def values(grown: Grown) -> list[Any]:
