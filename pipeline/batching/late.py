@@ -67,7 +67,7 @@ class LateWork:
         done: list[PutOff] = []
         for each in records:
             row = Row(each.offset, each.record)
-            found = self._intake.admit(row, late=True, at_once=at_once)
+            found = self._intake.admit(row, self._intake.read(row), late=True, at_once=at_once)
             if isinstance(found, LoggedUpdate):
                 updates.append(found)
             elif found is None:  # it is a dead letter, or elsewhere: once is enough
