@@ -92,17 +92,16 @@ class Schedule:
     def take_late(self) -> bool:
         """Take up a little of what has been put off, of the tenant that has most time.
 
-        Whether anything was, and something is left.
+        Whether that went as fast as it should, and something is left.
         """
         waiting = self._partition.waiting
         if not waiting:
             return False
-        before = waiting.total()
         self._shares.saw(waiting)
         tenant = max(waiting, key=self._shares.balance)
-        if tenant not in self._shares.over():
-            self._late.take_up(tenant, self.max_updates)
-        return 0 < self._partition.waiting.total() < before
+        if tenant in self._shares.over():
+            return False
+        return self._late.take_up(tenant, self.max_updates) and bool(self._partition.waiting)
 
     def purge(self, *, idle: bool) -> None:
         """Remove a little of what was deleted or erased; `idle`: no rows have come."""
