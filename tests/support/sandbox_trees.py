@@ -133,12 +133,17 @@ def result(outcome: Outcome) -> Any:
 def grow_all(
     pool: SandboxPool, call: Call, tenant: str = "tenant", within: float | None = None
 ) -> Grown:
-    """Grow all trees of a call: in as many pieces as the pool takes, what fails step by step."""
-    whole = Grown([], [])
+    """Grow all trees of a call: in as many pieces as the pool takes; where that fails each tree
+    alone, and what fails then step by step."""
+    whole, alone = Grown([], []), False
     while call.trees:
-        (grown,) = pool.grow(tenant, [call], within)
+        asked = replace(call, trees=call.trees[:1]) if alone else call
+        (grown,) = pool.grow(tenant, [asked], within)
+        if grown.failed and len(asked.trees) > 1:
+            alone = True
+            continue
         if grown.failed:
-            grown = step_by_step(pool, replace(call, trees=call.trees[:1]), tenant)
+            grown = step_by_step(pool, asked, tenant)
         assert grown.made, "it makes no way"
         whole = joined(whole, grown)
         call = rest_of(call, grown)
