@@ -203,8 +203,13 @@ class Task:
         What has come meanwhile would wait for both.
         """
         self._lets_pass = seconds > SLICE_SECONDS / 2 and not self._lets_pass
-        if not self._lets_pass:
-            begun.schedule.take_late()
+        if self._lets_pass:
+            return
+        # More than a little while nothing else is to be done: what comes meanwhile would only
+        # be put off behind it.
+        until = self._engine.clock() + SLICE_SECONDS
+        while begun.schedule.take_late() and self._engine.clock() < until:
+            pass
 
     def _note_success(self, begun: _Begun) -> None:
         self._failures = 0

@@ -38,9 +38,11 @@ class JavaScript:
         growing = [_Growing(each) for each in calls]
         while left := [each for each in growing if not each.is_done]:
             answers = turn.grow([each.next() for each in left])
+            # A call may have got no turn; but some of them has, or nothing would ever come.
+            stuck = not any(grown.made or grown.failed for grown in answers)
             for each, grown in zip(left, answers, strict=True):
                 each.take(grown)
-                if grown.failed or not grown.made:
+                if grown.failed or stuck:
                     alone = each.next_alone()
                     each.take_alone(Stepwise(alone, turn.step).grow())
         return [each.grown() for each in growing]

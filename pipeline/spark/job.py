@@ -88,7 +88,7 @@ def rows(
 
 
 def bundled(records: DataFrame) -> DataFrame:
-    """All that waits as one row, by Java classes of ours: a row each costs 22 µs."""
+    """All that waits as one row, by Java classes of ours: a row each costs far more."""
     jvm: Any = records.sparkSession._jvm
     encoders = jvm.org.apache.spark.sql.Encoders
     record = encoders.tuple(encoders.LONG(), encoders.BINARY())

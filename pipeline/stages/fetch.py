@@ -86,10 +86,9 @@ def _most(
     A tenant that has several regions in a tree has a part of its limits in each: where a tree
     keeps to that, it keeps to the limits. One that does not is computed alone.
     """
-    tenants = (region.tenant,) if region.tenant is not None else region.tenants()
     known = [
         spending.part(tenant, owner, graph.plan(graph.stream(origin)).parts)
         for owner, origin in {(each.tenant, each.origin) for each in updates}
-        for tenant in tenants
+        for tenant in region.tenants
     ]
     return known[0] if len(known) == 1 else tuple(map(min, zip(*known, strict=True)))

@@ -55,6 +55,10 @@ class Partition:
         """
         return self._components.get(service_object, at_once=at_once)
 
+    def prepare(self, service_objects: Iterable[str]) -> None:
+        """Load the components of these together, where they are not known and there is time."""
+        self._components.prepare(service_objects)
+
     def find_row(self, ref: StreamRef) -> tuple[ServiceObject, int] | None:
         """The Service Object of a stream, and the stream's row in the store; None if not known."""
         owner = self._known.get(ref.service_object)

@@ -20,6 +20,7 @@ from sandbox.guest.engines import (
     Engine,
     FlagsRefused,
     MakeEngine,
+    NotParsed,
     OutOfMemory,
     ScriptFailed,
     TimedOut,
@@ -64,7 +65,7 @@ class Worker:
             return protocol.frame(protocol.TIMEOUT, b"")
         except OutOfMemory:
             return protocol.frame(protocol.OOM, b"")
-        except (ScriptFailed, protocol.ProtocolError) as error:
+        except (ScriptFailed, NotParsed, protocol.ProtocolError) as error:
             return protocol.frame(protocol.BROKEN, str(error)[:300].encode())
         raise protocol.ProtocolError(f"unknown kind {kind}")
 

@@ -182,7 +182,7 @@ class SandboxPool:
             text = f"more than {MAX_BYTES} bytes of inputs"
             return [ended_step(first, "error", text) if alone else Grown([], [], failed=True)]
         answer = self._grow_patiently(tenant, calls, allowance)
-        if isinstance(answer, Failure) and alone and answer.kind == "crash":
+        if isinstance(answer, Failure) and len(calls) == 1 and answer.kind == "crash":
             answer = self._grow_patiently(tenant, calls, allowance)  # once may be an accident
         if not isinstance(answer, Failure):
             return [

@@ -1,8 +1,9 @@
 """Runs hostile programs between innocent ones, and says what went wrong.
 
-What must be true: an outcome is a known fault or a value of the declared type; the steps
-before and after it in its frame are right; so is another tenant, in its old process; and
-it takes no longer than it may.
+What must be true: it ends as a known fault or makes a value of the declared type, and the same
+when it is asked again; what is computed before and after it from the same input is right, in
+its tree and the next, and so is another device of its tenant; so is another tenant, in its old
+process; and it takes no longer than it may.
 """
 
 from __future__ import annotations
@@ -12,24 +13,16 @@ import math
 import os
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sandbox.host.pool import KILL_CLASS, SandboxPool
+from sandbox.host.pool import SandboxPool
+from sandbox.host.refusals import KILL_CLASS
 from sandbox.hostile.corpus import Hostile, program
-from sandbox.program import (
-    FAULT_KINDS,
-    Binding,
-    Call,
-    ChannelCode,
-    Computation,
-    Fault,
-    Outcome,
-    Program,
-    Value,
-)
+from sandbox.program import FAULT_KINDS, Binding, ChannelCode, Program
+from sandbox.trees import Bounds, Call, Ended, Event, Made, Node, Tree, Wake, Wiring
 
-UPDATE = b'{"channels":{"t":{"current-value":4}},"lastUpdate":2}'
 PATH = ("channels", "t", "current-value")
 GOOD = Program(
     "good",
@@ -38,7 +31,13 @@ GOOD = Program(
     (ChannelCode("t", "[$0,1,2].map(x=>x*2).reduce((a,b)=>a+b)+Math.max(0,$0)", "number"),),
     bindings=(Binding("$0", 0, PATH),),
 )
-RIGHT = Value(2, b'{"channels":{"t":{"current-value":18}},"lastUpdate":2}')
+_SEES = (
+    "function(A){var seen='';for(var key in A)seen+=key;"
+    "return JSON.stringify(A)+seen+Object.keys(A.channels)+[1,2].concat(3)+({}).x}"
+)
+WITNESS = Program("witness", "function", ("A",), (ChannelCode("t", _SEES, "string"),))
+"""Tells all that it can see of its input."""
+
 MAX_SECONDS = 4.0
 """For one program with all its retries, on a busy machine; alone it is a tenth."""
 
@@ -46,6 +45,27 @@ KILLS_A_TENANT = 10
 
 MAX_NEIGHBOUR_MS = 50.0
 """Of 99 in 100 innocent frames, on a busy machine."""
+
+BOUNDS = Bounds(hops=10, computations=100)
+
+Outcome = Made | Ended
+
+
+def an_update(at: int) -> bytes:
+    """The update that all hostile programs get; `at` 2."""
+    return b'{"channels":{"t":{"current-value":4}},"lastUpdate":%d}' % at
+
+
+def right(node: int, at: int) -> tuple[int, int, bytes]:
+    """What a good program makes of it, as node, time and document."""
+    return node, at, b'{"channels":{"t":{"current-value":18}},"lastUpdate":%d}' % at
+
+
+def seen(node: int, at: int) -> tuple[int, int, bytes]:
+    """What a witness makes of it."""
+    text = an_update(at).decode() + "channelslastUpdatet1,2,3undefined"
+    document = {"channels": {"t": {"current-value": text}}, "lastUpdate": at}
+    return node, at, json.dumps(document, separators=(",", ":")).encode()
 
 
 @dataclass(slots=True)
@@ -81,55 +101,125 @@ class Judge:
         """Run one program and note its verdict and all that is wrong."""
         started = time.monotonic()
         tenant = f"hostile {self._kills // KILLS_A_TENANT}"
-        before, attacked, after = self.pool.run(
-            tenant, [a_call(GOOD), a_call(program(hostile, type_)), a_call(GOOD)]
-        )
+        attacker = program(hostile, type_)
+        first, after, other = self._surrounded(tenant, attacker)
         seconds = time.monotonic() - started
         self.verdicts.slowest = max(self.verdicts.slowest, seconds)
-        self.verdicts.counts[kind(attacked[0])] += 1
-        if kind(attacked[0]) in KILL_CLASS:
+        attacked = next(each for each in first if each.node == ATTACKED)
+        self.verdicts.counts[kind(attacked)] += 1
+        if kind(attacked) in KILL_CLASS:
             self._kills += 1
             if self._kills % KILLS_A_TENANT == 0:
                 self.pool._workers.end(tenant)
-        if not harmless(attacked[0], type_):
-            self._note(hostile, f"gave {attacked[0]}")
-        if before != [RIGHT] or after != [RIGHT]:
-            self._note(hostile, f"changed its frame: {before} {after}")
+        elif not is_like(attacked, once(self.pool, tenant, attacker)):
+            self._note(hostile, f"gave {attacked}, and then something else")
+        if not harmless(attacked, type_):
+            self._note(hostile, f"gave {attacked}")
+        around = [shown(each) for each in first if each.node != ATTACKED]
+        if around != [right(1, 2), seen(2, 2), right(4, 2), seen(5, 2)]:
+            self._note(hostile, f"changed its tree: {around}")
+        if [shown(each) for each in after] != [right(1, 3), seen(2, 3)]:
+            self._note(hostile, f"changed the next tree: {after}")
+        if [shown(each) for each in other] != [right(1, 2)]:
+            self._note(hostile, f"changed another device: {other}")
         if seconds > self._max_seconds:
             self._note(hostile, f"took {seconds:.1f} s")
-        if self.neighbours() != [RIGHT]:
+        self._look_at_the_neighbour(hostile)
+
+    def neighbours(self) -> bool:
+        """Whether the innocent tenant's frame of one is right; it is timed."""
+        started = time.monotonic()
+        outcome = once(self.pool, "neighbour", GOOD)
+        self.verdicts.neighbours.append(time.monotonic() - started)
+        return shown(outcome) == right(1, 2)
+
+    def _surrounded(self, tenant: str, attacker: Program) -> Sequence[Sequence[Outcome]]:
+        """What comes of the tree with the program, of the next one, and of another device."""
+        names = ["", "before", "witness before", attacker.id, "after", "witness after", ""]
+        trees: list[Tree] = [[Event(0, 2, an_update(2))], [Event(6, 3, an_update(3))]]
+        call = Call(surrounded(attacker), names, [], trees, BOUNDS)
+        (grown,) = self.pool.grow(tenant, [call])
+        found = [list[Outcome](each) for each in grown.made]
+        if grown.failed:
+            found.append(self._steps(tenant, call))
+        else:
+            found[0] += [each for each in grown.ended if each.kind != "emitted"]
+        for later in (*[replace(call, trees=trees[1:])][len(found) - 1 :], a_call(GOOD)):
+            (grown,) = self.pool.grow(tenant, [later])
+            found.append([*grown.made[0]] if grown.made else [*grown.ended])
+        return found
+
+    def _steps(self, tenant: str, call: Call) -> list[Outcome]:
+        """What comes of the first tree, step by step."""
+        (event,), *_ = call.trees
+        steps = [event._replace(only=each.number) for each in call.wiring.nodes[event.node].wakes]
+        return [step_of(self.pool, tenant, replace(call, trees=[[each]])) for each in steps]
+
+    def _look_at_the_neighbour(self, hostile: Hostile) -> None:
+        if not self.neighbours():
             self._note(hostile, "changed its neighbour")
         if self.pool._workers["neighbour"].pid != self._neighbour:
             self._note(hostile, "ended its neighbour")
             self._neighbour = self.pool._workers["neighbour"].pid
 
-    def neighbours(self) -> list[Outcome]:
-        """The innocent tenant's frame of one, timed."""
-        started = time.monotonic()
-        outcomes = self.pool.run("neighbour", [a_call(GOOD)])[0]
-        self.verdicts.neighbours.append(time.monotonic() - started)
-        return outcomes
-
     def _note(self, hostile: Hostile, what: str) -> None:
         self.verdicts.wrong.append(f"{hostile.name}: {what[:300]}: {hostile.text[:500]}")
 
 
-def a_call(of: Program, steps: int = 1) -> Call:
-    """A program computed once over one update, or over as many equal ones as `steps`."""
-    computed = tuple(Computation(0, 2 + n, 2 + n, (0,)) for n in range(steps))
-    return Call(of, None, None, (UPDATE,), computed)
+ATTACKED = 3
+
+
+def surrounded(attacker: Program) -> Wiring:
+    """Two innocent composites before it, two after it, all of one input; and what the first two
+    compute of another."""
+    inner = [GOOD, WITNESS, attacker, GOOD, WITNESS]
+    woken = tuple(Wake(number, number + 1, 0) for number in range(len(inner)))
+    nodes = [Node(code=each, inputs=((0, 6),)) for each in inner]
+    return Wiring(attacker.id, (Node(woken), *nodes, Node(woken[:2])))
+
+
+def a_call(of: Program, trees: int = 1) -> Call:
+    """A program computed over one update, or over as many as there are `trees`."""
+    wiring = Wiring(f"only {of.id}", (Node((Wake(0, 1, 0),)), Node(code=of, inputs=((0,),))))
+    events: list[Tree] = [[Event(0, 2 + n, an_update(2 + n))] for n in range(trees)]
+    return Call(wiring, ["", of.id], [], events, BOUNDS)
+
+
+def once(pool: SandboxPool, tenant: str, of: Program) -> Outcome:
+    """What comes of a program computed once."""
+    call = a_call(of)
+    return step_of(pool, tenant, replace(call, trees=[[call.trees[0][0]._replace(only=0)]]))
+
+
+def step_of(pool: SandboxPool, tenant: str, call: Call) -> Outcome:
+    """What comes of one computation."""
+    (grown,) = pool.grow(tenant, [call])
+    made = [each for tree in grown.made for each in tree]
+    return made[0] if made else grown.ended[0]
 
 
 def kind(outcome: Outcome) -> str:
     """A word for the count."""
-    return outcome.kind if isinstance(outcome, Fault) else type(outcome).__name__
+    return outcome.kind if isinstance(outcome, Ended) else "Value"
+
+
+def shown(outcome: Outcome) -> tuple[int, int, bytes]:
+    """An outcome as it is compared."""
+    if isinstance(outcome, Made):
+        return outcome.node, outcome.timestamp, outcome.document
+    return outcome.node, 0, f"{outcome.kind} {outcome.message}".encode()
+
+
+def is_like(first: Outcome, again: Outcome) -> bool:
+    """Whether two computations came to the same; a busy machine may have ended the second."""
+    return kind(again) in KILL_CLASS or shown(first)[1:] == shown(again)[1:]
 
 
 def harmless(outcome: Outcome, type_: str) -> bool:
     """A known fault with a short message, or a value of the channel's type."""
-    if isinstance(outcome, Fault):
+    if isinstance(outcome, Ended):
         return outcome.kind in FAULT_KINDS and len(outcome.message) < 1000
-    if not isinstance(outcome, Value) or outcome.timestamp != 2:
+    if outcome.timestamp != 2:
         return False
     document = json.loads(outcome.document)
     value = document["channels"]["t"]["current-value"]

@@ -90,7 +90,7 @@ def plan_of(origin: KnownStream, needs: Callable[[Region, int], Needs]) -> Plan:
                 if entry not in entered:
                     entered[entry] = None
                     waiting.append(entry)
-    tenants = Counter(tenant for region in regions for tenant in region.tenants())
+    tenants = Counter(tenant for region in regions for tenant in region.tenants)
     return Plan(
         origin.entries,
         tuple(streams),

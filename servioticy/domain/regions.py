@@ -41,6 +41,8 @@ class Region:
     names: tuple[str, ...]
     """Of each composite's code, by number."""
     wiring: trees.Wiring
+    tenants: frozenset[int]
+    """Whose composites they are."""
     leads_on: bool = False
     """Whether other regions read what it makes."""
 
@@ -56,10 +58,6 @@ class Region:
         for number, (stream, node) in enumerate(zip(self.streams, self.wiring.nodes, strict=True)):
             if stream is not None and node.code is not None:
                 yield number, stream
-
-    def tenants(self) -> set[int]:
-        """Whose composites they are."""
-        return {each.tenant for _number, each in self.composites()}
 
 
 class _Class(NamedTuple):
@@ -133,7 +131,8 @@ def region_of(
     names = tuple(program_name(each.ref, each.version) for each in members)
     nameless = ("",) * (len(numbers) - len(members))
     streams = tuple(known.get(ref) for ref in numbers)
-    return Region(level, tenant, evaluator, streams, names + nameless, found)
+    owners = frozenset(each.tenant for each in members)
+    return Region(level, tenant, evaluator, streams, names + nameless, found, owners)
 
 
 def wiring(nodes: tuple[trees.Node, ...]) -> trees.Wiring:

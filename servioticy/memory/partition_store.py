@@ -85,6 +85,11 @@ class MemoryPartitionStore:
                 if asked is not None and each.component == asked.component
             ]
 
+    def components(self, ids: Sequence[str]) -> list[list[ComponentMember]]:
+        """Return the components that these Service Objects are of, each once."""
+        found = [self.component(each) for each in ids]
+        return list({members[0].id: members for members in found if members}.values())
+
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         """Those of them of which a version is in force; each is read when it is asked for."""
         self._state.ask_postgres()

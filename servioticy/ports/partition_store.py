@@ -156,6 +156,9 @@ class PartitionStore(Protocol):
     def component(self, service_object: str) -> list[ComponentMember]:
         """The Service Objects computed together with this one; empty: it does not exist."""
 
+    def components(self, ids: Sequence[str]) -> list[list[ComponentMember]]:
+        """Return the components that these Service Objects are of, each once."""
+
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         """Those of them of which a version is in force; each is read when it is asked for.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, assert_never
 
 import msgspec
@@ -13,7 +15,7 @@ import psycopg2.errors
 from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import parsing
-from servioticy.domain.model import Definition, LastUpdate, ServiceObject
+from servioticy.domain.model import LastUpdate, ServiceObject
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
@@ -36,6 +38,9 @@ from servioticy.storage.queries import queries
 log = logging.getLogger("servioticy.storage")
 
 _CLAIM = 1_701_013  # class of our advisory locks: any number that nothing else uses
+READ_AT_ONCE = 65_536
+"""Characters of documents that are read before the first of them is given out."""
+
 PARSED = 128 * 1024 * 1024
 """Bytes of definitions kept parsed: a change loads its whole component anew."""
 
@@ -87,21 +92,56 @@ class PostgresPartitionStore:
         rows = self._database.rows(self._sql["component"], {"service_object": service_object})
         return [ComponentMember(*row) for row in rows]
 
+    def components(self, ids: Sequence[str]) -> list[list[ComponentMember]]:
+        """Return the components that these Service Objects are of, each once."""
+        rows = self._database.rows(self._sql["components"], {"ids": list(ids)})
+        return [
+            [ComponentMember(*row[1:]) for row in members]
+            for _component, members in groupby(rows, key=itemgetter(0))
+        ]
+
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         """Those of them of which a version is in force; each is read when it is asked for."""
         rows = self._database.rows(self._sql["service_objects"], {"ids": list(ids)})
+        some: list[ServiceObject] = []
+        size = 0
         for id_, tenant, sequence, version, document in rows:
             definition = self._documents.understood(id_, version, document).definition
-            yield ServiceObject(
-                definition, tenant, version, sequence, self._stored_as(definition, tenant)
-            )
+            some.append(ServiceObject(definition, tenant, version, sequence, {}))
+            size += len(document)
+            if size > READ_AT_ONCE:
+                yield from self._with_numbers(some)
+                some, size = [], 0
+        yield from self._with_numbers(some)
 
-    def _stored_as(self, definition: Definition, tenant: int) -> dict[str, int]:
-        names = [each.ref.stream for each in definition.streams]
-        values = {"service_object": definition.id, "tenant": tenant, "names": names}
-        numbers = dict(self._database.rows(self._sql["stored_as"], values))
-        # Another partition may just have removed those of an object that it computes.
-        return {name: numbers[name] for name in names if name in numbers}
+    def _with_numbers(self, some: Sequence[ServiceObject]) -> Iterator[ServiceObject]:
+        """The Service Objects with the numbers under which their updates are stored."""
+        refs = [
+            (each.id, each.tenant, stream.ref.stream)
+            for each in some
+            for stream in each.definition.streams
+        ]
+        if not refs:
+            yield from some
+            return
+        service_objects, tenants, names = columns(refs, 3)
+        values = {
+            "service_objects": list(service_objects),
+            "tenants": numbers(tenants),
+            "names": list(names),
+        }
+        found: dict[str, dict[str, int]] = {}
+        for service_object, name, number in self._database.rows(self._sql["stored_as"], values):
+            found.setdefault(service_object, {})[name] = number
+        for each in some:
+            # Another partition may just have removed those of an object that it computes.
+            theirs = found.get(each.id, {})
+            ordered = {
+                stream.ref.stream: theirs[stream.ref.stream]
+                for stream in each.definition.streams
+                if stream.ref.stream in theirs
+            }
+            yield replace(each, stream_ids=ordered)
 
     def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""

@@ -8,18 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 from sandbox_pools import a_pool
+from sandbox_trees import a_call, a_call_of, an_event, kinds, once, result
 
-from sandbox import (
-    Call,
-    ChannelCode,
-    Computation,
-    Outcome,
-    Program,
-    SandboxPool,
-    TookTooLong,
-    Value,
-)
+from sandbox import ChannelCode, Program, SandboxPool, TookTooLong
 from sandbox.host.allowance import Allowance
+from sandbox.trees import Grown, Node, Wake, Wiring
 
 SMALL = "function(A){return 1}"
 FULL = "function(A){" + "function a(){}" * 280 + " return 1}"
@@ -60,10 +53,6 @@ def a_document(streams: int, channels: int, code: str) -> list[Program]:
         )
         for stream in range(streams)
     ]
-
-
-def a_call(program: Program) -> Call:
-    return Call(program, None, None, (b"{}",), (Computation(0, 1, 1, (0,)),))
 
 
 @pytest.mark.parametrize("code", COSTLY.values(), ids=COSTLY)
@@ -125,19 +114,36 @@ def test_waiting_for_others_counts(pool: SandboxPool) -> None:
 
 def test_the_first_look_at_programs_counts_for_a_run_and_is_not_lost(pool: SandboxPool) -> None:
     """A partition is not held by it; what was learned until then is known the next time."""
-    calls = [a_call(each) for each in a_document(250, 1, FULL)]
+    calls = [a_call(each, an_event()) for each in a_document(250, 1, FULL)]
     cut = 0
-    outcomes: list[list[Outcome]] = []
-    while not outcomes:
+    grown: list[Grown] = []
+    while not grown:
         try:
-            outcomes = pool.run("tenant", calls, within=0.5)
+            grown = pool.grow("tenant", calls, within=0.5)
         except TookTooLong:
             cut += 1
             assert cut < 50, "it makes no way"
 
     assert cut > 0
-    assert all(isinstance(each, Value) for (each,) in outcomes)
+    assert all(kinds(each) == {"emitted": 1} for each in grown if each.made)
     assert pool.suspended() == {}
+
+
+def test_the_first_look_at_a_region_is_not_lost_either(pool: SandboxPool) -> None:
+    """All its programs have to be known before a tree of it is grown."""
+    programs = a_document(250, 1, FULL)
+    wakes = tuple(Wake(number, number + 1, 0) for number in range(len(programs)))
+    nodes = [Node(code=each, inputs=((0,),)) for each in programs]
+    call = a_call_of(Wiring("large", (Node(wakes), *nodes)), an_event())
+    grown: list[Grown] = []
+    for _ in range(50):
+        try:
+            grown = pool.grow("tenant", [call], within=0.5)
+        except TookTooLong:
+            continue
+        break
+
+    assert [kinds(each) for each in grown] == [{"emitted": 250}]
 
 
 def test_a_function_that_ends_in_thousands_of_semicolons_runs(pool: SandboxPool) -> None:
@@ -145,4 +151,4 @@ def test_a_function_that_ends_in_thousands_of_semicolons_runs(pool: SandboxPool)
     code = SMALL + ";" * 4000
     program = Program("p", "function", ("A",), (ChannelCode("t", code, "number"),))
 
-    assert [type(each) for each in pool.run("tenant", [a_call(program)])[0]] == [Value]
+    assert result(once(pool, a_call(program, an_event()))) == 1

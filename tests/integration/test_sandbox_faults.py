@@ -1,45 +1,41 @@
-"""Hostile programs and dying processes: the culprit alone is blamed, the rest goes on."""
+"""Hostile programs: the culprit alone is blamed, the rest goes on."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
+from socket import SHUT_RDWR
+from typing import Any
 from unittest import mock
 
 import pytest
-from process_walks import alive
 from sandbox_pools import a_pool
-from waiting import until
-
-from sandbox import (
-    Binding,
-    Call,
-    ChannelCode,
-    Computation,
-    Fault,
-    Program,
-    SandboxPool,
-    TookTooLong,
-    Value,
+from sandbox_trees import (
+    a_call,
+    a_call_of,
+    a_formula,
+    a_function,
+    an_event,
+    events,
+    grow_all,
+    joined,
+    kinds,
+    once,
+    one_by_one,
+    rest_of,
+    result,
+    values,
 )
-from sandbox.host.worker_client import Budget, Failure, WorkerClient
+
+from sandbox import Program, SandboxPool, TookTooLong
+from sandbox.host.worker_client import WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
+from sandbox.trees import Event, Last, Node, Wake, Wiring
 
 SPAWN = ZygoteClient.spawn
-
-GOOD = Program(
-    "good",
-    "expression",
-    ("a",),
-    (ChannelCode("t", "$0+1", "number"),),
-    bindings=(Binding("$0", 0, ("channels", "t", "current-value")),),
-)
+KILLED = {"timeout", "oom", "crash"}
+never_starved = pytest.mark.usefixtures("_never_starved")
 
 
 @pytest.fixture(params=["v8", "quickjs"])
@@ -50,26 +46,36 @@ def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
     pool.close()
 
 
-def a_call(program: Program = GOOD, steps: int = 3) -> Call:
-    """Updates 0, 1, 2, ... at 1, 2, 3, ..."""
-    texts = (
-        b'{"channels":{"t":{"current-value":%d}},"lastUpdate":%d}' % (n, n + 1)
-        for n in range(steps)
-    )
-    numbered = tuple(Computation(0, n + 1, n + 1, (n,)) for n in range(steps))
-    return Call(program, None, None, tuple(texts), numbered)
+GOOD = a_formula("$0+1")
+CALL = a_call(GOOD, *events(3))
+RIGHT = [[1], [2], [3]]
 
 
-GOOD_OUTCOMES = [
-    Value(n + 1, b'{"channels":{"t":{"current-value":%d}},"lastUpdate":%d}' % (n + 1, n + 1))
-    for n in range(3)
-]
+def is_right(pool: SandboxPool, tenant: str = "tenant") -> bool:
+    """Whether an innocent call gives what it should."""
+    return values(grow_all(pool, CALL, tenant)) == RIGHT
 
 
 def a_program(attack: str) -> Program:
-    """Attacks at the second of three updates."""
-    code = f"function(A){{if (A.lastUpdate === 2) {{ {attack} }} return 1}}"
-    return Program(code, "function", ("A",), (ChannelCode("t", code, "number"),))
+    """Attacks at the second of three updates, which are of 1, 2 and 3."""
+    return a_function(f"if (A.lastUpdate === 2) {{ {attack} }} return 7")
+
+
+HANG = "while(true){}"
+HANGS = a_function(HANG)
+
+
+def between(attacker: Program) -> Wiring:
+    """Innocent composites before it and after it, of the same input; one more reads its output."""
+    wakes = (Wake(0, 1, 0), Wake(1, 2, 0), Wake(2, 3, 0))
+    nodes = (
+        Node(wakes),
+        Node((), GOOD, ((0,),)),
+        Node((Wake(0, 4, 0),), attacker, ((0,),)),
+        Node((), GOOD, ((0,),)),
+        Node((), GOOD, ((2,),)),
+    )
+    return Wiring(f"between {attacker.id}", nodes)
 
 
 @pytest.mark.parametrize(
@@ -85,17 +91,21 @@ def a_program(attack: str) -> Program:
     ],
 )
 def test_the_culprit_alone_is_faulted(pool: SandboxPool, attack: str) -> None:
-    """Neighbours in the frame have their values, and so has the next frame."""
-    hostile = a_program(attack)
+    """Its neighbours in the tree have their values, and so have other trees and calls."""
+    call = a_call_of(between(a_program(attack)), *events(3))
 
-    before, attacked, after = pool.run("tenant", [a_call(), a_call(hostile), a_call()])
+    first, second = pool.grow("tenant", [call, CALL])
+    grown = grow_all(pool, call)
 
-    assert before == after == GOOD_OUTCOMES
-    assert isinstance(attacked[1], Fault)
     survived = {"script-error"} if pool.options.engine == "quickjs" else set()  # a catchable lack
-    assert attacked[1].kind in {"timeout", "oom", "crash"} | survived
-    assert [type(each) for each in attacked] == [Value, Fault, Value]
-    assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
+    (kind,) = {each.kind for each in grown.ended} - {"emitted"}
+    assert kind in KILLED | survived
+    assert kinds(grown) == {"emitted": 11 - 1, kind: 1}
+    assert [each.node for each in grown.ended if each.kind == kind] == [2]
+    assert values(grown) == [[1, 7, 1, 8], [2, 2], [3, 7, 3, 8]]
+    assert values(second) == RIGHT
+    assert first.failed == (kind in KILLED)
+    assert is_right(pool)
 
 
 @pytest.mark.parametrize(
@@ -107,14 +117,12 @@ def test_the_culprit_alone_is_faulted(pool: SandboxPool, attack: str) -> None:
 )
 def test_what_would_run_later_is_found_or_never_runs(pool: SandboxPool, attack: str) -> None:
     """V8 runs it after the call has returned, and the probe notices; QuickJS must be asked to."""
-    hostile = a_program(attack)
+    quick = pool.options.engine == "quickjs"
 
-    before, attacked, after = pool.run("tenant", [a_call(), a_call(hostile), a_call()])
+    outcomes = one_by_one(pool, a_call(a_program(attack), *events(3)))
 
-    kinds = [each.kind if isinstance(each, Fault) else "value" for each in attacked]
-    assert before == after == GOOD_OUTCOMES
-    assert kinds == ["value", "value" if pool.options.engine == "quickjs" else "timeout", "value"]
-    assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
+    assert list(map(result, outcomes)) == [7, 1 if quick else "timeout", 7]
+    assert is_right(pool)
 
 
 @pytest.mark.parametrize(
@@ -128,239 +136,209 @@ def test_what_would_run_later_is_found_or_never_runs(pool: SandboxPool, attack: 
     ],
 )
 def test_the_runner_uses_only_what_it_captured(pool: SandboxPool, attack: str) -> None:
-    """Should a script break a built-in after all, the fold stands."""
-    pool.run("tenant", [a_call(a_program(attack))])
+    """Should a script break a built-in after all, trees are grown as ever."""
+    grow_all(pool, a_call(a_program(attack), *events(3)))
 
-    assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
+    assert is_right(pool)
 
 
-def test_a_program_that_always_hangs_does_not_hold_everyone(
-    pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each hang costs a budget, so after some the rest of that run is not tried."""
-    # Starved is not guilty, and a busy machine starves: here all time is processor time.
+@pytest.fixture
+def _never_starved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Starved is not guilty, and a busy machine starves: here all time is processor time."""
     monkeypatch.setattr(WorkerClient, "_cpu", lambda _: time.monotonic())
-    code = "function(A){while(true){}}"
-    hangs = Program(code, "function", ("A",), (ChannelCode("t", code, "number"),))
 
-    outcomes = pool.run("tenant", [a_call(hangs, 200), a_call()])
 
-    kinds = [each.kind for each in outcomes[0] if isinstance(each, Fault)]
-    # Three; more where the machine is busy: who was starved is not guilty.
-    tried = kinds.count("timeout")
-    assert 3 <= tried < 200
-    assert kinds == ["timeout"] * tried + ["suspended"] * (200 - tried)
-    assert outcomes[1] == GOOD_OUTCOMES
+def processes(pool: SandboxPool) -> int:
+    """How many were ended for what ran in them."""
+    return sum(pool.kills.values())
+
+
+@never_starved
+@pytest.mark.parametrize("attack", [HANG, "var a=[];while(true)a.push([1,2,3,4,5,6,7,8])"])
+def test_one_among_a_hundred_innocent_ones_is_found(pool: SandboxPool, attack: str) -> None:
+    """A hundred composites of one tree: some processes die, not a hundred."""
+    bad = a_function(attack)
+    wakes = tuple(Wake(number, number + 1, 0) for number in range(100))
+    programs = [bad if number == 50 else GOOD for number in range(100)]
+    nodes = (Node(wakes), *[Node((), each, ((0,),)) for each in programs])
+    call = a_call_of(Wiring(f"hundred {attack}", nodes), an_event(4))
+
+    grown = grow_all(pool, call)
+
+    assert values(grown) == [[5] * 99]
+    (fault,) = [each for each in grown.ended if each.kind != "emitted"]
+    assert (fault.node, fault.kind in KILLED, fault.times) == (51, True, 1)
+    assert processes(pool) == 2  # with the whole tree, then alone
+    assert pool.suspended() == {}
+
+
+@never_starved
+def test_one_call_among_others_fails_alone(pool: SandboxPool) -> None:
+    """Devices of a tenant: each of the others has all it asked for in the same answer."""
+    bad = a_call(HANGS, *events(3))
+
+    found = pool.grow("tenant", [*[CALL] * 5, bad, *[CALL] * 5])
+
+    assert {at for at, each in enumerate(found) if each.failed} <= {5}
+    assert not found[5].made
+    for each in found[:5] + found[6:]:  # a slow engine leaves some of them for another frame
+        assert values(joined(each, grow_all(pool, rest_of(CALL, each)))) == RIGHT
+    assert processes(pool) <= 2  # with the others, then alone
+
+
+@never_starved
+def test_one_tree_among_a_hundred_is_found(pool: SandboxPool) -> None:
+    """Those before it, and those after it, are what they are without it."""
+    hangs = a_function("if (A.lastUpdate === 50) while(true){} return A.lastUpdate")
+
+    grown = grow_all(pool, a_call(hangs, *events(100)))
+
+    assert values(grown) == [[] if at == 50 else [at] for at in range(1, 101)]
+    assert kinds(grown) == {"emitted": 99, "timeout": 1}
+    assert processes(pool) == 3  # with the others, then its tree, then alone
+
+
+@never_starved
+def test_a_program_that_always_hangs_does_not_hold_everyone(pool: SandboxPool) -> None:
+    """Each hang costs a budget, so after some it is not tried any more."""
+    outcomes = one_by_one(pool, a_call(HANGS, *events(20)))
+
+    assert list(map(result, outcomes)) == ["timeout"] * 3 + ["suspended"] * 17
+    grown = grow_all(pool, a_call_of(between(HANGS), *events(200)))
+    assert kinds(grown) == {"suspended": 200, "emitted": 400}
+    assert is_right(pool)
+
+
+@never_starved
+def test_the_suspended_are_known_by_their_streams(pool: SandboxPool) -> None:
+    """One stream's input makes the program hang; another of the same code is not to blame."""
+    hangs = a_function("if (A.lastUpdate === 2) while(true){} return 7")
+    bad = a_call_of(a_call(hangs).wiring, an_event(at=2), name="@bad")
+    good = a_call_of(a_call(hangs).wiring, an_event(at=3), name="@good")
+    for _ in range(3):
+        assert result(once(pool, bad)) == "timeout"
+
+    assert set(pool.suspended()) == {hangs.id + "@bad"}
+    assert result(once(pool, bad)) == "suspended"
+    assert result(once(pool, good)) == 7
+
+
+def test_refusals_in_the_middle_of_a_tree_change_nothing_else(pool: SandboxPool) -> None:
+    """Limits of the caller come in the same way; what would follow is not reached."""
+    wiring = between(a_program("return 7"))
+    for node in (2, 3, 4):
+        call = replace(a_call_of(wiring, *events(2)), refused={node: ("size-limit", "enough")})
+        (grown,) = pool.grow("tenant", [call])
+
+        expected = [[1, 7, 1, 8], [2, 7, 2, 8]]
+        gone = {2: (1, 3), 3: (2,), 4: (3,)}[node]
+        assert values(grown) == [
+            [each for at, each in enumerate(tree) if at not in gone] for tree in expected
+        ]
+        (refused,) = [each for each in grown.ended if each.kind != "emitted"]
+        assert (refused.node, refused.kind, refused.times) == (node, "size-limit", 2)
+        assert refused.message == "enough"
+
+
+def test_a_crash_counts_only_twice_in_a_row(pool: SandboxPool) -> None:
+    """Whoever ends its process again, alone, is to blame."""
+    ask, step = WorkerClient.grow, a_call(GOOD, an_event())
+    deaths = iter([True, False, True, True, False, True, False, True, True])
+
+    def dies(self: WorkerClient, *asked: Any) -> Any:
+        if next(deaths):
+            self._connection.shutdown(SHUT_RDWR)
+        return ask(self, *asked)
+
+    with mock.patch.object(WorkerClient, "grow", dies):
+        assert [result(once(pool, step)) for _ in range(3)] == [2, "crash", 2]
+        assert [pool.grow("tenant", [CALL])[0].failed for _ in range(2)] == [False, True]
+    assert pool.suspended() == {}
 
 
 def busy_for(turns: int, name: str = "") -> Program:
-    code = f"function(A){{var t=0;for(var i=0;i<{turns};i++)t+=i;return 1}}"
-    return Program(code + name, "function", ("A",), (ChannelCode("t", code, "number"),))
+    return a_function(f"var t=0;for(var i=0;i<{turns};i++)t+=i;return 1{name}")
 
 
 def test_many_slow_calls_together_take_too_long(pool: SandboxPool) -> None:
     """Each within its budget, a thousand of them a minute: the caller's allowance ends it."""
-    slow = [a_call(busy_for(200_000, f"//{n}"), 1) for n in range(3000)]
-    pool.run("tenant", [a_call()])
+    slow = [a_call(busy_for(200_000, f"//{n}\n"), an_event()) for n in range(3000)]
+    assert is_right(pool)
     started = time.monotonic()
 
     with pytest.raises(TookTooLong) as caught:
-        pool.run("tenant", slow, within=0.3)
+        while True:
+            pool.grow("tenant", slow, within=0.3 - (time.monotonic() - started))
 
-    assert 0.3 < caught.value.seconds <= time.monotonic() - started
+    assert caught.value.seconds <= time.monotonic() - started
     assert 0 < len(pool.program_cpu_seconds()) < len(slow)  # not all have been tried
     assert pool.suspended() == {}
-    assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
+    assert is_right(pool)
 
 
 def test_a_frame_cut_short_by_the_allowance_blames_nobody(pool: SandboxPool) -> None:
-    """Fifty steps have 150 ms, here 100 ms: the culprit may be any of them, or none."""
-    hangs = a_program("while(true){}")
+    """It had less than its budget: the culprit may be any of its programs, or none."""
+    hangs = a_call(a_program(HANG), *events(50))
     for _ in range(4):
-        pool.run("tenant", [a_call()])
+        assert is_right(pool)
         with pytest.raises(TookTooLong):
-            pool.run("tenant", [a_call(hangs, 50)], within=0.12)
+            pool.grow("tenant", [hangs], within=0.12)
 
     assert pool.suspended() == {}
     assert pool.cpu_seconds()["tenant"] > 0
-    assert pool.program_cpu_seconds()[hangs.id] > 0
+    assert pool.program_cpu_seconds()[a_program(HANG).id] > 0
 
 
-def test_splitting_after_a_failure_counts(pool: SandboxPool) -> None:
+def test_isolating_after_a_failure_counts(pool: SandboxPool) -> None:
     """A first frame that failed within the allowance is not followed by two hundred others."""
+    hanging = [a_call(a_program(HANG), *events(3)) for _ in range(200)]
     with pytest.raises(TookTooLong):
-        pool.run("tenant", [a_call(a_program("while(true){}"), 200), a_call()], within=0.4)
+        pool.grow("tenant", hanging, within=0.6)
 
 
 def test_an_allowance_that_suffices_changes_nothing(pool: SandboxPool) -> None:
     """The culprit is found and blamed as ever."""
-    calls = [a_call(), a_call(a_program("while(true){}"))]
+    grown = grow_all(pool, a_call(a_program(HANG), *events(3)), within=60)
 
-    outcomes = pool.run("tenant", calls, within=60)
-
-    assert outcomes[0] == GOOD_OUTCOMES
-    assert [type(each) for each in outcomes[1]] == [Value, Fault, Value]
+    assert values(grown) == [[7], [], [7]]
+    assert kinds(grown) == {"emitted": 2, "timeout": 1}
 
 
-def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
-    """A stopped process stands for a busy machine: it burnt nothing, so nobody is blamed."""
-    pool.run("tenant", [a_call()])
-    pid = pool._workers["tenant"].pid
-    os.kill(pid, signal.SIGSTOP)
-
-    assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
-    assert not alive(pid)
+READ = "function(){while(true){}}()"
+"""What calls itself runs when it is asked for its text."""
 
 
-def test_a_worker_killed_between_frames_is_replaced(pool: SandboxPool) -> None:
-    """The next frame notices before it is sent."""
-    pool.run("tenant", [a_call()])
-    pid = pool._workers["tenant"].pid
-    os.kill(pid, signal.SIGKILL)
-    until(lambda: not alive(pid))
-
-    assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
-    assert pool._workers["tenant"].pid != pid
-
-
-def test_a_worker_killed_during_a_frame_is_nobodys_fault(pool: SandboxPool) -> None:
-    """A crash counts only if it happens again."""
-    turns = 400_000 if pool.options.engine == "quickjs" else 1_500_000  # some 30 ms
-    code = f"function(A){{var t=0;for(var i=0;i<{turns};i++)t+=i;return 1}}"
-    slow = Program(code, "function", ("A",), (ChannelCode("t", code, "number"),))
-    pool.run("tenant", [a_call()])
-    worker = pool._workers["tenant"]
-    burnt = time.clock_gettime((~worker.pid << 3) | 2)
-
-    def kill_when_busy() -> None:
-        until(lambda: time.clock_gettime((~worker.pid << 3) | 2) > burnt + 0.005)
-        os.kill(worker.pid, signal.SIGKILL)
-
-    killer = threading.Thread(target=kill_when_busy)
-    killer.start()
-    outcomes = pool.run("tenant", [a_call(slow, 1)])[0]
-    killer.join()
-
-    assert [type(each) for each in outcomes] == [Value]
-    assert pool._workers["tenant"].pid != worker.pid
-
-
-def test_a_killed_zygote_is_started_again(pool: SandboxPool) -> None:
-    """Its workers go with it."""
-    pool.run("tenant", [a_call()])
-    worker, zygote = pool._workers["tenant"].pid, pool._zygote.pid
-    assert zygote
-    os.kill(zygote, signal.SIGKILL)
-    until(lambda: not alive(worker))
-
-    assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
-    assert pool._zygote.pid != zygote
-
-
-def test_nothing_outlives_its_owner(tmp_path: Path) -> None:
-    """An owner killed with -9 cannot clean up."""
-    script = (
-        "import sys; sys.path[:0] = sys.argv[1:]\n"
-        "from test_sandbox_faults import *\n"
-        "pool = a_pool(); pool.run('a', [a_call()]); pool.run('b', [a_call()])\n"
-        "print(pool._zygote.pid, *(w.pid for w in pool._workers.values()), flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    owner = subprocess.Popen(
-        [sys.executable, "-c", script, *sys.path],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert owner.stdout
-    pids = [int(each) for each in owner.stdout.readline().split()]
-    assert len(pids) == 3
-    assert all(alive(pid) for pid in pids)
-    owner.kill()
-    owner.communicate()
-
-    until(lambda: not any(alive(pid) for pid in pids))
-
-
-def test_tenants_never_share_a_process(pool: SandboxPool) -> None:
-    """Not even one after the other."""
-    small = a_pool(max_workers=1)
-    seen = []
-    for tenant in ("a", "b", "a"):
-        small.run(tenant, [a_call()])
-        seen.append(small._workers[tenant].pid)
-        assert list(small._workers) == [tenant]
-    small.close()
-
-    assert len(set(seen)) == 3
-
-
-def test_a_child_after_fork_has_processes_of_its_own(pool: SandboxPool) -> None:
-    """Spark forks its Python workers; two must not speak on one socket."""
-    pool.run("tenant", [a_call()])
-    child = os.fork()
-    if child == 0:
-        right = pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
-        pool.close()
-        os._exit(0 if right else 1)
-
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert pool.run("tenant", [a_call()]) == [GOOD_OUTCOMES]
-
-
-def test_a_worker_full_of_programs_is_replaced(
-    pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By one that knows only what is used; nobody is blamed."""
-    monkeypatch.setattr("sandbox.host.worker_client.MAX_MEMORY", 100_000)
-    pool.run("tenant", [a_call()])
-    first = pool._workers["tenant"].pid
-    programs = [
-        Program(f"p{n}", "expression", ("a",), (ChannelCode("t", f"{n}", "number"),))
-        for n in range(100)
-    ]
-    for _ in range(2):
-        outcomes = pool.run("tenant", [a_call(each, 1) for each in programs])
-        values = [each[0].document for each in outcomes if isinstance(each[0], Value)]
-        assert values == [
-            b'{"channels":{"t":{"current-value":%d}},"lastUpdate":1}' % n for n in range(100)
-        ]
-    assert pool._workers["tenant"].pid != first
-    assert pool.suspended() == {}
-
-
-def test_thousands_of_programs_stay_in_one_worker(pool: SandboxPool) -> None:
-    """Two thousand here, ten in the benchmark: compiled once, and well within the heap."""
-    calls = [
-        a_call(Program(f"p{n}", "expression", ("a",), (ChannelCode("t", f"{n}+1", "number"),)), 1)
-        for n in range(2000)
-    ]
-    first = pool.run("tenant", calls)
-    worker = pool._workers["tenant"].pid
-
-    with mock.patch.object(WorkerClient, "_definitions") as compiled:
-        assert pool.run("tenant", calls) == first
-    assert all(isinstance(each[0], Value) for each in first)
-    assert pool._workers["tenant"].pid == worker
-    compiled.assert_not_called()
+def an_odd_one(code: str = READ) -> Program:
+    return replace(a_function(""), id=code, channels=(replace(GOOD.channels[0], code=code),))
 
 
 def test_a_program_that_hangs_while_it_is_compiled_is_alone_to_blame(pool: SandboxPool) -> None:
-    """What calls itself runs when it is asked for its text."""
-    code = "function(){while(true){}}()"
-    hangs = Program(code, "function", ("A",), (ChannelCode("t", code, "number"),))
+    """Whoever is of the same region, and whether it is ever woken or not."""
+    hangs = an_odd_one()
+    (grown,) = pool.grow("tenant", [a_call_of(between(hangs), *events(2))])
 
-    outcomes = pool.run("tenant", [a_call(), a_call(hangs, 1), a_call()])
+    assert values(grown) == [[1, 1], [2, 2]]
+    assert kinds(grown) == {"emitted": 4, "timeout": 2}
+    died = processes(pool)
+    asleep = Wiring("asleep", (*CALL.wiring.nodes, Node((), hangs, ((1,),))))
+    (grown,) = pool.grow("tenant", [a_call_of(asleep, *events(3))])
+    assert values(grown) == RIGHT
+    assert result(once(pool, a_call(hangs, an_event()), "tenant")) == "timeout"
+    assert processes(pool) == died  # it is not tried again for a while
+    assert is_right(pool)
 
-    assert outcomes[0] == outcomes[2] == GOOD_OUTCOMES
-    assert [each.kind for each in outcomes[1] if isinstance(each, Fault)] == ["timeout"]
+
+def test_in_a_step_only_its_own_program_is_made_ready(pool: SandboxPool) -> None:
+    """Others of its region have nothing to do with it."""
+    call = a_call_of(between(an_odd_one()), an_event(4))
+
+    assert result(once(pool, call)) == 5
+    assert processes(pool) == 0
 
 
 def test_a_document_is_checked_in_one_process(pool: SandboxPool) -> None:
     """Five hundred programs: a millisecond or two each, not a process each."""
-    programs = [
-        Program(f"p{n}", "expression", ("a",), (ChannelCode("t", f"{n}+1", "number"),))
-        for n in range(500)
-    ]
+    programs = [a_formula(f"{number}+1") for number in range(500)]
     programs[333] = a_program("1 +* 1")
     with mock.patch.object(ZygoteClient, "spawn", autospec=True, side_effect=SPAWN) as spawn:
         found = pool.check_all(programs)
@@ -372,59 +350,49 @@ def test_a_document_is_checked_in_one_process(pool: SandboxPool) -> None:
 
 def test_a_program_that_cannot_be_checked_hides_no_other(pool: SandboxPool) -> None:
     """A failing frame is asked again, one by one."""
-    code = "function(){while(true){}}()"
-    hangs = Program(code, "function", ("A",), (ChannelCode("t", code, "number"),))
-
-    found = pool.check_all([GOOD, hangs, a_program("1 +* 1"), GOOD])
+    found = pool.check_all([GOOD, an_odd_one(), a_program("1 +* 1"), GOOD])
 
     assert [bool(each) for each in found] == [False, True, True, False]
     assert found[1] == ["the program cannot be checked: timeout"]
     assert found[2][0].startswith("channel t: line 1")
 
 
-def test_a_call_longer_than_a_frame_is_one_fold(pool: SandboxPool) -> None:
-    """It is cut, and the last output goes from part to part."""
-    code = "function(A){return B === null ? 1 : B.channels.t['current-value'] + 1}"
-    channels = (ChannelCode("t", code, "number"),)
-    count = Program("count", "function", ("A", "B"), channels, self_argument=1)
-    steps = tuple(Computation(0, n + 1, n + 1, (0, -1)) for n in range(3500))
-
-    outcomes = pool.run("tenant", [Call(count, None, None, (b"{}",), steps)])[0]
-
-    assert outcomes[-1] == Value(
-        3500, b'{"channels":{"t":{"current-value":3500}},"lastUpdate":3500}'
-    )
-
-
 def test_an_update_that_is_not_json_faults_its_own_step(pool: SandboxPool) -> None:
     """It should never come here, and must not stop the others if it does."""
-    call = a_call()
-    broken = Call(GOOD, None, None, (call.updates[0], b"{", call.updates[2]), call.steps)
+    broken = a_call(GOOD, an_event(0, 1), Event(0, 2, b"{"), an_event(2, 3))
 
-    outcomes = pool.run("tenant", [broken, a_call()])
+    first, second = pool.grow("tenant", [broken, CALL])
+    grown = grow_all(pool, broken)
 
-    assert [type(each) for each in outcomes[0]] == [Value, Fault, Value]
-    assert outcomes[1] == GOOD_OUTCOMES
+    assert (first.failed, values(second)) == (True, RIGHT)
+    assert values(grown) == [[1], [], [3]]
+    assert kinds(grown) == {"emitted": 2, "error": 1}
 
 
-def test_an_answer_that_is_garbage_is_a_crash(pool: SandboxPool) -> None:
-    """From a worker that a script has taken over."""
-    pool.run("tenant", [a_call()])
-    client = pool._workers["tenant"]
-    ours = client._reader
-    ours._buffer += b"\xff\xff\xff\xff" + b"x" * 10
+def test_inputs_that_are_too_large_fault_their_own_step(pool: SandboxPool) -> None:
+    """No frame takes them; of the others of the tree nothing is lost."""
+    large = [Last(3, 1, b" " * 2**20 + b"1")]
+    nodes = (
+        Node((Wake(0, 1, 0), Wake(1, 2, 0))),
+        Node((), GOOD, ((0,),)),
+        Node((), replace(GOOD, id="two", arguments=("a", "b")), ((0,), (3,))),
+        Node(),
+    )
+    call = a_call_of(Wiring("large", nodes), an_event(1), lasts=large)
 
-    answer = client.run([a_call()], Budget(100, 100))
-
-    assert isinstance(answer, Failure)
-    assert answer.kind == "crash"
-    until(lambda: not alive(client.pid))
+    assert pool.grow("tenant", [call])[0].failed
+    grown = grow_all(pool, call)
+    assert values(grown) == [[2]]
+    assert kinds(grown) == {"emitted": 1, "error": 1}
+    (error,) = [each for each in grown.ended if each.kind == "error"]
+    assert (error.node, error.inputs) == (2, [2, 1])
+    assert error.message == "more than 1048576 bytes of inputs"
 
 
 def test_processor_time_is_counted_by_tenant(pool: SandboxPool) -> None:
     """Also that of a worker which was killed."""
-    pool.run("busy", [a_call(a_program("while(true){}"))])
-    pool.run("calm", [a_call()])
+    grow_all(pool, a_call(a_program(HANG), *events(3)), "busy")
+    assert is_right(pool, "calm")
 
     used = pool.cpu_seconds()
     assert used["busy"] > used["calm"] > 0

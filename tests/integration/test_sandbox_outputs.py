@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import orjson
 import pytest
 from sandbox_pools import a_pool
+from sandbox_trees import Outcome, a_call, a_call_of, grow_all, once, one_by_one, value_of
 
-from sandbox import (
-    Assignment,
-    Call,
-    ChannelCode,
-    Computation,
-    Fault,
-    Outcome,
-    Program,
-    SandboxPool,
-    Value,
-)
-from sandbox.host.answers import MAX_OUTPUT_BYTES
+from sandbox import ChannelCode, Program, SandboxPool
+from sandbox.host.outputs import MAX_OUTPUT_BYTES
+from sandbox.trees import Ended, Event, Last, Made, Node, Wake, Wiring
 
-TOO_LONG = Fault("error", f"the output has more than {MAX_OUTPUT_BYTES} bytes")
+TOO_LONG = "error", f"the output has more than {MAX_OUTPUT_BYTES} bytes"
 PARTS = {"ascii": "x", "two": "\u00e9", "three": "\u20ac", "pair": "\U0001f600", "escaped": "\n"}
 
 
@@ -35,7 +28,7 @@ def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
 
 def a_program(code: str, type_: str = "string", **more: object) -> Program:
     channel = ChannelCode("t", code, type_)
-    return Program(repr((code, type_, more)), "function", ("A", "B"), (channel,), self_argument=1)
+    return Program(repr((code, type_, more)), "function", ("A", "B"), (channel,))
 
 
 def updates_of(*values: object) -> tuple[bytes, ...]:
@@ -46,9 +39,14 @@ def updates_of(*values: object) -> tuple[bytes, ...]:
 
 
 def run(pool: SandboxPool, program: Program, *updates: bytes) -> list[Outcome]:
-    """The program folded over one update after the other, from time 1 on."""
-    steps = tuple(Computation(0, n + 1, n + 1, (n, -1)) for n in range(len(updates)))
-    return pool.run("tenant", [Call(program, None, None, updates, steps)])[0]
+    """The program computed for one update after the other, from time 1 on."""
+    events = [Event(0, n + 1, each) for n, each in enumerate(updates)]
+    return one_by_one(pool, a_call(program, *events, own=1))
+
+
+def ends(outcome: Outcome) -> tuple[str, str]:
+    """How it ended, and why."""
+    return (outcome.kind, outcome.message) if isinstance(outcome, Ended) else ("emitted", "")
 
 
 # Fifteen strings and what is needed to come to any size; the input says how much.
@@ -67,7 +65,7 @@ def test_an_output_may_be_so_many_bytes_and_not_one_more(pool: SandboxPool, part
     """Bytes of UTF-8, alike for two engines, and for texts of one to four bytes."""
     program = a_program(LONG % part.replace("\n", "\\n"), "array[string]")
     (short,) = run(pool, program, *updates_of(0))
-    assert isinstance(short, Value)
+    assert isinstance(short, Made)
     # Each full string of the filling adds `"",`; the last one is there already.
     missing = MAX_OUTPUT_BYTES - len(short.document)
     strings = 0
@@ -78,10 +76,10 @@ def test_an_output_may_be_so_many_bytes_and_not_one_more(pool: SandboxPool, part
 
     longest, beyond, again = run(pool, program, *updates_of(fill, fill + 1, fill))
 
-    assert isinstance(longest, Value)
+    assert isinstance(longest, Made)
     assert len(longest.document) == MAX_OUTPUT_BYTES
-    assert beyond == TOO_LONG
-    assert isinstance(again, Value)
+    assert ends(beyond) == TOO_LONG
+    assert isinstance(again, Made)
     assert again.timestamp == 3
 
 
@@ -95,8 +93,8 @@ def test_what_is_far_too_long_is_a_fault_and_not_a_lack_of_memory(pool: SandboxP
     }"""
     nested = code.replace("return r", "return [[],r]")
 
-    assert run(pool, a_program(code, "array[string]"), *updates_of(1)) == [TOO_LONG]
-    assert run(pool, a_program(nested, "array[array[string]]"), *updates_of(1)) == [TOO_LONG]
+    for program in (a_program(code, "array[string]"), a_program(nested, "array[array[string]]")):
+        assert list(map(ends, run(pool, program, *updates_of(1)))) == [TOO_LONG]
     assert pool.suspended() == {}
 
 
@@ -105,13 +103,12 @@ def test_many_channels_are_one_output(pool: SandboxPool) -> None:
     code = "function(){var s='x';while(s.length<60000)s+=s;return s}"
     channels = tuple(ChannelCode(f"c{n}", code, "string") for n in range(20))
     program = Program("many", "function", ("A", "B"), channels)
-    steps = (Computation(0, 1, 1, (0, -1)),)
 
-    assert pool.run("tenant", [Call(program, None, None, updates_of(1), steps)]) == [[TOO_LONG]]
+    assert list(map(ends, run(pool, program, *updates_of(1)))) == [TOO_LONG]
 
 
-def test_the_fold_goes_on_from_the_output_before_one_that_is_too_long(pool: SandboxPool) -> None:
-    """In a batch as alone: the last output is the last that was."""
+def test_the_last_output_stays_after_one_that_is_too_long(pool: SandboxPool) -> None:
+    """In a call of many trees as alone: the last output is the last that was."""
     code = """function(A, B) {
       var n = A.channels.t["current-value"], all = [];
       for (var i = 0; i < n; i++) all.push("x".repeat(60000));
@@ -120,16 +117,14 @@ def test_the_fold_goes_on_from_the_output_before_one_that_is_too_long(pool: Sand
     }"""
     program = a_program(code, "array[string]")
     updates = updates_of(0, 20, 0)
-    together = run(pool, program, *updates)
-    first = run(pool, program, updates[0])[0]
-    assert isinstance(first, Value)
-    alone = pool.run(
-        "tenant",
-        [Call(program, first.document, 1, updates[2:], (Computation(0, 3, 3, (0, -1)),))],
-    )[0]
+    events = [Event(0, n + 1, each) for n, each in enumerate(updates)]
 
-    assert together[1] == TOO_LONG
-    assert together[2] == alone[0]
+    together = grow_all(pool, a_call(program, *events, own=1))
+    alone = run(pool, program, *updates)
+
+    assert [ends(each) for each in together.ended if each.kind == "error"] == [TOO_LONG]
+    assert [each for tree in together.made for each in tree] == [alone[0], alone[2]]
+    assert value_of(together.made[2][0]) == ["last was last was none"]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +146,7 @@ def test_half_a_surrogate_pair_leaves_as_a_replacement(
 
     (outcome,) = run(pool, a_program(f"function(A){{{code}}}", type_), update)
 
-    assert isinstance(outcome, Value)
+    assert isinstance(outcome, Made)
     assert orjson.loads(outcome.document)["channels"]["t"]["current-value"] == value
 
 
@@ -165,7 +160,7 @@ def test_a_script_sees_its_own_output_as_it_left(pool: SandboxPool) -> None:
 
     _, second = run(pool, a_program(code), *updates_of(1, 2))
 
-    assert isinstance(second, Value)
+    assert isinstance(second, Made)
     assert orjson.loads(second.document)["channels"]["t"]["current-value"] == "\ufffdtrue"
 
 
@@ -185,7 +180,7 @@ def test_messages_are_well_formed(pool: SandboxPool, code: str, type_: str) -> N
     """Also where one was cut in the middle of a pair."""
     (outcome,) = run(pool, a_program(f"function(A){{{code}}}", type_), *updates_of(1))
 
-    assert isinstance(outcome, Fault)
+    assert isinstance(outcome, Ended)
     assert outcome.kind in {"error", "script-error"}
     outcome.message.encode()
 
@@ -196,7 +191,7 @@ def test_names_and_units_are_well_formed(pool: SandboxPool) -> None:
     program = Program("names", "function", ("A", "B"), channels)
 
     (outcome,) = run(pool, program, *updates_of(1))
-    assert isinstance(outcome, Value)
+    assert isinstance(outcome, Made)
     assert orjson.loads(outcome.document)["channels"] == {
         "n\ufffd": {"current-value": 1, "unit": "\ufffd"}
     }
@@ -207,28 +202,87 @@ def test_timestamps_beyond_javascripts_numbers_stay_exact(pool: SandboxPool) -> 
     largest = 2**63 - 1
     code = "function(A, B){return B === null ? 0 : B.channels.t['current-value'] + 1}"
     program = a_program(code, "number")
-    steps = (
-        Computation(0, largest - 4, largest - 3, (0, -1)),
-        Computation(0, largest - 3, largest - 3, (0, -1)),
-        Computation(0, largest - 2, largest - 2, (0, -1)),
-        Assignment(1, largest - 1),
-        Computation(0, largest, largest, (0, -1)),
-    )
-    updates = (
-        updates_of(1)[0],
-        b'{"channels":{"t":{"current-value":7}},"lastUpdate":%d}' % (largest - 1),
-    )
-
-    outcomes = pool.run("tenant", [Call(program, None, None, updates, steps)])[0]
-
-    def value(number: int, at: int) -> Value:
-        return Value(at, b'{"channels":{"t":{"current-value":%d}},"lastUpdate":%d}' % (number, at))
-
-    stale = f"trigger {largest - 3} is not newer than output {largest - 3}"
-    assert outcomes == [
-        value(0, largest - 3),
-        Fault("stale", stale),
-        value(1, largest - 2),
-        None,
-        value(8, largest),
+    at_most = b'{"channels":{"t":{"current-value":7}},"lastUpdate":%d}'
+    trees = [
+        Event(0, largest - 4, b"{}"),
+        Event(0, largest - 4, b"{}"),
+        Event(0, largest - 3, b"{}"),
+        Event(2, largest - 1, at_most % (largest - 1)),  # put from outside
+        Event(0, largest - 1, b"{}"),
+        Event(0, largest, b"{}"),
     ]
+
+    grown = grow_all(pool, a_call(program, *trees, own=1))
+
+    made = [(value_of(each), each.timestamp) for tree in grown.made for each in tree]
+    assert made == [(0, largest - 4), (1, largest - 3), (8, largest)]
+    document = b'{"channels":{"t":{"current-value":8}},"lastUpdate":%d}' % largest
+    assert grown.made[5][0].document == document
+    (stale,) = [each for each in grown.ended if each.kind == "stale"]
+    last = f"trigger {largest - 1} is not newer than output {largest - 1}"
+    assert (stale.times, stale.tree, stale.message) == (2, 4, last)
+    (emitted,) = [each for each in grown.ended if each.kind == "emitted"]
+    assert emitted.inputs == [largest, largest - 1]
+
+
+def test_a_state_keeps_large_timestamps_exact(pool: SandboxPool) -> None:
+    """As texts; it is read again with the next call."""
+    largest = 2**63 - 1
+    call = a_call(a_program("A => A.lastUpdate", "number"), by_input=True)
+
+    def step(state: bytes | None, at: int) -> Outcome:
+        lasts = [Last(2, largest - 8, b"{}", state), Last(1, 2**53, b"{}")]
+        return once(pool, replace(call, lasts=lasts, trees=[[Event(0, at, b'{"lastUpdate":1}')]]))
+
+    first = step(None, largest - 3)
+    assert isinstance(first, Made)
+    assert first.state is not None
+    used = {"stream 0": str(largest - 3), "stream 1": str(2**53)}
+    assert orjson.loads(first.state) == used
+    assert ends(step(first.state, largest - 3))[0] == "stale"
+    second = step(first.state, largest - 2)
+    assert isinstance(second, Made)
+    assert (second.timestamp, second.state) == (
+        largest - 2,
+        first.state.replace(str(largest - 3).encode(), str(largest - 2).encode()),
+    )
+
+
+def test_after_the_last_timestamp_nothing_is_newer(pool: SandboxPool) -> None:
+    """A tick later would be more than anybody can store."""
+    largest = 2**63 - 1
+    program = a_program("A => 1", "number")
+
+    def of_last(at: int) -> Outcome:
+        lasts = [Last(2, at, b"{}", b'{"stream 0":4}')]
+        return once(pool, a_call(program, Event(0, 5, b"{}"), lasts=lasts, by_input=True))
+
+    before = of_last(largest - 1)
+    assert isinstance(before, Made)
+    assert before.timestamp == largest
+    assert ends(of_last(largest)) == (
+        "stale",
+        "no timestamp is later than that of the last output",
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["constructor", "__proto__", "toString", "", "5", "\ud800", "\u2028", "a/b", '"']
+)
+def test_a_stream_may_have_any_name(pool: SandboxPool, name: str) -> None:
+    """In a state it is a key, and nothing else."""
+    program = a_program("A => 1", "number")
+    nodes = (
+        Node((Wake(0, 1, 0),), name=name),
+        Node((), program, ((0,), (1,)), own=1, by_input=True, name=name),
+    )
+    call = a_call_of(Wiring(f"named {name}", nodes), *[Event(0, at, b"{}") for at in (5, 5, 6, 3)])
+
+    grown = grow_all(pool, call)
+
+    assert [len(each) for each in grown.made] == [1, 0, 1, 0]
+    states = [orjson.loads(each.state or b"") for tree in grown.made for each in tree]
+    shown = name.replace("\ud800", "\ufffd")
+    assert states == [{shown: 5}, {shown: 6}]
+    one = a_call_of(call.wiring, *call.trees)
+    assert [isinstance(each, Made) for each in one_by_one(pool, one)] == [True, False, True, False]

@@ -11,18 +11,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonpath_ng.ext.parser import parse as parse_jsonpath
 from sandbox_pools import a_pool
-from test_sandbox_semantics import VALUE, once, result
+from sandbox_trees import VALUE, a_call, an_event, once, result
 
-from sandbox import (
-    RESULT,
-    Binding,
-    Call,
-    ChannelCode,
-    Computation,
-    Fault,
-    Program,
-    SandboxPool,
-)
+from sandbox import RESULT, Binding, ChannelCode, Program, SandboxPool
+from sandbox.trees import Ended, Event, Last
 from servioticy.domain import references
 from servioticy.domain.model import Reference
 
@@ -76,13 +68,12 @@ def followed(pool: SandboxPool, reference: Reference, document: Any) -> Any:
     program = Program(
         reference.expression,
         "expression",
-        ("A",),
+        ("A", "B"),
         (ChannelCode("t", "JSON.stringify($0)", "string"),),
         bindings=(Binding("$0", 0, reference.path),),
     )
-    step = Computation(0, 1, 1, (-1 if document is None else 0,))
-    call = Call(program, None, None, (json.dumps(document).encode(),), (step,))
-    return json.loads(result(pool.run("tenant", [call])[0][0]))
+    lasts = [] if document is None else [Last(0, 1, json.dumps(document).encode())]
+    return json.loads(result(once(pool, a_call(program, an_event(node=1), lasts=lasts))))
 
 
 def test_a_path_that_finds_ever_more_ends_as_its_script_would(pool: SandboxPool) -> None:
@@ -98,11 +89,9 @@ def test_a_path_that_finds_ever_more_ends_as_its_script_would(pool: SandboxPool)
         (ChannelCode("t", "$0.length", "number"),),
         bindings=(Binding("$0", 0, reference.path),),
     )
-    call = Call(
-        program, None, None, (json.dumps({"z": deep}).encode(),), (Computation(0, 1, 1, (0,)),)
-    )
-    (outcome,) = pool.run("another tenant", [call])[0]
-    assert isinstance(outcome, Fault)
+    call = a_call(program, Event(0, 1, json.dumps({"z": deep}).encode()))
+    outcome = once(pool, call, "another tenant")
+    assert isinstance(outcome, Ended)
     assert outcome.kind in {"timeout", "oom"}
 
 
@@ -186,5 +175,5 @@ def test_a_post_filter_may_look_everywhere_in_the_result(pool: SandboxPool) -> N
             Binding("$2", RESULT, (("names", "channels"), ("names", "nothing"))),
         ),
     )
-    assert result(once(pool, program, 4)) == "filtered"
-    assert result(once(pool, program, 5)) == 5
+    assert result(once(pool, a_call(program, an_event(4)))) == "filtered"
+    assert result(once(pool, a_call(program, an_event(5)))) == 5

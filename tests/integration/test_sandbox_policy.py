@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from sandbox_pools import a_pool
+from sandbox_trees import a_call, a_call_of, an_event, events, grow_all, kinds, values
 
 import servioticy
-from sandbox import Binding, Call, ChannelCode, Computation, Fault, Program, SandboxPool, Value
+from sandbox import Binding, ChannelCode, Program, SandboxPool
 from sandbox.program import argument_names
+from sandbox.trees import Last, Node, Wake, Wiring
 
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
@@ -197,34 +199,51 @@ def test_the_documents_of_the_demonstration_are_accepted(pool: SandboxPool, path
 
 
 def test_a_refused_program_does_not_run(pool: SandboxPool) -> None:
-    """Not even one that was stored before the rules; its steps say why."""
+    """Not even one that was stored before the rules; its computations say why."""
     code = "function(A){ return [].constructor.name.length }"
-    steps = (Computation(0, 5, 5, (0,)), Computation(0, 9, 9, (0,)))
-    refused = Call(a_function(code, "A"), b"{}", 5, (b"{}",), steps)
-    good = Call(a_function("function(A){return 1}", "A"), b"{}", 5, (b"{}",), steps)
+    refused = a_call(a_function(code, "A"), *events(8), lasts=[Last(1, 5, b"{}")])
 
-    first, second = pool.run("tenant", [refused, good])
+    (grown,) = pool.grow("tenant", [refused])
 
-    assert [each.kind for each in first if isinstance(each, Fault)] == ["stale", "policy"]
-    fault = first[1]
-    assert isinstance(fault, Fault)
+    assert kinds(grown) == {"stale": 5, "policy": 3}
+    (fault,) = [each for each in grown.ended if each.kind == "policy"]
     assert "channel t: line 1, column 24: the name constructor is not allowed" in fault.message
-    assert [type(each) for each in second] == [Fault, Value]
+    assert fault.inputs == [8]
+
+
+def test_in_a_tree_only_the_refused_do_not_run(pool: SandboxPool) -> None:
+    """What they would have woken is not reached; all others are."""
+    bad, good = a_function("function(A){return this}", "A"), a_function("A => A.lastUpdate", "A")
+    nodes = (
+        Node((Wake(0, 1, 0), Wake(1, 2, 0))),
+        Node((Wake(0, 3, 0),), bad, ((0,),)),
+        Node((Wake(0, 3, 1),), good, ((0,),)),
+        Node((), a_function("(A, B) => A === null ? B.lastUpdate : 0"), ((1,), (2,))),
+    )
+
+    (grown,) = pool.grow("tenant", [a_call_of(Wiring("mixed", nodes), *events(2))])
+
+    assert values(grown) == [[1, 1], [2, 2]]
+    assert kinds(grown) == {"policy": 2, "emitted": 4}
+
+
+def test_a_refused_program_does_not_come_into_the_engine(pool: SandboxPool) -> None:
+    """Where what calls itself would run as soon as it is read."""
+    runs = "function(A){return 1}(function(){while(true){}}())"
+    call = a_call(a_function(runs, "A"), an_event())
+    before = pool.kills
+
+    assert kinds(grow_all(pool, call)) in ({"policy": 1}, {"syntax": 1})
+    assert pool.kills == before
 
 
 def test_the_checker_is_asked_once_for_a_program(pool: SandboxPool) -> None:
     """The hot path does not parse."""
-    call = Call(
-        a_function("function(A){return 2}", "A"),
-        None,
-        None,
-        (b"{}",),
-        (Computation(0, 1, 1, (0,)),),
-    )
-    pool.run("tenant", [call])
+    call = a_call(a_function("function(A){return 2}", "A"), an_event())
+    pool.grow("tenant", [call])
     pool._approval.close()
 
-    pool.run("tenant", [call])
+    pool.grow("tenant", [call])
 
     assert pool._approval._checker is None
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from sandbox_pools import a_pool
+from sandbox_trees import a_call as a_call_of_trees
+from sandbox_trees import a_call_of, grow_all, once, one_by_one, value_of
 
-from sandbox import Call, ChannelCode, Computation, Fault, Program, SandboxPool, Value
+from sandbox import ChannelCode, Program, SandboxPool
+from sandbox.trees import Call, Ended, Event, Made, Node, Wake, Wiring
 
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
@@ -20,25 +22,23 @@ def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
     pool.close()
 
 
-def a_program(body: str, type_: str = "string", **more: Any) -> Program:
-    code = f"function(A){{{body}}}"
-    name = repr((code, type_, more))
-    return Program(name, "function", ("A",), (ChannelCode("t", code, type_),), **more)
+def a_program(body: str, type_: str = "string", inputs: str = "A") -> Program:
+    code = f"function({','.join(inputs)}){{{body}}}"
+    name = f"{type_} {code}"
+    return Program(name, "function", tuple(inputs), (ChannelCode("t", code, type_),))
+
+
+UPDATE = b'{"channels":{"t":{"current-value":4}},"lastUpdate":1}'
 
 
 def a_call(program: Program, *times: int) -> Call:
-    update = b'{"channels":{"t":{"current-value":4}},"lastUpdate":1}'
-    steps = tuple(Computation(0, at, at, (0,)) for at in times or (1,))
-    return Call(program, None, None, (update,), steps)
+    return a_call_of_trees(program, *[Event(0, at, UPDATE) for at in times or (1,)])
 
 
 def value(pool: SandboxPool, body: str, tenant: str = "tenant") -> Any:
-    """What the body returns, as text, or the fault."""
-    outcome = pool.run(tenant, [a_call(a_program(f"return String({body})"))])[0][0]
-    if isinstance(outcome, Value):
-        return json.loads(outcome.document)["channels"]["t"]["current-value"]
-    assert isinstance(outcome, Fault)
-    return outcome
+    """What the body returns, as text, or how it ended."""
+    outcome = once(pool, a_call(a_program(f"return String({body})")), tenant)
+    return value_of(outcome) if isinstance(outcome, Made) else outcome
 
 
 # What a later program sees of the realm: own names and texts of everything it can reach.
@@ -131,14 +131,35 @@ POLLUTIONS = [
 ]
 
 
+def a_region(*bodies: str) -> Wiring:
+    """Composites of one input, in this order; the last one also of another, node 0 being first."""
+    programs = [a_program(each) for each in bodies]
+    last = len(programs) + 1
+    wakes = tuple(Wake(number, number + 1, 0) for number in range(len(programs)))
+    nodes = [Node(code=each, inputs=((0, last),)) for each in programs]
+    name = repr([each.id for each in programs])
+    return Wiring(name, (Node(wakes), *nodes, Node((Wake(0, last - 1, 0),))))
+
+
+def told(pool: SandboxPool, call: Call, tenant: str = "tenant") -> list[list[str]]:
+    """What the composites of each tree said."""
+    return [[value_of(each) for each in tree] for tree in grow_all(pool, call, tenant).made]
+
+
 @pytest.mark.parametrize("pollution", POLLUTIONS)
 def test_the_next_program_sees_a_clean_realm(pool: SandboxPool, pollution: str) -> None:
-    """In the same process: programs of a tenant share one, so the realm must not change."""
+    """In the same process: programs of a tenant share one, so the realm must not change.
+
+    Not for the next composite of the tree, nor in the next tree, nor for another device.
+    """
     clean = value(pool, CANARY, "clean")
     assert isinstance(clean, str)
+    region = a_region(f"{pollution}; return 'done'", f"return String({CANARY})")
+    polluted, unpolluted = Event(0, 1, UPDATE), Event(3, 2, UPDATE)
 
-    pool.run("tenant", [a_call(a_program(f"{pollution}; return 'done'"))])
+    found = told(pool, a_call_of(region, polluted, unpolluted, polluted._replace(timestamp=3)))
 
+    assert [tree[-1] for tree in found] == [clean] * 3
     assert value(pool, CANARY) == clean
 
 
@@ -190,7 +211,7 @@ def test_what_is_not_there(pool: SandboxPool, expression: str) -> None:
 def test_no_code_from_text(pool: SandboxPool, code: str) -> None:
     """By no constructor, hidden or not."""
     outcome = value(pool, code)
-    assert isinstance(outcome, Fault), outcome
+    assert isinstance(outcome, Ended), outcome
     assert outcome.kind == "script-error"
 
 
@@ -211,13 +232,15 @@ DETERMINED = a_program(
 def test_equal_results_for_any_batch_and_process(pool: SandboxPool) -> None:
     """Clock, chance, zone and language come from the trigger, or do not come at all."""
     times = tuple(range(100, 400))
-    together = pool.run("one", [a_call(DETERMINED, *times)])[0]
-    apart = [pool.run("two", [a_call(DETERMINED, at)])[0][0] for at in times]
-    half = pool.run("three", [a_call(DETERMINED, *times[:150]), a_call(DETERMINED, *times[150:])])
+    call = a_call(DETERMINED, *times)
+    together = [made for (made,) in grow_all(pool, call, "one").made]
+    apart = one_by_one(pool, call, "two")
+    halves = [a_call(DETERMINED, *times[:150]), a_call(DETERMINED, *times[150:])]
+    half = [made for each in halves for (made,) in grow_all(pool, each, "three").made]
 
-    assert all(isinstance(each, Value) for each in together)
-    assert together == apart == [*half[0], *half[1]]
-    assert len({each.document for each in together if isinstance(each, Value)}) == len(times)
+    assert len(together) == len(times)
+    assert together == apart == half
+    assert len({each.document for each in together}) == len(times)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +265,7 @@ def test_too_much_work_is_the_scripts_error(pool: SandboxPool, code: str) -> Non
     process = pool._workers.of("tenant").pid
     outcome = value(pool, code)
 
-    assert isinstance(outcome, Fault)
+    assert isinstance(outcome, Ended)
     assert (outcome.kind, outcome.message[:10]) == ("script-error", "RangeError")
     assert pool._workers.of("tenant").pid == process
 

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from sandbox.host.fold import LastOutput, part
 from sandbox_pools import a_pool
+from sandbox_trees import VALUE, Outcome, a_call, an_event, an_update, result
+from sandbox_trees import once as once_of
 
-from sandbox import (
-    INPUT,
-    RESULT,
-    Assignment,
-    Binding,
-    Call,
-    ChannelCode,
-    Computation,
-    Fault,
-    Outcome,
-    Program,
-    SandboxPool,
-    Value,
-)
-
-VALUE = ("channels", "t", "current-value")
+from sandbox import INPUT, RESULT, Binding, ChannelCode, Program, SandboxPool, argument_names
+from sandbox.trees import Ended, Last, Made
+from servioticy.domain.documents import parse_service_object
+from servioticy.domain.model import StreamRef
+from servioticy.domain.scripts import program
 
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
@@ -37,15 +24,11 @@ def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
     pool.close()
 
 
-def an_update(value: Any, at: int = 1) -> bytes:
-    return json.dumps({"channels": {"t": {"current-value": value}}, "lastUpdate": at}).encode()
-
-
 def a_function(code: str, type_: str = "number", **more: Any) -> Program:
     """A stream B over the inputs A and g, and its own last output."""
     channels = more.pop("channels", (ChannelCode("t", code, type_, more.pop("unit", None)),))
     name = repr((code, type_, more, channels))
-    return Program(name, "function", ("A", "g", "B"), channels, self_argument=2, **more)
+    return Program(name, "function", ("A", "g", "B"), channels, **more)
 
 
 def an_expression(code: str, type_: str = "number", **more: Any) -> Program:
@@ -64,18 +47,9 @@ def an_expression(code: str, type_: str = "number", **more: Any) -> Program:
 
 def once(pool: SandboxPool, program: Program, a: Any = 1, g: Any = None, at: int = 2) -> Outcome:
     """One step triggered by A at 2, g being of 1."""
-    updates = (an_update(a, at), an_update(g))
-    inputs = (0, -1 if g is None else 1, -1)[: len(program.arguments)]
-    step = Computation(0, at, at, inputs)
-    return pool.run("tenant", [Call(program, None, None, updates, (step,))])[0][0]
-
-
-def result(outcome: Outcome) -> Any:
-    """The value of channel t, or the kind of fault."""
-    if isinstance(outcome, Value):
-        return json.loads(outcome.document)["channels"]["t"]["current-value"]
-    assert isinstance(outcome, Fault)
-    return outcome.kind
+    lasts = [] if g is None else [Last(1, 1, an_update(g))]
+    own = 2 if len(program.arguments) > 2 else None
+    return once_of(pool, a_call(program, an_event(a, at), lasts=lasts, own=own))
 
 
 A = "A.channels.t['current-value']"
@@ -187,7 +161,8 @@ def test_a_binding_error_names_channel_type_and_value(pool: SandboxPool) -> None
     """The owner reads it in the stream's status."""
     fault = once(pool, an_expression("$0"), "abc")
 
-    assert fault == Fault("error", 'channel t: "abc" is not a number')
+    assert isinstance(fault, Ended)
+    assert (fault.kind, fault.message) == ("error", 'channel t: "abc" is not a number')
 
 
 @pytest.mark.parametrize(
@@ -230,7 +205,8 @@ def test_an_output_is_compact_and_copies_the_unit(pool: SandboxPool) -> None:
         b'{"channels":{"t":{"current-value":72.5,"unit":"F"},'
         b'"q\\"":{"current-value":"x"}},"lastUpdate":2}'
     )
-    assert outcome == Value(2, expected)
+    assert isinstance(outcome, Made)
+    assert (outcome.timestamp, outcome.document) == (2, expected)
 
 
 def test_expected_values_of_the_original(pool: SandboxPool) -> None:
@@ -241,7 +217,7 @@ def test_expected_values_of_the_original(pool: SandboxPool) -> None:
 
     outcome = once(pool, a_function(both), 1, 1)
 
-    assert isinstance(outcome, Value)
+    assert isinstance(outcome, Made)
     assert (result(outcome), outcome.timestamp) == (2, 2)
     assert result(once(pool, a_function(positive), -1)) == "filtered"
     numbers = [20, 10, -2, 35, 44]
@@ -249,38 +225,6 @@ def test_expected_values_of_the_original(pool: SandboxPool) -> None:
     assert result(once(pool, a_function(over, "array[boolean]"), numbers)) == booleans
     assert result(once(pool, an_expression("$0", pre_filter="$0>0"), -1)) == "filtered"
     assert result(once(pool, an_expression("$0", post_filter="$r>0"), -1)) == "filtered"
-
-
-COUNT = a_function("function(A){return B === null ? 1 : B.channels.t['current-value'] + 1}")
-
-
-def test_the_last_output_is_threaded_through_the_fold(pool: SandboxPool) -> None:
-    """Stale steps and assignments included; the output is never older than its inputs."""
-    updates = (an_update(0), an_update(40, 20))
-    steps = (
-        Computation(0, 5, 7, (0, -1, -1)),
-        Computation(0, 7, 7, (0, -1, -1)),  # not newer than the output
-        Computation(0, 8, 8, (0, -1, -1)),
-        Assignment(1, 6),  # older: ignored
-        Computation(0, 9, 9, (0, -1, -1)),
-        Assignment(1, 20),
-        Computation(0, 20, 20, (0, -1, -1)),
-        Computation(0, 21, 21, (0, -1, -1)),
-    )
-
-    outcomes = pool.run("tenant", [Call(COUNT, None, None, updates, steps)])[0]
-
-    seen = [None if each is None else result(each) for each in outcomes]
-    assert seen == [1, "stale", 2, None, 3, None, "stale", 41]
-    assert [each.timestamp for each in outcomes if isinstance(each, Value)] == [7, 8, 9, 21]
-
-
-def test_a_fold_starts_from_the_last_output(pool: SandboxPool) -> None:
-    """Which may be newer than all inputs but not than the trigger."""
-    steps = (Computation(0, 9, 9, (0, -1, -1)), Computation(0, 11, 11, (0, -1, -1)))
-    call = Call(COUNT, an_update(5, 10), 10, (an_update(0),), steps)
-
-    assert [result(each) for each in pool.run("tenant", [call])[0]] == ["stale", 6]
 
 
 def test_nothing_undeclared_stays_for_the_next_program(pool: SandboxPool) -> None:
@@ -300,6 +244,29 @@ def test_chance_is_the_triggers(pool: SandboxPool) -> None:
     assert result(once(pool, dice, at=2)) != result(once(pool, dice, at=3))
 
 
+def test_streams_of_one_code_throw_dice_of_their_own(pool: SandboxPool) -> None:
+    """The seed is of the program, and the stream is in its id where it throws any."""
+    code = "function(A){return Math.random()}"
+    ones = program_of("one", code)
+    others = program_of("another", code)
+
+    assert ones.id != others.id
+    assert result(once(pool, ones)) == result(once(pool, ones))
+    assert result(once(pool, ones)) != result(once(pool, others))
+    assert program_of("one", "A => 1").id == program_of("another", "A => 1").id
+
+
+def program_of(service_object: str, code: str) -> Program:
+    """The program of a stream of a Service Object."""
+    channels = {"t": {"type": "number", "current-value": code}}
+    streams = {"A": {"channels": {"t": {"type": "number"}}}, "s": {"channels": channels}}
+    document = {"version": "0.2.0", "streams": streams}
+    composite = parse_service_object(document, service_object, argument_names).stream("s")
+    assert composite is not None
+    assert composite.composite is not None
+    return program(StreamRef(service_object, "s"), 1, composite.composite)
+
+
 def test_check_names_channel_and_line(pool: SandboxPool) -> None:
     """The owner of the document reads it in the refusal."""
     program = a_function("function(A){\n return 1 +\n }", post_filter="(")
@@ -308,50 +275,4 @@ def test_check_names_channel_and_line(pool: SandboxPool) -> None:
 
     assert problems[0] == "channel t: line 3, column 2: Unexpected token"
     assert problems[1].startswith("post-filter: line 1, column 2: ")
-    assert pool.check(COUNT) == []
-
-
-PROGRAMS = st.sampled_from(
-    [
-        COUNT,
-        an_expression("$0 + ($1 || 0)"),
-        an_expression("$0 / $1", pre_filter="$0 != 3", post_filter="$r < 9"),
-        a_function("function(A,g){return g === null ? null : g.lastUpdate + Math.random()}"),
-        a_function("function(A){n = (typeof n === 'number' ? n : 0) + 1; return n + Date.now()}"),
-    ]
-)
-TIMES = st.integers(min_value=1, max_value=30)
-
-
-@st.composite
-def calls(draw: st.DrawFn) -> Call:
-    """A program over a few updates, with times in any order."""
-    program = draw(PROGRAMS)
-    updates = tuple(an_update(draw(st.integers(0, 5)), draw(TIMES)) for _ in range(4))
-    index = st.integers(min_value=-1, max_value=3)
-    steps: list[Computation | Assignment] = []
-    for _ in range(draw(st.integers(1, 8))):
-        at = draw(TIMES)
-        if draw(st.integers(0, 4)) == 0:
-            steps.append(Assignment(draw(st.integers(0, 3)), at))
-        else:
-            others = (draw(index), -1)[: len(program.arguments) - 1]
-            inputs = (draw(st.integers(0, 3)), *others)
-            steps.append(Computation(0, at, at + draw(st.integers(0, 3)), inputs))
-    return Call(program, None, None, updates, tuple(steps))
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.lists(calls(), min_size=1, max_size=4))
-def test_a_frame_of_everything_equals_a_frame_per_step(
-    pool: SandboxPool, batch: list[Call]
-) -> None:
-    """A retry step by step must not change what anybody gets."""
-    together = pool.run("tenant", batch)
-
-    for call, outcomes in zip(batch, together, strict=True):
-        last = LastOutput(None, None)
-        for at, step in enumerate(call.steps):
-            alone = pool.run("another", [part(call, at, at + 1, last)])[0][0]
-            assert alone == outcomes[at]
-            last = last.after(step, alone, call.updates)
+    assert pool.check(a_function(f"function(A){{return {A}}}")) == []

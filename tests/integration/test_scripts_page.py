@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 from sandbox_pools import a_pool
+from sandbox_trees import a_call, once, value_of
 
-from sandbox import Call, ChannelCode, Computation, Program, SandboxPool, Value
+from sandbox import ChannelCode, Program, SandboxPool
+from sandbox.trees import Event, Last, Made
 
 PAGE = Path(__file__).parents[2] / "docs" / "scripts.md"
 BLOCKS = re.findall(r"```js\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -47,11 +49,10 @@ def test_an_example_is_true(pool: SandboxPool, code: str, expected: str) -> None
     """Behind the allow-list, as a tenant would write it."""
     function = f"function(A, P, M) {{ return JSON.stringify({code}) }}"
     program = Program(code, "function", ("A", "P", "M"), (ChannelCode("v", function, "string"),))
-    updates = (an_update(t=21.5), an_update(at="41.3851,2.1734", n=7))
-    step = Computation(0, AT + 30, AT + 30, (0, 1, -1))
+    place = Last(1, AT, an_update(at="41.3851,2.1734", n=7))
+    call = a_call(program, Event(0, AT + 30, an_update(t=21.5)), lasts=[place])
 
     assert pool.check(program) == []
-    (outcome,) = pool.run("tenant", [Call(program, None, None, updates, (step,))])[0]
-    assert isinstance(outcome, Value), outcome
-    told = json.loads(json.loads(outcome.document)["channels"]["v"]["current-value"])
-    assert told == json.loads(expected)
+    outcome = once(pool, call)
+    assert isinstance(outcome, Made), outcome
+    assert json.loads(value_of(outcome, "v")) == json.loads(expected)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -83,8 +83,8 @@ def a_call_of(
     return Call(wiring, names, lasts, whole, bounds)
 
 
-def value_of(made: Made) -> Any:
-    return json.loads(made.document)["channels"]["t"]["current-value"]
+def value_of(made: Made, channel: str = "t") -> Any:
+    return json.loads(made.document)["channels"][channel]["current-value"]
 
 
 def values(grown: Grown) -> list[Any]:
@@ -133,12 +133,17 @@ def result(outcome: Outcome) -> Any:
 def grow_all(
     pool: SandboxPool, call: Call, tenant: str = "tenant", within: float | None = None
 ) -> Grown:
-    """Grow all trees of a call: in as many pieces as the pool takes, what fails step by step."""
-    whole = Grown([], [])
+    """Grow all trees of a call: in as many pieces as the pool takes; where that fails each tree
+    alone, and what fails then step by step."""
+    whole, alone = Grown([], []), False
     while call.trees:
-        (grown,) = pool.grow(tenant, [call], within)
+        asked = replace(call, trees=call.trees[:1]) if alone else call
+        (grown,) = pool.grow(tenant, [asked], within)
+        if grown.failed and len(asked.trees) > 1:
+            alone = True
+            continue
         if grown.failed:
-            grown = step_by_step(pool, replace(call, trees=call.trees[:1]), tenant)
+            grown = step_by_step(pool, asked, tenant)
         assert grown.made, "it makes no way"
         whole = joined(whole, grown)
         call = rest_of(call, grown)
@@ -160,12 +165,18 @@ def joined(first: Grown, then: Grown) -> Grown:
     return Grown([*first.made, *then.made], list(ended.values()))
 
 
+def a_state(uses: Mapping[str, int]) -> bytes:
+    """A state as the realm writes it: what its numbers cannot hold are texts."""
+    exact = {name: at if abs(at) < 2**53 else str(at) for name, at in uses.items()}
+    return json.dumps(exact).encode()
+
+
 def step_by_step(pool: SandboxPool, call: Call, tenant: str = "tenant") -> Grown:
     """Grow the trees of a call outside, and ask the pool for each computation alone."""
 
     def code(asked: Computation) -> Any:
         others = [each for n, each in enumerate(asked.inputs) if n != asked.argument]
-        state = None if asked.uses is None else json.dumps(asked.uses).encode()
+        state = None if asked.uses is None else a_state(asked.uses)
         lasts = {
             each.node: Last(each.node, each.timestamp, each.document)
             for each in others

@@ -47,6 +47,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "change_store.pending_changes": ({"pending_changes"}, CHANGES),
     "change_store.drop_pending_change": ({"pending_changes"}, CHANGES),
     "partition.component": ({"service_objects"}, PIPELINE),
+    "partition.components": ({"service_objects"}, PIPELINE),
     "partition.service_objects": ({"service_objects", "definitions"}, PIPELINE),
     "partition.owner": ({"service_objects"}, PIPELINE),
     "partition.last_updates": ({"updates", "states"}, PIPELINE),

@@ -118,7 +118,7 @@ def test_a_circle_of_several_tenants_is_a_knot() -> None:
     knot, other = Graph([mine, theirs, behind]).regions()
     assert refs(knot) == {"so/c", "other/c"}
     assert knot.tenant is knot.evaluator is None
-    assert knot.tenants() == {1, 2}
+    assert knot.tenants == {1, 2}
     assert (refs(other), other.tenant) == ({"behind/c"}, 1)
 
 

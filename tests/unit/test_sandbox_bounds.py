@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from sandbox_trees import a_call, an_event
 
 from sandbox import ChannelCode, Fault, Program
 from sandbox.host import approval, breaker, usage
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker
-from sandbox.host.usage import Usage
+from sandbox.host.grown import Part
+from sandbox.host.refusals import Refusals
+from sandbox.host.usage import STEP_WEIGHT, Usage
 from sandbox.host.worker_client import Failure
+from sandbox.trees import Call, Ended
 
 
 def a_program(name: str) -> Program:
@@ -27,6 +31,44 @@ def test_usage_forgets_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
         counted.charge(tenant, 1.0)
 
     assert dict(counted.tenants) == {"a": 2.0, "c": 1.0}
+
+
+def test_usage_is_shared_by_milliseconds_and_by_steps() -> None:
+    """Most steps see no clock move; programs are known by the names of their streams."""
+    counted = Usage()
+    call = a_call(a_program("p"), an_event())
+    composite = len(call.wiring.nodes) - 1
+    ended = [Ended(composite, "filtered", 3, 0, 0)]
+    slow = Part([[]], ended, {composite: 2}, -1)
+
+    counted.charge("t", 1.0, [call, renamed(call, "q")], [Part([[]], ended, {}, -1), slow])
+
+    steps = 3 * STEP_WEIGHT
+    share = steps / (2 * steps + 2)
+    assert counted.programs == pytest.approx({"p": share, "q": 1 - share})
+
+
+def renamed(call: Call, name: str) -> Call:
+    return Call(call.wiring, [name] * len(call.names), call.lasts, call.trees, call.bounds)
+
+
+def test_without_an_answer_the_seconds_go_to_all_that_may_have_run() -> None:
+    """Nothing is known but what was asked for; of several calls not even that."""
+    counted = Usage()
+    counted.charge("t", 1.0, [a_call(a_program("p"), an_event())])
+    counted.charge("t", 1.0, [a_call(a_program(each), an_event()) for each in "pq"])
+
+    assert counted.programs == {"p": 1.0}
+    assert dict(counted.tenants) == {"t": 2.0}
+
+
+def test_an_answer_without_any_steps_is_charged_to_its_tenant() -> None:
+    """A taken-over worker may say that nothing ran."""
+    counted = Usage()
+    counted.charge("t", 1.0, [a_call(a_program("p"))], [Part([], [], {}, -1)])
+
+    assert counted.programs == {}
+    assert dict(counted.tenants) == {"t": 1.0}
 
 
 def test_the_breaker_forgets_tenants(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,3 +145,42 @@ def test_what_was_starved_is_asked_again() -> None:
     checker.learn([a_program("a")])
 
     assert checker.fault(a_program("a")) is None
+
+
+def test_only_a_program_that_ran_has_proven_itself() -> None:
+    """One whose input is missing, or that is no JavaScript, would get its tenant's others in."""
+    fuse = Breaker(lambda: 0.0)
+    refusals = Refusals(None, fuse, Usage())
+    for _ in range(breaker.TENANT_KILLS + 1):
+        fuse.killed("tenant", "another", "timeout")
+
+    for kind, allowed in (
+        *((each, False) for each in ("missing", "syntax", "stale", "policy", "superseded")),
+        *((each, True) for each in ("emitted", "filtered", "script-error", "error")),
+    ):
+        call = a_call(a_program(kind))
+        composite = len(call.wiring.nodes) - 1
+        part = Part([], [Ended(composite, kind, 1, 0, 0)], {}, -1)
+        refusals.note_survivors([call], [part])
+
+        assert (composite in refusals.applied("tenant", call).refused) != allowed
+
+
+def test_a_program_that_cannot_be_made_ready_is_refused_wherever_it_is() -> None:
+    """By its content: the streams of other devices have it too."""
+    refusals = Refusals(None, Breaker(lambda: 0.0), Usage())
+    call = a_call(a_program("p"))
+    composite = len(call.wiring.nodes) - 1
+    refusals.blame_unready("tenant", [call], "p", Failure("timeout", "too long"))
+
+    for each in (call, a_call(a_program("p"), own=0), renamed(call, "another")):
+        assert refusals.applied("tenant", each).refused == {composite: ("timeout", "too long")}
+    assert refusals.applied("tenant", a_call(a_program("q"))).refused == {}
+
+
+def test_what_the_caller_refuses_stays_refused() -> None:
+    """Its limits come with the call."""
+    call = a_call(a_program("p"))
+    refused = Call(call.wiring, call.names, (), (), call.bounds, {0: ("size-limit", "")})
+
+    assert Refusals(None, Breaker(), Usage()).applied("tenant", refused) == refused

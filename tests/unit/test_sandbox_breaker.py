@@ -71,7 +71,7 @@ def test_half_open_a_success_forgives() -> None:
     kill(breaker, 3)
     clock.now += SUSPENSIONS[0]
 
-    breaker.survived("p")
+    breaker.survived(["p"])
 
     assert breaker.all() == {}
     kill(breaker, 2)
@@ -82,7 +82,7 @@ def test_a_success_while_closed_forgives_nothing() -> None:
     """A program that hangs on every tenth update is still a burden."""
     breaker, _ = a_breaker()
     kill(breaker, 2)
-    breaker.survived("p")
+    breaker.survived(["p"])
     kill(breaker, 1)
 
     assert breaker.suspension("a", "p")
@@ -104,7 +104,7 @@ def test_a_tenant_of_many_bad_programs_has_less_patience() -> None:
 def test_new_programs_of_such_a_tenant_wait() -> None:
     """Each would have its own first process to end; those that have worked, work on."""
     breaker, clock = a_breaker()
-    breaker.survived("good")
+    breaker.survived(["good"])
     kill(breaker, TENANT_KILLS)
     assert breaker.suspension("a", "new") is None
 

@@ -1,30 +1,38 @@
-"""What crosses between pool and worker, and how a fold is cut."""
+"""What crosses between pool and worker."""
 
 from __future__ import annotations
 
 import socket
 import struct
 import threading
+from dataclasses import replace
+from typing import Any
 
 import orjson
 import pytest
-from sandbox.host.fold import LastOutput, part
+from sandbox_trees import a_call, an_event
 
-from sandbox import Assignment, Call, ChannelCode, Computation, Fault, Program, Value, protocol
-from sandbox.encoding import MAX_SAFE_INTEGER, encode_calls, encode_program
+from sandbox import Binding, ChannelCode, Program, protocol
+from sandbox.encoding import (
+    MAX_SAFE_INTEGER,
+    PORTION_NODES,
+    SETTLES,
+    SKIPS,
+    encode_frame,
+    encode_program,
+    encode_wiring,
+    program_of,
+)
+from sandbox.trees import Call, Event, Last, Node, Wake, Wiring
 
 PROGRAM = Program("p", "expression", ("a", "b"), (ChannelCode("t", "1", "number"),))
-
-
-def a_call(*steps: Computation | Assignment) -> Call:
-    return Call(PROGRAM, None, None, (b"0", b"1", b"2"), steps)
 
 
 def test_an_announced_length_beyond_the_limit_is_refused_unread() -> None:
     """Four gigabytes are announced in four bytes."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        theirs.sendall(struct.pack("!IB", 2**32 - 1, protocol.VALUES))
+        theirs.sendall(struct.pack("!IB", 2**32 - 1, protocol.GROWN))
 
         with pytest.raises(protocol.ProtocolError):
             protocol.Reader(ours).read()
@@ -36,7 +44,7 @@ def test_a_frame_that_comes_byte_by_byte_has_no_more_time() -> None:
     enough = threading.Event()
 
     def drip() -> None:
-        theirs.sendall(struct.pack("!IB", 1000, protocol.VALUES))
+        theirs.sendall(struct.pack("!IB", 1000, protocol.GROWN))
         while not enough.wait(0.02):
             theirs.sendall(b"x")
 
@@ -51,38 +59,52 @@ def test_a_frame_that_comes_byte_by_byte_has_no_more_time() -> None:
             dripping.join()
 
 
-def test_a_part_carries_only_the_updates_it_uses() -> None:
-    """Otherwise a retry step by step would send everything for every step."""
-    call = a_call(Computation(0, 1, 1, (0, -1)), Computation(1, 2, 2, (-1, 2)))
-
-    second = part(call, 1, 2, LastOutput(b"{}", 1))
-
-    assert second.updates == (b"2",)
-    assert second.steps == (Computation(1, 2, 2, (-1, 0)),)
-    assert (second.previous, second.previous_timestamp) == (b"{}", 1)
+def sent(call: Call) -> Any:
+    """The call as the realm reads it."""
+    return orjson.loads(encode_frame([call], {call.wiring.id: 3}, 40))
 
 
-def test_the_last_output_moves_with_values_and_newer_assignments_only() -> None:
-    """The rule the runner has, needed again where a fold is cut."""
-    last = LastOutput(b"old", 5)
-    computation = Computation(0, 6, 6, (0, -1))
-
-    assert last.after(computation, Fault("filtered", ""), ()) == last
-    assert last.after(computation, Value(6, b"new"), ()) == LastOutput(b"new", 6)
-    assert last.after(Assignment(0, 4), None, (b"put",)) == last
-    assert last.after(Assignment(0, 5), None, (b"put",)) == LastOutput(b"put", 5)
-
-
-def test_timestamps_beyond_javascripts_numbers_are_sent_as_places() -> None:
+def test_timestamps_beyond_javascripts_numbers_are_sent_as_texts() -> None:
     """Nanoseconds are; two of them could be one number to the runner."""
     edge = MAX_SAFE_INTEGER
-    exact = Call(PROGRAM, b"7", edge - 1, (b"0",), (Computation(0, edge, edge, (0, -1)),))
-    beyond = Call(PROGRAM, b"7", edge, (b"0",), (Computation(0, edge, edge + 1, (0, -1)),))
+    call = a_call(PROGRAM, *(Event(0, at, b"0") for at in (edge, edge + 1, -edge, -edge - 1)))
+    call = replace(call, lasts=[Last(0, edge, b"7"), Last(1, edge + 1, None, b'{"a":1}')])
 
-    sent = [orjson.loads(encode_calls([each], {"p": 3}))[0] for each in (exact, beyond)]
+    milliseconds, ((slot, lasts, trees, hops, computations, refused),) = sent(call)
 
-    assert sent[0] == [3, 7, edge - 1, [0], [[0, edge, edge, 0, -1]]]
-    assert sent[1] == [3, 7, 0, [0], [[0, 0, 1, 0, -1]], [str(edge), str(edge + 1)]]
+    assert (milliseconds, slot, refused) == (40, 3, [])
+    assert (hops, computations) == call.bounds
+    assert lasts == [[0, edge, 7], [1, str(edge + 1), 0, {"a": 1}]]
+    times = [edge, str(edge + 1), -edge, str(-edge - 1)]
+    assert trees == [[[0, at, 0]] for at in times]
+
+
+def test_an_event_tells_its_place_and_what_it_is_to_wake_where_it_has_them() -> None:
+    event = an_event(at=5)
+    call = a_call(PROGRAM, [event, event._replace(path=(1, 2)), event._replace(only=4)])
+    call = replace(call, refused={2: ("policy", "no \ud800")})
+
+    ((_, _, ((first, then, step),), _, _, refused),) = sent(call)[1]
+
+    assert [len(first), then[3:], step[3:]] == [3, [[1, 2]], [[], 4]]
+    assert refused == [[2, "policy", "no \ufffd"]]
+
+
+@pytest.mark.parametrize(("more", "portions"), [(0, 1), (1, 2), (PORTION_NODES + 1, 3)])
+def test_a_large_wiring_is_sent_in_portions(more: int, portions: int) -> None:
+    """Each says how many nodes there are, and which is its first."""
+    read = Node((Wake(0, 1, 0), Wake(2, 1, 1)), name="\ud800")
+    code = Node((), PROGRAM, ((0,), (0, 2)), own=1, settles=True, skips=True)
+    nodes = (read, code, *[Node()] * (PORTION_NODES + more - 2))
+
+    told = [orjson.loads(each) for each in encode_wiring(Wiring("w", nodes), 7, {"p": 9})]
+
+    whole = len(nodes)
+    assert [each[:3] for each in told] == [[7, whole, n * PORTION_NODES] for n in range(portions)]
+    assert sum(len(each[3]) for each in told) == whole
+    assert told[0][3][0] == [-1, [], [[0, 1, 0], [2, 1, 1]], -1, 0, "\ufffd"]
+    assert told[0][3][1] == [9, [[0], [0, 2]], [], 1, SETTLES + SKIPS, ""]
+    assert told[-1][3][-1] == [-1, [], [], -1, 0, ""]
 
 
 def test_half_a_surrogate_pair_in_a_program_is_replaced() -> None:
@@ -94,3 +116,13 @@ def test_half_a_surrogate_pair_in_a_program_is_replaced() -> None:
     assert sent["channels"][0]["name"] == "t\ufffd"
     assert sent["channels"][0]["code"] == "'\ufffdx'"
     assert sent["channels"][0]["unit"] == "\U0001f600"
+
+
+def test_a_program_is_read_as_it_was_written() -> None:
+    """With paths of selectors in selectors."""
+    path = (("below", (("names", "a"), ("where", ("found", (("this",),))))),)
+    program = Program(
+        "p", "expression", ("a",), PROGRAM.channels, "1", "2", (Binding("$0", 0, path),)
+    )
+
+    assert program_of(orjson.loads(encode_program(program))) == program

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import struct
 from collections.abc import Iterator, Sequence
@@ -15,24 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sandbox_pools import a_pool
 
-from sandbox import (
-    FAULT_KINDS,
-    Assignment,
-    Call,
-    ChannelCode,
-    Computation,
-    Fault,
-    InfraError,
-    Outcome,
-    Program,
-    SandboxPool,
-    TookTooLong,
-    Value,
-    protocol,
-)
-from sandbox.host.answers import MAX_MESSAGE, MAX_OUTPUT_BYTES
+from sandbox import ChannelCode, InfraError, Program, SandboxPool, TookTooLong, protocol
+from sandbox.host.answers import MAX_MESSAGE
 from sandbox.host.checking import Checking
+from sandbox.host.outputs import MAX_OUTPUT_BYTES
 from sandbox.host.workers import Workers
+from sandbox.trees import Bounds, Call, Event, Grown, Last, Made, Node, Wake, Wiring
 
 PROGRAM = Program(
     "p",
@@ -40,17 +29,31 @@ PROGRAM = Program(
     ("A",),
     (ChannelCode("t", "A", "number"), ChannelCode("s", "A", "string", "m")),
 )
-STEPS = (
-    Computation(0, 5, 7, (0,)),
-    Computation(0, 6, 8, (0,)),
-    Assignment(0, 9),
-    Computation(0, 10, 10, (0,)),
-    Computation(0, 11, 11, (0,)),
+WIRING = Wiring(
+    "w",
+    (
+        Node((Wake(0, 1, 0), Wake(1, 2, 0))),
+        Node((Wake(0, 2, 1),), PROGRAM, ((0,),)),
+        Node((), PROGRAM, ((0,), (1,)), by_input=True),
+    ),
 )
-CALL = Call(PROGRAM, None, None, (b"0",), STEPS)
+TREES = [[Event(0, 6, b"0")], [Event(0, 7, b"0"), Event(1, 9, b"0", (3,))]]
+CALL = Call(WIRING, ["", "one", "two"], [Last(1, 4, b"0")], TREES, Bounds(4, 10))
+STEP = Call(WIRING, CALL.names, [], [[Event(0, 6, b"0", only=0)]], CALL.bounds)
+
 CHANNELS = b'{"t":{"current-value":1},"s":{"current-value":"","unit":"m"}}'
-OUTPUT = b'V%d {"channels":' + CHANNELS + b',"lastUpdate":%d}'
-LINES = (OUTPUT % (7, 7), b'Fstale "x"', b"N", OUTPUT % (10, 10), b'Ferror "x"')
+OUTPUT = b'{"channels":' + CHANNELS + b',"lastUpdate":%d}'
+ROWS = b'[[0,0,1,6,%b]],[[0,1,2,7,%b,{"x":7}],[1,0,2,9,%b,{"x":7,"y":9}]]' % (
+    OUTPUT % 6,
+    OUTPUT % 7,
+    OUTPUT % 9,
+)
+ENDED = (
+    b'[1,"emitted",1,0,0,"",[6]],[2,"emitted",2,1,1,"",[7,9]],[1,"stale",1,1,0,"x"],'
+    b'[2,"script-error",2,0,1,"y",[6,null]]'
+)
+ANSWER = b"[[[" + ROWS + b"],[" + ENDED + b"],[[1,3]],-1]]"
+OF_STEP = b'[[[[[0,0,1,6,%b]]],[[1,"emitted",1,0,0,"",[6]]],[],-1]]' % (OUTPUT % 6)
 
 
 class Scripted:
@@ -76,6 +79,7 @@ class Scripted:
 
     def close(self) -> None:
         for child in self._children:
+            os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
         self._children = []
 
@@ -106,14 +110,17 @@ def a_scripted_pool(zygote: Scripted, *answers: bytes) -> SandboxPool:
 
 READY = protocol.frame(protocol.READY, b"{}")
 DEFINED = protocol.frame(protocol.DEFINED, b"")
-VALUES = protocol.frame(protocol.VALUES, b"\n".join(LINES) + b"\n0")
+WIRED = protocol.frame(protocol.WIRED, b"")
+GROWN = protocol.frame(protocol.GROWN, ANSWER)
+GROWN_STEP = protocol.frame(protocol.GROWN, OF_STEP)
 PROBLEMS = protocol.frame(protocol.PROBLEMS, b'[[["syntax","x"]],[]]')
 
 SNIPPETS = st.sampled_from(
     [
         *(b"9" * 400, b"9" * 5000, b"-", b"1e999", b"NaN", b"null", b"true", b"[]", b"{}", b"0"),
-        *(b"\n", b" ", b",", b"N", b"V", b"F", b"stale", b"timeout", b"crash", b'"', b"\xff"),
+        *(b"\n", b" ", b",", b"0", b"1", b"2", b"stale", b"timeout", b"crash", b'"', b"\xff"),
         *(b"\\ud800", b"\\u0000", b'"unit":1', b'"lastUpdate":7', b'"t":{}', b"[" * 3000),
+        *(b"[[", b"]]", b"],[", b"[],", b"-1", b"[0,0,1,6,{}]", b"9" * 19, b"emitted", b"{}"),
     ]
 )
 
@@ -126,51 +133,62 @@ def mutated(draw: st.DrawFn, frame: bytes) -> bytes:
         at = draw(st.integers(0, len(body)))
         until = draw(st.integers(at, min(len(body), at + 12)))
         body[at:until] = draw(st.one_of(SNIPPETS, st.binary(max_size=4)))
-    kind = draw(st.one_of(st.just(head[4]), st.sampled_from(b"YXEVTOBP"), st.integers(0, 255)))
+    kind = draw(st.one_of(st.just(head[4]), st.sampled_from(b"YXEIVTOBP"), st.integers(0, 255)))
     length = draw(st.sampled_from([0, 0, 0, 0, 0, -1, 1, 2**23, 2**31]))
     return struct.pack("!IB", max(0, len(body) + length), kind) + bytes(body)
 
 
-def could_be(outcomes: Sequence[Outcome]) -> bool:
-    """Whether the rules of a fold allow them, and what is kept is as small as it must be."""
-    last: int | None = None
-    for step, outcome in zip(STEPS, outcomes, strict=True):
-        if isinstance(step, Assignment):
-            assert outcome is None
-            last = step.timestamp if last is None else max(last, step.timestamp)
-        elif isinstance(outcome, Value):
-            assert last is None or step.timestamp > last
-            last = step.floor if last is None else max(last, step.floor)
-            assert outcome.timestamp == last
-            _is_an_update(outcome)
-        else:
-            assert isinstance(outcome, Fault)
-            assert outcome.kind in FAULT_KINDS - {"policy"}
-            assert len(outcome.message) <= MAX_MESSAGE + 200
-            outcome.message.encode()
+def could_be(call: Call, grown: Grown) -> bool:
+    """Whether it is what the trees may come to, and what is kept is as small as it must be."""
+    assert len(grown.made) <= len(call.trees)
+    lasts = {each.node: each.timestamp for each in call.lasts}
+    wakes = 0
+    for tree, made in zip(call.trees, grown.made, strict=False):
+        known = [(each.node, each.timestamp, each.path, each.only) for each in tree]
+        for each in made:
+            node, timestamp, path, only = known[each.parent]
+            assert only in (None, each.wake)
+            assert (each.wake, each.node) in [wake[:2] for wake in WIRING.nodes[node].wakes]
+            assert each.timestamp >= timestamp
+            assert each.timestamp > lasts.get(each.node, -1)
+            lasts[each.node] = each.timestamp
+            known.append((each.node, each.timestamp, (*path, each.wake), only))
+            _is_an_update(each)
+        assert len({(each.parent, each.wake) for each in made}) == len(made)
+        wakes += sum(len(WIRING.nodes[each[0]].wakes) if each[3] is None else 0 for each in known)
+        wakes += sum(each.only is not None for each in tree)
+    assert sum(each.times for each in grown.ended) == wakes
+    for ended in grown.ended:
+        assert 0 <= ended.tree < len(grown.made)
+        assert len(ended.message) <= MAX_MESSAGE + 200
+        ended.message.encode()
     return True
 
 
-def _is_an_update(value: Value) -> None:
-    assert len(value.document) <= MAX_OUTPUT_BYTES
-    document = orjson.loads(value.document)
+def _is_an_update(made: Made) -> None:
+    assert len(made.document) <= MAX_OUTPUT_BYTES
+    assert len(made.document.splitlines()) == 1
+    document = orjson.loads(made.document)
     assert sorted(document) == ["channels", "lastUpdate"]
-    assert repr(document["lastUpdate"]) == str(value.timestamp)
+    assert repr(document["lastUpdate"]) == str(made.timestamp)
     channels = document["channels"]
     assert sorted(channels) == ["s", "t"]
-    assert isinstance(channels["t"].pop("current-value"), (int, float))
-    assert isinstance(channels["s"].pop("current-value"), str)
-    assert channels["t"] in ({}, {"unit": None})
-    assert channels["s"] in ({}, {"unit": "m"})
+    assert isinstance(channels["t"]["current-value"], (int, float))
+    assert isinstance(channels["s"]["current-value"], str)
+    assert (made.state is not None) == (made.node == 2)
+    assert made.state is None or isinstance(orjson.loads(made.state), dict)
 
 
 def test_a_truthful_worker_is_believed(zygote: Scripted) -> None:
     """Otherwise the tests below could not fail."""
-    pool = a_scripted_pool(zygote, READY, DEFINED, VALUES)
-    (outcomes,) = pool.run("tenant", [CALL])
+    pool = a_scripted_pool(zygote, READY, WIRED, DEFINED, GROWN)
+    (grown,) = pool.grow("tenant", [CALL])
 
-    assert could_be(outcomes)
-    assert [type(each) for each in outcomes] == [Value, Fault, type(None), Value, Fault]
+    assert could_be(CALL, grown)
+    assert [len(each) for each in grown.made] == [1, 2]
+    assert not grown.failed
+    pool = a_scripted_pool(zygote, READY, WIRED, DEFINED, GROWN_STEP)
+    assert could_be(STEP, pool.grow("tenant", [STEP])[0])
     assert a_scripted_pool(zygote, READY, PROBLEMS).check_all([PROGRAM, PROGRAM]) == [["x"], []]
 
 
@@ -182,31 +200,51 @@ EXAMPLES = settings(
 
 
 @EXAMPLES
-@given(answer=mutated(VALUES), within=st.sampled_from([None, 0.0, 5.0]))
-def test_whatever_it_says_of_a_frame(
-    zygote: Scripted, answer: bytes, within: float | None
-) -> None:
-    """Outcomes that can be, or an error that the caller knows."""
+@given(answer=mutated(GROWN), within=st.sampled_from([None, 0.0, 5.0]))
+def test_whatever_it_says_of_trees(zygote: Scripted, answer: bytes, within: float | None) -> None:
+    """What can be; or nothing, so that it is taken in steps; or an error that is known."""
+    pool = a_scripted_pool(zygote, READY, WIRED, DEFINED, answer)
     try:
-        (outcomes,) = a_scripted_pool(zygote, READY, DEFINED, answer).run("tenant", [CALL], within)
+        (grown,) = pool.grow("tenant", [CALL], within)
     except (InfraError, TookTooLong):
         return
     finally:
         zygote.close()
 
-    assert could_be(outcomes)
+    assert grown.failed or grown.made
+    assert not (grown.failed and grown.made)
+    assert could_be(CALL, grown)
 
 
 @EXAMPLES
-@given(answer=mutated(DEFINED))
-def test_whatever_it_says_of_programs(zygote: Scripted, answer: bytes) -> None:
-    """It is to say nothing but that it knows them."""
+@given(answer=mutated(GROWN_STEP))
+def test_whatever_it_says_of_a_step(zygote: Scripted, answer: bytes) -> None:
+    """One outcome: the step's own, or a fault."""
+    pool = a_scripted_pool(zygote, READY, WIRED, DEFINED, answer)
     try:
-        (outcomes,) = a_scripted_pool(zygote, READY, answer).run("tenant", [CALL])
+        (grown,) = pool.grow("tenant", [STEP])
     finally:
         zygote.close()
 
-    assert could_be(outcomes)
+    assert could_be(STEP, grown)
+    assert [each.node for each in grown.ended] == [1]
+    assert len(grown.made[0]) == (grown.ended[0].kind == "emitted")
+
+
+@EXAMPLES
+@given(answer=mutated(DEFINED), when=st.sampled_from([1, 2]))
+def test_whatever_it_says_of_programs_and_wirings(
+    zygote: Scripted, answer: bytes, when: int
+) -> None:
+    """It is to say nothing but that it knows them."""
+    pool = a_scripted_pool(zygote, *(READY, WIRED)[:when], answer)
+    try:
+        (grown,) = pool.grow("tenant", [STEP])
+    finally:
+        zygote.close()
+
+    assert could_be(STEP, grown)
+    assert not grown.failed
 
 
 @EXAMPLES
@@ -235,15 +273,3 @@ def test_whatever_it_says_of_a_document(zygote: Scripted, answer: bytes) -> None
 
     assert len(found) == 2
     assert all(len(text) <= MAX_MESSAGE + 200 for each in found for text in each)
-
-
-def test_what_runs_no_code_is_settled_without_a_worker(zygote: Scripted) -> None:
-    """Put from outside, at any size, or stale: no worker could make a fault of it."""
-    pool = a_scripted_pool(zygote)  # whose workers would say nothing at all
-    put = Call(PROGRAM, b"1", 5, (b" " * 2**21,), (Assignment(0, 9),))
-    stale = Call(PROGRAM, b"1", 5, (b"0",), (Computation(0, 5, 5, (0,)),))
-
-    assert pool.run("tenant", [put]) == [[None]]
-    assert pool.run("tenant", [stale]) == [
-        [Fault("stale", "trigger 5 is not newer than output 5")]
-    ]

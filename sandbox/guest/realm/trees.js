@@ -19,8 +19,9 @@
   const SETTLES = 1;
   const BY_INPUT = 2;
   const SKIPS = 4;
-  // Characters of an answer: no tree is begun beyond so many, and none grows by more. In
-  // UTF-8, with what a last output may add, they fit into a frame (protocol.py).
+  // Characters of an answer: no tree is begun beyond so many, and none grows by more, except
+  // that one update is never too many. In UTF-8, with what a last output may add, they fit into
+  // a frame (protocol.py).
   const MAX_BEGUN = 1000000;
   const MAX_TREE = 1000000;
 
@@ -396,7 +397,7 @@
         text += comma + "[" + update.number + "," + number + "," + node.number + "," + stamp + "," +
           document + (state === null ? "]" : "," + state + "]");
         comma = ",";
-        if (text.length > MAX_TREE) return false;
+        if (text.length > MAX_TREE && made > events.length) return false;
         if (state !== null) node.state = parse(state);
         const output = {
           node: node.number, last: stamp, value: null, text: document, number: made++,

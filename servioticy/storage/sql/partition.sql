@@ -50,6 +50,14 @@ SELECT id, tenant_id, owner_partition, active_version,
  WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
  ORDER BY sequence;
 
+-- components --
+-- The same for many at once: whole components, each member with the component that it is of.
+SELECT component, id, tenant_id, owner_partition, active_version,
+       deleted_at IS NOT NULL AND active_version IS NULL AS deleted
+  FROM service_objects
+ WHERE component IN (SELECT component FROM service_objects WHERE id = ANY(%(ids)s))
+ ORDER BY component, sequence;
+
 -- service_objects --
 -- The documents in force of these Service Objects.
 SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
@@ -60,13 +68,15 @@ SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
  ORDER BY sequence;
 
 -- stored_as --
--- Under which numbers the updates of these streams of a Service Object are stored. Not of all
--- that it has: each of its versions may have declared others.
-SELECT name, stored_as
-  FROM streams
- WHERE service_object = %(service_object)s
-   AND tenant_id = %(tenant)s
-   AND name = ANY(%(names)s::text[]);
+-- Under which numbers the updates of these streams of Service Objects are stored. Not of all that
+-- they have: each of their versions may have declared others.
+SELECT s.service_object, s.name, s.stored_as
+  FROM unnest(%(service_objects)s::text[], %(tenants)s::bigint[], %(names)s::text[])
+       AS asked (service_object, tenant_id, name)
+  JOIN streams AS s
+    ON s.service_object = asked.service_object
+   AND s.tenant_id = asked.tenant_id
+   AND s.name = asked.name;
 
 -- owner --
 SELECT tenant_id, owner_partition

@@ -48,7 +48,8 @@ class World:
         self.intake = Intake(self.partition, self.output, self.dead_letters, passes)
 
     def admit(self, record: LogRecord, offset: int = 5, *, late: bool = False) -> Any:
-        return self.intake.admit(Row(offset, write(record)), late=late)
+        row = Row(offset, write(record))
+        return self.intake.admit(row, self.intake.read(row), late=late)
 
     @property
     def reasons(self) -> list[tuple[int, str]]:
@@ -84,7 +85,7 @@ def test_a_control_record_is_itself(world: World) -> None:
 
 @pytest.mark.parametrize("value", [None, b"", b"no JSON", b'{"kind":"unheard of"}'])
 def test_what_cannot_be_read_is_a_dead_letter(world: World, value: bytes | None) -> None:
-    assert world.intake.admit(Row(5, value)) is None
+    assert world.intake.read(Row(5, value)) is None
     ((offset, reason),) = world.reasons
     assert offset == 5
     assert reason.startswith("unreadable: ")

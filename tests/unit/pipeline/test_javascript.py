@@ -47,11 +47,11 @@ class Moody:
         return [self._some(tenant, each) for each in calls]
 
     def _some(self, tenant: str, call: Call) -> Grown:
-        """A single step is always done."""
+        """A single step is always done; 0 is a tree that fails, -1 a call that gets no turn."""
         steps = call.trees[0][0].only is not None
         most = len(call.trees) if steps else next(self._moods, len(call.trees))
-        if most == 0:
-            return Grown([], [], failed=True)
+        if most <= 0:
+            return Grown([], [], failed=most == 0)
         return self._inner.evaluate(tenant, [call_with(call, most)])[0]
 
 
@@ -65,7 +65,7 @@ def whole(call: Call) -> Grown:
 
 @given(
     st.lists(st.lists(st.integers(0, 20), min_size=1, max_size=8), min_size=1, max_size=3),
-    st.lists(st.integers(0, 3), max_size=20),
+    st.lists(st.integers(-1, 3), max_size=20),
 )
 def test_trees_come_out_the_same_however_many_are_grown_at_once(
     calls: list[list[int]], moods: list[int]
@@ -88,6 +88,15 @@ def test_all_that_is_left_is_asked_for_together() -> None:
     JavaScript(sandbox).evaluate("1", [a_call(REGION, 1, 2, 3), a_call(REGION, 1, 2, 3)])
 
     assert sandbox.asked == [[3, 3], [2]]
+
+
+def test_a_call_that_got_no_turn_is_asked_for_again() -> None:
+    """There was no time for it: that is no reason to take it step by step."""
+    sandbox = Moody([3, -1])
+
+    JavaScript(sandbox).evaluate("1", [a_call(REGION, 1, 2, 3), a_call(REGION, 1, 2, 3)])
+
+    assert sandbox.asked == [[3, 3], [3]]
 
 
 def test_after_a_tree_that_fails_others_come_one_at_a_time() -> None:

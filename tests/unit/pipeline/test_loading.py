@@ -31,6 +31,7 @@ class SlowStore:
         self.now = 0.0
         self.read: list[str] = []
         self.component = self._store.component
+        self.components = self._store.components
 
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         for each in self._store.service_objects(ids):
@@ -111,6 +112,42 @@ def test_where_the_time_is_used_up_another_component_waits_for_the_next(
     known.trim()
 
     assert isinstance(known.get("alone"), ServiceObject)
+
+
+def test_small_components_are_loaded_together_as_far_as_there_is_time(
+    platform: MemoryPlatform, store: SlowStore, known: Components
+) -> None:
+    """What does not fit goes on with the next batches, wherever it stopped."""
+    known.prepare(["alone", "so3", "nobody", "so1"])
+
+    assert store.read == ["so0", "so1"]
+    assert known.get("alone") == StillLoading(tenant_of(platform, "alone"))
+    known.trim()
+    known.prepare(["alone", "so3"])
+    assert isinstance(known.get("alone"), ServiceObject)
+    while isinstance(found := known.get("so3"), StillLoading):
+        known.trim()
+    assert isinstance(found, ServiceObject)
+    assert sorted(store.read) == sorted(known.known)
+
+
+def test_a_large_component_is_not_loaded_together_with_others(
+    store: SlowStore, known: Components, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(components, "MAX_SMALL", PARTS - 1)
+    known.prepare(["so3", "alone"])
+
+    assert store.read == ["alone"]
+    assert "alone" in known.known
+
+
+def test_what_is_gone_when_it_is_read_keeps_nobody_waiting(
+    platform: MemoryPlatform, store: SlowStore, known: Components, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "service_objects", lambda _ids: iter(()))
+    known.prepare(["alone"])
+
+    assert known.get("alone") is None
 
 
 def test_a_change_begins_the_loading_anew(

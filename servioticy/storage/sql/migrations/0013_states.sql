@@ -10,8 +10,13 @@ CREATE TABLE states (
 COMMENT ON TABLE states IS
     'what composite streams keep from one computation to the next, such as what they last used';
 
+-- A timestamp that JavaScript's numbers do not hold exactly is a text of its digits there.
 INSERT INTO states (stream_id, tenant_id, state)
-SELECT stream_id, tenant_id, convert_to(uses::text, 'UTF8')
+SELECT stream_id, tenant_id, convert_to(
+       (SELECT coalesce(json_object_agg(used.key, CASE WHEN used.value::numeric > 9007199254740991
+                                                       THEN to_json(used.value)
+                                                       ELSE used.value::json END), '{}')
+          FROM json_each_text(uses) AS used)::text, 'UTF8')
   FROM last_updates
  WHERE uses IS NOT NULL;
 

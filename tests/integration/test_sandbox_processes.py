@@ -1,0 +1,214 @@
+"""Processes of the pool that die, fill up or are forked: nobody is blamed, nothing is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from process_walks import alive
+from sandbox_pools import a_pool
+from sandbox_trees import (
+    a_call,
+    a_formula,
+    a_function,
+    an_event,
+    events,
+    grow_all,
+    kinds,
+    once,
+    result,
+    values,
+)
+from waiting import until
+
+from sandbox import SandboxPool
+from sandbox.host.knowledge import Knowledge
+from sandbox.host.worker_client import Budget, Failure
+
+NOTE_PROGRAMS = Knowledge.note_programs
+
+
+@pytest.fixture(params=["v8", "quickjs"])
+def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
+    # The allow-list would refuse most of what is tried here.
+    pool = a_pool(allow_list=False, engine=request.param)
+    yield pool
+    pool.close()
+
+
+GOOD = a_call(a_formula("$0+1"), *events(3))
+RIGHT = [[1], [2], [3]]
+
+
+def is_right(pool: SandboxPool, tenant: str = "tenant") -> bool:
+    """Whether an innocent call gives what it should."""
+    (grown,) = pool.grow(tenant, [GOOD])
+    return values(grown) == RIGHT and kinds(grown) == {"emitted": 3}
+
+
+def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
+    """A stopped process stands for a busy machine: it burnt nothing, so nobody is blamed."""
+    assert is_right(pool)
+    pid = pool._workers["tenant"].pid
+    os.kill(pid, signal.SIGSTOP)
+
+    assert is_right(pool)
+    assert not alive(pid)
+
+
+def test_a_worker_killed_between_frames_is_replaced(pool: SandboxPool) -> None:
+    """The next frame notices before it is sent."""
+    assert is_right(pool)
+    pid = pool._workers["tenant"].pid
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(pid))
+
+    assert is_right(pool)
+    assert pool._workers["tenant"].pid != pid
+
+
+def test_a_worker_killed_during_a_frame_is_nobodys_fault(pool: SandboxPool) -> None:
+    """A crash counts only if it happens again."""
+    turns = 400_000 if pool.options.engine == "quickjs" else 1_500_000  # some 30 ms
+    slow = a_call(a_function(f"var t=0;for(var i=0;i<{turns};i++)t+=i;return 1"), an_event())
+    assert is_right(pool)
+    worker = pool._workers["tenant"]
+    burnt = time.clock_gettime((~worker.pid << 3) | 2)
+
+    def kill_when_busy() -> None:
+        until(lambda: time.clock_gettime((~worker.pid << 3) | 2) > burnt + 0.005)
+        os.kill(worker.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_when_busy)
+    killer.start()
+    outcome = once(pool, slow)
+    killer.join()
+
+    assert result(outcome) == 1
+    assert pool.suspended() == {}
+    assert pool._workers["tenant"].pid != worker.pid
+
+
+def test_a_killed_zygote_is_started_again(pool: SandboxPool) -> None:
+    """Its workers go with it."""
+    assert is_right(pool)
+    worker, zygote = pool._workers["tenant"].pid, pool._zygote.pid
+    assert zygote
+    os.kill(zygote, signal.SIGKILL)
+    until(lambda: not alive(worker))
+
+    assert is_right(pool)
+    assert pool._zygote.pid != zygote
+
+
+def test_nothing_outlives_its_owner(tmp_path: Path) -> None:
+    """An owner killed with -9 cannot clean up."""
+    script = (
+        "import sys; sys.path[:0] = sys.argv[1:]\n"
+        "from test_sandbox_processes import *\n"
+        "pool = a_pool(); assert is_right(pool, 'a') and is_right(pool, 'b')\n"
+        "print(pool._zygote.pid, *(w.pid for w in pool._workers.values()), flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    owner = subprocess.Popen(
+        [sys.executable, "-c", script, *sys.path],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert owner.stdout
+    pids = [int(each) for each in owner.stdout.readline().split()]
+    assert len(pids) == 3
+    assert all(alive(pid) for pid in pids)
+    owner.kill()
+    owner.communicate()
+
+    until(lambda: not any(alive(pid) for pid in pids))
+
+
+def test_tenants_never_share_a_process(pool: SandboxPool) -> None:
+    """Not even one after the other."""
+    small = a_pool(max_workers=1)
+    seen = []
+    for tenant in ("a", "b", "a"):
+        assert is_right(small, tenant)
+        seen.append(small._workers[tenant].pid)
+        assert list(small._workers) == [tenant]
+    small.close()
+
+    assert len(set(seen)) == 3
+
+
+def test_a_child_after_fork_has_processes_of_its_own(pool: SandboxPool) -> None:
+    """Spark forks its Python workers; two must not speak on one socket."""
+    assert is_right(pool)
+    child = os.fork()
+    if child == 0:
+        right = is_right(pool)
+        pool.close()
+        os._exit(0 if right else 1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert is_right(pool)
+
+
+def test_a_worker_full_of_programs_is_replaced(
+    pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By one that knows only what is used; nobody is blamed."""
+    monkeypatch.setattr("sandbox.host.knowledge.MAX_MEMORY", 100_000)
+    assert is_right(pool)
+    first = pool._workers["tenant"].pid
+    calls = [a_call(a_formula(f"{number}"), an_event()) for number in range(100)]
+    for _ in range(2):
+        assert [values(each) for each in pool.grow("tenant", calls)] == [[[n]] for n in range(100)]
+    assert pool._workers["tenant"].pid != first
+    assert pool.suspended() == {}
+
+
+def test_thousands_of_programs_stay_in_one_worker(pool: SandboxPool) -> None:
+    """Two thousand here, ten in the benchmark: compiled once, and well within the heap."""
+    calls = [a_call(a_formula(f"{number}+1"), an_event()) for number in range(2000)]
+    first = [grow_all(pool, each) for each in calls]
+    worker = pool._workers["tenant"].pid
+
+    with mock.patch.object(Knowledge, "question_of") as compiled:
+        again = [grow_all(pool, each) for each in calls]
+
+    assert [each.made for each in again] == [each.made for each in first]
+    assert [values(each) for each in first] == [[[n + 1]] for n in range(2000)]
+    assert pool._workers["tenant"].pid == worker
+    compiled.assert_not_called()
+
+
+def test_equal_programs_are_compiled_once(pool: SandboxPool) -> None:
+    """A thousand devices with one document are one program in their tenant's process."""
+    calls = [
+        a_call(a_formula("$0+1"), an_event(number), own=None if number % 2 else 0)
+        for number in range(100)
+    ]
+    with mock.patch.object(Knowledge, "note_programs", autospec=True) as compiled:
+        compiled.side_effect = NOTE_PROGRAMS
+        assert len(pool.grow("tenant", calls)) == 100
+
+    assert [len(call.args[1]) for call in compiled.call_args_list] == [1]
+
+
+def test_an_answer_that_is_garbage_is_a_crash(pool: SandboxPool) -> None:
+    """From a worker that a script has taken over."""
+    assert is_right(pool)
+    client = pool._workers["tenant"]
+    client._reader._buffer += b"\xff\xff\xff\xff" + b"x" * 10
+
+    answer = client.grow([GOOD], 40, Budget(100, 100))
+
+    assert isinstance(answer, Failure)
+    assert answer.kind == "crash"
+    until(lambda: not alive(client.pid))
