@@ -13,20 +13,24 @@ import pytest
 from sandbox_pools import a_pool
 from waiting import until
 
-from sandbox import Fault, Program, SandboxPool
+from sandbox import Program, SandboxPool
 from sandbox.hostile.corpus import Hostile, fixed, program
 from sandbox.hostile.generate import generated
 from sandbox.hostile.judge import (
     GOOD,
-    RIGHT,
     Judge,
     a_call,
     children,
     descriptors,
     harmless,
+    is_like,
     kind,
+    once,
     resident_kib,
+    right,
+    shown,
 )
+from sandbox.trees import Ended, Made
 
 LIST = fixed()
 HANG = "while(true){}"
@@ -57,7 +61,7 @@ def test_the_list_is_long_enough() -> None:
 
 @pytest.mark.parametrize("hostile", LIST, ids=lambda each: each.name)
 def test_a_hostile_program_is_contained(judge: Judge, hostile: Hostile) -> None:
-    """A fault or a harmless value; its frame, its neighbour and the clock unharmed."""
+    """A fault or a harmless value; its tree, its neighbour and the clock unharmed."""
     judge.verdicts.wrong.clear()
     judge.try_out(hostile)
 
@@ -86,7 +90,7 @@ def test_the_generator_is_the_same_everywhere() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "right"),
+    ("document", "fits"),
     [
         (b'{"channels":{"t":{"current-value":1}},"lastUpdate":2}', True),
         (b'{"channels":{"t":{"current-value":true}},"lastUpdate":2}', False),
@@ -94,11 +98,16 @@ def test_the_generator_is_the_same_everywhere() -> None:
         (b'{"channels":{"t":{"current-value":"a"}},"lastUpdate":2}', False),
     ],
 )
-def test_the_judge_is_not_blind(document: bytes, right: bool) -> None:
+def test_the_judge_is_not_blind(document: bytes, fits: bool) -> None:
     """What the tests above rest on."""
-    assert harmless(type(RIGHT)(2, document), "number") is right
-    assert not harmless(Fault("unheard of", ""), "number")
-    assert not harmless(None, "number")
+    made = Made(0, 0, 1, 2, document)
+    assert harmless(made, "number") is fits
+    assert not harmless(Ended(1, "unheard of", 1, 0, 0), "number")
+    assert not harmless(made._replace(timestamp=3), "number")
+    again = Made(0, 2, 3, 2, document)
+    assert is_like(made, again)
+    assert not is_like(made, again._replace(document=document + b" "))
+    assert not is_like(made, Ended(1, "script-error", 1, 0, 0))
 
 
 def test_nothing_grows_and_nothing_is_left_over_many_kills() -> None:
@@ -132,13 +141,13 @@ def test_a_neighbour_in_another_partition_is_not_held_up(engine: str) -> None:
     ours = a_pool(engine=engine)
     theirs = a_pool(allow_list=False, engine=engine, budget_ms=600_000)
     hang = program(Hostile("hang", "body", HANG))
-    attacker = threading.Thread(target=theirs.run, args=("hostile", [a_call(hang)]))
+    attacker = threading.Thread(target=theirs.grow, args=("hostile", [a_call(hang)]))
     try:
         judge = a_judge(ours)
         attacker.start()
         until(lambda: "hostile" in theirs._workers)
         for _ in range(200):
-            assert judge.neighbours() == [RIGHT]
+            assert judge.neighbours()
         assert attacker.is_alive()
     finally:
         while attacker.is_alive():
@@ -155,7 +164,7 @@ def test_a_worker_that_breaks_is_nobodys_end(death: signal.Signals) -> None:
     pool = a_pool()
     try:
         judge = a_judge(pool)
-        pool.run("hostile", [a_call(GOOD)])
+        once(pool, "hostile", GOOD)
         os.kill(pool._workers["hostile"].pid, death)
 
         judge.try_out(Hostile("after", "body", "return 1"))
@@ -168,7 +177,7 @@ def test_a_worker_that_breaks_is_nobodys_end(death: signal.Signals) -> None:
 
 def outcome_of(pool: SandboxPool, hang: Program) -> str:
     """What comes of the program, run once."""
-    return kind(pool.run("hostile", [a_call(hang)])[0][0])
+    return kind(once(pool, "hostile", hang))
 
 
 def test_a_suspended_program_costs_its_tenant_alone() -> None:
@@ -183,9 +192,7 @@ def test_a_suspended_program_costs_its_tenant_alone() -> None:
         assert pool.suspended()[hang.id].tenant == "hostile"
 
         used = pool.program_cpu_seconds()[hang.id]
-        _, good = pool.run("hostile", [a_call(hang), a_call(GOOD)])
-
-        assert good == [RIGHT]
+        assert shown(once(pool, "hostile", GOOD)) == right(1, 2)
         assert pool.program_cpu_seconds()[hang.id] == used > pool.program_cpu_seconds()[GOOD.id]
     finally:
         pool.close()

@@ -28,7 +28,7 @@ from sandbox_trees import (
     values,
 )
 
-from sandbox import Program, SandboxPool, TookTooLong
+from sandbox import Program, SandboxPool
 from sandbox.host.worker_client import WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.trees import Event, Last, Node, Wake, Wiring
@@ -254,107 +254,6 @@ def test_a_crash_counts_only_twice_in_a_row(pool: SandboxPool) -> None:
         assert [result(once(pool, step)) for _ in range(3)] == [2, "crash", 2]
         assert [pool.grow("tenant", [CALL])[0].failed for _ in range(2)] == [False, True]
     assert pool.suspended() == {}
-
-
-def busy_for(turns: int, name: str = "") -> Program:
-    return a_function(f"var t=0;for(var i=0;i<{turns};i++)t+=i;return 1{name}")
-
-
-def test_many_slow_calls_together_take_too_long(pool: SandboxPool) -> None:
-    """Each within its budget, a thousand of them a minute: the caller's allowance ends it."""
-    slow = [a_call(busy_for(200_000, f"//{n}\n"), an_event()) for n in range(3000)]
-    assert is_right(pool)
-    started = time.monotonic()
-
-    with pytest.raises(TookTooLong) as caught:
-        while True:
-            pool.grow("tenant", slow, within=0.3 - (time.monotonic() - started))
-
-    assert caught.value.seconds <= time.monotonic() - started
-    assert 0 < len(pool.program_cpu_seconds()) < len(slow)  # not all have been tried
-    assert pool.suspended() == {}
-    assert is_right(pool)
-
-
-def test_a_frame_cut_short_by_the_allowance_blames_nobody(pool: SandboxPool) -> None:
-    """It had less than its budget: the culprit may be any of its programs, or none."""
-    hangs = a_call(a_program(HANG), *events(50))
-    for _ in range(4):
-        assert is_right(pool)
-        with pytest.raises(TookTooLong):
-            pool.grow("tenant", [hangs], within=0.12)
-
-    assert pool.suspended() == {}
-    assert pool.cpu_seconds()["tenant"] > 0
-    assert pool.program_cpu_seconds()[a_program(HANG).id] > 0
-
-
-def test_isolating_after_a_failure_counts(pool: SandboxPool) -> None:
-    """A first frame that failed within the allowance is not followed by two hundred others."""
-    hanging = [a_call(a_program(HANG), *events(3)) for _ in range(200)]
-    with pytest.raises(TookTooLong):
-        pool.grow("tenant", hanging, within=0.6)
-
-
-def test_an_allowance_that_suffices_changes_nothing(pool: SandboxPool) -> None:
-    """The culprit is found and blamed as ever."""
-    grown = grow_all(pool, a_call(a_program(HANG), *events(3)), within=60)
-
-    assert values(grown) == [[7], [], [7]]
-    assert kinds(grown) == {"emitted": 2, "timeout": 1}
-
-
-READ = "function(){while(true){}}()"
-"""What calls itself runs when it is asked for its text."""
-
-
-def an_odd_one(code: str = READ) -> Program:
-    return replace(a_function(""), id=code, channels=(replace(GOOD.channels[0], code=code),))
-
-
-def test_a_program_that_hangs_while_it_is_compiled_is_alone_to_blame(pool: SandboxPool) -> None:
-    """Whoever is of the same region, and whether it is ever woken or not."""
-    hangs = an_odd_one()
-    (grown,) = pool.grow("tenant", [a_call_of(between(hangs), *events(2))])
-
-    assert values(grown) == [[1, 1], [2, 2]]
-    assert kinds(grown) == {"emitted": 4, "timeout": 2}
-    died = processes(pool)
-    asleep = Wiring("asleep", (*CALL.wiring.nodes, Node((), hangs, ((1,),))))
-    (grown,) = pool.grow("tenant", [a_call_of(asleep, *events(3))])
-    assert values(grown) == RIGHT
-    assert result(once(pool, a_call(hangs, an_event()), "tenant")) == "timeout"
-    assert processes(pool) == died  # it is not tried again for a while
-    assert is_right(pool)
-
-
-def test_in_a_step_only_its_own_program_is_made_ready(pool: SandboxPool) -> None:
-    """Others of its region have nothing to do with it."""
-    call = a_call_of(between(an_odd_one()), an_event(4))
-
-    assert result(once(pool, call)) == 5
-    assert processes(pool) == 0
-
-
-def test_a_document_is_checked_in_one_process(pool: SandboxPool) -> None:
-    """Five hundred programs: a millisecond or two each, not a process each."""
-    programs = [a_formula(f"{number}+1") for number in range(500)]
-    programs[333] = a_program("1 +* 1")
-    with mock.patch.object(ZygoteClient, "spawn", autospec=True, side_effect=SPAWN) as spawn:
-        found = pool.check_all(programs)
-
-    assert spawn.call_count == 1
-    assert [at for at, problems in enumerate(found) if problems] == [333]
-    assert found[333][0].startswith("channel t: line 1")
-
-
-def test_a_program_that_cannot_be_checked_hides_no_other(pool: SandboxPool) -> None:
-    """A failing frame is asked again, one by one."""
-    found = pool.check_all([GOOD, an_odd_one(), a_program("1 +* 1"), GOOD])
-
-    assert [bool(each) for each in found] == [False, True, True, False]
-    assert found[1] == ["the program cannot be checked: timeout"]
-    assert found[2][0].startswith("channel t: line 1")
 
 
 def test_an_update_that_is_not_json_faults_its_own_step(pool: SandboxPool) -> None:

@@ -28,7 +28,7 @@
   const RESULT = -2;
   const MAX_CHARACTERS = 65536;
   const MAX_ELEMENTS = 4096;
-  const MAX_BYTES = 1000000; // of an output; MAX_OUTPUT_BYTES in host/answers.py
+  const MAX_BYTES = 1000000; // of an output; MAX_OUTPUT_BYTES in host/outputs.py
   const PIECE = 4096;
   const ASCII = /^[\x00-\x7f]*$/;
   const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;

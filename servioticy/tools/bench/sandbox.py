@@ -9,9 +9,11 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
-from sandbox import Binding, Call, ChannelCode, Computation, Program, SandboxPool
+from sandbox import Binding, ChannelCode, Program, SandboxPool
+from sandbox.trees import Bounds, Call, Event, Last, Node, Wake, Wiring
 from servioticy.bootstrap import sandbox_pool
 from servioticy.errors import Unavailable
 from servioticy.settings import Settings
@@ -19,6 +21,7 @@ from servioticy.tools.bench import processes
 
 SECONDS = 3.0
 PATH = ("channels", "t", "current-value")
+BOUNDS = Bounds(hops=64, computations=10_000)
 
 
 def run(settings: Settings, arguments: Sequence[str]) -> None:
@@ -35,13 +38,15 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
 
 def _throughput(pool: SandboxPool) -> None:
     try:
-        for steps in (1, 10, 100, 1000):
-            times = _times(pool, "tenant", [_call(_good(), steps)], SECONDS)
-            _print(
-                f"frames of {steps:4}", times, f"{steps / statistics.mean(times):,.0f} updates/s"
-            )
-        times = _times(pool, "tenant", [_call(_good(f"p{n}"), 10) for n in range(20)], SECONDS)
-        _print("20 programs x 10", times, f"{200 / statistics.mean(times):,.0f} updates/s")
+        for trees in (1, 10, 100, 1000):
+            _print_rate(f"frames of {trees:4} updates", pool, [_call(_good(), trees)], trees)
+        calls = [_call(_good(f"p{n}"), 10) for n in range(20)]
+        _print_rate("20 programs x 10", pool, calls, 200)
+        calls = [_call(_good(), 10, f"device {n}") for n in range(20)]
+        _print_rate("one program of 20 devices x 10", pool, calls, 200)
+        for trees in (1, 10, 100, 300):
+            what = f"a chain of three, {trees:4} updates"
+            _print_rate(what, pool, [_chain(trees)], trees)
     finally:
         pool.close()
 
@@ -54,7 +59,7 @@ def _starts(pool: SandboxPool) -> None:
         times = []
         for number in range(30):
             began = time.perf_counter()
-            pool.run(f"tenant {number}", [_call(_good(), 1)])
+            pool.grow(f"tenant {number}", [_call(_good(), 1)])
             times.append(time.perf_counter() - began)
         _print("start of a worker and its first frame", times)
         times = []
@@ -70,7 +75,7 @@ def _starts(pool: SandboxPool) -> None:
         calls = [_call(_good(f"many {number}"), 1) for number in range(10_000)]
         for what in ("first", "next"):
             began = time.perf_counter()
-            pool.run("many", calls)
+            _grow_all(pool, "many", calls)
             print(
                 f"  10,000 programs, {what} time: {time.perf_counter() - began:.2f} s", flush=True
             )
@@ -83,7 +88,7 @@ def _memory(make: Callable[..., SandboxPool]) -> None:
         pool = make(max_workers=tenants)
         try:
             for number in range(tenants):
-                pool.run(f"tenant {number}", [_call(_good(), 10)])
+                pool.grow(f"tenant {number}", [_call(_good(), 10)])
             zygote = pool._zygote.pid or 0
             pids = [zygote, *(worker.pid for worker in pool._workers.values())]
             used = [processes.memory_megabytes(pid) for pid in pids]
@@ -132,7 +137,7 @@ class _Attack:
             number += self._new
             code = f"function(A){{while(true){{}} return {number}}}"
             hang = Program(code, "function", ("A",), (ChannelCode("t", code, "number"),))
-            self._pool.run("hostile", [_call(hang, 1)])
+            self._pool.grow("hostile", [_step(hang)])
             self._ends.wait(0.001)  # lets the other thread have the pool
 
 
@@ -142,24 +147,60 @@ def _good(name: str = "good") -> Program:
     return Program(name, "expression", ("A",), channels, bindings=(Binding("$0", 0, PATH),))
 
 
-def _call(program: Program, steps: int) -> Call:
-    updates = tuple(
-        b'{"channels":{"t":{"current-value":%d,"unit":"C"}},"lastUpdate":%d}' % (n, n + 1)
-        for n in range(steps)
-    )
-    computed = tuple(Computation(0, n + 1, n + 1, (n,)) for n in range(steps))
-    return Call(program, None, None, updates, computed)
+def _call(program: Program, trees: int, device: str = "") -> Call:
+    """A device's stream that a program reads, and so many updates of it."""
+    nodes = (Node((Wake(0, 1, 0),)), Node((), program, ((0,),)))
+    updates = [[_update(n)] for n in range(trees)]
+    names = ["", program.id + device]
+    return Call(Wiring(program.id, nodes), names, [], updates, BOUNDS)
+
+
+def _chain(trees: int) -> Call:
+    """Three composites, each of which reads the one before it."""
+    program = _good()
+    nodes = [Node((Wake(0, n + 1, 0),), program if n else None, ((n - 1,),)) for n in range(4)]
+    nodes = [replace(nodes[0], inputs=()), *nodes[1:3], replace(nodes[3], wakes=())]
+    lasts = [Last(n, 0, None) for n in (1, 2, 3)]
+    updates = [[_update(n)] for n in range(trees)]
+    return Call(Wiring("chain", tuple(nodes)), ["", "a", "b", "c"], lasts, updates, BOUNDS)
+
+
+def _step(program: Program) -> Call:
+    call = _call(program, 1)
+    return replace(call, trees=[[_update(0)._replace(only=0)]])
+
+
+def _update(number: int) -> Event:
+    text = b'{"channels":{"t":{"current-value":%d,"unit":"C"}},"lastUpdate":%d}'
+    return Event(0, number + 1, text % (number, number + 1))
+
+
+def _grow_all(pool: SandboxPool, tenant: str, calls: Sequence[Call]) -> None:
+    """Grow the trees of calls that know nothing of each other, and what the pool leaves over."""
+    while calls:
+        left = []
+        for call, grown in zip(calls, pool.grow(tenant, calls), strict=True):
+            if grown.failed:
+                raise Unavailable("the sandbox is too slow here to be measured")
+            if len(grown.made) < len(call.trees):
+                left.append(replace(call, trees=call.trees[len(grown.made) :]))
+        calls = left
 
 
 def _times(pool: SandboxPool, tenant: str, calls: list[Call], seconds: float) -> list[float]:
-    pool.run(tenant, calls)
+    _grow_all(pool, tenant, calls)
     times: list[float] = []
     ends = time.perf_counter() + seconds
     while time.perf_counter() < ends:
         began = time.perf_counter()
-        pool.run(tenant, calls)
+        _grow_all(pool, tenant, calls)
         times.append(time.perf_counter() - began)
     return times
+
+
+def _print_rate(what: str, pool: SandboxPool, calls: list[Call], updates: int) -> None:
+    times = _times(pool, "tenant", calls, SECONDS)
+    _print(what, times, f"{updates / statistics.mean(times):,.0f} updates/s")
 
 
 def _print(what: str, times: list[float], more: str = "") -> None:
