@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0013 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0014 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -187,7 +187,7 @@ CREATE TABLE verdicts (
     count bigint NOT NULL,
     last json NOT NULL,
     PRIMARY KEY (stream_id, verdict)
-);
+) WITH (fillfactor = 50);
 COMMENT ON COLUMN verdicts.last IS 'the last computation that ended so: trigger, timestamp, version, message';
 
 -- What each composite stream's code has used
