@@ -125,7 +125,7 @@ def test_edges_of_the_graph_leave_the_table_of_subscriptions(
 def test_what_composites_were_made_from_becomes_their_state(
     empty: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """0013: byte for byte; of streams that had none nothing is kept."""
+    """0013: exact, also what JavaScript's numbers cannot hold; of streams that had none nothing."""
     whole = migrations._files()
     before = [each for each in whole if each.name < "0013"]
     monkeypatch.setattr(migrations, "_files", lambda: before)
@@ -133,12 +133,16 @@ def test_what_composites_were_made_from_becomes_their_state(
     empty.rows(
         """
         INSERT INTO last_updates (stream_id, tenant_id, "timestamp", document, version, uses)
-        VALUES (1, 5, 7, '{}', 1, '{"so/\u00e9": 7}'), (2, 5, 7, '{}', 1, NULL)
+        VALUES (1, 5, 7, '{}', 1, '{"so/\u00e9": 7, "so/ns": 1700000000123456789}'),
+               (2, 5, 7, '{}', 1, NULL), (3, 5, 7, '{}', 1, '{}')
         """
     )
     monkeypatch.setattr(migrations, "_files", lambda: whole)
 
     migrations.migrate(empty)
 
-    states = "SELECT stream_id, tenant_id, convert_from(state, 'UTF8') FROM states"
-    assert empty.rows(states) == [(1, 5, '{"so/\u00e9": 7}')]
+    states = "SELECT stream_id, tenant_id, convert_from(state, 'UTF8')::jsonb FROM states"
+    assert empty.rows(f"{states} ORDER BY 1") == [
+        (1, 5, {"so/\u00e9": 7, "so/ns": "1700000000123456789"}),
+        (3, 5, {}),
+    ]
