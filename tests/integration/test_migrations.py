@@ -125,7 +125,7 @@ def test_edges_of_the_graph_leave_the_table_of_subscriptions(
 def test_what_composites_were_made_from_becomes_their_state(
     empty: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """0013: exact, also what JavaScript's numbers cannot hold; of streams that had none nothing."""
+    """0013: exact, also what JavaScript's numbers cannot hold."""
     whole = migrations._files()
     before = [each for each in whole if each.name < "0013"]
     monkeypatch.setattr(migrations, "_files", lambda: before)
