@@ -16,17 +16,7 @@ from api.http.backlog import Backlog
 from api.http.errors import handle_errors
 from api.http.inflow import Inflow
 from api.http.read_after_write import ReadAfterWrite
-from api.resources import (
-    health,
-    replacing,
-    service_objects,
-    status,
-    streams,
-    subscriptions,
-    trees,
-    updates,
-    versions,
-)
+from api.resources import blueprints
 from api.services import Check, Services
 from sandbox import argument_names as read_argument_names
 from servioticy.bootstrap import Ports
@@ -34,18 +24,6 @@ from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.settings import Settings
-
-RESOURCES = (
-    service_objects,
-    replacing,
-    versions,
-    trees,
-    streams,
-    updates,
-    subscriptions,
-    status,
-    health,
-)
 
 
 def no_problems(_definition: Definition) -> list[BadDocument]:
@@ -82,8 +60,8 @@ def create_app(
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     handle_errors(app)
-    for resource in RESOURCES:
-        app.register_blueprint(resource.blueprint(services))
+    for blueprint in blueprints(services):
+        app.register_blueprint(blueprint)
     guard(app, ports.addresses)
     app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign, assignment]
     return app

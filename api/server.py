@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("api")
 
-MOST_AT_ONCE = 64
+MAX_AT_ONCE = 64
 PAUSE_SECONDS = 0.1
 """Until we accept again where that has failed."""
 ROOM_AT_ONCE = 8
@@ -59,7 +59,7 @@ def run(
 
 
 def listen(settings: Settings) -> socket.socket:
-    """The socket clients connect to. Raises SetupError."""
+    """Return the socket clients connect to. Raises SetupError."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         return socket.create_server(
@@ -107,7 +107,7 @@ def attend(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop)
 
 def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
     """Let in who waits, but not so many at once that the others notice."""
-    for _ in range(MOST_AT_ONCE):
+    for _ in range(MAX_AT_ONCE):
         try:
             client, _address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):

@@ -50,5 +50,5 @@ class Services:
         return f"http://{named}:{self.settings.api.port}"
 
     def now(self) -> int:
-        """Our clock, in milliseconds."""
+        """Return our clock, in milliseconds."""
         return int(self.clock() * 1000)

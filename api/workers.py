@@ -106,7 +106,7 @@ def _stop_asked() -> Iterator[int]:
 
 
 def inherited() -> socket.socket | None:
-    """The listening socket a worker was started with; None: this process is none."""
+    """Return the listening socket a worker was started with; None: this process is none."""
     number = os.environ.pop(LISTENER, None)
     if number is None:
         return None

@@ -1,1 +1,1 @@
-"""What it takes to run the platform: the jar lock and the sources of the stub classes."""
+"""What it takes to run the platform: locks of what is downloaded, and our Java classes."""

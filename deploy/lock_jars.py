@@ -15,7 +15,7 @@ from pathlib import Path
 
 BROKER = "org.apache.kafka:kafka_2.13:4.1.1"
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"
-# Not on Maven Central; the classes in stubs/ stand in for it. A mirror may have it.
+# Not on Maven Central; the classes in java/kafka_tokens stand in for it. A mirror may have it.
 TOKEN_PROVIDER = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.2.0"  # noqa: S105
 # The broker logs through PySpark's newer logging jars, which stand in front of its own.
 LOGGING = {"slf4j-api", "log4j-api", "log4j-core"}

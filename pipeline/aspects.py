@@ -6,31 +6,40 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from pipeline.evaluators.evaluator import Evaluators
+from pipeline.growth import Asked, Entered, Entering, Grown, Verdict
+from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
-from pipeline.stages.dispatch import Rules, dispatch
+from pipeline.stages.dispatch import dispatch
 from pipeline.stages.emit import emit
-from pipeline.stages.fetch import fetch
-from pipeline.stages.transform import Sandbox, transform
+from pipeline.stages.fetch import LastUpdates, fetch
+from pipeline.stages.transform import transform
 from pipeline.state.batch import BatchState
 from pipeline.state.decided import Decided
 from pipeline.state.partition import Partition
-from pipeline.state.programs import Programs
-from pipeline.steps import Fold, NewUpdates, Round, Verdict
-from pipeline.work import Work
+from pipeline.work import LoggedUpdate, Work
 from servioticy.domain.graph import Graph
 from servioticy.ports.output import Output
 
 Dispatch: TypeAlias = Callable[
-    [NewUpdates, Graph, Spending, Rules],
-    tuple[Round, list[Verdict]],
+    [Entered, Sequence[LoggedUpdate], Rules],
+    tuple[list[Entering], list[Verdict]],
 ]
 Fetch: TypeAlias = Callable[
-    [Round, Graph, BatchState, Programs],
-    tuple[list[Fold], list[Verdict]],
+    [Sequence[Entering], Sequence[LoggedUpdate], Graph, LastUpdates, Rules, Spending],
+    list[Asked],
 ]
 Transform: TypeAlias = Callable[
-    [Sequence[Fold], Sandbox, Decided, Spending, float | None],
-    tuple[NewUpdates, list[Verdict]],
+    [
+        Sequence[Asked],
+        Sequence[LoggedUpdate],
+        Evaluators,
+        Decided,
+        Rules,
+        Spending,
+        float | None,
+    ],
+    tuple[list[Grown], list[Verdict]],
 ]
 Emit: TypeAlias = Callable[[BatchState, Work, Partition, Output], None]
 

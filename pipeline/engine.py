@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 from pipeline.aspects import STAGES, Stages
 from pipeline.errors import ProgressLost
+from pipeline.evaluators.evaluator import Evaluators
 from pipeline.limits import NO_LIMITS, Limits
-from pipeline.stages.transform import Sandbox
 from servioticy.errors import Fenced, Unavailable
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The sandbox and the stages, and how much they are given at once."""
+    """The evaluators and the stages, and how much they are given at once."""
 
-    sandbox: Sandbox
+    evaluators: Evaluators
     max_updates: int
     """Updates of one batch."""
     remembered_bytes: int

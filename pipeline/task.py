@@ -18,6 +18,7 @@ from pipeline.stages.emit import send
 from pipeline.state.decided import Decided
 from pipeline.state.partition import Partition
 from pipeline.work import Row
+from servioticy.domain.emissions import emission
 from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import Batch, PartitionStore
@@ -166,7 +167,7 @@ class Task:
             self._number, partition.emitted_offset, partition.next_offset
         )
         partition.decided = Decided(output.emitted_from(partition.next_offset))
-        send(output, partition.next_offset, again)
+        send(output, partition.next_offset, [emission(each) for each in again])
         late = self._store.taken_up(self._number)
         if late:
             output.flush()
@@ -202,8 +203,13 @@ class Task:
         What has come meanwhile would wait for both.
         """
         self._lets_pass = seconds > SLICE_SECONDS / 2 and not self._lets_pass
-        if not self._lets_pass:
-            begun.schedule.take_late()
+        if self._lets_pass:
+            return
+        # More than a little while nothing else is to be done: what comes meanwhile would only
+        # be put off behind it.
+        until = self._engine.clock() + SLICE_SECONDS
+        while begun.schedule.take_late() and self._engine.clock() < until:
+            pass
 
     def _note_success(self, begun: _Begun) -> None:
         self._failures = 0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from pipeline.steps import NewUpdate
+from servioticy.domain.model import SensorUpdate, StreamRef, Timestamp
 from servioticy.ports.partition_store import PutOff
 
 
@@ -18,10 +18,25 @@ class Row(NamedTuple):
 
 
 class LoggedUpdate(NamedTuple):
-    """An update that the log gave: what is to be computed, and the record that it came in."""
+    """An update that the log gave, to be computed now."""
 
-    new: NewUpdate
-    record: PutOff
+    offset: int
+    tenant: int
+    origin: StreamRef
+    timestamp: Timestamp
+    document: bytes
+    record: bytes
+    """As it stands in the log."""
+
+    @property
+    def update(self) -> SensorUpdate:
+        """The update, without where it came from."""
+        return SensorUpdate(self.origin, self.timestamp, self.document)
+
+    @property
+    def put_off(self) -> PutOff:
+        """The same as a record to compute later."""
+        return PutOff(self.offset, self.tenant, self.origin.service_object, self.record)
 
 
 class Forwarded(NamedTuple):
@@ -55,14 +70,9 @@ class Work(NamedTuple):
         return not (self.updates or self.put_off or self.late)
 
     @property
-    def new_updates(self) -> list[NewUpdate]:
-        """The updates, without the records that they came in."""
-        return [each.new for each in self.updates]
-
-    @property
     def owners(self) -> dict[int, int]:
         """The tenant of each update, by its offset."""
-        return {each.record.offset: each.record.tenant for each in self.updates}
+        return {each.offset: each.tenant for each in self.updates}
 
     def cut(self, *places: int) -> list[Work]:
         """The same work in pieces, cut before the updates with these numbers.
@@ -77,7 +87,7 @@ class Work(NamedTuple):
                 pieces.append(self._late_piece(first, last))
                 continue
             whole = last >= len(self.updates)
-            until = self.next_offset if whole else self.updates[last].record.offset
+            until = self.next_offset if whole else self.updates[last].offset
             begun = pieces[-1].next_offset if pieces else 0
             later = [each for each in self.put_off if begun <= each.offset < until]
             forwarded = [each for each in self.forwarded if begun <= each.offset < until]
@@ -87,16 +97,16 @@ class Work(NamedTuple):
     def _late_piece(self, first: int, last: int) -> Work:
         """A piece of late work, with the records up to its last update that need no computing."""
         some = self.updates[first:last]
-        begun = self.updates[first - 1].record.offset + 1 if first else self.late[0].offset
+        begun = self.updates[first - 1].offset + 1 if first else self.late[0].offset
         whole = last >= len(self.updates)
-        until = self.late[-1].offset if whole else some[-1].record.offset
+        until = self.late[-1].offset if whole else some[-1].offset
         late = [each for each in self.late if begun <= each.offset <= until]
         return Work(some, self.next_offset, (), late)
 
     def without(self, tenants: Iterable[int]) -> Work:
         """The same work with the updates of these tenants put off."""
         gone = frozenset(tenants)
-        kept = [each for each in self.updates if each.record.tenant not in gone]
-        later = [each.record for each in self.updates if each.record.tenant in gone]
+        kept = [each for each in self.updates if each.tenant not in gone]
+        later = [each.put_off for each in self.updates if each.tenant in gone]
         put_off = sorted((*self.put_off, *later), key=lambda each: each.offset)
         return Work(kept, self.next_offset, put_off, (), self.forwarded)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from sandbox import SandboxOptions, SandboxPool, argument_names
 from servioticy.changes import Changes
@@ -21,8 +22,8 @@ from servioticy.ports.addresses import Addresses
 from servioticy.ports.history import History
 from servioticy.ports.log import Log
 from servioticy.ports.service_objects import ServiceObjects
+from servioticy.ports.statements import Statements
 from servioticy.ports.stream_graph import StreamGraph
-from servioticy.ports.subscriptions import Subscriptions
 from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
 from servioticy.storage.addresses import PostgresAddresses
@@ -32,8 +33,8 @@ from servioticy.storage.history import PostgresHistory
 from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.service_objects import PostgresServiceObjects
+from servioticy.storage.statements import PostgresStatements
 from servioticy.storage.stream_graph import PostgresStreamGraph
-from servioticy.storage.subscriptions import PostgresSubscriptions
 from servioticy.storage.tenants import PostgresTenants
 
 STATEMENT_SECONDS = 30.0
@@ -74,25 +75,28 @@ class KafkaLog:
             raise
 
     def end_offset(self, partition: int) -> int:
-        """The offset the next record will get."""
+        """Return the offset the next record will get."""
         return self._ends.end_offset(partition)
 
     def partitions(self) -> int:
-        """How many partitions there are; that does not change while we run."""
+        """Return how many partitions there are; that does not change while we run."""
         self._partitions = self._partitions or self._ends.partitions()
         return self._partitions
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the programs ask of Postgres and of the log."""
+    """What the programs ask of Postgres and of the log.
+
+    `statements` gives those of a resource by the name of its file of SQL.
+    """
 
     tenants: Tenants
     addresses: Addresses
     service_objects: ServiceObjects
     graph: StreamGraph
     changes: Changes
-    subscriptions: Subscriptions
+    statements: Callable[[str], Statements]
     history: History
     log: Log
 
@@ -105,7 +109,7 @@ def ports(settings: Settings) -> Ports:
 
 
 def ports_on(database: Database, log: Log, change_wait_seconds: float = 10.0) -> Ports:
-    """The ports on this Postgres and this log."""
+    """Return the ports on this Postgres and this log."""
     graph = PostgresStreamGraph(database)
     return Ports(
         tenants=PostgresTenants(database),
@@ -113,7 +117,7 @@ def ports_on(database: Database, log: Log, change_wait_seconds: float = 10.0) ->
         service_objects=PostgresServiceObjects(database),
         graph=graph,
         changes=Changes(graph, PostgresChangeStore(database, change_wait_seconds), log),
-        subscriptions=PostgresSubscriptions(database),
+        statements=partial(PostgresStatements, database),
         history=PostgresHistory(database),
         log=log,
     )
@@ -131,7 +135,7 @@ def connect(
 
 
 def partition_store(database: Database) -> PostgresPartitionStore:
-    """Where the pipeline's tasks keep what they compute."""
+    """Return where the pipeline's tasks keep what they compute."""
     return PostgresPartitionStore(database, argument_names)
 
 
@@ -156,7 +160,7 @@ def sandbox_pool(
 
 
 def kafka(settings: Settings) -> KafkaConnection:
-    """How Kafka is reached, as the settings name it. Raises SettingsError."""
+    """Return how Kafka is reached, as the settings name it. Raises SettingsError."""
     if not settings.log.bootstrap_servers:
         raise SettingsError(
             "no Kafka is named: set SERVIOTICY_BOOTSTRAP_SERVERS, or let `servioticy up` start one"
@@ -165,7 +169,7 @@ def kafka(settings: Settings) -> KafkaConnection:
 
 
 def topics(settings: Settings) -> Topics:
-    """The names of the topics."""
+    """Return the names of the topics."""
     return Topics(settings.log.topic_prefix)
 
 
@@ -175,7 +179,7 @@ def make_topics(settings: Settings) -> None:
 
 
 def log_ends(settings: Settings) -> LogEnds:
-    """Who tells how far the log reaches."""
+    """Return who tells how far the log reaches."""
     return LogEnds(kafka(settings), topics(settings))
 
 
@@ -185,7 +189,7 @@ def check_log(settings: Settings, database: Database) -> None:
 
 
 def present_log(settings: Settings) -> Present:
-    """The log as the broker has it now. Raises Unavailable."""
+    """Return the log as the broker has it now. Raises Unavailable."""
     name, ends = topics(settings).updates, log_ends(settings)
     partitions = range(ends.partitions())
     identity = topic_id(kafka(settings), name)
@@ -193,10 +197,10 @@ def present_log(settings: Settings) -> Present:
 
 
 def emitter(settings: Settings, partition: int) -> Emitter:
-    """Where the pipeline's task of this partition sends what it stored."""
+    """Return where the pipeline's task of this partition sends what it stored."""
     return Emitter(kafka(settings), topics(settings), partition)
 
 
 def emitted_reader(settings: Settings) -> EmittedReader:
-    """What the pipeline emits from now on."""
+    """Return what the pipeline emits from now on."""
     return EmittedReader(kafka(settings), topics(settings))

@@ -23,7 +23,7 @@ from servioticy.ports.change_store import Change, ChangeStore, NewServiceObject
 from servioticy.ports.log import Log
 from servioticy.ports.stream_graph import GroupReader, StreamGraph
 
-MOST_MOVED = 10_000
+MAX_MOVED = 10_000
 """Service Objects that one record names: half a megabyte of ids."""
 
 
@@ -109,8 +109,8 @@ class Changes:
 def _append(number: int, change: Change, log: Log) -> None:
     """Each old partition releases before the new one acquires, and that before its use."""
     for old_partition, service_objects in change.moves:
-        for first in range(0, len(service_objects), MOST_MOVED):
-            some = service_objects[first : first + MOST_MOVED]
+        for first in range(0, len(service_objects), MAX_MOVED):
+            some = service_objects[first : first + MAX_MOVED]
             offset = log.append(old_partition, ReleaseRecord(some, change.partition))
             log.append(change.partition, AcquireRecord(some, old_partition, offset))
     log.append(change.partition, _record(number, change))

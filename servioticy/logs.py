@@ -18,7 +18,7 @@ class JsonLines(logging.Formatter):
     """`{"at":..,"level":..,"program":..,"event":..,...}`; user text is always escaped JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line for a record, whatever it holds."""
+        """Return one line for a record, whatever it holds."""
         facts = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),

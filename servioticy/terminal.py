@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 
 
 def console(stream: TextIO) -> Console | None:
-    """The terminal that the stream goes to; None where it is none, or one that only appends.
+    """Return the terminal that the stream goes to; None where it is none, or one that only
+    appends.
 
     Who gets None prints plain lines: they are read by programs and kept in logs.
     """

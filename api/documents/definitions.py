@@ -41,7 +41,10 @@ class Definitions:
         self._documents = Documents(self._parse_quickly, room)
 
     def parsed(self, document: dict[str, Any], service_object: str) -> Definition:
-        """A document as the Service Object of that id. Raises BadDocument, or Unavailable."""
+        """Return a document as the Service Object of that id.
+
+        Raises BadDocument, or Unavailable.
+        """
         try:
             return self._parse_quickly(document, service_object, Meter())
         except Laborious:
@@ -64,7 +67,10 @@ class Definitions:
             meter.note(small)
 
     def stream(self, address: Address, name: str) -> Stream | None:
-        """The stream as the version at this address declares it; a version never changes."""
+        """Return the stream as the version at this address declares it.
+
+        A version never changes.
+        """
         service_object, version = address.service_object, address.version
         if service_object is None:
             return None

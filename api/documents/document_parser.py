@@ -33,7 +33,7 @@ COMMAND = (sys.executable, "-P", "-m", "api.documents.document_parser_process")
 
 
 def nobody() -> Hashable:
-    """All who ask are one caller."""
+    """Return the same for all who ask: they are one caller."""
     return None
 
 
@@ -63,7 +63,7 @@ class DocumentParser:
         return self._turns.turn(self._caller())
 
     def parse(self, document: dict[str, Any], service_object: str, meter: Meter) -> Definition:
-        """The document as the Service Object of that id; for the thread whose `turn` it is.
+        """Return the document as the Service Object of that id; for the thread whose `turn` it is.
 
         Raises BadDocument; TookTooLong; Unavailable where the process ended.
         """

@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def answer(service_object: str, document: bytes) -> bytes:
-    """The definition, or why there is none, and what was counted."""
+    """Return the definition, or why there is none, and what was counted."""
     meter = Meter()
     try:
         found: object = parse_service_object(

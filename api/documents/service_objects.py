@@ -26,7 +26,7 @@ CUSTOM = "customFields"
 def parse_and_check(
     document: dict[str, Any], service_object: str, services: Services
 ) -> Definition:
-    """The document, understood, its snippets looked at. Raises BadDocument.
+    """Return the document, understood, its snippets looked at. Raises BadDocument.
 
     What is wrong with several snippets is told together, with the place of the first.
     """
@@ -39,7 +39,7 @@ def parse_and_check(
 
 
 def to_stored(document: dict[str, Any], service_object: str, created_at: int, now: int) -> bytes:
-    """What is stored: the body, with our fields in front of it."""
+    """Return what is stored: the body, with our fields in front of it."""
     public = document.get("public")
     # Whatever else it was, "True" for one, made it private.
     public = public if is_public(document) or public is False else "false"
@@ -49,12 +49,12 @@ def to_stored(document: dict[str, Any], service_object: str, created_at: int, no
 
 
 def custom_fields(document: dict[str, Any]) -> bytes | None:
-    """The customFields of a body, which belong to the object and to none of its versions."""
+    """Return the customFields of a body: they belong to the object and to no version."""
     return orjson.dumps(document[CUSTOM]) if CUSTOM in document else None
 
 
 def current(key: ServiceObjectKey, services: Services) -> CurrentVersion:
-    """The Service Object as it is now. Raises NotFound."""
+    """Return the Service Object as it is now. Raises NotFound."""
     found = services.ports.service_objects.current(key)
     if found is None:
         raise NotFound("The Service Object was not found.")
@@ -62,7 +62,7 @@ def current(key: ServiceObjectKey, services: Services) -> CurrentVersion:
 
 
 def to_public(found: CurrentVersion) -> dict[str, Any]:
-    """The document in force, with what belongs to none of its versions."""
+    """Return the document in force, with what belongs to none of its versions."""
     document: dict[str, Any] = orjson.loads(found.document)
     document["updatedAt"] = found.updated_at
     if found.custom_fields is None:
@@ -73,7 +73,7 @@ def to_public(found: CurrentVersion) -> dict[str, Any]:
 
 
 def etag(version: int, revision: int) -> str:
-    """Which version is in force, and how often the object has changed in any way."""
+    """Return which version is in force, and how often the object has changed in any way."""
     return f'"{version}-{revision}"'
 
 
@@ -82,7 +82,8 @@ def group_sources(
     services: Services,
     known: Collection[StreamRef] = (),
 ) -> tuple[tuple[str, StreamRef], ...]:
-    """The streams that the groups of the caller's document read: existing ones, own or public.
+    """Return the streams that the groups of the caller's document read: existing ones, own or
+    public.
 
     Those of `known` were so when they were first named. They may have gone since: devices
     do, and the others of their groups run on. Raises BadDocument where one does not exist,
@@ -116,7 +117,7 @@ def group_sources(
 
 
 def members(definition: Definition) -> set[StreamRef]:
-    """All streams that the groups name."""
+    """Return all streams that the groups name."""
     return {
         StreamRef(member, group.stream)
         for group in definition.groups

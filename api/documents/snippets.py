@@ -35,7 +35,7 @@ class Snippets:
         self._seconds = seconds
 
     def problems(self, definition: Definition) -> list[BadDocument]:
-        """What is wrong, each with its stream, channel and line; empty: nothing.
+        """Return what is wrong, each with its stream, channel and line; empty: nothing.
 
         Raises BadDocument where it takes too long to say, Unavailable where the sandbox
         cannot.
@@ -61,7 +61,10 @@ class Snippets:
 
 
 def _placed(ref: StreamRef, composite: Composite, problems: list[str]) -> Iterator[BadDocument]:
-    """The problems of one stream; the sandbox names in the first words of each where it is."""
+    """Yield the problems of one stream.
+
+    The sandbox names in the first words of each where it is.
+    """
     stream = WHOLE.at("streams", ref.stream, words=f"stream {ref.stream}")
     parts = {f"channel {each.name}": code_of(stream, each.name) for each in composite.channels}
     parts |= {name: stream.at(name) for name in (PRE_FILTER, POST_FILTER)}

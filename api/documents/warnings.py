@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.resources.around import MOST_RELATED, understood
+from api.resources.around import MAX_RELATED, understood
 from api.services import Services
 from servioticy.domain.access import readable, visible_to
 from servioticy.domain.findings import findings
@@ -10,7 +10,7 @@ from servioticy.domain.graph import Graph
 from servioticy.domain.model import Definition, ServiceObject, StreamRef
 from servioticy.ports.stream_graph import Relatives
 
-MOST_WARNINGS = 50
+MAX_WARNINGS = 50
 NEW = 2**62
 """Order of creation of what is only being created."""
 
@@ -37,8 +37,8 @@ def warnings(definition: Definition, caller: int, services: Services) -> dict[st
         if each.composite is None
     ]
     found = findings(definition, Graph(everything), simple, name)
-    if len(found) > MOST_WARNINGS:
-        found[MOST_WARNINGS:] = [f"and {len(found) - MOST_WARNINGS} more"]
+    if len(found) > MAX_WARNINGS:
+        found[MAX_WARNINGS:] = [f"and {len(found) - MAX_WARNINGS} more"]
     if not complete:
         found.append(
             f"only {len(known)} of the Service Objects around it were looked at: "
@@ -48,10 +48,10 @@ def warnings(definition: Definition, caller: int, services: Services) -> dict[st
 
 
 def _around(definition: Definition, services: Services) -> Relatives:
-    """What it is computed from, and what is computed from it."""
+    """Return what it is computed from, and what is computed from it."""
     graph = services.ports.graph
     sources = {member for group in definition.groups for member in group.service_objects}
-    above = graph.related(sources, upstream=True, most=MOST_RELATED)
-    below = graph.related([definition.id], upstream=False, most=MOST_RELATED)
+    above = graph.related(sources, upstream=True, most=MAX_RELATED)
+    below = graph.related([definition.id], upstream=False, most=MAX_RELATED)
     found = {each.id: each for each in [*above.found, *below.found]}
     return Relatives(list(found.values()), above.complete and below.complete)

@@ -49,6 +49,30 @@ class NotStoredYet:
     caller: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An answer that its thread has sent, but perhaps for the rest."""
+
+    answer: Answer
+    rest: bytes
+    keeps_alive: bool
+    has_more: Callable[[], bool]
+    """whether the client has sent on, or ended, since"""
+    at: float
+    """when it was sent (monotonic): the loop may hear of it later"""
+
+    @property
+    def caller(self) -> int | None:
+        """The tenant who asked."""
+        return self.answer.caller
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is left to do for the event loop."""
+        whole = not self.rest and self.keeps_alive and self.answer.pages is None
+        return whole and not self.has_more()
+
+
 class Application:
     """The application, and what its environment always is."""
 

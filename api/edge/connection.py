@@ -9,17 +9,15 @@ import socket
 import time
 from collections.abc import Hashable
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from api.edge.calls import Answer, NotStoredYet, Request
+from api.edge.calls import Answer, NotStoredYet, Request, Sent
+from api.edge.edge import Edge
 from api.edge.framing import TooMuch
 from api.edge.heads import Head, Malformed
 from api.edge.incoming import Incoming
-from api.edge.outgoing import Outgoing, Sent
+from api.edge.outgoing import Outgoing
 from api.edge.pools import Busy, Holding
-
-if TYPE_CHECKING:
-    from api.edge.edge import Edge
 
 log = logging.getLogger("api")
 
@@ -79,13 +77,13 @@ class Connection(asyncio.BufferedProtocol):
         self._outgoing.lost()
 
     def eof_received(self) -> bool:
-        """The client sends no more; it may still read the answer under way."""
+        """Note that the client sends no more; it may still read the answer under way."""
         self.keeps_alive = False
         self._edge.collect()
         return self._state in (State.ANSWER, State.SEND)
 
     def get_buffer(self, _size_hint: int) -> memoryview:
-        """Where to put what comes next; it is taken out at once."""
+        """Return where to put what comes next; it is taken out at once."""
         return self._edge.buffer[: self._incoming.room()]
 
     def buffer_updated(self, size: int) -> None:
@@ -102,15 +100,15 @@ class Connection(asyncio.BufferedProtocol):
     # The edge ----------------------------------------------------------------------
 
     def is_there(self) -> bool:
-        """Whether the client has not gone."""
+        """Tell whether the client has not gone."""
         return not self.gone
 
     def is_under_way(self) -> bool:
-        """Whether a client waits for an answer."""
+        """Tell whether a client waits for an answer."""
         return self._state in (State.BODY, State.ANSWER, State.SEND)
 
     def has_more(self) -> bool:
-        """Whether the client has sent on, or ended, since its request. For any thread."""
+        """Tell whether the client has sent on, or ended, since its request. For any thread."""
         return not self._incoming.is_empty() or not self.keeps_alive
 
     def abort(self) -> None:
@@ -163,7 +161,7 @@ class Connection(asyncio.BufferedProtocol):
             self._edge.bodies.begin(self)
 
     def _take_body(self) -> bool:
-        """Whether the body is whole now, and handed over."""
+        """Tell whether the body is whole now, and handed over."""
         body = self._incoming.take_body()
         if body is None:
             return False

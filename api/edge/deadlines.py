@@ -38,6 +38,6 @@ class Deadlines(Generic[T]):
         return found
 
     def oldest(self, at_least: float = 0.0) -> T | None:
-        """Who has been there longest, if it is so many seconds."""
+        """Return who has been there longest, if it is so many seconds."""
         one, since = next(iter(self._since.items()), (None, 0.0))
         return one if self._clock() - since >= at_least else None

@@ -14,11 +14,10 @@ from typing import Any
 
 import orjson
 
-from api.edge.calls import Answer, Application, NotStoredYet, Request
-from api.edge.connection import Connection
+from api.edge.calls import Answer, Application, NotStoredYet, Request, Sent
+from api.edge.client import Client
 from api.edge.deadlines import Deadlines
 from api.edge.heads import Head
-from api.edge.outgoing import Sent
 from api.edge.pools import Budget, Busy, Job, Pool
 from api.edge.threads import Threads
 from api.edge.waiter import Waiter
@@ -71,7 +70,7 @@ class Edge:
         self._date = (0, "")
         self._tokens = KnownTokens(loop.time)
         self._waiting_reads = Budget(settings.api.waiting_reads, settings.api.waiting_reads_of_one)
-        self._connections: set[Connection] = set()
+        self._connections: set[Client] = set()
         self.largest_body = settings.requests.max_body_bytes
         self.buffer = memoryview(bytearray(READ_BYTES))
         """Where each connection's bytes are read to, and taken out at once."""
@@ -87,7 +86,7 @@ class Edge:
         self.stopping = False
         loop.call_later(SWEEP_SECONDS, self._sweep)
 
-    def _deadlines(self, seconds: float) -> Deadlines[Connection]:
+    def _deadlines(self, seconds: float) -> Deadlines[Client]:
         return Deadlines(seconds, self._loop.time)
 
     def _pool(self, name: str, count: int, settings: Settings) -> Pool:
@@ -111,13 +110,13 @@ class Edge:
 
     # Connections -------------------------------------------------------------------
 
-    def connected(self, connection: Connection) -> None:
+    def connected(self, client: Client) -> None:
         """Let it in; where there are too many, whoever keeps us waiting longest makes room."""
         if len(self._connections) >= self._most_connections and not self.make_room():
-            connection.abort()
+            client.abort()
             return
-        self._connections.add(connection)
-        self.idle.begin(connection)
+        self._connections.add(client)
+        self.idle.begin(client)
 
     def make_room(self) -> bool:
         """Close whoever keeps us waiting longest; False: nobody does."""
@@ -128,7 +127,7 @@ class Edge:
         found.abort()
         return True
 
-    def _keeps_waiting(self) -> Connection | None:
+    def _keeps_waiting(self) -> Client | None:
         """Half a body is less worth than a device that has nothing to say just now."""
         return (
             self.closing.oldest()
@@ -140,15 +139,15 @@ class Edge:
             or self.paging.oldest()
         )
 
-    def disconnected(self, connection: Connection) -> None:
+    def disconnected(self, client: Client) -> None:
         """It is gone."""
-        self._connections.discard(connection)
-        self.leave(connection)
+        self._connections.discard(client)
+        self.leave(client)
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, client: Client) -> None:
         """It is in none of the states that have a deadline."""
         for each in (self.idle, self.bodies, self.sending, self.closing, self.paging):
-            each.end(connection)
+            each.end(client)
 
     async def stop(self, seconds: float) -> None:
         """Let what is under way be answered, but no longer than that, and close all."""
@@ -166,12 +165,12 @@ class Edge:
     def _sweep(self) -> None:
         self._loop.call_later(SWEEP_SECONDS, self._sweep)
         self.collect()
-        for connection in (*self.idle.late(), *self.closing.late()):
-            connection.abort()
-        for connection in self.bodies.late():
-            connection.body_is_late()
-        for connection in self.sending.late():
-            connection.sending_is_late()
+        for client in (*self.idle.late(), *self.closing.late()):
+            client.abort()
+        for client in self.bodies.late():
+            client.body_is_late()
+        for client in self.sending.late():
+            client.sending_is_late()
         before = self._loop.time() - self._queue_seconds
         for pool in self._pools.values():
             for job in pool.expired(before):
@@ -180,24 +179,24 @@ class Edge:
     # Requests ----------------------------------------------------------------------
 
     def who(self, head: Head, remote: str) -> Hashable:
-        """Whose share a request takes, before it is known whose it is."""
+        """Return whose share a request takes, before it is known whose it is."""
         if head.path == "/private/health":
             return ("health", remote)
         return self._tokens.share(_token(head), remote)
 
     def stranger(self, remote: str) -> Hashable:
-        """Whose share takes what comes from there and is no whole head yet."""
+        """Return whose share takes what comes from there and is no whole head yet."""
         return stranger(remote)
 
-    def submit(self, connection: Connection, request: Request) -> None:
+    def submit(self, client: Client, request: Request) -> None:
         """Have it worked on in its turn. Raises Busy."""
-        self._submit(connection, request, None)
+        self._submit(client, request, None)
 
-    def wait(self, connection: Connection, request: Request, not_yet: NotStoredYet) -> None:
+    def wait(self, client: Client, request: Request, not_yet: NotStoredYet) -> None:
         """Have it worked on again, once what it waits for is stored. Raises Busy."""
-        who = connection.who if not_yet.caller is None else share_of(not_yet.caller)
+        who = client.who if not_yet.caller is None else share_of(not_yet.caller)
         self._waiting_reads.take(who, 1)
-        connection.who = who
+        client.who = who
         told: list[bool] = []
 
         def stored(headers: dict[str, str]) -> None:
@@ -205,12 +204,12 @@ class Edge:
                 return  # answered twice, every later answer would be another request's
             told.append(True)
             self._waiting_reads.give(who, 1)
-            if not connection.gone:
-                self._submit(connection, request, headers)
+            if not client.gone:
+                self._submit(client, request, headers)
 
         self._waiter.wait(not_yet.awaited, stored)
 
-    def make_page(self, connection: Connection, pages: Iterator[bytes]) -> None:
+    def make_page(self, client: Client, pages: Iterator[bytes]) -> None:
         """Have the next page of an answer made.
 
         It waits for its turn as long as it takes: the status is sent, and a broken answer is
@@ -218,30 +217,28 @@ class Edge:
         """
 
         def made(result: Any) -> None:
-            self.paging.end(connection)
-            connection.page_made(result)
+            self.paging.end(client)
+            client.page_made(result)
 
-        self.paging.begin(connection)
+        self.paging.begin(client)
         work = partial(next, pages, None)
-        job = Job(connection.who, work, made, connection.is_there, math.inf, begun=True)
+        job = Job(client.who, work, made, client.is_there, math.inf, begun=True)
         self._pools["reads"].submit(job)
         self._loop.call_soon(self.collect)
 
-    def _submit(
-        self, connection: Connection, request: Request, waited: dict[str, str] | None
-    ) -> None:
+    def _submit(self, client: Client, request: Request, waited: dict[str, str] | None) -> None:
         def work() -> Any:
-            return connection.reply(request.head, self._application.call(request, waited))
+            return client.reply(request.head, self._application.call(request, waited))
 
         def done(result: Any) -> None:
             self._note(request.head, result)
-            connection.answered(request, result)
+            client.answered(request, result)
 
         now, begun = self._loop.time(), waited is not None
-        job = Job(connection.who, work, done, connection.is_there, now, begun)
+        job = Job(client.who, work, done, client.is_there, now, begun)
         pool = self._pools[kind(request.head.method, request.head.path)]
         pool.submit(job)
-        connection.begins()
+        client.begins()
         if pool.is_awaited():
             self._loop.call_soon(self.collect)
 
@@ -256,14 +253,14 @@ class Edge:
             self._tokens.refused(_token(head))
 
     def date(self) -> str:
-        """The header Date, made once a second."""
+        """Return the header Date, made once a second."""
         now = int(time.time())
         if self._date[0] != now:
             self._date = (now, formatdate(now, usegmt=True))
         return self._date[1]
 
     def refusal(self, status: int, message: str = "") -> Answer:
-        """The answer to a request that nobody works on."""
+        """Return the answer to a request that nobody works on."""
         body = orjson.dumps(content(status, message))
         headers = [*COMMON_HEADERS.items(), ("Content-Type", JSON)]
         headers.append(("Content-Length", str(len(body))))
@@ -273,7 +270,10 @@ class Edge:
 
 
 def kind(method: str, path: str) -> str:
-    """Which pool a request belongs to. Whatever waits for the right to change is a change."""
+    """Return which pool a request belongs to.
+
+    Whatever waits for the right to change is a change.
+    """
     if method in READS:
         return "reads"
     names = path.strip("/").split("/")

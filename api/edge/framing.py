@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from api.edge.heads import LARGEST_HEAD, Head, Malformed
+from api.edge.heads import MAX_HEAD, Head, Malformed
 
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?")
-LONGEST_CHUNK_LINE = 1_024
+MAX_CHUNK_LINE = 1_024
 
 
 class TooMuch(Exception):
@@ -53,7 +53,7 @@ class Body:
         return self._left == 0
 
     def _take_chunked(self, arrived: bytearray) -> bool:
-        """One step; False where more has to arrive first."""
+        """Go one step on and return True; False where more has to arrive first."""
         if self._chunk > 0:
             some = arrived[: self._chunk]
             del arrived[: len(some)]
@@ -69,7 +69,7 @@ class Body:
             self._chunk = -1
             return True
         end = arrived.find(b"\r\n")
-        if end > LONGEST_CHUNK_LINE or (end < 0 and len(arrived) > LONGEST_CHUNK_LINE):
+        if end > MAX_CHUNK_LINE or (end < 0 and len(arrived) > MAX_CHUNK_LINE):
             raise Malformed(400, "A chunk of the body is malformed")
         if end < 0:
             return False
@@ -96,6 +96,6 @@ class Body:
     def _take_trailer(self, line: bytes) -> None:
         """What follows the last chunk is read over, up to an empty line."""
         self._trailer += len(line)
-        if self._trailer > LARGEST_HEAD:
+        if self._trailer > MAX_HEAD:
             raise Malformed(431, "The headers after the body are too long")
         self._ended = not line

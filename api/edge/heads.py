@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-LARGEST_HEAD = 16_384
+MAX_HEAD = 16_384
 """Bytes of request line and headers together."""
-MOST_HEADERS = 100
+MAX_HEADERS = 100
 
 _LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
 _HEADER = re.compile(
@@ -57,8 +57,8 @@ def parse(head: bytes) -> Head:
     request = _LINE.fullmatch(first)
     if request is None:
         raise Malformed(400, "The request line is malformed")
-    if len(lines) > MOST_HEADERS:
-        raise Malformed(431, f"There are more than {MOST_HEADERS} headers")
+    if len(lines) > MAX_HEADERS:
+        raise Malformed(431, f"There are more than {MAX_HEADERS} headers")
     headers = _headers(lines)
     http_1_0 = request[3] == b"0"
     if "HTTP_HOST" not in headers and not http_1_0:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from api.edge.framing import Body
-from api.edge.heads import LARGEST_HEAD, Head, Malformed, parse
+from api.edge.heads import MAX_HEAD, Head, Malformed, parse
 
 _END = b"\r\n\r\n"
-MOST_AHEAD = LARGEST_HEAD + len(_END)
+MAX_AHEAD = MAX_HEAD + len(_END)
 """Bytes read at once where nobody knows whose they are: the largest head, or requests ahead."""
 
 
@@ -31,29 +31,29 @@ class Incoming:
         self._body = None
 
     def is_empty(self) -> bool:
-        """Whether nothing has arrived beyond what was taken out, and of the present body."""
+        """Tell whether nothing has arrived beyond what was taken out, and of the present body."""
         return not self._arrived
 
     def size(self) -> int:
-        """Bytes kept here."""
+        """Return how many bytes are kept here."""
         return len(self._arrived) + (len(self._body.content) if self._body is not None else 0)
 
     def room(self) -> int:
-        """How many bytes to read next, at most; never 0, which would be taken for the end.
+        """Return how many bytes to read next, at most; never 0, which would be taken for the end.
 
-        What follows a request may be anything, and is never much more than MOST_AHEAD.
+        What follows a request may be anything, and is never much more than MAX_AHEAD.
         """
         if self._body is not None:
-            return max(self._body.left, MOST_AHEAD)
-        return max(MOST_AHEAD - len(self._arrived), 1)
+            return max(self._body.left, MAX_AHEAD)
+        return max(MAX_AHEAD - len(self._arrived), 1)
 
     def take_head(self) -> Head | None:
-        """The head of the next request, if all of it has arrived. Raises Malformed."""
+        """Return the head of the next request, if all of it has arrived. Raises Malformed."""
         arrived = self._arrived
         while arrived.startswith(b"\r\n"):  # some clients end a body so
             del arrived[:2]
         end = arrived.find(_END, max(0, self._looked - 3))
-        if end > LARGEST_HEAD or (end < 0 and len(arrived) >= MOST_AHEAD):
+        if end > MAX_HEAD or (end < 0 and len(arrived) >= MAX_AHEAD):
             raise Malformed(431, "The head of the request is too long")
         self._looked = len(arrived)
         if end < 0:
@@ -68,7 +68,7 @@ class Incoming:
         self._body = Body(head, self._largest_body)
 
     def take_body(self) -> bytes | None:
-        """The body, once it is whole. Raises Malformed and TooMuch."""
+        """Return the body, once it is whole. Raises Malformed and TooMuch."""
         body = self._body
         if body is None or not body.take(self._arrived):
             return None

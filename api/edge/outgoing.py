@@ -7,59 +7,33 @@ import io
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
-from api.edge.calls import Answer
+from api.edge.calls import Answer, Sent
+from api.edge.client import Client
+from api.edge.edge import Edge
 from api.edge.heads import Head
 from api.edge.pools import Busy, Holding
 
 if TYPE_CHECKING:
     import asyncio
 
-    from api.edge.connection import Connection
-    from api.edge.edge import Edge
-
 log = logging.getLogger("api")
 
-LEAST_READ = 32_768
+MIN_READ = 32_768
 """Bytes of an answer that a client has to take in the time for sending, or what is left."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """An answer that its thread has sent, but perhaps for the rest."""
-
-    answer: Answer
-    rest: bytes
-    keeps_alive: bool
-    has_more: Callable[[], bool]
-    """whether the client has sent on, or ended, since"""
-    at: float
-    """when it was sent (monotonic): the loop may hear of it later"""
-
-    @property
-    def caller(self) -> int | None:
-        """The tenant who asked."""
-        return self.answer.caller
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether nothing is left to do for the event loop."""
-        whole = not self.rest and self.keeps_alive and self.answer.pages is None
-        return whole and not self.has_more()
 
 
 class Outgoing:
     """Sends answers. Everything but `reply` happens in the event loop."""
 
-    def __init__(self, edge: Edge, connection: Connection, client: socket.socket) -> None:
+    def __init__(self, edge: Edge, client: Client, connected: socket.socket) -> None:
         self._edge = edge
-        self._connection = connection
+        self._client = client
         # As long as this is open the socket is: a thread that still writes after the
         # connection is lost can never reach the one that would get its number next.
-        self._out = cast("io.RawIOBase", client.makefile("wb", buffering=0))
+        self._out = cast("io.RawIOBase", connected.makefile("wb", buffering=0))
         self._lent = False
         self._transport = cast("asyncio.Transport", None)
         self._held = Holding(edge.budget)
@@ -89,7 +63,7 @@ class Outgoing:
     def take_back(self) -> None:
         """The thread has ended; the loop writes again."""
         self._lent = False
-        if self._connection.gone:
+        if self._client.gone:
             self._out.close()
 
     def reply(self, head: Head, result: Any) -> Any:
@@ -105,7 +79,7 @@ class Outgoing:
         with contextlib.suppress(OSError, ValueError):  # gone: the loop will notice, too
             sent = self._out.write(content)
         rest, now = content[sent or 0 :], time.monotonic()
-        return Sent(result, rest, keeps_alive, self._connection.has_more, now)
+        return Sent(result, rest, keeps_alive, self._client.has_more, now)
 
     def send(self, head: Head | None, answer: Answer) -> None:
         """Send an answer; the connection is told when all of it is sent."""
@@ -127,12 +101,12 @@ class Outgoing:
     def _begin(self, head: Head | None, answer: Answer, keeps_alive: bool) -> None:
         self._pages = answer.pages
         self._chunked = head is not None and not head.http_1_0
-        self._connection.keeps_alive = self._connection.keeps_alive and keeps_alive
+        self._client.keeps_alive = self._client.keeps_alive and keeps_alive
 
     def _may_keep(self, head: Head | None, answer: Answer) -> bool:
-        """Whether the connection stays. Without chunks only its end can end an answer."""
+        """Tell whether the connection stays. Without chunks only its end can end an answer."""
         without_chunks = head is not None and head.http_1_0 and answer.pages is not None
-        return self._connection.keeps_alive and not self._edge.stopping and not without_chunks
+        return self._client.keeps_alive and not self._edge.stopping and not without_chunks
 
     def _composed(self, head: Head | None, answer: Answer, keeps_alive: bool) -> bytes:
         lines = [f"HTTP/1.1 {answer.status}", f"Date: {self._edge.date()}"]
@@ -152,42 +126,42 @@ class Outgoing:
         """Write; what the client does not take at once is counted as held for it."""
         if content:
             self._transport.write(content)
-        self._unsent = 0 if self._connection.gone else self._transport.get_write_buffer_size()
+        self._unsent = 0 if self._client.gone else self._transport.get_write_buffer_size()
         if not self._unsent:
             self.written()
             return
         try:
-            self._held.become(self._connection.who, self._unsent)
+            self._held.become(self._client.who, self._unsent)
         except Busy:
-            self._connection.abort()
+            self._client.abort()
             return
-        self._edge.sending.begin(self._connection)
+        self._edge.sending.begin(self._client)
 
     def written(self) -> None:
         """All that was written is sent: go on with the next page, if there is one."""
         self._held.give_back()
-        self._edge.sending.end(self._connection)
-        if self._connection.gone or self._transport.is_closing():
+        self._edge.sending.end(self._client)
+        if self._client.gone or self._transport.is_closing():
             return
         if self._pages is None:
-            self._connection.answer_sent()
+            self._client.answer_sent()
         else:
             self._making_page = True
-            self._edge.make_page(self._connection, self._pages)
+            self._edge.make_page(self._client, self._pages)
 
     def is_late(self) -> None:
         """Hardly anything was read for a while: close. More was: go on."""
         unsent = self._transport.get_write_buffer_size()
-        if unsent <= self._unsent - LEAST_READ:
+        if unsent <= self._unsent - MIN_READ:
             self._unsent = unsent
-            self._edge.sending.begin(self._connection)
+            self._edge.sending.begin(self._client)
         else:
-            self._connection.abort()
+            self._client.abort()
 
     def page_made(self, result: Any) -> None:
         """The next page of the answer; None after the last."""
         self._making_page = False
-        if self._connection.gone:
+        if self._client.gone:
             self._drop_pages()
         elif isinstance(result, bytes):
             if self._chunked:
@@ -199,7 +173,7 @@ class Outgoing:
         else:
             # Half of the answer is out: only a broken connection can say that it is not all.
             log.error("answer_broken_off", extra={"reason": repr(result)})
-            self._connection.abort()
+            self._client.abort()
 
     def _drop_pages(self) -> None:
         if self._pages is not None and not self._making_page:

@@ -84,7 +84,7 @@ class Pool:
             pass
 
     def is_awaited(self) -> bool:
-        """Whether a job waits for a thread."""
+        """Tell whether a job waits for a thread."""
         return bool(self._waiting)
 
     def expired(self, before: float) -> list[Job]:

@@ -14,7 +14,7 @@ from api.http.read_after_write import (
     FIRST_PAUSE_SECONDS,
     GROWTH,
     HEADER,
-    LONGEST_PAUSE_SECONDS,
+    MAX_PAUSE_SECONDS,
     UNKNOWN,
     Awaited,
     Progress,
@@ -60,7 +60,7 @@ class Waiter:
                 reads.append(new)
                 pause = FIRST_PAUSE_SECONDS
             except queue.Empty:
-                pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
+                pause = min(pause * GROWTH, MAX_PAUSE_SECONDS)
             while (more := self._waiting_too()) is not None:
                 reads.append(more)
             reads = self._look(reads)

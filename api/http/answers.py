@@ -28,19 +28,19 @@ COMMON_HEADERS = {
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """The value as JSON."""
+    """Return the value as JSON."""
     return stored(orjson.dumps(value), status, headers)
 
 
 def stored(
     document: bytes, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A document that is JSON already, untouched."""
+    """Return a document that is JSON already, untouched."""
     return Response(document, status, headers, content_type=JSON)
 
 
 def data(documents: Iterable[bytes], headers: Mapping[str, str] | None = None) -> Response:
-    """Sensor Updates under `data`, or 204 where there are none."""
+    """Return Sensor Updates under `data`, or 204 where there are none."""
     joined = b",".join(documents)
     return stored(b'{"data":[%b]}' % joined, 200, headers) if joined else nothing(headers)
 
@@ -53,7 +53,7 @@ def nothing(headers: Mapping[str, str] | None = None) -> Response:
 
 
 def with_common_headers(app: WSGIApplication) -> WSGIApplication:
-    """The application, with these headers on every answer it makes."""
+    """Return the application, with these headers on every answer it makes."""
     common = list(COMMON_HEADERS.items())
     rest = [(name, value) for name, value in common if name != "Server"]
 

@@ -47,13 +47,13 @@ def needs(right: Right) -> Callable[[View], View]:
 
 
 def open_to_everybody(view: View) -> View:
-    """A route that asks for no token; stands directly above the view."""
+    """Let everybody use this route, without a token; stands directly above the view."""
     _rights[view] = None
     return view
 
 
 def right_to(view: Callable[..., Any]) -> Right | None:
-    """What a view is for; None: everybody may. Raises LookupError where it does not say."""
+    """Return what a view is for; None: everybody may. Raises LookupError where it does not say."""
     if view not in _rights:
         raise LookupError(f"{view.__qualname__} names no right: see api.http.authentication.needs")
     return _rights[view]
@@ -89,13 +89,13 @@ def guard(app: Flask, addresses: Addresses) -> None:
 
 
 def authenticated() -> AuthenticatedRequest:
-    """What `guard` found out about the present request."""
+    """Return what `guard` found out about the present request."""
     found: AuthenticatedRequest = g.authenticated
     return found
 
 
 def caller() -> int | None:
-    """The tenant who asks; None outside of requests, and before that is known."""
+    """Return the tenant who asks; None outside of requests, and before that is known."""
     if not has_request_context():
         return None
     found: int | None = request.environ.get(CALLER)
@@ -109,7 +109,7 @@ def permit(resource: Resource) -> None:
 
 
 def service_object() -> ServiceObjectKey:
-    """The Service Object that the present request names. Raises NotFound."""
+    """Return the Service Object that the present request names. Raises NotFound."""
     key = authenticated().address.key
     if key is None:
         raise NotFound("The Service Object was not found.")
@@ -117,7 +117,7 @@ def service_object() -> ServiceObjectKey:
 
 
 def stream() -> tuple[Address, StreamKey]:
-    """The stream that the present request names, in the store. Raises NotFound."""
+    """Return the stream that the present request names, in the store. Raises NotFound."""
     address = authenticated().address
     if address.stream is None:
         raise NotFound("This Service Object does not have this stream.")

@@ -32,7 +32,7 @@ class Backlog:
         self._known: OrderedDict[tuple[int, int], tuple[float, bool]] = OrderedDict()
 
     def is_full(self, address: Address) -> bool:
-        """Whether no more updates of this tenant are taken now."""
+        """Tell whether no more updates of this tenant are taken now."""
         key = (address.partition, address.tenant)
         now = self._clock()
         with self._lock:

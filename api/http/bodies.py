@@ -16,7 +16,10 @@ from servioticy.domain.documents.errors import Part
 
 
 def body() -> bytes:
-    """The whole body, whatever its Content-Type. Raises for none, and for too large a one."""
+    """Return the whole body, whatever its Content-Type.
+
+    Raises for none, and for too large a one.
+    """
     content = request.get_data(cache=False)
     if len(content) >= (request.max_content_length or len(content) + 1):
         raise TooLarge
@@ -26,7 +29,7 @@ def body() -> bytes:
 
 
 def json_object() -> dict[str, Any]:
-    """The body as a JSON object.
+    """Return the body as a JSON object.
 
     Raises BadDocument with the place where it is no JSON. A key that occurs twice is refused,
     too: one of the two would be lost without a word.
@@ -76,7 +79,7 @@ def _refuse_twice(pairs: list[tuple[str, Any]]) -> None:
 
 
 def _repeated(value: list[Any], steps: list[str | int]) -> BadDocument | None:
-    """The error for the first key that occurs twice; `steps` lead to the value."""
+    """Return the error for the first key that occurs twice; `steps` lead to the value."""
     inner: Iterable[tuple[str | int, Any]] = enumerate(value)
     if isinstance(value, _Pairs):
         inner = value

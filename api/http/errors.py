@@ -102,7 +102,7 @@ def handle_errors(app: Flask) -> None:
 
 
 def content(status: int, message: str = "") -> dict[str, object]:
-    """The body of every error; without a message, the one of its status."""
+    """Return the body of every error; without a message, the one of its status."""
     said = message or MESSAGES.get(status, "Bad request")
     return {"status": status, "message": said[:MAX_MESSAGE], "info": INFO}
 
@@ -125,7 +125,10 @@ def _answer(error: Exception) -> Response:
 
 
 def _status_and_message(error: Exception) -> tuple[int, str]:
-    """The table. What is not in it is ours to mend, and no business of the caller's."""
+    """Return status and message by the table.
+
+    What is not in it is ours to mend, and no business of the caller's.
+    """
     if isinstance(error, BadDocument):
         return STATUSES.get(error.code, 400), error.reason
     if isinstance(error, Refused):

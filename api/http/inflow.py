@@ -25,7 +25,7 @@ class Inflow:
         self._buckets: OrderedDict[int, tuple[float, float]] = OrderedDict()
 
     def take(self, tenant: int, size: int) -> bool:
-        """Whether so many bytes may come now; if so they are counted.
+        """Tell whether so many bytes may come now; if so they are counted.
 
         An update larger than a full bucket may come when it is full.
         """

@@ -24,7 +24,7 @@ HEADER = "X-Servioticy-Behind"
 UNKNOWN = "unknown"
 LOG_LOST = "log-lost"
 FIRST_PAUSE_SECONDS = 0.003
-LONGEST_PAUSE_SECONDS = 0.025
+MAX_PAUSE_SECONDS = 0.025
 GROWTH = 1.25
 
 WAITS_FOR = "servioticy.waits_for"
@@ -149,5 +149,5 @@ class ReadAfterWrite:
         pause = FIRST_PAUSE_SECONDS
         while reads := self._progress.look(reads, self._monotonic()):
             self._sleep(max(0.0, min(pause, deadline - self._monotonic())))
-            pause = min(pause * GROWTH, LONGEST_PAUSE_SECONDS)
+            pause = min(pause * GROWTH, MAX_PAUSE_SECONDS)
         return headers

@@ -14,11 +14,11 @@ from servioticy.domain.documents.stored import Understood
 from servioticy.domain.model import ServiceObject
 from servioticy.ports.stream_graph import Related, Relatives
 
-MOST_RELATED = 5000
+MAX_RELATED = 5000
 """Most Service Objects looked at, the nearest ones."""
-MOST_SHARE = 1.0
+MAX_SHARE = 1.0
 """What understanding those that are not known yet may take: as much as a large document."""
-MOST_EDGES = 50_000
+MAX_EDGES = 50_000
 """Most subscriptions of all of them; the first alone may have more."""
 AT_ONCE = 20
 """Documents fetched together; each may be as large as a body."""
@@ -33,7 +33,7 @@ class Around(NamedTuple):
 
 
 def understood(relatives: Relatives, services: Services) -> Around:
-    """Those that are known or small enough, in the words of the kernel."""
+    """Return those that are known or small enough, in the words of the kernel."""
     look, related = _Look(services), relatives.found
     for at in range(0, len(related), AT_ONCE):
         look.at(related[at : at + AT_ONCE])
@@ -54,7 +54,7 @@ class _Look:
         """Look at these, unless it is too much."""
         for each, understood in self._understood(related):
             self._edges += understood.edges
-            if self._edges > MOST_EDGES and self.found:
+            if self._edges > MAX_EDGES and self.found:
                 self.complete = False
                 return
             self.found.append(
@@ -80,4 +80,4 @@ class _Look:
 
     @property
     def _room(self) -> bool:
-        return self._share < MOST_SHARE and self._edges <= MOST_EDGES
+        return self._share < MAX_SHARE and self._edges <= MAX_EDGES

@@ -39,7 +39,10 @@ def whole(history: History, stream: StreamKey, show: Show, headers: Mapping[str,
 def _pages(
     history: History, stream: StreamKey, show: Show, rows: list[VersionedUpdate], newest: Timestamp
 ) -> Iterator[bytes]:
-    """The whole answer in pages. What is stored later, with larger timestamps, is not in it."""
+    """Yield the whole answer in pages.
+
+    What is stored later, with larger timestamps, is not in it.
+    """
     before = b'{"data":['
     while rows:
         last = rows[-1].timestamp

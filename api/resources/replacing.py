@@ -113,7 +113,7 @@ def expect(found: CurrentVersion) -> None:
 
 
 def _if_match() -> list[str]:
-    """The tags of `If-Match`, quotes and all; empty where there is none.
+    """Return the tags of `If-Match`, quotes and all; empty where there is none.
 
     One that we cannot read is refused: it asked for care, so no change is made blindly.
     """
@@ -128,7 +128,7 @@ def _if_match() -> list[str]:
 
 
 def _only_customises(body: dict[str, Any], service_object: str, found: CurrentVersion) -> bool:
-    """The original's rule: it applied customFields and nothing else.
+    """Tell whether the original's rule holds: it applied customFields and nothing else.
 
     It is kept for bodies that hold nothing else, or differ in nothing else from what is
     stored. The order of streams counts: it is the order of computing.
@@ -202,7 +202,7 @@ def put_in_force(
 
 
 def _who(error: StillRead, caller: int) -> str:
-    """Which of the caller's own; others are a number."""
+    """Return which of the caller's own; others are a number."""
     streams = sorted({each.stream for each in error.readers})
     own = dict.fromkeys(each.id for each in error.readers if each.tenant == caller)
     others = len({each.id for each in error.readers if each.tenant != caller})

@@ -68,5 +68,5 @@ def blueprint(services: Services) -> Blueprint:
 
 
 def new_id(now: int) -> str:
-    """A new id, letters and digits only: 13 digits of milliseconds and 32 of chance."""
+    """Return a new id, letters and digits only: 13 digits of milliseconds and 32 of chance."""
     return f"{now:013d}{uuid.uuid4().hex}"

@@ -39,7 +39,7 @@ def blueprint(services: Services) -> Blueprint:
 
 
 def _state(verdicts: list[dict[str, Any]], version: int) -> str:
-    """Whether the stream's code is run: "active", or "suspended".
+    """Return "active", or "suspended" where the stream's code is not run now.
 
     It is suspended if its newest computation ended so. Two kinds of verdicts say nothing about
     that: `stale` ones, for which no code was to run, and those of other versions.

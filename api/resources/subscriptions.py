@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import orjson
@@ -17,15 +17,29 @@ from api.http.errors import NotFound, Refused
 from api.services import Services
 from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.tokens import digest
-from servioticy.ports.subscriptions import NewSubscription, Subscription
+from servioticy.ports.statements import Statements
 
 KINDS = ("pubsub", "websocket")
-LONGEST_DESTINATION = 1000
+MAX_DESTINATION = 1000
+
+
+class Subscription(NamedTuple):
+    """An application's wish to get a stream's updates: the columns of the statements."""
+
+    tenant: int
+    stream_owner: int
+    document: str
+
+    @property
+    def resource(self) -> Resource:
+        """It belongs to the one who made it, and to the one whose stream it is."""
+        return Resource((self.tenant, self.stream_owner))
 
 
 def blueprint(services: Services) -> Blueprint:
     """`/{service_object}/streams/{stream}/subscriptions` and `/subscriptions/{subscription}`."""
     routes = Blueprint("subscriptions", __name__)
+    stored = services.ports.statements("subscriptions")
 
     @routes.post("/<service_object>/streams/<stream>/subscriptions")
     @needs(Right.SUBSCRIBE)
@@ -47,10 +61,16 @@ def blueprint(services: Services) -> Blueprint:
             "delay": wanted.get("delay", 0),
             "expire": wanted.get("expire", 0),
         }
-        new = NewSubscription(
-            id_, caller.caller, key, callback, destination, orjson.dumps(document), now
-        )
-        if not services.ports.subscriptions.subscribe(new):
+        values = {"callback": callback, "destination": destination, "now": now}
+        text = orjson.dumps(document).decode()
+        if not stored.rows(
+            "subscribe",
+            id=id_,
+            tenant=caller.caller,
+            stream=key.stream_id,
+            document=text,
+            **values,
+        ):
             raise Refused("Duplicated pubsub subscription")
         place = f"{services.base}{quote(request.path.rstrip('/'))}/{id_}"
         return answer({"id": id_, "createdAt": now}, 201, {"Location": place})
@@ -58,11 +78,11 @@ def blueprint(services: Services) -> Blueprint:
     @routes.get("/<service_object>/streams/<stream>/subscriptions")
     @needs(Right.READ)
     def listed(**_names: str) -> Response:
-        """The owner of the stream sees all, others their own."""
+        """List the subscriptions: the owner of the stream sees all, others their own."""
         address, key = authentication.stream()
         found = [
             _to_public(each)
-            for each in services.ports.subscriptions.of_stream(key)
+            for each in map(Subscription._make, stored.rows("of_stream", **key._asdict()))
             if may(address.caller, Right.READ, each.resource)
         ]
         return answer({"subscriptions": found})
@@ -70,20 +90,20 @@ def blueprint(services: Services) -> Blueprint:
     @routes.get("/subscriptions/<subscription>")
     @needs(Right.READ)
     def read(subscription: str) -> Response:
-        return answer(_to_public(_found(subscription, services)))
+        return answer(_to_public(_found(subscription, stored)))
 
     @routes.delete("/subscriptions/<subscription>")
     @needs(Right.SUBSCRIBE)
     def drop(subscription: str) -> Response:
-        found = _found(subscription, services)
-        services.ports.subscriptions.unsubscribe(found.tenant, subscription)
+        found = _found(subscription, stored)
+        stored.rows("unsubscribe", tenant=found.tenant, id=subscription)
         return nothing()
 
     return routes
 
 
 def _to_public(subscription: Subscription) -> dict[str, Any]:
-    """Where it goes to is for its own tenant to know: it may be a token."""
+    """Return the document; where it goes to is for its own tenant to know: it may be a token."""
     document: dict[str, Any] = orjson.loads(subscription.document)
     caller = authentication.authenticated().caller
     if not may(caller, Right.INSPECT, Resource((subscription.tenant,))):
@@ -91,11 +111,12 @@ def _to_public(subscription: Subscription) -> dict[str, Any]:
     return document
 
 
-def _found(subscription: str, services: Services) -> Subscription:
-    """A subscription of the caller, or to one of the caller's streams."""
-    found = services.ports.subscriptions.subscription(subscription)
-    if found is None:
+def _found(subscription: str, stored: Statements) -> Subscription:
+    """Return a subscription of the caller, or to a stream of the caller. Raises NotFound."""
+    row = stored.row("subscription", id=subscription)
+    if row is None:
         raise NotFound("The Subscription was not found.")
+    found = Subscription._make(row)
     authentication.permit(found.resource)
     return found
 
@@ -110,15 +131,15 @@ def _callback(wanted: dict[str, Any]) -> str:
 
 
 def _destination(wanted: dict[str, Any], callback: str, token: str) -> str:
-    """Where to deliver. Without one, pubsub delivers under the caller's token.
+    """Return where to deliver. Without one, pubsub delivers under the caller's token.
 
     The token itself is stored nowhere; its SHA-256 stands for it.
     """
     destination = wanted.get("destination")
     if destination is None:
         destination = token if callback == "pubsub" else ""
-    if not isinstance(destination, str) or len(destination) > LONGEST_DESTINATION:
-        raise Refused(f"destination has to be text of at most {LONGEST_DESTINATION} characters")
+    if not isinstance(destination, str) or len(destination) > MAX_DESTINATION:
+        raise Refused(f"destination has to be text of at most {MAX_DESTINATION} characters")
     if any(ord(character) < 32 for character in destination):
         raise Refused("destination has a control character in it")
     if destination == token:

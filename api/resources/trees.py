@@ -9,14 +9,14 @@ from flask import Blueprint, Response
 from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
-from api.resources.around import MOST_RELATED, understood
+from api.resources.around import MAX_RELATED, understood
 from api.services import Services
 from servioticy.domain.access import Right, readable, visible_to
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import StreamRef
 from servioticy.domain.trees import Node, Tree, grow
 
-MOST_SHOWN = 20_000
+MAX_SHOWN = 20_000
 """Composites of a tree: as many as one update may compute."""
 
 
@@ -29,11 +29,11 @@ def blueprint(services: Services) -> Blueprint:
     def tree(service_object: str, stream: str) -> Response:
         authentication.stream()
         caller = authentication.authenticated().caller
-        below = services.ports.graph.related([service_object], upstream=False, most=MOST_RELATED)
+        below = services.ports.graph.related([service_object], upstream=False, most=MAX_RELATED)
         found, complete = understood(below, services)
         known = readable(found)
         visible = visible_to(caller, known)
-        grown = grow(StreamRef(service_object, stream), Graph(known), MOST_SHOWN)
+        grown = grow(StreamRef(service_object, stream), Graph(known), MAX_SHOWN)
         more = {} if complete and grown.complete else {"complete": False}
         return answer(_shown(grown, visible) | more)
 
@@ -41,7 +41,7 @@ def blueprint(services: Services) -> Blueprint:
 
 
 def _shown(tree: Tree, visible: set[str]) -> dict[str, Any]:
-    """What others keep private is counted and not named."""
+    """Return the answer; what others keep private is counted and not named."""
     return {
         "stream": str(tree.origin),
         "depth": tree.depth,

@@ -88,7 +88,7 @@ def _document(update: VersionedUpdate) -> bytes:
 
 
 def _with_version(update: VersionedUpdate) -> bytes:
-    """The update as stored, and which version made it."""
+    """Return the update as stored, and which version made it."""
     return b'%b,"version":%d}' % (update.document[:-1], update.version)
 
 

@@ -19,8 +19,8 @@ from pipeline.engine import Engine
 from pipeline.errors import Overflow
 from pipeline.process import process
 from pipeline.sharing.fairness import Fairness
+from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
-from pipeline.stages.dispatch import Rules
 from pipeline.state.partition import Partition
 from pipeline.work import Row, Work
 from servioticy.ports.output import Output
@@ -110,7 +110,7 @@ class Batches:
         decided = self._partition.decided
         if not decided.trees:
             return None
-        offsets = (each.record.offset for each in work.updates)
+        offsets = (each.offset for each in work.updates)
         return next((number for number, at in enumerate(offsets) if decided.covers(at)), None)
 
     def _compute(self, work: Work, *, alone: bool = False, decided: bool = False) -> None:
@@ -148,6 +148,6 @@ class Batches:
             return work.cut(count // 2)
         if not work.updates:
             raise error
-        offset, _tenant, _service_object, record = work.updates[0].record
-        self._dead_letters.add_failed(Row(offset, record), error)
+        update = work.updates[0]
+        self._dead_letters.add_failed(Row(update.offset, update.record), error)
         return [work._replace(updates=())]

@@ -51,13 +51,13 @@ class Cutting:
         """Whether it is a tree of a tenant whose trees have just been too slow."""
         if len(work.updates) != 1 or not self._slow_until:
             return False
-        return self._clock() < self._slow_until.get(work.updates[0].record.tenant, 0.0)
+        return self._clock() < self._slow_until.get(work.updates[0].tenant, 0.0)
 
     def note(self, work: Work, spending: Spending) -> None:
         """Remember whose tree has been cut because its scripts took too long."""
         if len(work.updates) != 1:
             return
-        tenant = work.updates[0].record.tenant
+        tenant = work.updates[0].tenant
         if spending.seconds_left(tenant) <= 0:
             _remember(self._slow_until, tenant, self._clock() + SLOW_TENANT_SECONDS)
 
@@ -79,7 +79,7 @@ class Cutting:
             place = next(
                 number
                 for number, each in enumerate(work.updates)
-                if each.record.offset == overflow.offset
+                if each.offset == overflow.offset
             )
             return _pieces(work.cut(place, place + 1))
         # Nobody's tree waits for the programs of those who subscribe to it.

@@ -27,9 +27,9 @@ class FormingBatch:
     def add(self, update: LoggedUpdate, end: int) -> None:
         """Add an update to compute."""
         self._updates.append(update)
-        self.tenants.add(update.record.tenant)
-        self._seconds += self._pace.of(update.record.tenant)
-        self._bytes += len(update.record.record)
+        self.tenants.add(update.tenant)
+        self._seconds += self._pace.of(update.tenant)
+        self._bytes += len(update.record)
         self.end = end
 
     def put_off(self, record: PutOff, end: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import msgspec
@@ -9,9 +10,7 @@ import msgspec
 from pipeline.batching.dead_letters import DeadLetters
 from pipeline.state.components import StillLoading
 from pipeline.state.partition import Partition
-from pipeline.steps import NewUpdate, Place
 from pipeline.work import Forwarded, LoggedUpdate, Row
-from servioticy.domain.model import SensorUpdate
 from servioticy.domain.records import (
     ControlRecord,
     LogRecord,
@@ -45,18 +44,35 @@ class Intake:
         self._passes = passes
         self._forwarded: list[Forwarded] = []
 
-    def admit(self, row: Row, *, late: bool = False, at_once: bool = False) -> Admitted | None:
-        """What the row is to this partition; None where there is nothing to compute here.
+    def read(self, row: Row) -> LogRecord | None:
+        """The record of a row; None where there is none that can be read: a dead letter."""
+        try:
+            return self._read(row)
+        except self._passes:
+            raise
+        except Exception as error:  # noqa: BLE001  the log has it
+            self._dead_letters.add_failed(row, error)
+            return None
+
+    def prepare(self, records: Iterable[LogRecord | None]) -> None:
+        """Load the components of these updates together, as far as there is time."""
+        self._partition.prepare(
+            [each.service_object for each in records if isinstance(each, UpdateRecord)]
+        )
+
+    def admit(
+        self, row: Row, record: LogRecord | None, *, late: bool = False, at_once: bool = False
+    ) -> Admitted | None:
+        """What the record of a row is to this partition; None where nothing is computed here.
 
         A row that comes `late` had been put off: it was looked at for repeats before. An
         update waits while the component of its Service Object is loaded, unless it is to be
         computed `at_once`. A bug that the row meets makes a dead letter of it.
         """
-        try:
-            record = self._read(row)
-            if isinstance(record, UpdateRecord):
-                return self._admit_update(record, row, late=late, at_once=at_once)
+        if not isinstance(record, UpdateRecord):
             return record
+        try:
+            return self._admit_update(record, row, late=late, at_once=at_once)
         except self._passes:
             raise
         except Exception as error:  # noqa: BLE001  the log has it
@@ -103,9 +119,14 @@ class Intake:
             return None
         if owner is None or record.stream not in owner.stream_ids:
             return self._refuse(record, row, late=late, exists=owner is not None)
-        update = SensorUpdate(record.origin, record.timestamp, bytes(record.update))
-        logged = PutOff(row.offset, owner.tenant, record.service_object, row.value or b"")
-        return LoggedUpdate(NewUpdate(Place(row.offset), update), logged)
+        return LoggedUpdate(
+            row.offset,
+            owner.tenant,
+            record.origin,
+            record.timestamp,
+            bytes(record.update),
+            row.value or b"",
+        )
 
     def _has_come(self, forwarded: tuple[int, int], row: Row) -> bool:
         """Whether a forwarded record has come before; notes that it has come now."""

@@ -39,21 +39,25 @@ class LateWork:
         self._shares = fairness.shares
         self._pace = fairness.pace
 
-    def take_up(self, tenant: int, max_updates: int, *, at_once: bool = False) -> None:
+    def take_up(self, tenant: int, max_updates: int, *, at_once: bool = False) -> bool:
         """Compute the tenant's oldest records, as many as are done in a short time.
 
         They go on waiting while their component is loaded, unless it is loaded `at_once`.
+        Whether all were computed that should be done in that time.
         """
+        waiting = self._partition.waiting
         most = min(max_updates, max(1, int(SLICE_SECONDS / self._pace.of(tenant))))
         found = self._partition.store.put_off(
             self._partition.number, tenant, most, MAX_BATCH_BYTES
         )
+        before = waiting[tenant]
         if not found:
-            del self._partition.waiting[tenant]
+            del waiting[tenant]
         elif _control_record(found[0]) is None:
             self._take_up_updates(_until_control(found), at_once=at_once)
         else:
             self._take_up_control(found[0])
+        return before - self._partition.waiting[tenant] >= len(found)
 
     def finish(self, max_updates: int) -> None:
         """Compute all that waits: it is not to come behind what the next partition computes."""
@@ -67,7 +71,7 @@ class LateWork:
         done: list[PutOff] = []
         for each in records:
             row = Row(each.offset, each.record)
-            found = self._intake.admit(row, late=True, at_once=at_once)
+            found = self._intake.admit(row, self._intake.read(row), late=True, at_once=at_once)
             if isinstance(found, LoggedUpdate):
                 updates.append(found)
             elif found is None:  # it is a dead letter, or elsewhere: once is enough
@@ -75,7 +79,7 @@ class LateWork:
             else:
                 break
         if updates:
-            self._batches.run(Work(updates, here, (), [each.record for each in updates]))
+            self._batches.run(Work(updates, here, (), [each.put_off for each in updates]))
         if done:
             self._batches.run(Work((), here, (), done))
         self._shares.charge(self._partition.pop_loading())

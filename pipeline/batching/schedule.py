@@ -60,16 +60,19 @@ class Schedule:
         """Work on rows that follow the stored progress."""
         batch = FormingBatch(self._partition.next_offset, self._pace)
         put_off = self._put_off_now()
-        for row in rows:
+        records = [self._intake.read(row) for row in rows]
+        self._intake.prepare(records)
+        for row, read in zip(rows, records, strict=True):
             decided = self._partition.decided.covers(row.offset)
-            record = self._intake.admit(row, at_once=decided)
+            record = self._intake.admit(row, read, at_once=decided)
             end = row.offset + 1
             if isinstance(record, LoggedUpdate):
-                self._partition.decided.meets(record.new)
+                if self._partition.decided.trees:
+                    self._partition.decided.meets(row.offset, record.update)
                 decided = self._partition.decided.covers(row.offset)
                 # What subscribers know of already was not put off the first time.
-                if record.record.tenant in put_off and not decided:
-                    batch.put_off(record.record, end)
+                if record.tenant in put_off and not decided:
+                    batch.put_off(record.put_off, end)
                 else:
                     batch.add(record, end)
             elif isinstance(record, PutOff):
@@ -86,15 +89,19 @@ class Schedule:
                 batch, put_off = FormingBatch(end, self._pace), self._put_off_now()
         self._run(batch)
 
-    def take_late(self) -> None:
-        """Take up a little of what has been put off, of the tenant that has most time."""
+    def take_late(self) -> bool:
+        """Take up a little of what has been put off, of the tenant that has most time.
+
+        Whether that went as fast as it should, and something is left.
+        """
         waiting = self._partition.waiting
         if not waiting:
-            return
+            return False
         self._shares.saw(waiting)
         tenant = max(waiting, key=self._shares.balance)
-        if tenant not in self._shares.over():
-            self._late.take_up(tenant, self.max_updates)
+        if tenant in self._shares.over():
+            return False
+        return self._late.take_up(tenant, self.max_updates) and bool(self._partition.waiting)
 
     def purge(self, *, idle: bool) -> None:
         """Remove a little of what was deleted or erased; `idle`: no rows have come."""

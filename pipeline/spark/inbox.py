@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from queue import Empty, SimpleQueue
+from typing import NamedTuple
 
 from pipeline.work import Row
 
@@ -12,79 +13,87 @@ MAX_BYTES = 64 * 1024 * 1024
 """Taken from Spark ahead of the work; a backlog stays in the log, not in memory."""
 
 GET_BYTES = 16 * 1024 * 1024
-"""Handed over at once, or a single larger row."""
+"""Handed over at once, or a bundle more."""
 
 FULL_SECONDS = 0.01
 
 
+class _Bundle(NamedTuple):
+    """Rows that came together, and how many bytes they are."""
+
+    rows: list[Row]
+    size: int
+
+
 class Inbox:
-    """Rows that one thread puts and another gets.
+    """Rows that one thread puts, many together, and another gets.
 
     `wait_for_room` bounds them in number and in bytes.
     """
 
     def __init__(self, max_bytes: int = MAX_BYTES, max_rows: int = MAX_ROWS) -> None:
-        self._rows: SimpleQueue[Row | None] = SimpleQueue()
+        self._bundles: SimpleQueue[_Bundle | None] = SimpleQueue()
         self._max_bytes, self._max_rows = max_bytes, max_rows
-        self._bytes_in = self._bytes_out = 0
+        # Each thread counts its own half.
+        self._bytes_in = self._bytes_out = self._rows_in = self._rows_out = 0
         self._room = threading.Event()
-        self._held: Row | None = None
+        self._rest: list[Row] = []
         self._failure: BaseException | None = None
         self._ended = False
 
     @property
-    def bytes(self) -> int:
-        """About how many bytes wait: each thread counts its own half."""
-        return self._bytes_in - self._bytes_out
+    def is_full(self) -> bool:
+        """Whether more rows, or more bytes, wait than should."""
+        return (
+            self._bytes_in - self._bytes_out > self._max_bytes
+            or self._rows_in - self._rows_out > self._max_rows
+        )
 
-    def put(self, row: Row) -> None:
-        """Add a row."""
-        self._bytes_in += len(row.value or b"")
-        self._rows.put(row)
+    def put(self, rows: list[Row], size: int) -> None:
+        """Add rows that are so many bytes."""
+        self._bytes_in += size
+        self._rows_in += len(rows)
+        self._bundles.put(_Bundle(rows, size))
 
     def wait_for_room(self) -> None:
         """Wait, where too much is in here already, until there is room."""
-        while self.bytes > self._max_bytes or self._rows.qsize() > self._max_rows:
+        while self.is_full:
             self._room.clear()
             self._room.wait(FULL_SECONDS)
 
     def end(self, failure: BaseException | None = None) -> None:
         """Note that no more rows come; whoever gets the last one gets the failure next."""
         self._failure = failure
-        self._rows.put(None)
+        self._bundles.put(None)
 
     def get(self, most: int, seconds: float) -> list[Row] | None:
         """All rows that wait, up to a bound; none where nothing came for so many seconds.
 
         None where no more will come. Raises what the reading ended with.
         """
-        if self._ended:
+        rows = self._rest
+        if self._ended and not rows:
             if self._failure is not None:
                 raise self._failure
             return None
-        rows: list[Row] = []
         size = 0
-        try:
-            row = self._next(seconds)
-            while row is not None:
-                size += len(row.value or b"")
-                if rows and size > GET_BYTES:
-                    self._held = row
-                    break
-                rows.append(row)
-                if len(rows) >= most:
-                    break
-                row = self._rows.get_nowait()
-            self._ended = row is None
-        except Empty:
-            pass
-        self._bytes_out += sum(len(each.value or b"") for each in rows)
+        while len(rows) < most and size < GET_BYTES and not self._ended:
+            bundle = self._next(0 if rows else seconds)
+            if bundle is None:
+                break
+            rows += bundle.rows
+            size += bundle.size
+            self._rows_out += len(bundle.rows)
+        self._bytes_out += size
         self._room.set()
-        return rows
+        self._rest = rows[most:]
+        return rows[:most]
 
-    def _next(self, seconds: float) -> Row | None:
-        """The row that was too much last time, or the next one to come."""
-        held, self._held = self._held, None
-        if held is not None:
-            return held
-        return self._rows.get(timeout=seconds) if seconds > 0 else self._rows.get_nowait()
+    def _next(self, seconds: float) -> _Bundle | None:
+        """What came next, if it comes within so many seconds; notes that nothing more will."""
+        try:
+            bundle = self._bundles.get(seconds > 0, seconds)
+        except Empty:
+            return None
+        self._ended = bundle is None
+        return bundle

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
+from pipeline.spark import bundles
 from pipeline.spark.worker import work
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.settings import Settings
@@ -30,20 +31,16 @@ _SPARK = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
-    # So that an offset may become bytes.
-    "spark.sql.ansi.enabled": "false",
     # A row must not wait for others to fill a buffer.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
     "spark.sql.execution.pandas.udf.buffer.size": "4",
+    # Nor for the next one to be asked for, as in code that is generated for a whole stage.
+    "spark.sql.codegen.wholeStage": "false",
     # A task in real-time mode holds its slot for ever and replays nothing stored.
     "spark.task.maxFailures": "4",
     "spark.python.worker.reuse": "true",
     "spark.sql.shuffle.partitions": "1",
 }
-
-
-_RECORD = "concat(CAST(offset AS BINARY), coalesce(value, X''))"
-"""Eight bytes, big-endian, and what follows; `worker` reads it."""
 
 
 def session(settings: Settings, jars: list[Path], partitions: int, scratch: Path) -> SparkSession:
@@ -84,17 +81,20 @@ def configuration(
 def rows(
     spark: SparkSession, connection: KafkaConnection, topic: str, offsets: dict[int, int]
 ) -> DataFrame:
-    """The log from these offsets on: one column, a record's offset and value in one.
+    """The log from these offsets on, in bundles."""
+    source = spark.readStream.format("kafka")
+    log = source.options(**source_options(connection, topic, offsets)).load()
+    return bundled(log.selectExpr("offset", "value"))
 
-    Every record is followed by a null. The JVM holds the newest row back until another
-    comes; the null is that other. One column costs half of what two and a flag do.
-    """
-    return (
-        spark.readStream.format("kafka")
-        .options(**source_options(connection, topic, offsets))
-        .load()
-        .selectExpr(f"explode(array({_RECORD}, NULL)) AS record")
-    )
+
+def bundled(records: DataFrame) -> DataFrame:
+    """All that waits as one row, by Java classes of ours: a row each costs far more."""
+    jvm: Any = records.sparkSession._jvm
+    encoders = jvm.org.apache.spark.sql.Encoders
+    record = encoders.tuple(encoders.LONG(), encoders.BINARY())
+    together = jvm.servioticy.Bundles(bundles.MAX_BYTES, bundles.MAX_RECORDS)
+    mapped = getattr(records._jdf, "as")(record).mapPartitions(together, encoders.BINARY())
+    return DataFrame(mapped.toDF(), records.sparkSession)
 
 
 def source_options(

@@ -1,9 +1,8 @@
-"""Acknowledge Spark's rows at once, on the connection between its JVM and this worker.
+"""Acknowledge Spark's bundles at once, on the connection between its JVM and this worker.
 
-The JVM writes a row in several small pieces, and with Nagle's algorithm the last one waits
-until the one before is acknowledged. After some dozen rows Linux begins to delay that, by up
-to 40 ms: every third row then waited for the next one to push it. The JVM's end cannot be
-reached from here; `TCP_QUICKACK` on ours can, and has to be set again after each read.
+The JVM writes with Nagle's algorithm: a small bundle waits until the one before it is
+acknowledged, which Linux may delay by up to 40 ms. The JVM's end cannot be reached from here;
+`TCP_QUICKACK` on ours can, and has to be set again after each read.
 """
 
 from __future__ import annotations

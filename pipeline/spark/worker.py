@@ -11,29 +11,26 @@ import logging
 import threading
 from collections.abc import Iterable, Iterator
 from functools import cache
-from struct import Struct
 from typing import Any
 
 from pipeline.aspects import STAGES, timed
 from pipeline.engine import Engine
+from pipeline.evaluators.javascript import JavaScript
 from pipeline.limits import Limits
 from pipeline.metering import Meter
 from pipeline.metrics import TaskMetrics, observed
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares
 from pipeline.spark import quickack
+from pipeline.spark.bundles import unpack
 from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
-from pipeline.work import Row
 from sandbox import InfraError, SandboxPool
 from servioticy import logs
 from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
 from servioticy.errors import Unavailable
 from servioticy.metrics import Registry, join
 from servioticy.settings import Settings
-
-OFFSET = Struct(">q")
-"""What precedes the value of a record."""
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -70,13 +67,12 @@ def _work(task: Task, inbox: Inbox, most: int) -> None:
 
 
 def read(batches: Iterable[Any], inbox: Inbox) -> None:
-    """Hand over the records to the inbox: every second row is none (see job.rows)."""
+    """Hand over to the inbox what the bundles hold (see job.rows)."""
     try:
         for batch in batches:
             quickack.acknowledge()
-            for record in batch.column(0).to_pylist():
-                if record is not None:
-                    inbox.put(Row(OFFSET.unpack_from(record)[0], record[OFFSET.size :]))
+            for bundle in batch.column(0).to_pylist():
+                inbox.put(unpack(bundle), len(bundle))
             inbox.wait_for_room()  # the socket fills, and Spark waits in its turn
     except BaseException as error:  # noqa: BLE001  raised again by the main thread
         inbox.end(error)
@@ -91,7 +87,7 @@ def _task(partition: int, settings: Settings) -> Task:
     # What is stored here can be computed again from the log, so it need not wait for the disk.
     metrics = _metrics(settings)
     engine = Engine(
-        _sandbox(settings),
+        {"javascript": JavaScript(_sandbox(settings))},
         settings.pipeline.max_batch_updates,
         settings.pipeline.head_cache_bytes,
         limits_of(settings),

@@ -1,99 +1,66 @@
-"""Stage 1: pair every new update with each composite stream subscribed to its origin."""
+"""Stage 1: which trees enter which regions, and whose composites they do not wake."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from pipeline.errors import TreeTooLarge
-from pipeline.limits import Limits
-from pipeline.sharing.spending import Spending
-from pipeline.steps import ARRIVAL, NewUpdate, NewUpdates, Place, Round, Step, Verdict
-from servioticy.domain.graph import Graph, Wake
-from servioticy.domain.model import SensorUpdate, StreamRef
-from servioticy.domain.verdicts import HOP_LIMIT, OVER_SHARE
+from pipeline.growth import Entered, Entering, Verdict
+from pipeline.sharing.rules import Rules
+from pipeline.work import LoggedUpdate
+from sandbox.trees import Event, Path
+from servioticy.domain.regions import Region
+from servioticy.domain.verdicts import OVER_SHARE
 
 MAX_SHED_NOTED = 100
-"""Composites of others over their share that get a verdict; the rest end without one."""
+"""Composites of others over their share that get a verdict of an update; the rest end
+without one."""
 
+OVER = OVER_SHARE, "its tenant has used its share of time here"
 
-class Rules(NamedTuple):
-    """How one batch is to be computed."""
-
-    limits: Limits
-    alone: bool = False
-    """It is one tree, evaluated one step at a time: the limits cut it where the serial order
-    does."""
-    refused: Set[int] = frozenset()
-    """Tenants over their share of the partition's time: others' updates do not wake theirs."""
+NOBODY = -1
+"""As the number of the only wake of an event: it is the last of its stream, and that is all."""
 
 
 def dispatch(
-    new: NewUpdates, graph: Graph, spending: Spending, rules: Rules
-) -> tuple[Round, list[Verdict]]:
-    """The arrivals that new updates cause, by composite, and those that end at once.
+    entered: Entered, updates: Sequence[LoggedUpdate], rules: Rules
+) -> tuple[list[Entering], list[Verdict]]:
+    """The trees of each region, in order of the log, and the computations that end at once.
 
-    Arrivals are counted in `spending`. Raises TreeTooLarge at a limit, unless the tree is
-    computed alone: then what lies beyond the limit ends with its verdict. Raises BatchTooLarge
-    where several trees have too much together.
+    `updates` are those that the trees grow from. Of a tree that is refused, as the region's
+    tenant is over its share, the region learns what it reads, and wakes nobody. A region in
+    which nobody is woken has nothing to do.
     """
-    arrivals: dict[StreamRef, list[Step]] = {}
+    entering: list[Entering] = []
     ended: list[Verdict] = []
-    most_hops = rules.limits.hops
-    for origin, updates in new.items():
-        if rules.refused:
-            woken = _woken_but(origin, updates, graph, spending, rules, ended)
-        else:
-            woken = [(index, wake, updates) for index, wake in enumerate(graph.wakes(origin))]
-        for index, wake, waking in woken:
-            composite, number = wake
-            tenant = graph.tenant(composite)
-            theirs = arrivals.setdefault(composite, [])
-            for (offset, depth, path), update, _uses in waking:
-                place = Place(offset, depth + 1, (*path, index))
-                if depth >= most_hops:
-                    refusal = HOP_LIMIT, f"more than {most_hops} hops"
-                    ended.append(_refused(place, composite, update, refusal))
-                    continue
-                part = offset, tenant
-                spending.count(part)
-                if not spending.is_counted_out(part):
-                    theirs.append(Step(place, composite, ARRIVAL, update, number))
-                elif not rules.alone:
-                    raise TreeTooLarge(offset)
-                elif spending.is_noted(part):
-                    refusal = spending.computation_refusal(part)
-                    ended.append(_refused(place, composite, update, refusal))
-    return arrivals, ended
+    for region, by_number in entered.items():
+        numbers = sorted(by_number)
+        trees = [by_number[number] for number in numbers]
+        for events in trees:
+            if len(events) > 1:
+                events.sort(key=_place)
+        if region.tenant in rules.refused:
+            owners = [updates[number].tenant for number in numbers]
+            trees = [
+                _refused(region, events, ended) if owner != region.tenant else events
+                for owner, events in zip(owners, trees, strict=True)
+            ]
+        nodes = region.wiring.nodes
+        if any(event.only is None and nodes[event.node].wakes for tree in trees for event in tree):
+            entering.append(Entering(region, numbers, trees))
+    return entering, ended
 
 
-def _woken_but(
-    origin: StreamRef,
-    updates: Sequence[NewUpdate],
-    graph: Graph,
-    spending: Spending,
-    rules: Rules,
-    ended: list[Verdict],
-) -> list[tuple[int, Wake, Sequence[NewUpdate]]]:
-    """Whom the updates of a stream wake: each with its number, and by which of the updates.
-
-    Composites of refused tenants are not woken: their verdicts go to `ended`. In the tree of
-    a tenant's own update nothing of that tenant is refused: it is made to wait before.
-    """
-    woken: list[tuple[int, Wake, Sequence[NewUpdate]]] = []
-    for each in updates:
-        (offset, depth, path), update, _uses = each
-        split = graph.wakes_but(origin, rules.refused - {spending.owner(offset)})
-        for index, wake in split.refused[:MAX_SHED_NOTED]:
-            place = Place(offset, depth + 1, (*path, index))
-            refusal = OVER_SHARE, "its tenant has used its share of time here"
-            ended.append(_refused(place, wake.composite, update, refusal))
-        woken += [(index, wake, (each,)) for index, wake in split.others]
-    return woken
+def _refused(region: Region, events: list[Event], ended: list[Verdict]) -> list[Event]:
+    """The events of a tree that wakes nobody here; the verdicts of that go to `ended`."""
+    for event in events:
+        trigger = region.stream(event.node)
+        for wake in region.wiring.nodes[event.node].wakes[:MAX_SHED_NOTED]:
+            composite = region.stream(wake.node)
+            kind, message = OVER
+            ended.append(Verdict(composite, kind, trigger, event.timestamp, message))
+    return [event._replace(only=NOBODY) for event in events]
 
 
-def _refused(
-    place: Place, composite: StreamRef, update: SensorUpdate, refusal: tuple[str, str]
-) -> Verdict:
-    kind, message = refusal
-    return Verdict(place, composite, kind, update, message)
+def _place(event: Event) -> tuple[int, Path]:
+    """Of a tree, breadth first."""
+    return len(event.path), event.path

@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-import msgspec
-
 from pipeline.stages import rows
 from pipeline.state.batch import BatchState
 from pipeline.state.partition import Partition
-from pipeline.steps import NewUpdate
 from pipeline.work import Work
-from servioticy.domain.records import EmittedRecord
+from servioticy.domain.emissions import Emission
+from servioticy.domain.records import read_emitted
 from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import Batch
@@ -25,9 +23,9 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
 
     Raises Fenced where another worker has the partition: then nothing is stored.
     """
-    new, last_updates = state.new_updates, state.last_updates()
-    emitted = [_emitted(each, partition) for each in new]
-    if state.repeats:
+    new, last_updates, repeating = state.finish()
+    emissions = rows.emissions(new)
+    if repeating:
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
         # this would take its place where it is emitted again from.
         output.flush()
@@ -37,19 +35,19 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
             first_offset,
             work.next_offset,
             output.acknowledged,
-            rows.updates(new, partition),
-            rows.last_updates(last_updates, partition),
-            rows.verdicts(state, partition),
+            rows.updates(new, repeating),
+            rows.states(last_updates),
+            rows.verdicts(state.endings),
             {each.source: each.next_offset for each in work.forwarded},
             put_off=work.put_off,
             taken_up=[each.offset for each in work.late],
         )
     )
     partition.remember(last_updates)
-    _send_stored(work, emitted, partition, output)
+    _send_stored(work, emissions, partition, output)
 
 
-def send(output: Output, next_offset: int, records: Sequence[EmittedRecord]) -> None:
+def send(output: Output, next_offset: int, emissions: Sequence[Emission]) -> None:
     """Send what was made from the log before this offset. Raises Unavailable.
 
     It is stored, so nothing may hold up what follows: where the client fails with anything
@@ -57,36 +55,36 @@ def send(output: Output, next_offset: int, records: Sequence[EmittedRecord]) -> 
     an event that names each. They can be read from the history.
     """
     try:
-        output.emit(next_offset, records)
+        output.emit(next_offset, emissions)
         return
     except Unavailable:
         raise
     except Exception:
-        log.exception("emission_failed", extra={"records": len(records)})
-    for each in records:
+        log.exception("emission_failed", extra={"records": len(emissions)})
+    for key, value in emissions:
         try:
-            output.emit(output.acknowledged, [each])
+            output.emit(output.acknowledged, [(key, value)])
         except Unavailable:
             raise
         except Exception:
             log.exception(
                 "emission_given_up",
                 extra={
-                    "stream": f"{each.service_object}/{each.stream}",
-                    "timestamp": each.timestamp,
-                    "bytes": len(bytes(each.update)),
+                    "stream": key.decode(),
+                    "timestamp": read_emitted(value).timestamp,
+                    "bytes": len(value),
                 },
             )
     output.emit(next_offset, ())
 
 
 def _send_stored(
-    work: Work, emitted: list[EmittedRecord], partition: Partition, output: Output
+    work: Work, emissions: Sequence[Emission], partition: Partition, output: Output
 ) -> None:
     """Send what is stored. Raises Unavailable, whatever goes wrong: it must not be stored again,
     and is emitted from the store where the partition is begun anew."""
     try:
-        send(output, work.next_offset, emitted)
+        send(output, work.next_offset, emissions)
         if work.late:
             # Their place in the log is behind: it cannot tell how far emission has come.
             output.flush()
@@ -96,17 +94,3 @@ def _send_stored(
     except Exception as error:
         log.exception("emission_failed")
         raise Unavailable(f"what is stored could not be emitted: {error}") from error
-
-
-def _emitted(new: NewUpdate, partition: Partition) -> EmittedRecord:
-    (offset, depth, path), (origin, timestamp, document), _uses = new
-    owner, _stream_id = partition.row_of(origin)
-    return EmittedRecord(
-        origin.service_object,
-        origin.stream,
-        owner.tenant,
-        owner.version,
-        timestamp,
-        msgspec.Raw(document),
-        (offset, depth, *path),
-    )

@@ -1,187 +1,94 @@
-"""Stage 2: give every computation its inputs, as they stood at its place in the log."""
+"""Stage 2: give every region the last updates that its trees can read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
 
-from pipeline.state.batch import BatchState
-from pipeline.state.programs import Programs
-from pipeline.steps import DIRECT_WRITE, Fold, PendingStep, Place, Round, Step, Verdict
-from sandbox.program import Assignment, Call, Computation
+from pipeline.growth import Asked, Entering
+from pipeline.sharing.rules import Rules
+from pipeline.sharing.spending import Spending
+from pipeline.work import LoggedUpdate
+from sandbox.trees import Bounds, Call, Last
 from servioticy.domain.graph import Graph
-from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
-from servioticy.domain.timing import (
-    moved_past,
-    newest,
-    output_timestamp,
-    triggers,
-    triggers_by_input,
-)
-from servioticy.domain.verdicts import MISSING, STALE
+from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.regions import Region
+from servioticy.domain.timing import newest
 
-Values: TypeAlias = list[LastUpdate | None]
-"""The update that each input is; None where there is none yet."""
+LastUpdates = Mapping[StreamRef, LastUpdate | None]
 
 
 def fetch(
-    steps: Round, graph: Graph, state: BatchState, programs: Programs
-) -> tuple[list[Fold], list[Verdict]]:
-    """The folds of a round, and how those steps ended that cannot compute.
+    entering: Sequence[Entering],
+    updates: Sequence[LoggedUpdate],
+    graph: Graph,
+    last_updates: LastUpdates,
+    rules: Rules,
+    spending: Spending,
+) -> list[Asked]:
+    """What each region's evaluator is asked: trees, last updates and bounds.
 
-    They cannot where their trigger is stale, or where an input has no update yet and the
-    composite chose to wait for one.
+    `last_updates` are those before the batch: what changes them meanwhile is in the trees.
     """
-    folds: list[Fold] = []
-    ended: list[Verdict] = []
-    for ref, theirs in steps.items():
-        if theirs:
-            preparing = _Preparing(ref, theirs[0].place, graph, state, programs, ended)
-            for step in theirs:
-                preparing.add(step)
-            if preparing.steps:
-                folds.append(preparing.fold())
-    return folds, ended
+    asked = []
+    for region, numbers, trees in entering:
+        entries = {event.node for tree in trees for event in tree}
+        lasts = _lasts(region, entries, graph, last_updates)
+        computations, most_bytes = _most(region, [updates[n] for n in numbers], graph, spending)
+        bounds = Bounds(rules.limits.hops, computations)
+        call = Call(region.wiring, region.names, lasts, trees, bounds)
+        asked.append(Asked(region, numbers, call, most_bytes))
+    return asked
 
 
-class _Preparing:
-    """Prepares the steps of one composite, which are added in order of place."""
-
-    def __init__(
-        self,
-        ref: StreamRef,
-        first: Place,
-        graph: Graph,
-        state: BatchState,
-        programs: Programs,
-        ended: list[Verdict],
-    ) -> None:
-        service_object, _stream, composite = graph.composite(ref)
-        self._ref, self._tenant = ref, service_object.tenant
-        self._state = state
-        self._ended = ended
-        self._program = programs.of(ref, service_object.version, composite)
-        self._own = composite.own
-        self._members = [each.members for each in composite.inputs]
-        self._timelines = [
-            state.timeline(members[0]) if len(members) == 1 else None for members in self._members
-        ]
-        self._by_input = composite.options.staleness == "input"
-        self._skips = composite.options.missing == "skip"
-        self._previous = state.last_at(ref, first)
-        self._documents: dict[bytes, int] = {}
-        self._calls: list[Computation | Assignment] = []
-        self.steps: list[PendingStep] = []
-        """The steps that the sandbox is asked for."""
-
-    def add(self, step: Step) -> None:
-        """Make the step part of the fold, or note in `ended` why it is not."""
-        if step.kind == DIRECT_WRITE:
-            _origin, timestamp, document = step.update
-            self._calls.append(Assignment(self._index(document), timestamp))
-            self.steps.append(PendingStep(step))
-            return
-        # Whether something is missing comes first: it does not depend on the fold so far.
-        stale = self._is_stale(step)
-        if stale and not self._skips:
-            self._end(step, STALE, "")
-            return
-        values = self._values(step)
-        if self._skips and self._lacks(values):
-            times = tuple([None if value is None else value.timestamp for value in values])
-            self._end(step, MISSING, "an input has no update yet", times)
-        elif stale:
-            self._end(step, STALE, "")
+def _lasts(
+    region: Region, entries: Iterable[int], graph: Graph, last_updates: LastUpdates
+) -> list[Last]:
+    """The last updates of what updates of these streams can lead to a look at."""
+    needed: dict[int, bool] = {}
+    groups: dict[int, tuple[int, ...]] = {}
+    for entry in entries:
+        needs = graph.needs(region, entry)
+        if not needed:
+            needed.update(needs.lasts)
         else:
-            self._compute(step, values)
+            for number, document in needs.lasts:
+                needed[number] = document or needed.get(number, False)
+        for members in needs.groups:
+            groups[id(members)] = members
+    for members in groups.values():
+        best = _newest(region, members, last_updates)
+        if best is not None:
+            needed[best] = True
+    lasts = []
+    for number, document in needed.items():
+        stream = region.streams[number]
+        last = None if stream is None else last_updates.get(stream.ref)
+        if last is not None:
+            text = last.document if document else None
+            lasts.append(Last(number, last.timestamp, text, last.state))
+    return lasts
 
-    def fold(self) -> Fold:
-        """All steps that were added and compute, as one call of the sandbox."""
-        previous = self._previous
-        call = Call(
-            self._program,
-            previous and previous.document,
-            previous and previous.timestamp,
-            tuple(self._documents),
-            tuple(self._calls),
-        )
-        return Fold(self._ref, self._tenant, self.steps, call)
 
-    def _is_stale(self, step: Step) -> bool:
-        """Last outputs only grow, so what is stale before the fold is stale in it."""
-        previous, trigger = self._previous, step.update
-        if self._by_input:
-            uses = (previous and previous.uses) or {}
-            return not triggers_by_input(trigger.timestamp, uses.get(str(trigger.origin)))
-        return not triggers(trigger.timestamp, previous and previous.timestamp)
+def _newest(region: Region, members: Sequence[int], last_updates: LastUpdates) -> int | None:
+    """The member that is the group's value: what others have counts once they have a new one."""
+    numbers = {
+        stream.ref: number for number in members if (stream := region.streams[number]) is not None
+    }
+    best = newest((ref, last_updates.get(ref)) for ref in numbers)
+    return None if best is None else numbers[best[0]]
 
-    def _lacks(self, values: Values) -> bool:
-        """Whether an input has no update yet; the first own output has to come from somewhere."""
-        return any(value is None for number, value in enumerate(values) if number != self._own)
 
-    def _values(self, step: Step) -> Values:
-        """The update that each input is for this step."""
-        place, _composite, _kind, trigger, arrived = step
-        values: Values = []
-        for number, timeline in enumerate(self._timelines):
-            if number == arrived:
-                values.append(LastUpdate(trigger.timestamp, trigger.document))
-            elif number == self._own:
-                values.append(self._previous)
-            elif timeline is not None:
-                values.append(timeline.at(place))
-            else:
-                member = self._newest(number, place)
-                values.append(member and member[1])
-        return values
+def _most(
+    region: Region, updates: Sequence[LoggedUpdate], graph: Graph, spending: Spending
+) -> tuple[int, int]:
+    """How many computations, and bytes of outputs, a tree may have in a region.
 
-    def _newest(self, number: int, place: Place) -> tuple[StreamRef, LastUpdate] | None:
-        """Which member of a group has the newest update, and that update."""
-        members = self._members[number]
-        return newest([(ref, self._state.last_at(ref, place)) for ref in members])
-
-    def _compute(self, step: Step, values: Values) -> None:
-        own, trigger, uses = self._own, step.update.timestamp, None
-        if self._by_input:
-            trigger = moved_past(trigger, self._previous and self._previous.timestamp)
-            uses = self._used(step, values)
-        indexes: list[int] = []
-        others: list[Timestamp] = []
-        times: list[Timestamp | None] = []
-        for number, value in enumerate(values):
-            if value is None or number == own:
-                indexes.append(-1)
-                times.append(value and value.timestamp)
-            else:
-                timestamp, document, _uses = value
-                indexes.append(self._index(document))
-                times.append(timestamp)
-                others.append(timestamp)
-        floor = output_timestamp(trigger, others, None)
-        self._calls.append(Computation(step.input, trigger, floor, tuple(indexes)))
-        self.steps.append(PendingStep(step, tuple(times), uses))
-
-    def _used(self, step: Step, values: Values) -> Mapping[str, Timestamp]:
-        """The newest of each source that has been in an output, if this becomes one."""
-        uses = dict((self._previous and self._previous.uses) or {})
-        for number, value in enumerate(values):
-            if value is not None and number != self._own:
-                source = str(self._source(number, step))
-                uses[source] = max(uses.get(source, value.timestamp), value.timestamp)
-        return uses
-
-    def _source(self, number: int, step: Step) -> StreamRef:
-        """The stream that an input which has a value has it from."""
-        if number == step.input:
-            return step.update.origin
-        member = self._newest(number, step.place)
-        return member[0] if member else self._members[number][0]
-
-    def _index(self, document: bytes) -> int:
-        """Its place in the table of the call; most computations share with a neighbour."""
-        return self._documents.setdefault(document, len(self._documents))
-
-    def _end(
-        self, step: Step, kind: str, message: str, times: tuple[Timestamp | None, ...] = ()
-    ) -> None:
-        self._ended.append(Verdict(step.place, self._ref, kind, step.update, message, times))
+    A tenant that has several regions in a tree has a part of its limits in each: where a tree
+    keeps to that, it keeps to the limits. One that does not is computed alone.
+    """
+    known = [
+        spending.part(tenant, owner, graph.plan(graph.stream(origin)).parts)
+        for owner, origin in {(each.tenant, each.origin) for each in updates}
+        for tenant in region.tenants
+    ]
+    return known[0] if len(known) == 1 else tuple(map(min, zip(*known, strict=True)))

@@ -1,103 +1,78 @@
-"""What a batch is in the store: rows of updates, of last updates and of verdicts."""
+"""What a batch is outside: rows of updates, states and verdicts, and records for subscribers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 import orjson
 
-from pipeline.state.batch import BatchState
-from pipeline.state.partition import Partition
-from pipeline.steps import NewUpdate, Verdict
-from servioticy.domain.model import LastUpdate, StreamRef
-from servioticy.domain.verdicts import STALE
-from servioticy.ports.partition_store import StoredLastUpdate, StoredUpdate, StoredVerdict
+from pipeline.growth import NewRow, Verdict
+from servioticy.domain.emissions import Emission, placed
+from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.model import LastUpdate
+from servioticy.ports.partition_store import StoredState, StoredUpdate, StoredVerdict
 
 MAX_INPUTS_BYTES = 2048
 """Of the inputs that a stored verdict tells: a composite may have a thousand."""
 
 
-def updates(new: Iterable[NewUpdate], partition: Partition) -> list[StoredUpdate]:
-    """The history of new updates, which come in the serial order."""
-    known: dict[StreamRef, tuple[int, int, int]] = {}
-    stored = []
-    tree: int | None = None
-    position = 0
-    for (offset, _depth, _path), (origin, timestamp, document), _uses in new:
-        row = known.get(origin)
-        if row is None:
-            owner, stream_id = partition.row_of(origin)
-            row = known[origin] = owner.tenant, stream_id, owner.version
-        tree, position = (tree, position + 1) if offset == tree else (offset, 0)
-        tenant, number, version = row
-        stored.append(StoredUpdate(tenant, number, timestamp, document, version, offset, position))
-    return stored
+def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> list[StoredUpdate]:
+    """The history of new updates, which come in the serial order.
 
-
-def last_updates(
-    changed: Mapping[StreamRef, LastUpdate], partition: Partition
-) -> list[StoredLastUpdate]:
-    """The last updates that a batch changed, in order of stream."""
-    rows = []
-    for ref, last in changed.items():
-        owner, stream_id = partition.row_of(ref)
-        rows.append(
-            StoredLastUpdate(
-                owner.tenant,
-                stream_id,
-                last.timestamp,
-                last.document,
-                owner.version,
-                None if last.uses is None else orjson.dumps(last.uses),
-            )
+    Only streams that are `repeating` may have updates of these timestamps already.
+    """
+    return [
+        StoredUpdate(
+            stream.tenant,
+            stream.stream_id,
+            timestamp,
+            document,
+            stream.version,
+            offset,
+            position,
+            stream not in repeating,
         )
-    return sorted(rows, key=lambda each: each.stream_id)
+        for stream, timestamp, document, offset, position, _path in new
+    ]
 
 
-def verdicts(state: BatchState, partition: Partition) -> list[StoredVerdict]:
+def emissions(new: Iterable[NewRow]) -> list[Emission]:
+    """Return what subscribers are sent of new updates."""
+    return [
+        placed(stream.head, timestamp, document, offset, path)
+        for stream, timestamp, document, offset, _position, path in new
+    ]
+
+
+def states(changed: Mapping[KnownStream, LastUpdate]) -> list[StoredState]:
+    """What streams whose last update a batch changed keep, in order of stream."""
+    return sorted(
+        StoredState(stream.tenant, stream.stream_id, last.state)
+        for stream, last in changed.items()
+        if last.state is not None
+    )
+
+
+def verdicts(endings: Iterable[Verdict]) -> list[StoredVerdict]:
     """How often each composite's computations ended how, and the last one of each kind."""
     rows = []
-    for ending in state.endings:
-        verdict = ending.last
-        owner, stream_id = partition.row_of(verdict.composite)
+    for composite, kind, trigger, timestamp, message, inputs, times in endings:
         about = {
-            "trigger": str(verdict.trigger.origin),
-            "timestamp": verdict.trigger.timestamp,
-            "version": owner.version,
-            "message": _message(verdict, state, partition),
-            "inputs": _inputs(verdict, state, partition),
+            "trigger": trigger.key,
+            "timestamp": timestamp,
+            "version": composite.version,
+            "message": message,
+            "inputs": {} if inputs is None else _inputs(composite, inputs),
         }
         text = orjson.dumps(about)
-        rows.append(StoredVerdict(owner.tenant, stream_id, verdict.kind, ending.times, text))
+        rows.append(StoredVerdict(composite.tenant, composite.stream_id, kind, times, text))
     return sorted(rows, key=lambda each: (each.stream_id, each.verdict))
 
 
-def _message(verdict: Verdict, state: BatchState, partition: Partition) -> str:
-    """Why it ended so. What is stale may be found so in two places, which must read alike."""
-    if verdict.kind != STALE:
-        return verdict.message
-    origin, timestamp, _document = verdict.trigger
-    last = state.last_at(verdict.composite, verdict.place)
-    if partition.graph.composite(verdict.composite)[2].options.staleness == "input":
-        used = ((last and last.uses) or {}).get(str(origin))
-        return f"trigger {timestamp} is not newer than {used}, last used of this input"
-    return f"trigger {timestamp} is not newer than output {last and last.timestamp}"
-
-
-def _inputs(verdict: Verdict, state: BatchState, partition: Partition) -> dict[str, int | None]:
-    """The timestamp of each input that the computation had, by the input's name.
-
-    Only now is it known which own output came before it: the sandbox threads it through.
-    """
-    if not verdict.inputs:
-        return {}
-    composite = partition.graph.composite(verdict.composite)[2]
-    names = [each.name for each in composite.inputs]
-    inputs = dict(zip(names, verdict.inputs, strict=True))
-    if composite.own is not None:
-        last = state.last_at(verdict.composite, verdict.place)
-        inputs[names[composite.own]] = last and last.timestamp
-    return _short(inputs)
+def _inputs(composite: KnownStream, times: Iterable[int | None]) -> dict[str, int | None]:
+    """The timestamp of each input that the computation had, by the input's name."""
+    names = [each.name for each in composite.composite.inputs] if composite.composite else []
+    return _short(dict(zip(names, times, strict=True)))
 
 
 def _short(inputs: dict[str, int | None]) -> dict[str, int | None]:

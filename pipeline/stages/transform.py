@@ -1,99 +1,161 @@
-"""Stage 3: run the tenants' code over the inputs: one frame a tenant into the sandbox."""
+"""Stage 3: let the evaluators grow the trees, each asked once for all regions of a tenant."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
+from pipeline.errors import TreeTooLarge
+from pipeline.evaluators.evaluator import Evaluators
+from pipeline.growth import Asked, Grown, NewUpdate, Verdict
+from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
+from pipeline.stages.watch import Watched
 from pipeline.state.decided import Decided
-from pipeline.steps import DIRECT_WRITE, Fold, NewUpdate, NewUpdates, PendingStep, Verdict
-from sandbox.program import Call, Computation, Outcome, Value
-from servioticy.domain.model import SensorUpdate, StreamRef
-from servioticy.domain.verdicts import EMITTED, STALE
-
-
-class Sandbox(Protocol):
-    """Runs calls of one tenant; raises only where nobody's code is to blame."""
-
-    def run(
-        self, tenant: str, calls: Sequence[Call], within: float | None = None
-    ) -> list[list[Outcome]]:
-        """One outcome for each step of each call. Raises TookTooLong after so many seconds."""
+from pipeline.work import LoggedUpdate
+from sandbox import TookTooLong, trees
+from sandbox.trees import Call
+from servioticy.domain.verdicts import HOP_LIMIT
 
 
 def transform(
-    folds: Sequence[Fold],
-    sandbox: Sandbox,
+    asked: Sequence[Asked],
+    updates: Sequence[LoggedUpdate],
+    evaluators: Evaluators,
     decided: Decided,
+    rules: Rules,
     spending: Spending,
     within: float | None = None,
-) -> tuple[NewUpdates, list[Verdict]]:
-    """The new updates of each fold's composite, and the verdict of every computation.
+) -> tuple[list[Grown], list[Verdict]]:
+    """What the regions make of each tree, and how all computations ended.
 
-    Direct writes come out between the computed ones, each at its place. Where subscribers
-    have an outcome already, `decided` knows it, and it counts whatever comes out now.
-
-    Raises TookTooLong where scripts take more than `within` seconds, or more than their
-    tenants have left. With None they take what they take; it is noted in `spending` all
-    the same.
+    A knot is taken step by step, and so is a tree that is computed alone. Raises TookTooLong
+    where scripts take more than `within` seconds, or more than their tenants have left. With
+    None they take what they take; it is noted in `spending` all the same. Raises TreeTooLarge
+    where a tree makes more than it may in a batch, and BatchTooLarge where all do together.
     """
-    by_tenant: dict[int, list[Fold]] = {}
-    for fold in folds:
-        by_tenant.setdefault(fold.tenant, []).append(fold)
-    new: dict[StreamRef, list[NewUpdate]] = {}
+    ask = _Asking(evaluators, spending, within)
+    together: dict[tuple[int, str], list[Asked]] = {}
+    answers: list[tuple[Asked, trees.Grown]] = []
+    for each in asked:
+        tenant, evaluator = each.region.tenant, each.region.evaluator
+        if tenant is None or evaluator is None or rules.alone:
+            step = ask.step_of(each)
+            watched = Watched(each, step, updates, rules, spending, decided)
+            answers.append((each, watched.grow()))
+        else:
+            together.setdefault((tenant, evaluator), []).append(each)
+    for (tenant, evaluator), theirs in together.items():
+        found = ask.all(tenant, evaluator, [each.call for each in theirs])
+        answers += zip(theirs, found, strict=True)
+    new: list[Grown] = []
     ended: list[Verdict] = []
-    for tenant, theirs in by_tenant.items():
-        calls = [fold.call for fold in theirs if _computes(fold.call)]
-        answers = iter(_run(tenant, calls, sandbox, spending, within) if calls else [])
-        for fold in theirs:
-            outcomes = next(answers) if _computes(fold.call) else [None] * len(fold.steps)
-            new[fold.composite] = _new_updates(fold, decided.outcomes(fold, outcomes), ended)
+    for each, grown in answers:
+        if grown.failed:
+            raise TreeTooLarge(updates[each.numbers[len(grown.made)]].offset)
+        _count(each, grown.ended, spending)
+        _add_new(each, grown.made, updates, new, spending, alone=rules.alone)
+        _add_verdicts(each, grown, ended)
     return new, ended
 
 
-def _run(
-    tenant: int, calls: Sequence[Call], sandbox: Sandbox, spending: Spending, within: float | None
-) -> list[list[Outcome]]:
-    began = time.monotonic()
-    spending.latest = tenant
-    try:
-        most = None if within is None else min(within, spending.seconds_left(tenant))
-        return sandbox.run(str(tenant), calls, most)
-    finally:
-        spending.seconds[tenant] += time.monotonic() - began
+class _Asking:
+    """The evaluators, and how long they may take together."""
+
+    def __init__(self, evaluators: Evaluators, spending: Spending, within: float | None) -> None:
+        self._evaluators = evaluators
+        self._spending = spending
+        self._within = within
+        self._began = time.monotonic()
+
+    def all(self, tenant: int, evaluator: str, calls: Sequence[Call]) -> list[trees.Grown]:
+        began = time.monotonic()
+        most = None
+        if self._within is not None:
+            spent = began - self._began
+            most = min(self._within - spent, self._spending.seconds_left(tenant))
+            if most <= 0:
+                raise TookTooLong(spent, self._within)
+        self._spending.latest = tenant
+        try:
+            return self._evaluators[evaluator].evaluate(str(tenant), calls, most)
+        finally:
+            self._spending.seconds[tenant] += time.monotonic() - began
+
+    def step_of(self, asked: Asked) -> Callable[[int, Call], trees.Grown]:
+        """Has one computation of a region done by whoever computes that composite."""
+
+        def step(node: int, call: Call) -> trees.Grown:
+            stream = asked.region.stream(node)
+            evaluator = stream.composite.evaluator if stream.composite else ""
+            return self.all(stream.tenant, evaluator, [call])[0]
+
+        return step
 
 
-def _computes(call: Call) -> bool:
-    """Whether there is anything to ask: direct writes need no code."""
-    return any(isinstance(each, Computation) for each in call.steps)
+def _count(asked: Asked, ended: Sequence[trees.Ended], spending: Spending) -> None:
+    """Note computations: all that was not too deep."""
+    tenant = asked.region.tenant
+    if tenant is not None:
+        spending.count(tenant, sum(each.times for each in ended if each.kind != HOP_LIMIT))
+        return
+    for each in ended:
+        if each.kind != HOP_LIMIT:
+            spending.count(asked.region.stream(each.node).tenant, each.times)
 
 
-def _new_updates(fold: Fold, outcomes: Sequence[Outcome], ended: list[Verdict]) -> list[NewUpdate]:
-    """What came out of a fold, in order of place; how its computations ended goes to `ended`."""
-    new: list[NewUpdate] = []
-    composite = fold.composite
-    emitted, last_emitted = 0, None
-    for pending, outcome in zip(fold.steps, outcomes, strict=True):
-        step, _inputs, uses = pending
-        if step.kind == DIRECT_WRITE:
-            new.append(NewUpdate(step.place, step.update))
-        elif isinstance(outcome, Value):
-            update = SensorUpdate(composite, outcome.timestamp, outcome.document)
-            new.append(NewUpdate(step.place, update, uses))
-            emitted, last_emitted = emitted + 1, pending
-        elif outcome is not None:
-            ended.append(_verdict(composite, pending, outcome.kind, outcome.message))
-    if last_emitted is not None:
-        ended.append(_verdict(composite, last_emitted, EMITTED, "", emitted))
-    return new
+def _add_new(
+    asked: Asked,
+    made: Sequence[Sequence[trees.Made]],
+    updates: Sequence[LoggedUpdate],
+    new: list[Grown],
+    spending: Spending,
+    *,
+    alone: bool,
+) -> None:
+    """Add what was made of each tree. Raises TreeTooLarge and BatchTooLarge."""
+    region, numbers, call, most_bytes = asked
+    streams, most = region.streams, call.bounds.computations
+    whole = 0
+    for number, events, theirs in zip(numbers, call.trees, made, strict=True):
+        if not theirs:
+            continue
+        paths = [event.path for event in events]
+        rows: list[NewUpdate] = []
+        size = 0
+        for parent, wake, node, timestamp, document, state in theirs:
+            path = (*paths[parent], wake)
+            paths.append(path)
+            rows.append((streams[node], timestamp, document, path, state))  # type: ignore[arg-type]
+            size += len(document)
+        if (size > most_bytes or len(rows) > most) and not alone:
+            raise TreeTooLarge(updates[number].offset)
+        whole += size
+        new.append(Grown(region, number, rows))
+    spending.add_bytes(whole)
+    foreign = any(updates[number].tenant != region.tenant for number in numbers)
+    if foreign and spending.is_crowded and not alone:
+        raise TreeTooLarge(updates[numbers[0]].offset)
 
 
-def _verdict(
-    composite: StreamRef, pending: PendingStep, kind: str, message: str, times: int = 1
-) -> Verdict:
-    step = pending.step
-    # What is stale has no inputs: those found so before the sandbox never had any.
-    inputs = () if kind == STALE else pending.inputs
-    return Verdict(step.place, composite, kind, step.update, message, inputs, times)
+def _add_verdicts(asked: Asked, grown: trees.Grown, ended: list[Verdict]) -> None:
+    """Add how the computations of a region ended, each kind with its last trigger."""
+    region, call = asked.region, asked.call
+    for node, kind, count, tree, parent, message, inputs in grown.ended:
+        events = call.trees[tree]
+        if parent < len(events):
+            trigger, timestamp = events[parent][:2]
+        else:
+            made = grown.made[tree][parent - len(events)]
+            trigger, timestamp = made.node, made.timestamp
+        ended.append(
+            Verdict(
+                region.stream(node),
+                kind,
+                region.stream(trigger),
+                timestamp,
+                message,
+                inputs,
+                count,
+            )
+        )

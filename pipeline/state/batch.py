@@ -1,142 +1,121 @@
-"""The state of every stream through one batch, as if updates were taken one at a time."""
+"""What one batch has made so far: its trees, how computations ended, and what is on the way."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
 
-from pipeline.steps import NewUpdate, NewUpdates, Place, Verdict
+from pipeline.growth import Entered, Finished, Grown, NewRow, NewUpdate, Verdict
+from pipeline.work import LoggedUpdate
+from sandbox.trees import ROOT, Event, Path
+from servioticy.domain.known_streams import Entry, KnownStream
 from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.regions import Region
 from servioticy.domain.timing import becomes_last
+
+_event = cast(Callable[..., Event], tuple.__new__)
+_last = cast(Callable[..., LastUpdate], tuple.__new__)
+"""A third of what it takes to call the class."""
 
 
 class BatchState:
-    """What one batch has made so far: updates, verdicts, and each stream's last updates.
+    """Collects what the stages return; they do not see it, except the last.
 
-    The stages read it; only `process` adds to it, with what the stages return.
+    What crosses from one region into others waits here until those are evaluated.
     """
 
-    def __init__(self, last_updates: Mapping[StreamRef, LastUpdate | None]) -> None:
-        """Begin with the last updates that were stored before the batch."""
+    def __init__(
+        self,
+        updates: Sequence[LoggedUpdate],
+        origins: Sequence[KnownStream],
+        last_updates: Mapping[StreamRef, LastUpdate | None],
+    ) -> None:
+        """Begin with updates that came from outside, their streams, and last updates before."""
+        self._updates = updates
         self._before = last_updates
-        self._timelines: dict[StreamRef, Timeline] = {}
-        self._new: list[NewUpdate] = []
-        self._endings: dict[tuple[StreamRef, str], Ending] = {}
+        self._trees: list[list[NewUpdate]] = [
+            [(origin, each.timestamp, each.document, ROOT, None)]
+            for origin, each in zip(origins, updates, strict=True)
+        ]
+        self._mixed: set[int] = set()
+        self._waiting: dict[Region, dict[int, list[Event]]] = {}
+        self._endings: dict[tuple[KnownStream, str], Verdict] = {}
 
-    def add(self, new: NewUpdates) -> None:
-        """Note new updates: each is its stream's last one from its place on, if not older.
+    def enter(self, entries: Iterable[Sequence[Entry]]) -> None:
+        """Let what came from outside wait for the regions that each update of it enters."""
+        for number, (tree, theirs) in enumerate(zip(self._trees, entries, strict=True)):
+            if theirs:
+                self._enter(number, tree[0], theirs)
 
-        Whatever is added of one stream comes in order of place.
-        """
-        for stream, updates in new.items():
-            self._new += updates
-            self.timeline(stream).extend(updates)
+    def _enter(self, number: int, update: NewUpdate, entries: Sequence[Entry]) -> None:
+        """Let an update of the tree with this number wait for regions that it enters."""
+        _stream, timestamp, document, path, _state = update
+        for region, node in entries:
+            waiting = self._waiting.get(region)
+            if waiting is None:
+                waiting = self._waiting[region] = {}
+            event = _event(Event, (node, timestamp, document, path, None))
+            events = waiting.get(number)
+            if events is None:
+                waiting[number] = [event]
+            else:
+                events.append(event)
+
+    def next_level(self) -> Entered:
+        """What waits for the regions of the lowest level; nothing comes into them any more."""
+        level = min((each.level for each in self._waiting), default=0)
+        found = {each: trees for each, trees in self._waiting.items() if each.level == level}
+        self._waiting = {each: self._waiting[each] for each in self._waiting if each not in found}
+        return found
+
+    def add(self, grown: Iterable[Grown]) -> None:
+        """Note what regions have made; it goes on into the regions behind them."""
+        for region, number, updates in grown:
+            tree = self._trees[number]
+            if len(tree) > 1:
+                self._mixed.add(number)
+            tree += updates
+            if region.leads_on:
+                for update in updates:
+                    self._enter(number, update, update[0].crosses)
 
     def end(self, verdicts: Iterable[Verdict]) -> None:
-        """Note how computations ended."""
+        """Note how computations ended; those of one composite come in the serial order."""
         for each in verdicts:
-            key = (each.composite, each.kind)
-            ending = self._endings.get(key)
-            if ending is None:
-                self._endings[key] = Ending(each, each.times)
-            else:
-                ending.times += each.times
-                if each.place > ending.last.place:
-                    ending.last = each
+            key = each.composite, each.kind
+            before = self._endings.get(key)
+            if before is not None:
+                each = each._replace(times=each.times + before.times)
+            self._endings[key] = each
 
     @property
-    def endings(self) -> Iterable[Ending]:
+    def endings(self) -> Iterable[Verdict]:
         """How computations ended: one of each composite and kind of verdict."""
         return self._endings.values()
 
-    def timeline(self, stream: StreamRef) -> Timeline:
-        """The last updates of a stream through the batch."""
-        timeline = self._timelines.get(stream)
-        if timeline is None:
-            timeline = self._timelines[stream] = Timeline(self._before.get(stream))
-        return timeline
-
-    def last_at(self, stream: StreamRef, place: Place) -> LastUpdate | None:
-        """The stream's last update as it stood just before this place."""
-        timeline = self._timelines.get(stream)
-        return timeline.at(place) if timeline else self._before.get(stream)
-
-    @property
-    def new_updates(self) -> list[NewUpdate]:
-        """All updates to store, in the serial order.
-
-        They are sorted tree by tree: comparing places only within their own tree is a third
-        of the work.
-        """
-        trees: dict[int, list[NewUpdate]] = {}
-        for each in self._new:
-            trees.setdefault(each[0][0], []).append(each)
-        return [each for offset in sorted(trees) for each in sorted(trees[offset], key=_place)]
-
-    @property
-    def repeats(self) -> bool:
-        """Whether an update is not newer than its stream's last one was at its place."""
-        return any(each.repeats for each in self._timelines.values())
-
-    def last_updates(self) -> dict[StreamRef, LastUpdate]:
-        """The last updates that this batch changed, as they are after it."""
-        return {
-            ref: timeline.newest
-            for ref, timeline in self._timelines.items()
-            if timeline.newest is not None and timeline.changed
-        }
+    def finish(self) -> Finished:
+        """All updates in the serial order, and the last updates after them."""
+        for number in self._mixed:
+            self._trees[number].sort(key=_place)
+        self._mixed.clear()
+        last_updates: dict[KnownStream, LastUpdate] = {}
+        rows: list[NewRow] = []
+        before = self._before
+        repeating: set[KnownStream] = set()
+        for (offset, *_), tree in zip(self._updates, self._trees, strict=True):
+            for position, (stream, timestamp, document, path, state) in enumerate(tree):
+                last = last_updates.get(stream) or before.get(stream.ref)
+                if last is not None:
+                    if timestamp <= last.timestamp:
+                        repeating.add(stream)
+                    if state is None:
+                        state = last.state  # a direct write: it was made of nothing here
+                if last is None or becomes_last(timestamp, last.timestamp):
+                    last_updates[stream] = _last(LastUpdate, (timestamp, document, state))
+                rows.append((stream, timestamp, document, offset, position, path))
+        return Finished(rows, last_updates, repeating)
 
 
-@dataclass(slots=True)
-class Ending:
-    """The last verdict of one composite and kind, and how many there were in all."""
-
-    last: Verdict
-    times: int
-
-
-class Timeline:
-    """The last updates of one stream, one after the other through a batch."""
-
-    __slots__ = ("_before", "_last_updates", "_places", "repeats")
-
-    def __init__(self, before: LastUpdate | None) -> None:
-        self._before = before
-        self._places: list[Place] = []
-        self._last_updates: list[LastUpdate] = []
-        self.repeats = False
-        """Whether an update came that was not newer than the last one."""
-
-    @property
-    def changed(self) -> bool:
-        """Whether the batch has put another last update in place."""
-        return bool(self._last_updates)
-
-    @property
-    def newest(self) -> LastUpdate | None:
-        """The stream's last update after all that has been added."""
-        return self._last_updates[-1] if self._last_updates else self._before
-
-    def extend(self, new: Sequence[NewUpdate]) -> None:
-        """Add updates in order of place; each becomes the last one if it is not older."""
-        newest = self.newest
-        for place, (_origin, timestamp, document), uses in new:
-            # What is written directly was made of nothing here: the uses stay.
-            used = uses if newest is None else uses or newest.uses
-            if newest is not None and timestamp <= newest.timestamp:
-                self.repeats = True
-                if not becomes_last(timestamp, newest.timestamp):
-                    continue
-            newest = LastUpdate(timestamp, document, used)
-            self._places.append(place)
-            self._last_updates.append(newest)
-
-    def at(self, place: Place) -> LastUpdate | None:
-        """The last update as it stood just before this place."""
-        index = bisect_left(self._places, place)
-        return self._last_updates[index - 1] if index else self._before
-
-
-_place = itemgetter(0)
+def _place(update: NewUpdate) -> tuple[int, Path]:
+    """Of a tree, breadth first."""
+    return len(update[3]), update[3]

@@ -13,14 +13,20 @@ from typing import NamedTuple
 
 from pipeline.limits import SLICE_SECONDS
 from pipeline.state.loading import Loading
-from pipeline.state.programs import Programs
 from servioticy.domain.access import readable
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject
-from servioticy.ports.partition_store import PartitionStore
+from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
 MAX_DEFINITION_BYTES = 512 * 1024 * 1024
 """Of Service Objects known at once, estimated; beyond it whole components are forgotten."""
+
+
+PREPARED_AT_ONCE = 200
+"""Service Objects whose components are asked for together."""
+
+MAX_SMALL = 20
+"""Members of a component that is loaded together with others."""
 
 
 class StillLoading(NamedTuple):
@@ -30,7 +36,7 @@ class StillLoading(NamedTuple):
 
 
 class Components:
-    """The Service Objects computed in one partition, with their graph and their programs."""
+    """The Service Objects computed in one partition, with their graph."""
 
     def __init__(
         self,
@@ -39,7 +45,6 @@ class Components:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.graph = Graph(())
-        self.programs = Programs()
         self.known: dict[str, ServiceObject] = {}
         """Those that are loaded, by their id."""
         self._partition = partition
@@ -74,16 +79,64 @@ class Components:
                 return None
             if asked.owner_partition != self._partition:
                 return asked.owner_partition
-            loading = Loading(
-                each
-                for each in members.values()
-                if each.version is not None and each.owner_partition == self._partition
-            )
-            self._loading.update(dict.fromkeys(loading.tenants, loading))
+            loading = self._begin(members.values())
         if not self._go_on(loading, at_once=at_once):
             return StillLoading(loading.tenants[service_object])
         self._add(loading)
         return self.known.get(service_object)
+
+    def prepare(self, service_objects: Iterable[str]) -> None:
+        """Load those that are not known, as many as there is time for: many small components
+        together, which one by one would take ten times as long. Larger ones are left to `get`.
+        """
+        unknown = [
+            each
+            for each in dict.fromkeys(service_objects)
+            if each not in self.known and each not in self._loading
+        ]
+        for first in range(0, len(unknown), PREPARED_AT_ONCE):
+            if self._seconds_left <= 0:
+                return
+            some = unknown[first : first + PREPARED_AT_ONCE]
+            began = self._clock()
+            small = [
+                self._begin(members)
+                for members in self._store.components(some)
+                if len(members) <= MAX_SMALL
+                and any(self._is_computed_here(each) for each in members)
+            ]
+            self._seconds_left -= self._clock() - began
+            self._load_together(small)
+
+    def _load_together(self, some: Sequence[Loading]) -> None:
+        """Load these components, for as long as there is time; the rest goes on in `get`."""
+        by_id = {id_: each for each in some for id_ in each.tenants}
+        if not by_id:
+            return
+        began = self._clock()
+        for each in self._store.service_objects(list(by_id)):
+            loading = by_id[each.id]
+            loading.add(each)
+            if loading.is_complete:
+                self._add(loading)
+            took = self._clock() - began
+            began += took
+            self._seconds_left -= took
+            self._spent[each.tenant] += took
+            if self._seconds_left <= 0:
+                return
+        for loading in some:
+            if not loading.is_complete:
+                loading.end()  # what was not found is gone
+
+    def _is_computed_here(self, member: ComponentMember) -> bool:
+        return member.version is not None and member.owner_partition == self._partition
+
+    def _begin(self, members: Iterable[ComponentMember]) -> Loading:
+        """Begin to load those of a component that are computed here."""
+        loading = Loading(each for each in members if self._is_computed_here(each))
+        self._loading.update(dict.fromkeys(loading.tenants, loading))
+        return loading
 
     def forget(self, service_objects: Iterable[str]) -> set[str]:
         """Load the components of these anew when they are needed; all that is forgotten."""
@@ -92,7 +145,6 @@ class Components:
             gone |= self._members.get(each, frozenset({each}))
             self._stop_loading(each)
         self.graph.drop(gone)
-        self.programs.drop(gone)
         for each in gone:
             self.known.pop(each, None)
             self._members.pop(each, None)

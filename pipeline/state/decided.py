@@ -11,16 +11,20 @@ place. What was computed again before is there again, perhaps less of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from pipeline.steps import Fold, NewUpdate, Place
-from sandbox.program import Fault, Outcome, Value
+from pipeline.evaluators.steps import Outcome
+from sandbox.trees import Made, Path
 from servioticy.domain.model import SensorUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord
-from servioticy.domain.verdicts import TIMEOUT
+from servioticy.domain.verdicts import EMITTED, TIMEOUT
 
-NOTHING_THEN = Fault(TIMEOUT, "computed again after a crash: nothing came of it the first time")
+NOTHING_THEN = "computed again after a crash: nothing came of it the first time"
+
+Place: TypeAlias = tuple[int, int, Path]
+"""Offset in the log, depth in the tree, path through it."""
 
 
 @dataclass(slots=True)
@@ -31,7 +35,7 @@ class _Tree:
     """Up to where it is known at least."""
     root: SensorUpdate | None = None
     """The update of the log that it follows from."""
-    values: dict[tuple[StreamRef, Place], Value] = field(default_factory=dict)
+    values: dict[tuple[StreamRef, Place], SensorUpdate] = field(default_factory=dict)
     is_whole: bool = False
     """Whether all of it is known."""
 
@@ -45,8 +49,7 @@ class Decided:
         for each in emitted:
             if each.place is not None:
                 offset, depth, *path = each.place
-                place = Place(offset, depth, tuple(path))
-                self._add(place, each)
+                self._add((offset, depth, tuple(path)), each)
                 if before != offset and before in self._trees:
                     self._trees[before].is_whole = True
                 before = offset
@@ -54,22 +57,23 @@ class Decided:
     def _add(self, place: Place, emitted: EmittedRecord) -> None:
         ref = StreamRef(emitted.service_object, emitted.stream)
         update = SensorUpdate(ref, emitted.timestamp, bytes(emitted.update))
-        if place.depth == 0:
-            self.meets(NewUpdate(place, update))
-        tree = self._trees.setdefault(place.offset, _Tree(place))
-        if place.depth == 0:
+        offset, depth, _path = place
+        if depth == 0:
+            self.meets(offset, update)
+        tree = self._trees.setdefault(offset, _Tree(place))
+        if depth == 0:
             tree.root = update
         tree.last = max(place, tree.last)
-        tree.values[ref, place] = Value(update.timestamp, update.document)
+        tree.values[ref, place] = update
 
-    def meets(self, new: NewUpdate) -> None:
-        """The log has this update at its place: a tree of another one there is forgotten.
+    def meets(self, offset: int, update: SensorUpdate) -> None:
+        """The log has this update at this offset: a tree of another one there is forgotten.
 
         It was emitted of a part of the log that is lost.
         """
-        tree = self._trees.get(new.place.offset)
-        if tree is not None and tree.root is not None and tree.root != new.update:
-            del self._trees[new.place.offset]
+        tree = self._trees.get(offset)
+        if tree is not None and tree.root is not None and tree.root != update:
+            del self._trees[offset]
 
     @property
     def trees(self) -> int:
@@ -85,24 +89,19 @@ class Decided:
 
     def knows(self, composite: StreamRef, place: Place) -> bool:
         """Whether subscribers got a value of this computation."""
-        tree = self._trees.get(place.offset)
+        tree = self._trees.get(place[0])
         return tree is not None and (composite, place) in tree.values
 
-    def outcomes(self, fold: Fold, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
-        """The outcomes of the fold's steps, where subscribers know them as they know them."""
-        if not self._trees:
-            return outcomes
-        return [
-            self._outcome(fold.composite, pending.step.place, outcome)
-            for pending, outcome in zip(fold.steps, outcomes, strict=True)
-        ]
-
-    def _outcome(self, composite: StreamRef, place: Place, outcome: Outcome) -> Outcome:
-        tree = self._trees.get(place.offset)
+    def outcome(self, composite: StreamRef, place: Place, outcome: Outcome) -> Outcome:
+        """The outcome of a computation: where subscribers know it, as they know it."""
+        tree = self._trees.get(place[0])
         if tree is None:
             return outcome
         known = tree.values.get((composite, place))
         if known is not None:
-            return known
-        known_to_be_nothing = tree.is_whole or place <= tree.last
-        return NOTHING_THEN if isinstance(outcome, Value) and known_to_be_nothing else outcome
+            state = outcome.made.state if outcome.made is not None else None
+            made = Made(0, 0, 0, known.timestamp, known.document, state)
+            return Outcome(made, EMITTED, "", outcome.inputs)
+        if outcome.made is not None and (tree.is_whole or place <= tree.last):
+            return Outcome(None, TIMEOUT, NOTHING_THEN, outcome.inputs)
+        return outcome

@@ -9,7 +9,6 @@ from servioticy.domain.model import LastUpdate, StreamRef
 
 ENTRY_BYTES = 300
 """About what an entry takes beside its document: names, numbers and the map itself."""
-USE_BYTES = 200
 
 
 class LastUpdates:
@@ -72,4 +71,4 @@ class LastUpdates:
 def _size(last: LastUpdate | None) -> int:
     if last is None:
         return ENTRY_BYTES
-    return ENTRY_BYTES + len(last.document) + USE_BYTES * len(last.uses or ())
+    return ENTRY_BYTES + len(last.document) + len(last.state or b"")

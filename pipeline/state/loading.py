@@ -34,6 +34,17 @@ class Loading:
         """About how many bytes of memory all takes that is loaded so far."""
         return sum(self.weights.values())
 
+    def add(self, service_object: ServiceObject) -> None:
+        """Note one of them that is loaded."""
+        if service_object.id in self._left:
+            self.loaded.append(service_object)
+            self.weights[service_object.id] = weight(service_object)
+            del self._left[service_object.id]
+
+    def end(self) -> None:
+        """Note that what is left does not exist."""
+        self._left.clear()
+
     def go_on(
         self, store: PartitionStore, seconds: float, clock: Callable[[], float]
     ) -> list[ServiceObject]:

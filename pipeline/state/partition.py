@@ -14,6 +14,7 @@ from pipeline.state.components import Components, StillLoading
 from pipeline.state.decided import Decided
 from pipeline.state.last_updates import LastUpdates
 from pipeline.work import Work
+from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef
 from servioticy.errors import Unavailable
 from servioticy.ports.partition_store import Batch, PartitionStore
@@ -41,7 +42,6 @@ class Partition:
         """Whether something deleted or erased may still have rows; at first nobody knows."""
         self._components = Components(number, store)
         self.graph = self._components.graph
-        self.programs = self._components.programs
         self._known = self._components.known
         self._last_updates = LastUpdates(remembered_bytes)
 
@@ -55,16 +55,15 @@ class Partition:
         """
         return self._components.get(service_object, at_once=at_once)
 
+    def prepare(self, service_objects: Iterable[str]) -> None:
+        """Load the components of these together, where they are not known and there is time."""
+        self._components.prepare(service_objects)
+
     def find_row(self, ref: StreamRef) -> tuple[ServiceObject, int] | None:
-        """As `row_of`, for a stream that may no longer be known."""
+        """The Service Object of a stream, and the stream's row in the store; None if not known."""
         owner = self._known.get(ref.service_object)
         row = owner.stream_ids.get(ref.stream) if owner else None
         return None if owner is None or row is None else (owner, row)
-
-    def row_of(self, ref: StreamRef) -> tuple[ServiceObject, int]:
-        """The Service Object of a stream computed here, and the stream's row in the store."""
-        owner = self._known[ref.service_object]
-        return owner, owner.stream_ids[ref.stream]
 
     def pop_loading(self) -> Mapping[int, float]:
         """The seconds that loading has taken since this was last asked, by tenant."""
@@ -108,25 +107,29 @@ class Partition:
             self.waiting.subtract(each.tenant for each in work.late)
             self.waiting = +self.waiting
 
-    def recall(self, streams: Iterable[StreamRef]) -> Mapping[StreamRef, LastUpdate | None]:
-        """The last updates of these streams and of all they read; one query at most."""
-        needed = dict.fromkeys(streams)
-        for ref in list(needed):
-            if self.graph.is_composite(ref):
-                for each in self.graph.composite(ref)[2].inputs:
-                    needed.update(dict.fromkeys(each.members))
+    def recall(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
+        """The last updates that trees of these streams' updates need; one query at most."""
+        needed: dict[StreamRef, None] = {}
+        groups = {}
+        for origin in origins:
+            plan = self.graph.plan(origin)
+            needed.update(dict.fromkeys([each.ref for each in plan.streams]))
+            groups.update({(region, id(members)): members for region, members in plan.groups})
+        for (region, _id), members in groups.items():
+            streams = [region.streams[member] for member in members]
+            needed.update(dict.fromkeys([each.ref for each in streams if each is not None]))
         unknown = self._last_updates.use(needed)
         if unknown:
-            rows = {ref: self.find_row(ref) for ref in unknown}
-            found = self.store.last_updates([row[1] for row in rows.values() if row is not None])
+            rows = {ref: self.graph.stream(ref).stream_id for ref in unknown}
+            found = self.store.last_updates(rows.values())
             for ref, row in rows.items():
-                self._last_updates.keep(ref, None if row is None else found.get(row[1]))
+                self._last_updates.keep(ref, found.get(row))
         return self._last_updates.known
 
-    def remember(self, last_updates: Mapping[StreamRef, LastUpdate]) -> None:
+    def remember(self, last_updates: Mapping[KnownStream, LastUpdate]) -> None:
         """Note that these were stored as last updates."""
-        for ref, last in last_updates.items():
-            self._last_updates.keep(ref, last)
+        for stream, last in last_updates.items():
+            self._last_updates.keep(stream.ref, last)
 
     def trim(self) -> None:
         """Between two batches: forget what there is no room for, the least recently used first."""

@@ -8,9 +8,8 @@ in one way, and the first tree has been grown. Anything else is MalformedAnswer.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Annotated, NamedTuple, cast
 
 import msgspec
 
@@ -128,8 +127,13 @@ _decode = msgspec.json.Decoder(list[_Part]).decode
 _decode_state = msgspec.json.Decoder(State).decode
 
 
-Outputs = dict[Shape, tuple[list[msgspec.Raw], list[int]]]
+Output = tuple[list[msgspec.Raw], list[int]]
+Outputs = dict[Shape, Output]
 """The documents and times of new updates by their shape: they are looked at together."""
+
+_made = cast(Callable[..., Made], tuple.__new__)
+_ended = cast(Callable[..., Ended], tuple.__new__)
+"""A third of what it takes to call the class."""
 
 
 def decode_grown(answer: bytes, calls: Sequence[Call], wirings: Sequence[Known]) -> list[Part]:
@@ -143,17 +147,31 @@ def decode_grown(answer: bytes, calls: Sequence[Call], wirings: Sequence[Known])
     if not parts[0].made and parts[0].failed < 0 and calls[0].trees:
         raise MalformedAnswer("not even one tree")  # whoever goes on would never come to an end
     outputs: Outputs = {}
-    found = [
-        _Reading(call, wiring, outputs).part(part)
-        for part, call, wiring in zip(parts, calls, wirings, strict=True)
-    ]
+    try:
+        found = [
+            _Reading(call, wiring, outputs).part(part)
+            for part, call, wiring in zip(parts, calls, wirings, strict=True)
+        ]
+    except IndexError as error:
+        raise MalformedAnswer("a number of nothing") from error
     for shape, (documents, timestamps) in outputs.items():
         shape.check(documents, timestamps)
     return found
 
 
 class _Reading:
-    """Reads the answer to one call."""
+    """Reads the answer to one call. Raises IndexError where a number is too large."""
+
+    __slots__ = (
+        "_call",
+        "_counts",
+        "_highest",
+        "_lasts",
+        "_outputs",
+        "_wakes",
+        "_wiring",
+        "_woken",
+    )
 
     def __init__(self, call: Call, wiring: Known, outputs: Outputs) -> None:
         self._call, self._wiring, self._outputs = call, wiring, outputs
@@ -161,73 +179,142 @@ class _Reading:
         self._highest = max(self._lasts.values(), default=-(2**63))
         self._woken: list[list[Woken]] = []
         """Of each tree, whom each of its updates wakes."""
+        self._wakes = 0
+        """How many wakes there are in all."""
+        self._counts: dict[int, int] = {}
+        """How many updates of each composite there are."""
 
     def part(self, part: _Part) -> Part:
         """Return what came of the call."""
-        trees, given, shapes = part.made, self._call.trees, self._wiring.shapes
+        trees, given = part.made, self._call.trees
         if len(trees) > len(given) or part.failed >= len(given):
             raise MalformedAnswer("more trees than there were")
         if part.failed >= 0 and (trees or part.ended):
             raise MalformedAnswer("a tree that failed, and what came of it")
-        made = [self._tree(*each) for each in zip(trees, given, strict=False)]
-        ended = {(each.node, each.kind): self._ending(each) for each in part.ended}
-        emitted = {node: each.times for (node, kind), each in ended.items() if kind == "emitted"}
-        wakes = sum([len(each.by_number) for tree in self._woken for each in tree])
-        if (
-            len(ended) != len(part.ended)
-            or sum([each.times for each in ended.values()]) != wakes
-            or emitted != Counter([each.node for tree in made for each in tree])
-        ):
+        made = [self._tree(rows, tree) for rows, tree in zip(trees, given, strict=False)]
+        ended: list[Ended] = []
+        kinds: set[tuple[int, str]] = set()
+        emitted: dict[int, int] = {}
+        computations = 0
+        for ending in part.ended:
+            ended.append(self._ending(ending))
+            kinds.add((ending.node, ending.kind))
+            computations += ending.times
+            if ending.kind == "emitted":
+                emitted[ending.node] = ending.times
+        if len(kinds) != len(ended) or computations != self._wakes or emitted != self._counts:
             raise MalformedAnswer("other counts than wakes and updates")
-        ticks = {
-            node: min(milliseconds, MAX_TICKS)
-            for node, milliseconds in part.ticks
-            if milliseconds > 0 and node < len(shapes) and shapes[node]
-        }
-        return Part(made, list(ended.values()), ticks, part.failed)
+        return Part(made, ended, self._ticks(part.ticks) if part.ticks else {}, part.failed)
 
     def _tree(self, rows: Sequence[_Row], tree: Tree) -> list[Made]:
         """Return what a tree made."""
-        hops, computations = self._call.bounds
-        if len(rows) > computations:
+        if len(rows) > self._call.bounds.computations:
             raise MalformedAnswer("more updates than computations")
-        wiring, refused, lasts = self._wiring, self._call.refused, self._lasts
-        highest = max([self._highest, *[each.timestamp for each in tree]])
-        self._highest = highest = highest + wiring.step * len(rows)
-        woken = [_woken(each, wiring) for each in tree]
+        highest = self._highest
+        for event in tree:
+            highest = max(highest, event.timestamp)
+        self._highest = highest = highest + self._wiring.step * len(rows)
+        if len(tree) == 1:
+            return self._tree_of_one(rows, tree[0], highest)
+        return self._tree_of_many(rows, tree, highest)
+
+    def _tree_of_one(self, rows: Sequence[_Row], event: Event, highest: int) -> list[Made]:
+        """Return what the tree of one event made: most are.
+
+        Parents come in order of their places, so parent and wake say the order of what they
+        make.
+        """
+        self._put(event)
+        by_node, most = self._wiring.woken, self._call.bounds.hops
+        first = _woken(event, self._wiring)
+        is_step = event.only is not None
+        woken, times, depths = [first], [event.timestamp], [len(event.path)]
+        wakes = len(first.by_number)
+        made: list[Made] = []
+        before = -1, -1
+        for row in rows:
+            parent, wake, node = row.parent, row.wake, row.node
+            at = parent, wake
+            depth = depths[parent] + 1
+            if at <= before or depth > most:
+                raise MalformedAnswer("an update twice, too deep, or in another order")
+            before = at
+            made.append(self._update(row, woken[parent], times[parent], highest))
+            following = NOBODY if is_step else by_node[node]
+            woken.append(following)
+            wakes += len(following.by_number)
+            times.append(row.timestamp)
+            depths.append(depth)
         self._woken.append(woken)
+        self._wakes += wakes
+        return made
+
+    def _tree_of_many(self, rows: Sequence[_Row], tree: Tree, highest: int) -> list[Made]:
+        """Return what a tree of several events made; they have to be taken at their places."""
+        woken = [_woken(each, self._wiring) for each in tree]
         times = [each.timestamp for each in tree]
         paths = [each.path for each in tree]
         made: list[Made] = []
         coming, before = 0, (0, ROOT)
         for row in rows:
-            parent, wake, node, timestamp = row.parent, row.wake, row.node, row.timestamp
-            if parent >= len(woken) or woken[parent].by_number.get(wake) != node:
-                raise MalformedAnswer("an update of a stream that was not woken")
-            path = (*paths[parent], wake)
+            parent = row.parent
+            path = (*paths[parent], row.wake)
             place = len(path), path
-            if place <= before or place[0] > hops:
+            if place <= before or place[0] > self._call.bounds.hops:
                 raise MalformedAnswer("an update twice, too deep, or in another order")
             before = place
             while coming < len(tree) and (len(paths[coming]), paths[coming]) < place:
                 self._put(tree[coming])
                 coming += 1
-            last = lasts.get(node)
-            if not times[parent] <= timestamp <= highest or (
-                last is not None and timestamp <= last
-            ):
-                raise MalformedAnswer("not a time that follows from the inputs")
-            lasts[node] = timestamp
-            if refused and node in refused:
-                raise MalformedAnswer("an update of a program that does not run")
-            made.append(Made(parent, wake, node, timestamp, *self._output(row)))
+            made.append(self._update(row, woken[parent], times[parent], highest))
             is_step = parent < len(tree) and tree[parent].only is not None
-            woken.append(NOBODY if is_step else wiring.woken[node])
-            times.append(timestamp)
+            woken.append(NOBODY if is_step else self._wiring.woken[row.node])
+            times.append(row.timestamp)
             paths.append(path)
         for event in tree[coming:]:
             self._put(event)
+        self._woken.append(woken)
+        self._wakes += sum([len(each.by_number) for each in woken])
         return made
+
+    def _update(self, row: _Row, woken: Woken, trigger: int, highest: int) -> Made:
+        """Return a new update; its document is looked at later, with others."""
+        wake, node, timestamp, document = row.wake, row.node, row.timestamp, row.document
+        if woken.by_number.get(wake) != node:
+            raise MalformedAnswer("an update of a stream that was not woken")
+        lasts, counts = self._lasts, self._counts
+        last = lasts.get(node)
+        if not trigger <= timestamp <= highest or (last is not None and timestamp <= last):
+            raise MalformedAnswer("not a time that follows from the inputs")
+        lasts[node] = timestamp
+        counts[node] = counts.get(node, 0) + 1
+        if self._call.refused and node in self._call.refused:
+            raise MalformedAnswer("an update of a program that does not run")
+        shape = self._wiring.shapes[node]
+        if shape is None:
+            raise MalformedAnswer("an update of a stream that is only read")
+        output = self._outputs.get(shape)
+        if output is None:
+            output = self._outputs[shape] = [], []
+        output[0].append(document)
+        output[1].append(timestamp)
+        state = None
+        if self._wiring.by_input[node] or row.state is not NO_STATE:
+            state = self._state(row)
+        return _made(Made, (row.parent, wake, node, timestamp, bytes(document), state))
+
+    def _state(self, row: _Row) -> bytes:
+        """Return what the composite gets next time."""
+        state = bytes(row.state)
+        if not self._wiring.by_input[row.node]:
+            raise MalformedAnswer("a state where there is none")
+        if len(state) > MAX_STATE_BYTES or not is_one_line(state):
+            raise MalformedAnswer("a state that cannot be")
+        try:
+            _decode_state(state)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise MalformedAnswer("a state of another shape") from error
+        return state
 
     def _put(self, event: Event) -> None:
         """Note an update from outside; an older one is not its stream's last."""
@@ -235,39 +322,34 @@ class _Reading:
         if last is None or event.timestamp > last:
             self._lasts[event.node] = event.timestamp
 
-    def _output(self, row: _Row) -> tuple[bytes, bytes | None]:
-        """Return the document and the state of a new update; its document is looked at later."""
-        node, state = row.node, row.state
-        shape = self._wiring.shapes[node]
-        if shape is None:
-            raise MalformedAnswer("an update of a stream that is only read")
-        some = self._outputs.get(shape)
-        if some is None:
-            some = self._outputs[shape] = [], []
-        some[0].append(row.document)
-        some[1].append(row.timestamp)
-        if self._wiring.by_input[node] != (state is not NO_STATE):
-            raise MalformedAnswer("a state where there is none, or none")
-        return bytes(row.document), None if state is NO_STATE else _state(state)
-
     def _ending(self, ending: _Ending) -> Ended:
         """Return how computations ended."""
-        node, kind, tree, inputs = ending.node, ending.kind, ending.tree, ending.inputs
-        wiring = self._wiring
-        if tree >= len(self._woken) or ending.parent >= len(self._woken[tree]):
-            raise MalformedAnswer("an ending of nothing")
-        if node not in self._woken[tree][ending.parent].composites:
+        node, kind, tree, parent = ending.node, ending.kind, ending.tree, ending.parent
+        inputs, message = ending.inputs, ending.message
+        if node not in self._woken[tree][parent].composites:
             raise MalformedAnswer("an ending of a stream that was not woken")
-        if (None if inputs is None else len(inputs)) != (
-            None if kind in DID_NOT_RUN else wiring.inputs[node]
-        ):
+        if kind in DID_NOT_RUN:
+            if inputs is not None:
+                raise MalformedAnswer("inputs of a computation that did not run")
+        elif inputs is None or len(inputs) != self._wiring.inputs[node]:
             raise MalformedAnswer("not the inputs of the composite")
-        refusal = self._call.refused.get(node)
-        can_be = CAME if refusal is None else {refusal[0], "missing"}
-        if kind not in DID_NOT_RUN and kind not in can_be:
+        elif node in self._call.refused:
+            if kind not in (self._call.refused[node][0], "missing"):
+                raise MalformedAnswer("an ending of a program that does not run")
+        elif kind not in CAME:
             raise MalformedAnswer("an ending that cannot be")
-        message = clipped(ending.message)
-        return Ended(node, kind, ending.times, tree, ending.parent, message, inputs)
+        if message:
+            message = clipped(message)
+        return _ended(Ended, (node, kind, ending.times, tree, parent, message, inputs))
+
+    def _ticks(self, ticks: Sequence[tuple[int, int]]) -> dict[int, int]:
+        """Return the milliseconds that can be, of composites."""
+        shapes = self._wiring.shapes
+        return {
+            node: min(milliseconds, MAX_TICKS)
+            for node, milliseconds in ticks
+            if milliseconds > 0 and node < len(shapes) and shapes[node]
+        }
 
 
 def _woken(event: Event, wiring: Known) -> Woken:
@@ -275,17 +357,5 @@ def _woken(event: Event, wiring: Known) -> Woken:
     woken = wiring.woken[event.node]
     if event.only is None:
         return woken
-    node = woken.by_number[event.only]
-    return Woken({event.only: node}, (node,))
-
-
-def _state(raw: msgspec.Raw) -> bytes:
-    """Return what the composite gets next time."""
-    state = bytes(raw)
-    if len(state) > MAX_STATE_BYTES or not is_one_line(state):
-        raise MalformedAnswer("a state that cannot be")
-    try:
-        _decode_state(state)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise MalformedAnswer("a state of another shape") from error
-    return state
+    node = woken.by_number.get(event.only)
+    return NOBODY if node is None else Woken({event.only: node}, (node,))

@@ -22,7 +22,7 @@ class Answer:
     body: bytes
 
     def json(self) -> Any:
-        """The body as what its JSON says; None where it is empty. Raises ValueError."""
+        """Return the body as what its JSON says; None where it is empty. Raises ValueError."""
         return json.loads(self.body) if self.body else None
 
 
@@ -46,14 +46,14 @@ class Answered(ServioticyError):
 
     @classmethod
     def of(cls, answer: Answer) -> Answered:
-        """The error that an answer tells."""
+        """Return the error that an answer tells."""
         said = _said(answer.body)
         pointer, code = (_text(said.get(name)) for name in ("pointer", "code"))
         return cls(answer.status, reason_in(answer.body), pointer, code)
 
 
 def reason_in(body: bytes) -> str:
-    """The message in the body of an error; the body itself where it is not one of ours."""
+    """Return the message in the body of an error; the body itself where it is not one of ours."""
     message = _said(body).get("message")
     return (body.decode(errors="replace") if message is None else str(message))[:MAX_REASON]
 

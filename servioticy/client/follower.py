@@ -19,7 +19,7 @@ from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import ServioticyError, Unavailable
 
 FIRST_PAUSE_SECONDS = 0.2
-LONGEST_PAUSE_SECONDS = 5.0
+MAX_PAUSE_SECONDS = 5.0
 MILLISECONDS_FROM = 100_000_000_000
 """Timestamps are the devices' own; a number this large is not seconds (year 5138)."""
 
@@ -38,7 +38,7 @@ class Follower:
     after: Timestamp | None = None
 
     def updates(self, stop: threading.Event | None = None) -> Iterator[str]:
-        """Each update as it was emitted, until `stop`.
+        """Yield each update as it was emitted, until `stop`.
 
         A lost connection is opened again and continues after the newest update seen, so
         nothing is missed. Raises Refused, and Unavailable where the first try finds nobody.
@@ -53,7 +53,7 @@ class Follower:
             except (OSError, InvalidHandshake, ConnectionClosed) as error:
                 self._explain(error, met)
             stop.wait(pause)
-            pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
+            pause = min(MAX_PAUSE_SECONDS, pause * 2)
 
     def _connect(self) -> ClientConnection:
         after = "" if self.after is None else f"?after={self.after}"
@@ -97,12 +97,12 @@ def _is_final(status: int, met: bool) -> bool:
 
 
 def timestamp_of(frame: str) -> Timestamp:
-    """The `lastUpdate` of a Sensor Update."""
+    """Return the `lastUpdate` of a Sensor Update."""
     return int(json.loads(frame)["lastUpdate"])
 
 
 def line(frame: str) -> str:
-    """An update for people: its time, if its timestamp looks like one, and its channels."""
+    """Return an update for people: its time, if its timestamp looks like one, and its channels."""
     update = json.loads(frame)
     values = {name: each.get("current-value") for name, each in update["channels"].items()}
     shown = json.dumps(values, ensure_ascii=False)
@@ -112,7 +112,7 @@ def line(frame: str) -> str:
 
 
 def written(at: Timestamp) -> str:
-    """A timestamp in seconds or milliseconds as date and time; any other as it is."""
+    """Return a timestamp in seconds or milliseconds as date and time; any other as it is."""
     seconds = at / 1000 if at >= MILLISECONDS_FROM else float(at)
     if not 100_000_000 <= seconds < MILLISECONDS_FROM:
         return str(at)

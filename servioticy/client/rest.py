@@ -62,16 +62,16 @@ class Rest:
         self.ask("PUT", _stream(service_object, stream), update)
 
     def ids(self) -> list[str]:
-        """The tenant's Service Objects."""
+        """Return the tenant's Service Objects."""
         return list(self.ask("GET", "/").json())
 
     def updates(self, service_object: str, stream: str) -> list[dict[str, Any]]:
-        """Everything stored of a stream, oldest first."""
+        """Return everything stored of a stream, oldest first."""
         found = self.ask("GET", _stream(service_object, stream)).json()
         return [] if found is None else list(found["data"])
 
     def last_timestamp(self, service_object: str, stream: str) -> int | None:
-        """The stream's newest `lastUpdate`, or None."""
+        """Return the stream's newest `lastUpdate`, or None."""
         found = self.ask("GET", f"{_stream(service_object, stream)}/lastUpdate").json()
         return None if found is None else int(found["data"][0]["lastUpdate"])
 

@@ -44,22 +44,22 @@ class Resource(NamedTuple):
 
 
 def may(tenant: int, right: Right, resource: Resource) -> bool:
-    """Whether a tenant has this right: an owner has all, others those open to all."""
+    """Tell whether a tenant has this right: an owner has all, others those open to all."""
     return tenant in resource.owners or (resource.public and right in OPEN_TO_ALL)
 
 
 def as_resource(service_object: ServiceObject) -> Resource:
-    """The Service Object as something that belongs to its tenant."""
+    """Return the Service Object as something that belongs to its tenant."""
     return Resource((service_object.tenant,), service_object.definition.public)
 
 
 def visible_to(tenant: int, service_objects: Sequence[ServiceObject]) -> set[str]:
-    """The ids of those that the tenant may read."""
+    """Return the ids of those that the tenant may read."""
     return {each.id for each in service_objects if may(tenant, Right.READ, as_resource(each))}
 
 
 def readable(service_objects: Sequence[ServiceObject]) -> Sequence[ServiceObject]:
-    """Each without those members of its groups that it may not read.
+    """Return each without those members of its groups that it may not read.
 
     A Service Object may cease to be public at a place in the log: from there on groups of
     other tenants read nothing of it, and are not woken by it.

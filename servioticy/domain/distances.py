@@ -24,7 +24,8 @@ def reach(
     most: int,
     furthest: int = FURTHEST,
 ) -> Reached:
-    """The nodes that can be reached from these: the nearest `most`, as far as `furthest` steps.
+    """Return the nodes that can be reached from these: the nearest `most`, as far as `furthest`
+    steps.
 
     `neighbours` tells to which nodes one step leads from any of those it is given, in any
     order. It is asked once a step, and may leave out what is beyond `most` nodes.

@@ -27,7 +27,7 @@ def findings(
     simple_streams: Iterable[StreamRef],
     name: Callable[[StreamRef], str] = str,
 ) -> list[str]:
-    """The findings about one document, each a sentence.
+    """Return the findings about one document, each a sentence.
 
     `graph` has the document and what it is computed from, `simple_streams` all streams
     that devices send to it. `name` says how to call a stream, which may be another's.
@@ -48,7 +48,7 @@ def findings(
 
 
 def _grown(origins: Iterable[StreamRef], graph: Graph) -> list[Tree]:
-    """The trees of these streams, as many as the number of computations allows."""
+    """Return the trees of these streams, as many as the number of computations allows."""
     trees: list[Tree] = []
     left = MAX_COMPUTATIONS
     for origin in origins:

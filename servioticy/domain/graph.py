@@ -3,208 +3,206 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Set
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Generic, TypeVar
 
-from servioticy.domain.levels import Level, Plan, Ranks, levels_of, plan_of, ranks_of
+from sandbox.trees import Wiring
+from servioticy.domain.known_streams import Entry, KnownStream, Wake
 from servioticy.domain.model import Composite, ServiceObject, Stream, StreamRef
+from servioticy.domain.plans import Needs, Plan, needs_of, plan_of
+from servioticy.domain.regions import Region, cut, region_of
 
-MAX_REACHED = 2_000_000
-"""Entries of all that is remembered of who reaches whom: 16 MB of references to names."""
+__all__ = ["Graph", "KnownStream", "Wake"]
 
-MAX_SPLITS = 1000
-"""Splits of wakes by refused tenants that are remembered."""
+MAX_REMEMBERED = 2_000_000
+"""Entries of all that is remembered of who reaches whom: 16 MB of references."""
 
+MAX_WIRINGS = 10_000
+"""Wirings that are shared by equal components."""
 
-class Wake(NamedTuple):
-    """An edge: an update of some stream wakes this composite through that input."""
-
-    composite: StreamRef
-    input: int
+Key = TypeVar("Key")
+Value = TypeVar("Value", Needs, Plan)
 
 
 class Graph:
-    """The composites of some Service Objects and what wakes them.
+    """The streams of some Service Objects and what wakes the composites among them.
 
     An update is offered to the streams of its own object first, in document order, then
     to subscribers in order of subscription (design, section 5, choice 2).
     """
 
     def __init__(self, service_objects: Iterable[ServiceObject]) -> None:
-        self._streams: dict[StreamRef, tuple[ServiceObject, Stream, Composite]] = {}
+        self._streams: dict[StreamRef, KnownStream] = {}
         self._wakes: dict[StreamRef, list[Wake]] = {}
         subscribers: dict[StreamRef, list[Wake]] = {}
         for service_object in sorted(service_objects, key=lambda each: each.sequence):
             for stream in service_object.definition.streams:
-                if stream.composite is not None:
-                    self._streams[stream.ref] = (service_object, stream, stream.composite)
+                self._streams[stream.ref] = _known(stream, service_object)
             for ref, wake in _edges(service_object):
                 own = ref.service_object == service_object.id
                 (self._wakes if own else subscribers).setdefault(ref, []).append(wake)
         for ref, wakes in subscribers.items():
             self._wakes.setdefault(ref, []).extend(wakes)
-        self._tenants = {each.tenant for each, _stream, _composite in self._streams.values()}
+        self._tenants = {each.tenant for each in self._streams.values() if each.composite}
         self._refs: dict[str, set[StreamRef]] = {}
         for ref in (*self._streams, *self._wakes):
             self._refs.setdefault(ref.service_object, set()).add(ref)
-        self._ranks: Ranks | None = None
-        self._reached = _Reached()
-        self._splits: dict[tuple[StreamRef, frozenset[int]], Split] = {}
+        part = _Part(dict(self._streams), dict(self._wakes))
+        self._parts = dict.fromkeys(self._streams, part)
+        self._wirings: dict[str, Wiring] = {}
+        self._plans: _Remembered[StreamRef, Plan] = _Remembered(MAX_REMEMBERED)
+        self._needs: _Remembered[tuple[str, int], Needs] = _Remembered(MAX_REMEMBERED)
 
     def merge(self, other: Graph) -> None:
-        """Take in the composites of other Service Objects, which subscribe to none of these."""
-        self._splits.clear()
-        self._ranked().update(other._ranked())
+        """Take in the streams of other Service Objects, which subscribe to none of these."""
         self._streams.update(other._streams)
         self._wakes.update(other._wakes)
+        self._parts.update(other._parts)
         self._tenants |= other._tenants
         for service_object, refs in other._refs.items():
             self._refs.setdefault(service_object, set()).update(refs)
 
     def drop(self, service_objects: set[str]) -> None:
         """Forget these Service Objects, which nobody else here subscribes to."""
-        self._splits.clear()
-        ranks = self._ranked()
         for service_object in service_objects:
             gone = self._refs.pop(service_object, ())
-            for known in (self._streams, self._wakes, ranks):
+            for known in (self._streams, self._wakes, self._parts):
                 for ref in gone:
                     known.pop(ref, None)
-            self._reached.drop(gone)
+            self._plans.drop(gone)
 
     @property
     def shared(self) -> bool:
         """Whether composites of more than one tenant are known here."""
         return len(self._tenants) > 1
 
-    def tenant(self, composite: StreamRef) -> int:
-        """The tenant that the composite belongs to."""
-        return self._streams[composite][0].tenant
-
-    def wakes(self, origin: StreamRef) -> list[Wake]:
-        """The composites that an update of this stream wakes, in order; never itself."""
-        return self._wakes.get(origin, [])
-
-    def composite(self, ref: StreamRef) -> tuple[ServiceObject, Stream, Composite]:
-        """A composite stream: the Service Object that it belongs to, and how it is computed."""
+    def stream(self, ref: StreamRef) -> KnownStream:
+        """The stream, which has to be known."""
         return self._streams[ref]
+
+    def wakes(self, origin: StreamRef) -> Sequence[Wake]:
+        """The composites that an update of this stream wakes, in order; never itself."""
+        return self._wakes.get(origin, ())
+
+    def composite(self, ref: StreamRef) -> Composite:
+        """How a composite stream is computed."""
+        composite = self._streams[ref].composite
+        if composite is None:
+            raise KeyError(ref)
+        return composite
 
     def is_composite(self, ref: StreamRef) -> bool:
         """Whether the stream is computed (and known to this graph)."""
-        return ref in self._streams
+        stream = self._streams.get(ref)
+        return stream is not None and stream.composite is not None
 
-    def wakes_but(self, origin: StreamRef, refused: Set[int]) -> Split:
-        """Whom an update of this stream wakes: those of tenants that are refused, and others."""
-        key = origin, frozenset(refused)
-        found = self._splits.get(key)
-        if found is None:
-            numbered = list(enumerate(self.wakes(origin)))
-            theirs = [each for each in numbered if self.tenant(each[1].composite) in refused]
-            others = [each for each in numbered if self.tenant(each[1].composite) not in refused]
-            if len(self._splits) >= MAX_SPLITS:
-                self._splits.clear()
-            found = self._splits[key] = Split(others, theirs)
-        return found
+    def plan(self, origin: KnownStream) -> Plan:
+        """What an update of this stream enters, and what has to be known to compute its tree."""
+        plan = self._plans.get(origin.ref)
+        if plan is None:
+            self._cut(origin)
+            plan = plan_of(origin, self.needs)
+            self._plans.put(origin.ref, plan, 1 + len(plan.streams) + len(plan.groups))
+        return plan
 
-    def plan(self, origins: Iterable[StreamRef], refused: Set[int] = frozenset()) -> Plan:
-        """What updates of these streams can reach, and in which order to compute it.
+    def needs(self, region: Region, node: int) -> Needs:
+        """What has to be known where an update of this stream of the region enters it.
 
-        Composites of the tenants that are refused are not reached, nor what is behind them.
-        A composite has one rank in its component, whoever wakes it. So what is remembered is
-        kept by stream, and plans of any set of streams are put together from it.
+        Equal regions need the same.
         """
-        ranks = self._ranked()
-        reachable: set[StreamRef] = set()
-        for origin in origins:
-            if refused:
-                reachable |= self.reachable([origin], refused)
-                continue
-            reached = self._reached.get(origin) if origin in self._wakes else ()
-            if reached is None:
-                reached = tuple(self.reachable([origin]))
-                self._reached.put(origin, reached)
-            reachable.update(reached)
-        return plan_of(reachable, ranks)
+        key = region.wiring.id, node
+        needs = self._needs.get(key)
+        if needs is None:
+            needs = needs_of(region.wiring, node)
+            self._needs.put(key, needs, 1 + len(needs.lasts) + len(needs.groups))
+        return needs
 
-    def _ranked(self) -> Ranks:
-        """The rank of each composite, worked out when it is first needed."""
-        if self._ranks is None:
-            self._ranks = ranks_of(self.levels(set(self._streams)))
-        return self._ranks
+    def whole(self, origin: KnownStream) -> tuple[Entry, ...]:
+        """All that an update of this stream can reach, as a region of its own that it enters.
 
-    def reachable(
-        self, origins: Iterable[StreamRef], refused: Set[int] = frozenset()
-    ) -> set[StreamRef]:
+        It is to be taken step by step.
+        """
+        self._cut(origin)
+        members = [self._streams[each] for each in sorted(self.reachable([origin.ref]))]
+        if not members:
+            return ()
+        region = region_of(members, self._streams, self.wakes, 0, {})
+        return ((region, region.streams.index(origin)),)
+
+    def reachable(self, origins: Iterable[StreamRef]) -> set[StreamRef]:
         """Every composite that updates of these streams can wake, directly or not."""
         found: set[StreamRef] = set()
         waiting = list(origins)
         while waiting:
-            origin = waiting.pop()
-            wakes = self.wakes(origin)
-            if refused:
-                wakes = [wake for _number, wake in self.wakes_but(origin, refused).others]
-            for wake in wakes:
+            for wake in self.wakes(waiting.pop()):
                 if wake.composite not in found:
                     found.add(wake.composite)
                     waiting.append(wake.composite)
         return found
 
-    def levels(self, composites: set[StreamRef]) -> list[Level]:
-        """These composites, each level after all that it reads."""
-        return levels_of(
-            self._dependencies(composites), lambda ref: self._streams[ref][2].stepwise
-        )
+    def regions(self) -> list[Region]:
+        """All regions, those of lower levels first."""
+        for each in list(self._streams.values()):
+            self._cut(each)
+        found = {each.region: None for each in self._streams.values() if each.region}
+        return sorted(found, key=lambda each: each.level)
 
-    def _dependencies(self, composites: set[StreamRef]) -> Mapping[StreamRef, set[StreamRef]]:
-        """What each reads of the others.
-
-        Its own last output does not count, being threaded through its computations; read
-        in any other way, as a member of a group, it makes a cycle of one.
-        """
-        return {
-            ref: {
-                member
-                for place, each in enumerate(self._streams[ref][2].inputs)
-                if place != self._streams[ref][2].own
-                for member in each.members
-                if member in composites
-            }
-            for ref in composites
-        }
+    def _cut(self, stream: KnownStream) -> None:
+        """Cut the stream's component into regions, unless it is."""
+        if len(self._wirings) > MAX_WIRINGS:
+            self._wirings.clear()
+        self._parts[stream.ref].cut(self._wirings)
 
 
-class Split(NamedTuple):
-    """Whom an update wakes, each with its number: of tenants that are refused, and of others."""
+class _Part:
+    """Service Objects that are known together: they are cut into regions when it is needed."""
 
-    others: list[tuple[int, Wake]]
-    refused: list[tuple[int, Wake]]
+    def __init__(
+        self, streams: dict[StreamRef, KnownStream], wakes: dict[StreamRef, list[Wake]]
+    ) -> None:
+        self._left: tuple[dict[StreamRef, KnownStream], dict[StreamRef, list[Wake]]] | None
+        self._left = streams, wakes
+
+    def cut(self, wirings: dict[str, Wiring]) -> None:
+        """Cut it, unless it is."""
+        if self._left is not None:
+            streams, wakes = self._left
+            composites = [each for each in streams.values() if each.composite is not None]
+            cut(composites, streams, lambda ref: wakes.get(ref, ()), wirings)
+            self._left = None
 
 
-class _Reached:
-    """What each stream can reach, while there is room; the least recently used goes first."""
+class _Remembered(Generic[Key, Value]):
+    """What has been worked out, while there is room; the least recently used goes first."""
 
-    def __init__(self, room: int = MAX_REACHED) -> None:
+    def __init__(self, room: int) -> None:
         self._room = room
-        self._known: OrderedDict[StreamRef, tuple[StreamRef, ...]] = OrderedDict()
+        self._known: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
 
-    def get(self, origin: StreamRef) -> tuple[StreamRef, ...] | None:
-        reached = self._known.get(origin)
-        if reached is not None:
-            self._known.move_to_end(origin)
-        return reached
+    def get(self, key: Key) -> Value | None:
+        found = self._known.get(key)
+        if found is None:
+            return None
+        self._known.move_to_end(key)
+        return found[0]
 
-    def put(self, origin: StreamRef, reached: tuple[StreamRef, ...]) -> None:
-        self._known[origin] = reached
-        self._room -= 1 + len(reached)
+    def put(self, key: Key, value: Value, size: int) -> None:
+        self._known[key] = value, size
+        self._room -= size
         while self._room < 0 and len(self._known) > 1:
-            _origin, gone = self._known.popitem(last=False)
-            self._room += 1 + len(gone)
+            self._room += self._known.popitem(last=False)[1][1]
 
-    def drop(self, origins: Iterable[StreamRef]) -> None:
-        for origin in origins:
-            gone = self._known.pop(origin, None)
+    def drop(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            gone = self._known.pop(key, None)
             if gone is not None:
-                self._room += 1 + len(gone)
+                self._room += gone[1]
+
+
+def _known(stream: Stream, service_object: ServiceObject) -> KnownStream:
+    number = service_object.stream_ids.get(stream.ref.stream, 0)
+    owner = service_object.tenant, service_object.version
+    return KnownStream(stream.ref, *owner, number, stream.composite)
 
 
 def _edges(service_object: ServiceObject) -> Iterable[tuple[StreamRef, Wake]]:

@@ -35,7 +35,7 @@ class KnownTokens:
         self._tenants: OrderedDict[bytes, tuple[int, float]] = OrderedDict()
 
     def share(self, token: str, address: str) -> Hashable:
-        """Whose share a request with this token from this address takes."""
+        """Return whose share a request with this token from this address takes."""
         known = self._tenants.get(digest(token))
         if known is None:
             return stranger(address)
@@ -61,10 +61,10 @@ class KnownTokens:
 
 
 def share_of(tenant: int) -> Hashable:
-    """The share of a tenant whose request it is for certain."""
+    """Return the share of a tenant whose request it is for certain."""
     return ("tenant", tenant)
 
 
 def stranger(address: str) -> Hashable:
-    """The share of all that come from there and are not known."""
+    """Return the share of all that come from there and are not known."""
     return ("address", address)

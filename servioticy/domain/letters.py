@@ -20,13 +20,13 @@ Headers = list[tuple[str, bytes]]
 
 
 def clipped(reason: str, most: int = REASON_BYTES) -> str:
-    """The reason, or as much of it as fits into so many bytes of UTF-8."""
+    """Return the reason, or as much of it as fits into so many bytes of UTF-8."""
     text = reason.encode("utf-8", "replace")
     return text.decode() if len(text) <= most else text[: most - 3].decode("utf-8", "ignore") + "…"
 
 
 def fitting(letter: DeadLetter, most: int = MAX_MESSAGE_BYTES) -> DeadLetter:
-    """The letter with a record of at most so many bytes; what is cut says so."""
+    """Return the letter with a record of at most so many bytes; what is cut says so."""
     if len(letter.record) <= most:
         return letter
     whole = len(letter.record) if letter.whole_bytes is None else letter.whole_bytes
@@ -34,7 +34,7 @@ def fitting(letter: DeadLetter, most: int = MAX_MESSAGE_BYTES) -> DeadLetter:
 
 
 def headers(letter: DeadLetter) -> Headers:
-    """All of the letter but its record, as text in UTF-8."""
+    """Return all of the letter but its record, as text in UTF-8."""
     found = {
         "partition": str(letter.partition),
         "offset": str(letter.offset),

@@ -80,7 +80,7 @@ class LogIdentity(Protocol):
     """What is kept of the log beside progress."""
 
     def stored(self) -> Stored:
-        """Which log it is, and how far it is stored."""
+        """Return which log it is, and how far it is stored."""
 
     def note(self, topic: str, topic_id: str) -> None:
         """This is the log, unless it is known which one it is."""
@@ -90,7 +90,7 @@ class LogIdentity(Protocol):
 
 
 def losses(stored: Stored, present: Present) -> list[Loss]:
-    """The partitions in which the log does not have what is stored, or what comes next."""
+    """Return the partitions in which the log does not have what is stored, or what comes next."""
     another = stored.topic_id not in (None, present.topic_id)
     found = []
     for partition, progress in sorted(stored.progress.items()):
@@ -141,7 +141,7 @@ def accept(identity: LogIdentity, look: Look) -> list[Loss]:
 
 
 def explained(stored: Stored, present: Present, found: list[Loss]) -> str:
-    """What is wrong, and what to do."""
+    """Return what is wrong, and what to do."""
     topics = f"topic {present.topic} has id {present.topic_id}"
     if stored.topic_id not in (None, present.topic_id):
         topics += f", what is stored came from {stored.topic} with id {stored.topic_id}"

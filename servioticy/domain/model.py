@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -105,15 +104,8 @@ class Composite:
     post_filter: str | None = None
     references: tuple[Reference, ...] = ()
     options: Options = DEFAULTS
-
-    @property
-    def stepwise(self) -> bool:
-        """Whether each computation needs the outcome of the one before it, out here.
-
-        The sandbox threads the last output through a batch by itself, but not what only
-        we know: which inputs it was made from.
-        """
-        return self.options.staleness == "input"
+    evaluator: str = "javascript"
+    """Who computes it: the name of one of the pipeline's evaluators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +154,8 @@ class LastUpdate(NamedTuple):
 
     timestamp: Timestamp
     document: bytes
-    uses: Mapping[str, Timestamp] | None = None
-    """Of a stream with `staleness: "input"`: the newest update of each source in an output."""
+    state: bytes | None = None
+    """What its stream keeps from one computation to the next, as JSON; none keeps nothing."""
 
 
 class SensorUpdate(NamedTuple):

@@ -45,7 +45,7 @@ def join(members: Sequence[Member]) -> Joined | None:
 
 
 def least_loaded(service_objects: Mapping[int, int], partitions: int) -> int:
-    """The partition with the fewest Service Objects, the first of several such ones.
+    """Return the partition with the fewest Service Objects, the first of several such ones.
 
     `service_objects` counts them by partition, where there are any.
     """

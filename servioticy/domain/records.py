@@ -96,7 +96,7 @@ class EmittedRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     timestamp: int
     update: msgspec.Raw
     place: tuple[int, ...] | None = None
-    """Where in the serial order it was made: offset in the log, depth, path (pipeline/steps.py).
+    """Where in the serial order it was made: offset in the log, depth, path (pipeline/growth.py).
 
     None where it is emitted again: then it is on the disk, and is not computed again.
     """
@@ -190,5 +190,5 @@ def _check_update(update: msgspec.Raw) -> None:
 
 
 def write(record: LogRecord | EmittedRecord) -> bytes:
-    """The record as it stands in its topic."""
+    """Return the record as it stands in its topic."""
     return _encoder.encode(record)

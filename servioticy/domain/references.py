@@ -12,6 +12,7 @@ from jsonpath_ng.ext.parser import ExtendedJsonPathParser
 
 from servioticy.domain.cache import Cache
 from servioticy.domain.model import Reference
+from servioticy.domain.path_spelling import BadSpelling, spelled
 from servioticy.errors import ServioticyError
 
 RESULT = "result"
@@ -20,9 +21,9 @@ RESULT = "result"
 _TEMPLATE = re.compile(r"\\([{}])|\{\$([^.\[\]{}\s]++)([^{}]*+)\}")
 _STEP = re.compile(
     r"""\.(?P<name>(?!\$(?:[.\[]|\Z))[A-Za-z0-9_$\-]+)
-      | \[\s*'(?P<single>[^'\\]*)'\s*\]
-      | \[\s*"(?P<double>[^"\\]*)"\s*\]
-      | \[\s*(?P<index>\d+)\s*\]""",
+      | \[[ \t\n\r]*'(?P<single>[^'\\\x00-\x1f]*)'[ \t\n\r]*\]
+      | \[[ \t\n\r]*"(?P<double>[^"\\\x00-\x1f]*)"[ \t\n\r]*\]
+      | \[[ \t\n\r]*(?P<index>0|[1-9][0-9]*)[ \t\n\r]*\]""",
     re.VERBOSE,
 )
 MAX_PATH = 1024
@@ -47,7 +48,7 @@ def parse(source: str, path: str) -> Reference:
 
 
 def plain(source: str, path: str) -> Reference | None:
-    """The reference if its path names one place, by keys and indexes; else None.
+    """Return the reference if its path names one place, by keys and indexes; else None.
 
     Raises BadReference where the path is too long.
     """
@@ -65,19 +66,23 @@ def plain(source: str, path: str) -> Reference | None:
 
 
 def selecting(source: str, path: str) -> Reference:
-    """The reference of a path that may find several places.
+    """Return the reference of a path that may find several places.
 
     It takes a general parser. Raises BadReference with the reason.
     """
-    expression = "$" + re.sub(r"\.([A-Za-z0-9_$]*-[A-Za-z0-9_$\-]*)", r".'\1'", path.strip())
-    selectors = parsed_paths.get(expression)
-    if selectors is None:
+    try:
+        expression = "$" + spelled(path.strip())
+    except BadSpelling as reason:
+        raise BadReference(f"{{${source}...}}: ${path.strip()}: {reason}") from None
+    steps = parsed_paths.get(expression)
+    if steps is None:
         selectors = _selected(expression, source)
-        parsed_paths.put(expression, selectors, 100 * len(expression))
-    return Reference(source, expression, selectors)
+        steps = _keys(selectors) or selectors
+        parsed_paths.put(expression, steps, 100 * len(expression))
+    return Reference(source, expression, steps)
 
 
-parsed_paths: Cache[str, tuple[Selector, ...]] = Cache(8 * 1024 * 1024)
+parsed_paths: Cache[str, tuple[str | int | Selector, ...]] = Cache(8 * 1024 * 1024)
 """Paths that were parsed before: Service Objects made from one template name the same."""
 
 
@@ -103,6 +108,14 @@ def _selected(expression: str, source: str) -> tuple[Selector, ...]:
         return tuple(_selectors(parsed, leftmost=True)) or (("this",),)
     except _Refused as reason:
         raise BadReference(f"{{${source}...}}: {expression}: {reason}") from None
+
+
+def _keys(selectors: tuple[Selector, ...]) -> tuple[str | int, ...] | None:
+    """Return the keys and indexes if each selector is only one, written with an escape."""
+    keys = [each[1] for each in selectors if each[0] in ("names", "items") and len(each) == 2]
+    if len(keys) < len(selectors) or any(isinstance(key, int) and key < 0 for key in keys):
+        return None
+    return tuple(keys)
 
 
 class _Refused(Exception):
@@ -148,7 +161,7 @@ def _selectors(path: Any, nested: int = 0, *, leftmost: bool = False) -> Iterato
 
 
 def _test(expression: Any, nested: int) -> Selector:
-    """What a filter asks of each candidate."""
+    """Return what a filter asks of each candidate."""
     kind = type(expression).__name__
     if kind in ("And", "Or"):
         return (kind.lower(), *(_test(each, nested + 1) for each in expression.operands))
@@ -157,6 +170,8 @@ def _test(expression: Any, nested: int) -> Selector:
     if expression.op == "!":
         return ("not", _test(expression.target, nested + 1))
     target = tuple(_selectors(expression.target, nested))
+    if target[0][0] not in ("this", "root"):
+        raise _Refused("what a filter looks at begins with @ or $")
     if expression.op is None:
         return ("found", target)
     if expression.op not in COMPARISONS:
@@ -167,14 +182,14 @@ def _test(expression: Any, nested: int) -> Selector:
 
 
 def _countable(value: Any) -> Any:
-    """The value, unless it is a number that JavaScript cannot count with."""
+    """Return the value, unless it is a number that JavaScript cannot count with."""
     if isinstance(value, int | float) and not abs(value) <= MAX_NUMBER:
         raise _Refused(f"a number in it is larger than {MAX_NUMBER}")
     return value
 
 
 def _plain_steps(path: str) -> Iterator[str | int | None]:
-    """The keys of a plain path; a None among them where it is not plain."""
+    """Yield the keys of a plain path; a None among them where it is not plain."""
     position = 0
     while position < len(path):
         match = _STEP.match(path, position)

@@ -5,6 +5,7 @@ Nothing else below the programs imports the sandbox.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from hashlib import sha256
 
@@ -16,6 +17,10 @@ from servioticy.domain.references import RESULT
 
 CHANCE = b"random"
 """What code says that depends on the program's id: `Math.random` is seeded by it."""
+
+
+CAN_NAME_ANYTHING = r"\\|eval|arguments|Function"
+"""Is found in code that can name a variable without writing its name."""
 
 
 def program(ref: StreamRef, version: int, composite: Composite) -> Program:
@@ -51,6 +56,20 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
     return replace(
         content, id=f"{digest} {program_name(ref, version)}" if CHANCE in text else digest
     )
+
+
+def reads_own(program: Program, own: int | None) -> bool:
+    """Whether the code may read the stream's own last output; where in doubt it does.
+
+    A function may, whether or not that is one of its arguments: then its name is in the text,
+    unless it is put together there.
+    """
+    if own is None or program.dialect == "expression":
+        return any(each.argument == own for each in program.bindings)
+    name = rf"(?<![\w$]){re.escape(program.arguments[own])}(?![\w$])|{CAN_NAME_ANYTHING}"
+    texts = [each.code for each in program.channels]
+    texts += [each for each in (program.pre_filter, program.post_filter) if each is not None]
+    return any(re.search(name, text) for text in texts)
 
 
 def program_name(ref: StreamRef, version: int) -> str:

@@ -9,7 +9,7 @@ Node = TypeVar("Node")
 
 
 def strongly_connected_components(successors: Mapping[Node, Iterable[Node]]) -> list[list[Node]]:
-    """The components, each after all those that it leads to.
+    """Return the components, each after all those that it leads to.
 
     `successors` names every node and where its edges lead to. The algorithm is Tarjan's,
     without recursion; it takes time linear in the number of nodes and edges.

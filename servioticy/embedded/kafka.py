@@ -100,11 +100,11 @@ class EmbeddedKafka:
             formatted.write_text(self._format(), encoding="ascii")
 
     def command(self) -> list[str]:
-        """The command that runs the broker in the foreground."""
+        """Return the command that runs the broker in the foreground."""
         return self._java("kafka.Kafka", str(self._properties))
 
     def environment(self) -> dict[str, str]:
-        """What the broker needs in its environment: nothing beyond ours."""
+        """Return what the broker needs in its environment: nothing beyond ours."""
         return {}
 
     @property
@@ -113,7 +113,7 @@ class EmbeddedKafka:
         return f"{ports.LOOPBACK}:{self._port}"
 
     def is_ready(self) -> bool:
-        """Whether the broker takes requests and counts itself among the live ones."""
+        """Tell whether the broker takes requests and counts itself among the live ones."""
         try:
             with socket.create_connection((ports.LOOPBACK, self._port), timeout=1.0) as broker:
                 broker.sendall(struct.pack("!i", len(METADATA)) + METADATA)

@@ -51,7 +51,7 @@ class EmbeddedPostgres:
         self._port = ports.kept(self._data / "port")
 
     def command(self) -> list[str]:
-        """The command that runs the server in the foreground."""
+        """Return the command that runs the server in the foreground."""
         options = {
             "listen_addresses": ports.LOOPBACK,
             "port": str(self._port),
@@ -72,7 +72,9 @@ class EmbeddedPostgres:
         return f"postgresql://{USER}:{password}@{ports.LOOPBACK}:{self._port}/{DATABASE}"
 
     def is_ready(self) -> bool:
-        """Whether the server lets clients in: it answers a start-up packet by asking who it is."""
+        """Tell whether the server lets clients in: it answers a start-up packet by asking who
+        it is.
+        """
         words = f"user\0{USER}\0database\0{DATABASE}\0\0".encode()
         packet = struct.pack("!ii", len(words) + 8, PROTOCOL_3) + words
         try:
@@ -147,7 +149,7 @@ def _binary(name: str) -> Path:
 
 
 def _postgres_processes(cluster: Path) -> list[int]:
-    """Every process of Postgres, backends included, works in the folder of its cluster."""
+    """Return every process of Postgres, backends included, works in the folder of its cluster."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from servioticy import terminal
-from servioticy.embedded import jars, java, javascript, stubs
+from servioticy.embedded import classes, jars, java, javascript
 from servioticy.embedded.downloads import Progress
 from servioticy.errors import ServioticyError
 from servioticy.settings import Settings, load
@@ -18,20 +18,22 @@ if TYPE_CHECKING:
 
 
 def prepare(settings: Settings) -> None:
-    """Download what is missing and compile the stub classes; quick when nothing is missing."""
+    """Download what is missing and compile our classes; quick when nothing is missing."""
     if javascript.missing(settings):
         with _shown("JavaScript", terminal.console(sys.stderr)) as shown:
             absent = javascript.download(settings, shown)
         for package in absent:
-            _say(f"{package.name} is not in the registry; sandbox_engine = quickjs needs it")
+            _say(f"{package.name} is not in the registry; {javascript.NEEDED_BY[package.name]}")
     runtime = java.find(settings)
     if jars.missing(settings):
         with _shown("jars", terminal.console(sys.stderr)) as shown:
             missing = jars.download(settings, shown)
         for jar in missing:
-            _say(f"{jar.name} is not in the repository; our stub classes stand in for it")
-    if jars.token_provider(settings) is None:
-        stubs.compile_stubs(settings, runtime)
+            _say(f"{jar.name} is not in the repository; classes of ours stand in for it")
+    for each in jars.compiled(settings):
+        if not classes.is_ready(classes.jar(settings, each)):
+            _say(f"compiling Java classes: {each.value}")
+            classes.build(settings, each, runtime)
     _say(
         f"ready: Java {runtime.version} ({runtime.source}), "
         f"jars in {settings.embedded.jars_path}, "

@@ -13,7 +13,7 @@ NOT_EPHEMERAL = (20_000, 32_000)
 
 
 def is_free(port: int, host: str = LOOPBACK) -> bool:
-    """Whether a server could listen there now."""
+    """Tell whether a server could listen there now."""
     with socket.socket() as attempt:
         # As servers do: connections of a server just gone must not make its port look taken.
         attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -25,7 +25,7 @@ def is_free(port: int, host: str = LOOPBACK) -> bool:
 
 
 def answers(host: str, port: int, seconds: float = 1.0) -> bool:
-    """Whether something accepts a connection there."""
+    """Tell whether something accepts a connection there."""
     try:
         socket.create_connection((host, port), timeout=seconds).close()
     except OSError:
@@ -34,7 +34,7 @@ def answers(host: str, port: int, seconds: float = 1.0) -> bool:
 
 
 def free() -> int:
-    """A free port that the system does not hand to clients.
+    """Return a free port that the system does not hand to clients.
 
     A client that tries again and again to reach a server that is down may otherwise be
     given the server's own port, connect to itself, and keep the server from coming back.
@@ -47,7 +47,10 @@ def free() -> int:
 
 
 def kept(file: Path) -> int:
-    """The port written in `file`; if none is or it is taken, a free one is, from then on."""
+    """Return the port written in `file`.
+
+    If none is or it is taken, a free one is, from then on.
+    """
     try:
         port = int(file.read_text(encoding="ascii"))
     except (OSError, ValueError):

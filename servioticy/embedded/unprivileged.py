@@ -18,7 +18,7 @@ _BECOME_NOBODY = (
 
 
 def wrap(command: list[str]) -> list[str]:
-    """The command to run so that the program does not see itself as root.
+    """Return the command to run so that the program does not see itself as root.
 
     In a user namespace of its own it is user 1000 there and still us outside, so files
     keep their owner. Where namespaces are refused it becomes `nobody`.
@@ -42,7 +42,7 @@ def give(path: Path) -> None:
 
 @cache
 def namespaces_allowed() -> bool:
-    """Whether this machine lets us make user namespaces."""
+    """Tell whether this machine lets us make user namespaces."""
     unshare = shutil.which("unshare")
     if unshare is None:
         return False

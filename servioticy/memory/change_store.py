@@ -72,7 +72,7 @@ class MemoryChangeStore:
             return self._put_in_force(new, change, joined.component, components)
 
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
-        """The Service Object does not exist any more; None as for `replace`."""
+        """Delete the Service Object; None as for `replace`."""
         self._state.ask_postgres()
         with self._state.lock:
             row = self._row(key, revision)
@@ -112,7 +112,7 @@ class MemoryChangeStore:
             self._state.pending.pop(pending, None)
 
     def _row(self, key: ServiceObjectKey, revision: int | None) -> ServiceObjectRow | None:
-        """The tenant's Service Object, if it has not changed since that revision."""
+        """Return the tenant's Service Object, if it has not changed since that revision."""
         row = self._state.service_object(key.id)
         if row is None or row.tenant != key.tenant or revision not in (None, row.revision):
             return None
@@ -140,7 +140,7 @@ class MemoryChangeStore:
     def _put_in_force(
         self, new: NewServiceObject, change: Change, component: str, joined: set[str]
     ) -> Change:
-        """The version's streams, what its groups read, its component; all pending."""
+        """Return the version's streams, what its groups read, its component; all pending."""
         state = self._state
         for each in state.service_objects.values():
             if each.component in joined:

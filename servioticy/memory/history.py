@@ -18,13 +18,13 @@ class MemoryHistory:
         self._state = state
 
     def newest(self, stream: StreamKey) -> Timestamp | None:
-        """The largest timestamp of a stream's updates, or None."""
+        """Return the largest timestamp of a stream's updates, or None."""
         return max((row.timestamp for row in self._of_stream(stream)), default=None)
 
     def page(
         self, stream: StreamKey, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
     ) -> list[VersionedUpdate]:
-        """The first updates with a timestamp within the span, oldest first.
+        """Return the first updates with a timestamp within the span, oldest first.
 
         They end with the one that reaches `most_rows` or `most_bytes`.
         """
@@ -41,7 +41,9 @@ class MemoryHistory:
     def updates_after(
         self, stream: StreamKey, after: Timestamp, limit: int, max_bytes: int
     ) -> list[LastUpdate]:
-        """The next updates with a larger timestamp, oldest first, as many as fit, at least one."""
+        """Return the next updates with a larger timestamp, oldest first, as many as fit, at
+        least one.
+        """
         rows = self._of_stream(stream)
         newer = [LastUpdate(row.timestamp, row.document) for row in rows if row.timestamp > after]
         sizes = accumulate(len(update.document) for update in newer[:limit])
@@ -49,7 +51,7 @@ class MemoryHistory:
         return newer[: max(1, fitting)]
 
     def last_update(self, stream: StreamKey) -> VersionedUpdate | None:
-        """The stream's last update, or None."""
+        """Return the stream's last update, or None."""
         self._state.ask_postgres()
         last = self._state.last_updates.get(self._stored_as(stream))
         if last is None or last.tenant != stream.tenant:
@@ -57,7 +59,7 @@ class MemoryHistory:
         return VersionedUpdate(last.timestamp, last.document, last.version)
 
     def progress(self, partition: int) -> int:
-        """The log offset before which everything is stored."""
+        """Return the log offset before which everything is stored."""
         self._state.ask_postgres()
         progress = self._state.progress.get(partition)
         return 0 if progress is None else progress.next_offset
@@ -73,7 +75,7 @@ class MemoryHistory:
         return progress, first
 
     def backlog(self, partition: int, tenant: int, most: int) -> int:
-        """How many records of a tenant wait; not counted further than `most`."""
+        """Return how many records of a tenant wait; not counted further than `most`."""
         return min(most, len(self._waiting(partition, tenant)))
 
     def _waiting(self, partition: int, tenant: int) -> list[int]:
@@ -84,7 +86,7 @@ class MemoryHistory:
         ]
 
     def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:
-        """How computations of a composite stream ended: (verdict, count, last one)."""
+        """Return how computations of a composite stream ended: (verdict, count, last one)."""
         self._state.ask_postgres()
         with self._state.lock:
             stored_as = self._stored_as(stream)
@@ -95,7 +97,7 @@ class MemoryHistory:
             )
 
     def processor_us(self, stream: StreamKey) -> int:
-        """Microseconds of processor time that a composite stream's code has used."""
+        """Return the microseconds of processor time that a composite stream's code has used."""
         self._state.ask_postgres()
         return self._state.processor_us.get(self._stored_as(stream), 0)
 

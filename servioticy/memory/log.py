@@ -26,16 +26,16 @@ class MemoryLog:
             return len(records) - 1
 
     def end_offset(self, partition: int) -> int:
-        """The offset the next record will get."""
+        """Return the offset the next record will get."""
         self._state.ask_broker()
         return len(self._state.log[partition])
 
     def partitions(self) -> int:
-        """How many partitions there are."""
+        """Return how many partitions there are."""
         return len(self._state.log)
 
     def records(self, partition: int, first_offset: int = 0) -> list[tuple[int, LogRecord]]:
-        """What stands in a partition from an offset on, with each one's offset."""
+        """Return what stands in a partition from an offset on, with each one's offset."""
         values = list(self._state.log[partition])
         return [
             (offset, read_record(values[offset])) for offset in range(first_offset, len(values))

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from servioticy.domain.emissions import Emission
 from servioticy.domain.letters import fitting
-from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord, write
+from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord, read_emitted, write
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Rejected, Unavailable
 from servioticy.memory.state import State
-
-ENVELOPE = 16_384
-"""More than all but the update can take: only what comes near the limit is measured."""
 
 
 class MemoryOutput:
@@ -25,18 +23,18 @@ class MemoryOutput:
     def __init__(self, state: State, partition: int) -> None:
         self._state = state
         self._partition = partition
-        self._batches: deque[tuple[int, Sequence[EmittedRecord]]] = deque()
+        self._batches: deque[tuple[int, Sequence[Emission]]] = deque()
         self._records: list[tuple[int, bytes]] = []
         self._letters: list[DeadLetter] = []
         self.acknowledged = 0
 
-    def emit(self, next_offset: int, updates: Sequence[EmittedRecord]) -> None:
+    def emit(self, next_offset: int, emissions: Sequence[Emission]) -> None:
         """Send what was made from the log before this offset."""
-        self._batches.append((next_offset, tuple(updates)))
+        self._batches.append((next_offset, tuple(emissions)))
         self.poll()
 
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
-        """What has been emitted with a place from this offset of the log on, by anybody."""
+        """Return what has been emitted with a place from this offset of the log on, by anybody."""
         self._state.ask_broker()
         return [
             each
@@ -63,9 +61,10 @@ class MemoryOutput:
             return
         with self._state.lock:
             while self._batches:
-                next_offset, updates = self._batches.popleft()
-                small = [each for each in updates if self._fits(each, next_offset)]
-                self._state.emitted_to += [(self._partition, each) for each in small]
+                next_offset, emissions = self._batches.popleft()
+                for key, value in emissions:
+                    if self._fits(key, value, next_offset):
+                        self._state.emitted_to.append((self._partition, read_emitted(value)))
                 self.acknowledged = next_offset
             for partition, value in self._records:
                 self._state.log[partition].append(value)
@@ -73,12 +72,9 @@ class MemoryOutput:
             self._state.dead_letters.extend(self._letters)
             self._letters.clear()
 
-    def _fits(self, record: EmittedRecord, next_offset: int) -> bool:
-        """Whether it can be emitted; what can never be goes to the dead letters."""
-        if len(record.update) + ENVELOPE <= MAX_MESSAGE_BYTES:
-            return True
-        value = write(record)
-        size = len(value) + len(f"{record.service_object}/{record.stream}".encode())
+    def _fits(self, key: bytes, value: bytes, next_offset: int) -> bool:
+        """Tell whether it can be emitted; what can never be goes to the dead letters."""
+        size = len(key) + len(value)
         if size > MAX_MESSAGE_BYTES:
             reason = f"an emitted update can never be sent: {size} bytes"
             letter = DeadLetter(self._partition, next_offset - 1, reason, value, kind="emitted")

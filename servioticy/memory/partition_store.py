@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 import msgspec
-import orjson
 
 from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import parsing
 from servioticy.domain.model import LastUpdate, ServiceObject
 from servioticy.domain.records import EmittedRecord
-from servioticy.domain.timing import becomes_last
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import GONE, Progress, Purge, ServiceObjectRow, State
 from servioticy.ports.partition_store import (
@@ -87,6 +85,11 @@ class MemoryPartitionStore:
                 if asked is not None and each.component == asked.component
             ]
 
+    def components(self, ids: Sequence[str]) -> list[list[ComponentMember]]:
+        """Return the components that these Service Objects are of, each once."""
+        found = [self.component(each) for each in ids]
+        return list({members[0].id: members for members in found if members}.values())
+
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         """Those of them of which a version is in force; each is read when it is asked for."""
         self._state.ask_postgres()
@@ -116,17 +119,13 @@ class MemoryPartitionStore:
         return None if row is None else (row.tenant, row.owner_partition)
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
-        """The last updates of those of the streams that have one."""
+        """The last updates of those of the streams that have one, with the streams' states."""
         self._state.ask_postgres()
-        found = {each: self._state.last_updates.get(each) for each in stream_ids}
+        last, states = self._state.last_updates, self._state.states
         return {
-            stream: LastUpdate(
-                last.timestamp,
-                last.document,
-                None if last.uses is None else orjson.loads(last.uses),
-            )
-            for stream, last in found.items()
-            if last is not None
+            each: LastUpdate(last[each].timestamp, last[each].document, states.get(each))
+            for each in stream_ids
+            if each in last
         }
 
     def store(self, batch: Batch) -> None:
@@ -159,7 +158,7 @@ class MemoryPartitionStore:
                 del state.put_off[key]
 
     def _store_updates(self, batch: Batch) -> None:
-        """The same stream and timestamp again overwrites, in history and as last update."""
+        """The same stream and timestamp again overwrites."""
         self._state.superseded = [
             (partition, each)
             for partition, each in self._state.superseded
@@ -171,10 +170,8 @@ class MemoryPartitionStore:
             if displaced is not None and displaced[1].offset >= batch.first_offset:
                 self._state.superseded.append(displaced)
             self._state.updates[key] = (batch.partition, update)
-        for last in batch.last_updates:
-            before = self._state.last_updates.get(last.stream_id)
-            if becomes_last(last.timestamp, before and before.timestamp):
-                self._state.last_updates[last.stream_id] = last
+        for state in batch.states:
+            self._state.states[state.stream_id] = state.state
         for each in batch.verdicts:
             times, _last = self._state.verdicts.get((each.stream_id, each.verdict), (0, b""))
             self._state.verdicts[each.stream_id, each.verdict] = (times + each.times, each.last)
@@ -231,7 +228,7 @@ class MemoryPartitionStore:
         before = state.stored_as(number)
         state.last_stream += 1
         state.erased_by[number], state.after_erasure[number] = effect.change, state.last_stream
-        state.last_updates.pop(before, None)
+        state.states.pop(before, None)
         state.verdicts = {
             (state.last_stream if key[0] == before else key[0], key[1]): row
             for key, row in state.verdicts.items()
@@ -263,7 +260,7 @@ class MemoryPartitionStore:
                 break
             most_bytes -= len(state.updates.pop(key)[1].document)
         if not rows:
-            state.last_updates.pop(number, None)
+            state.states.pop(number, None)
             state.processor_us.pop(number, None)
             state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] != number}
             state.superseded = [row for row in state.superseded if row[1].stream_id != number]

@@ -28,13 +28,13 @@ class MemoryPlatform:
         self.changes = Changes(self.graph, self.change_store, self.log)
 
     def partition_store(self, argument_names: ArgumentNames) -> MemoryPartitionStore:
-        """What a pipeline's task keeps."""
+        """Return what a pipeline's task keeps."""
         return MemoryPartitionStore(self.state, argument_names)
 
     def output(self, partition: int) -> MemoryOutput:
-        """Where the task of this partition sends what it stored."""
+        """Return where the task of this partition sends what it stored."""
         return MemoryOutput(self.state, partition)
 
     def records(self, partition: int, first_offset: int = 0) -> list[tuple[int, LogRecord]]:
-        """What stands in a partition of the log from an offset on, with each one's offset."""
+        """Return the records of a partition from an offset on, each with its offset."""
         return self.log.records(partition, first_offset)

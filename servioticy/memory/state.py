@@ -12,7 +12,7 @@ from servioticy.domain.model import StreamRef
 from servioticy.domain.records import DeadLetter, EmittedRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.change_store import Change
-from servioticy.ports.partition_store import PutOff, StoredLastUpdate, StoredUpdate
+from servioticy.ports.partition_store import PutOff, StoredUpdate
 
 GONE = 2**63 - 1
 """As `active_change`: deleted, and never to be in force again."""
@@ -101,7 +101,8 @@ class State:
     """(stream id, timestamp): partition and row"""
     superseded: list[tuple[int, StoredUpdate]] = field(default_factory=list)
     """partition and row that a later one of its batch displaced"""
-    last_updates: dict[int, StoredLastUpdate] = field(default_factory=dict)
+    states: dict[int, bytes] = field(default_factory=dict)
+    """stream id: what it keeps from one computation to the next"""
     verdicts: dict[tuple[int, str], tuple[int, bytes]] = field(default_factory=dict)
     processor_us: dict[int, int] = field(default_factory=dict)
     """stream id: what its code has used"""
@@ -124,6 +125,15 @@ class State:
     def emitted(self) -> list[EmittedRecord]:
         """All that was emitted, in order, without its places: those are for the pipeline."""
         return [msgspec.structs.replace(each, place=None) for _, each in self.emitted_to]
+
+    @property
+    def last_updates(self) -> dict[int, StoredUpdate]:
+        """Of each stream that has any the update of the largest timestamp."""
+        last: dict[int, StoredUpdate] = {}
+        for (stream, timestamp), (_partition, row) in self.updates.items():
+            if stream not in last or timestamp > last[stream].timestamp:
+                last[stream] = row
+        return last
 
     def stored_as(self, stream_id: int) -> int:
         """The number under which the stream's updates are stored."""

@@ -17,7 +17,7 @@ class MemoryStreamGraph:
         self._state = state
 
     def nodes(self, ids: Iterable[str]) -> dict[str, GraphNode]:
-        """Those of the Service Objects that exist, by id."""
+        """Return those of the Service Objects that exist, by id."""
         self._state.ask_postgres()
         with self._state.lock:
             found = [self._state.service_object(each) for each in ids]
@@ -40,7 +40,7 @@ class MemoryStreamGraph:
         )
 
     def readers(self, service_object: str, streams: Iterable[str]) -> list[GroupReader]:
-        """Which other Service Objects read these streams of it by a group, and may."""
+        """Return which other Service Objects read these streams of it by a group, and may."""
         self._state.ask_postgres()
         wanted = set(streams)
         with self._state.lock:
@@ -57,7 +57,10 @@ class MemoryStreamGraph:
             return [each for _, each in sorted(found)]
 
     def related(self, ids: Iterable[str], *, upstream: bool, most: int) -> Relatives:
-        """These and all they are computed from, or all computed from them; nearest first."""
+        """Return these and all they are computed from, or all computed from them.
+
+        Nearest first.
+        """
         self._state.ask_postgres()
 
         def neighbours(of: Sequence[str]) -> list[str]:

@@ -23,6 +23,6 @@ class MemoryTenants:
         return token
 
     def tenant_of(self, token: str) -> int | None:
-        """Whose token it is, or None."""
+        """Return whose token it is, or None."""
         self._state.ask_postgres()
         return self._state.tokens.get(token)

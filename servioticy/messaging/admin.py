@@ -17,7 +17,7 @@ from servioticy.messaging.consumer import wait_until_led
 
 log = logging.getLogger("servioticy.messaging")
 
-LARGEST_MESSAGE = "max.message.bytes"
+MAX_MESSAGE = "max.message.bytes"
 
 
 def ensure_topics(connection: KafkaConnection, topics: Topics, partitions: int) -> None:
@@ -34,7 +34,7 @@ def ensure_topics(connection: KafkaConnection, topics: Topics, partitions: int) 
                 num_partitions=partitions,
                 replication_factor=-1,
                 topic_configs={
-                    LARGEST_MESSAGE: str(size),
+                    MAX_MESSAGE: str(size),
                     # One clock for all: what was emitted is looked up by the log's time.
                     "message.timestamp.type": "LogAppendTime",
                 },
@@ -52,7 +52,7 @@ def ensure_topics(connection: KafkaConnection, topics: Topics, partitions: int) 
 
 
 def topic_id(connection: KafkaConnection, topic: str) -> str:
-    """The id that Kafka gave the topic: one made anew has another. Raises Unavailable."""
+    """Return the id that Kafka gave the topic: one made anew has another. Raises Unavailable."""
     with _client(connection) as client:
         (found,) = client.describe_topics([topic])
     if found["error_code"]:
@@ -62,14 +62,12 @@ def topic_id(connection: KafkaConnection, topic: str) -> str:
 
 def _raise_limits(client: KafkaAdminClient, sizes: Mapping[str, int]) -> None:
     """Never lowered: an operator may have other messages in mind."""
-    asked = [
-        ConfigResource(ConfigResourceType.TOPIC, name, {LARGEST_MESSAGE: None}) for name in sizes
-    ]
+    asked = [ConfigResource(ConfigResourceType.TOPIC, name, {MAX_MESSAGE: None}) for name in sizes]
     found = client.describe_configs(asked, config_filter="All")["topic"]
     small = {
-        name: {LARGEST_MESSAGE: str(size)}
+        name: {MAX_MESSAGE: str(size)}
         for name, size in sizes.items()
-        if int(found[name][LARGEST_MESSAGE]["value"]) < size
+        if int(found[name][MAX_MESSAGE]["value"]) < size
     }
     if not small:
         return

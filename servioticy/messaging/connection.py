@@ -55,7 +55,7 @@ class KafkaConnection:
         return "SASL" in self.security.security_protocol
 
     def for_librdkafka(self) -> dict[str, Any]:
-        """Configuration of confluent-kafka's clients."""
+        """Return the configuration of confluent-kafka's clients."""
         given = self.security
         found = {
             "bootstrap.servers": self.bootstrap_servers,
@@ -76,7 +76,7 @@ class KafkaConnection:
         return _without_empty(found)
 
     def for_kafka_python(self) -> dict[str, Any]:
-        """Arguments of kafka-python's clients."""
+        """Return the arguments of kafka-python's clients."""
         given = self.security
         found: dict[str, Any] = {
             "bootstrap_servers": self.bootstrap_servers.split(","),
@@ -94,7 +94,7 @@ class KafkaConnection:
         return _without_empty(found) | {"ssl_check_hostname": given.ssl_check_host}
 
     def for_java(self) -> dict[str, str]:
-        """Properties of Java's clients, Spark's among them.
+        """Return the properties of Java's clients, Spark's among them.
 
         Certificates go along as they are: a machine that reads for Spark may not have the files.
         Raises SettingsError where one cannot be read.
@@ -152,7 +152,7 @@ def _without_empty(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _quoted(text: str) -> str:
-    """A value of a JAAS configuration."""
+    """Return a value of a JAAS configuration."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 

@@ -88,11 +88,11 @@ class LogEnds:
         self._consumer = _consumer(connection)
 
     def end_offset(self, partition: int, timeout_seconds: float = 1.0) -> int:
-        """The offset that the partition's next record will get. Raises Unavailable."""
+        """Return the offset that the partition's next record will get. Raises Unavailable."""
         return self.bounds(partition, timeout_seconds).end
 
     def bounds(self, partition: int, timeout_seconds: float = 1.0) -> Bounds:
-        """Where the partition begins and ends now. Raises Unavailable."""
+        """Return where the partition begins and ends now. Raises Unavailable."""
         try:
             low, high = self._consumer.get_watermark_offsets(
                 TopicPartition(self._topic, partition), timeout=timeout_seconds, cached=False
@@ -102,7 +102,7 @@ class LogEnds:
         return Bounds(int(low), int(high))
 
     def partitions(self, timeout_seconds: float = 5.0) -> int:
-        """How many partitions the log has. Raises Unavailable."""
+        """Return how many partitions the log has. Raises Unavailable."""
         try:
             metadata = self._consumer.list_topics(self._topic, timeout_seconds)
         except KafkaException as error:
@@ -113,7 +113,8 @@ class LogEnds:
 def emitted_from(
     connection: KafkaConnection, topics: Topics, partition: int, next_offset: int
 ) -> list[EmittedRecord]:
-    """What has been emitted with a place in the log from this offset on; those read are few.
+    """Return what has been emitted with a place in the log from this offset on; those read are
+    few.
 
     It was emitted after the log had that record, so the topic is read from that time on.
     Where the log ends there, nothing was. Raises Unavailable.
@@ -146,7 +147,7 @@ def _appended_at(consumer: Consumer, place: TopicPartition) -> int | None:
 
 
 def _values(consumer: Consumer, start: TopicPartition) -> Iterator[bytes]:
-    """The values from a place to the present end of its partition."""
+    """Yield the values from a place to the present end of its partition."""
     _low, high = consumer.get_watermark_offsets(start, timeout=READ_SECONDS)
     consumer.assign([start])
     at = int(start.offset)

@@ -20,7 +20,7 @@ HOPELESS = {
 
 
 def is_full(error: object) -> bool:
-    """Whether the client's own queue is full, which is no failure."""
+    """Tell whether the client's own queue is full, which is no failure."""
     return isinstance(error, BufferError) or _code(error) in FULL
 
 

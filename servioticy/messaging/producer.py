@@ -8,13 +8,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaException, Message, Producer
 
+from servioticy.domain.emissions import Emission
 from servioticy.domain.letters import clipped, fitting, headers
-from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord, write
+from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord, read_emitted, write
 from servioticy.domain.topics import FRAME_BYTES, MAX_LETTER_BYTES, MAX_MESSAGE_BYTES, Topics
 from servioticy.errors import Rejected, Unavailable
 from servioticy.messaging.connection import KafkaConnection
@@ -73,7 +73,7 @@ class LogWriter:
         record can never be in the log.
         """
         value = write(record)
-        _check_size(value, "", "a record of the log")
+        _check_size(value, "a record of the log")
         done = threading.Event()
         result: list[tuple[object, int]] = []
 
@@ -150,25 +150,32 @@ class Emitter:
         self._letters: deque[DeadLetter] = deque()
         self.acknowledged = 0
 
-    def emit(self, next_offset: int, updates: Sequence[EmittedRecord]) -> None:
-        """Send the updates made from the log before this offset.
+    def emit(self, next_offset: int, emissions: Sequence[Emission]) -> None:
+        """Send what was made from the log before this offset.
 
         Raises Unavailable where an earlier one was refused: what is not acknowledged has
         to be emitted again from the store.
         """
-        batch = _Batch(next_offset, len(updates))
+        batch = _Batch(next_offset, len(emissions))
         self._batches.append(batch)
-        messages = [message for each in updates if (message := _message(each, batch))]
+        messages = [
+            {"key": key, "value": value}
+            for key, value in emissions
+            if len(key) + len(value) <= MAX_MESSAGE_BYTES or batch.rejects(key, value)
+        ]
         while messages:
-            self._producer.produce_batch(self._topics.emitted, messages, self._partition)
-            messages = self._not_queued(messages)
+            # One callback for all: to make one for each would cost as much as the sending.
+            self._producer.produce_batch(
+                self._topics.emitted, messages, self._partition, batch.delivered
+            )
+            messages = self._not_queued(messages, batch)
             if messages:  # its queue is full: let it drain, and hear what comes back
                 self._served(self._producer.poll, 0.1)
                 self._check()
         self.poll()
 
-    def _not_queued(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Those that found the queue full; what was refused by the client is noted."""
+    def _not_queued(self, messages: list[dict[str, Any]], batch: _Batch) -> list[dict[str, Any]]:
+        """Return those that found the queue full; what was refused by the client is noted."""
         again = []
         for each in messages:
             error = each.pop("_error", None)
@@ -177,11 +184,11 @@ class Emitter:
             if is_full(error):
                 again.append(each)
             else:
-                each["callback"](error, None)
+                batch.ended(each["value"], error)
         return again
 
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
-        """What has been emitted with a place from this offset of the log on, by anybody.
+        """Return what has been emitted with a place from this offset of the log on, by anybody.
 
         Raises Unavailable.
         """
@@ -193,7 +200,7 @@ class Emitter:
         Raises Rejected where the record can never be in the log.
         """
         value = write(record)
-        _check_size(value, "", "a forwarded record")
+        _check_size(value, "a forwarded record")
         self._produce(self._topics.updates, value, partition, self._side.delivered_aside)
 
     def dead_letter(self, letter: DeadLetter) -> None:
@@ -274,8 +281,8 @@ class Emitter:
 
     def _give_up(self, batch: _Batch) -> None:
         """What can never be emitted stops nobody: it is told, and kept where people look."""
-        for record, error in batch.rejected:
-            value = write(record)
+        for value, error in batch.rejected:
+            record = read_emitted(value)
             stream = f"{record.service_object}/{record.stream}"
             reason = f"update {record.timestamp} of {stream} ({len(value)} bytes): {error}"
             letter = DeadLetter(
@@ -295,37 +302,34 @@ class _Batch:
         self.waiting = waiting
         self.refusal: str | None = None
         """Why a message has to be sent again."""
-        self.rejected: list[tuple[EmittedRecord, Rejected]] = []
+        self.rejected: list[tuple[bytes, Rejected]] = []
         """Those that can never be sent, and why."""
 
-    def delivered(self, record: EmittedRecord, error: object, _message: Message | None) -> None:
-        self.waiting -= 1
+    def delivered(self, error: object, message: Message) -> None:
+        """Note what the broker said of a message."""
         if error is None:
-            return
+            self.waiting -= 1
+        else:
+            self.ended(message.value() or b"", error)
+
+    def ended(self, value: bytes, error: object) -> None:
+        """Note why a message was not delivered."""
+        self.waiting -= 1
         failure = meaning(error, "an emitted update")
         if isinstance(failure, Rejected):
-            self.rejected.append((record, failure))
+            self.rejected.append((value, failure))
         else:
             self.refusal = str(failure)
 
-    def rejects(self, record: EmittedRecord, why: Rejected) -> None:
+    def rejects(self, key: bytes, value: bytes) -> bool:
+        """Note that a message is larger than any that is sent; False, as it is not to be."""
         self.waiting -= 1
-        self.rejected.append((record, why))
+        self.rejected.append((value, _too_large(len(key) + len(value), "an emitted update")))
+        return False
 
     def delivered_aside(self, error: object, _message: Message | None) -> None:
         if error is not None:
             self.refusal = str(meaning(error, "a record"))
-
-
-def _message(record: EmittedRecord, batch: _Batch) -> dict[str, Any] | None:
-    """The record as a message, or None where it is noted that it can never be one."""
-    key, value = f"{record.service_object}/{record.stream}", write(record)
-    try:
-        _check_size(value, key, "an emitted update")
-    except Rejected as error:
-        batch.rejects(record, error)
-        return None
-    return {"key": key, "value": value, "callback": partial(batch.delivered, record)}
 
 
 def _about(letter: DeadLetter) -> dict[str, Any]:
@@ -337,8 +341,11 @@ def _about(letter: DeadLetter) -> dict[str, Any]:
     }
 
 
-def _check_size(value: bytes, key: str, about: str) -> None:
+def _check_size(value: bytes, about: str) -> None:
     """Raises Rejected: the topics are made for so much and not a byte more."""
-    size = len(value) + len(key) if key.isascii() else len(value) + len(key.encode())
-    if size > MAX_MESSAGE_BYTES:
-        raise Rejected(f"{about} can never be sent: {size} bytes, at most {MAX_MESSAGE_BYTES}")
+    if len(value) > MAX_MESSAGE_BYTES:
+        raise _too_large(len(value), about)
+
+
+def _too_large(size: int, about: str) -> Rejected:
+    return Rejected(f"{about} can never be sent: {size} bytes, at most {MAX_MESSAGE_BYTES}")

@@ -72,7 +72,7 @@ class OtherProcesses:
         self._ended = b""
 
     def texts(self) -> list[bytes]:
-        """Their metrics, and those of the ended."""
+        """Return their metrics, and those of the ended."""
         for file in self._files():
             try:
                 self._last[file.name] = _asked(file)
@@ -97,7 +97,7 @@ class OtherProcesses:
 
 
 def _asked(file: Path) -> bytes:
-    """What the process says.
+    """Return what the process says.
 
     Raises ProcessLookupError or ConnectionRefusedError where there is none of this name.
     """

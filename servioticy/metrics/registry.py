@@ -43,15 +43,15 @@ class Registry:
             ProcessCollector(registry=self._registry)
 
     def counter(self, metric: Metric) -> Counter:
-        """A number that only grows."""
+        """Return a number that only grows."""
         return Counter(metric.name, metric.doc, metric.labels, registry=self._registry)
 
     def gauge(self, metric: Metric) -> Gauge:
-        """A number that goes up and down."""
+        """Return a number that goes up and down."""
         return Gauge(metric.name, metric.doc, metric.labels, registry=self._registry)
 
     def histogram(self, metric: Metric) -> Histogram:
-        """How often values were within which bounds."""
+        """Return how often values were within which bounds."""
         return Histogram(
             metric.name,
             metric.doc,
@@ -72,7 +72,7 @@ class Registry:
         self._registry.register(_Added(others))
 
     def text(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """Return all of it, as Prometheus reads it."""
         return generate_latest(self._registry)
 
 
@@ -103,7 +103,7 @@ class _Added:
 
 
 def added(texts: Iterable[bytes], kinds: frozenset[str] | None = None) -> list[Family]:
-    """Each sample's sum over the texts; of these kinds of metrics only, if any are named.
+    """Return each sample's sum over the texts; of these kinds of metrics only, if any are named.
 
     Raises ValueError for what Prometheus could not read.
     """
@@ -125,7 +125,7 @@ def added(texts: Iterable[bytes], kinds: frozenset[str] | None = None) -> list[F
 
 
 def written(families: Iterable[Family]) -> bytes:
-    """The families as Prometheus reads them."""
+    """Return the families as Prometheus reads them."""
     registry = CollectorRegistry()
     registry.register(_Kept(list(families)))
     return generate_latest(registry)

@@ -17,8 +17,10 @@ log = logging.getLogger("servioticy.metrics")
 SECONDS = 2.0
 """To send a request, and again to take the answer."""
 
-LARGEST_HEAD = 16_384
+MAX_HEAD = 16_384
 RETRY_SECONDS = 5.0
+NOTICES_SECONDS = 0.5
+"""So long it may take until it notices that it is closed."""
 
 
 class Server:
@@ -54,7 +56,7 @@ class Server:
         self._thread.join()
 
     def answer(self, head: bytes) -> bytes:
-        """The answer to a request."""
+        """Return the answer to a request."""
         method, _, rest = head.partition(b" ")
         path = rest.partition(b" ")[0].partition(b"?")[0].decode("latin-1")
         if method != b"GET" or path != self.path:
@@ -72,7 +74,7 @@ class Server:
                 with _Server(self._address, self) as server:
                     self._server = server
                     self._told(server.server_address[1])
-                    server.serve_forever()
+                    server.serve_forever(NOTICES_SECONDS)
                     return
             except OSError as error:
                 if not said:
@@ -100,9 +102,9 @@ class _Client(socketserver.BaseRequestHandler):
     def handle(self) -> None:
         ends = time.monotonic() + SECONDS
         head = b""
-        while b"\r\n\r\n" not in head and len(head) < LARGEST_HEAD:
+        while b"\r\n\r\n" not in head and len(head) < MAX_HEAD:
             self.request.settimeout(max(0.001, ends - time.monotonic()))
-            some = self.request.recv(LARGEST_HEAD)
+            some = self.request.recv(MAX_HEAD)
             if not some:
                 return
             head += some

@@ -47,4 +47,4 @@ class Addresses(Protocol):
     def address(
         self, token: str, service_object: str | None, stream: str | None
     ) -> Address | None:
-        """Who asks, and what they name; None for an unknown token."""
+        """Return who asks, and what they name; None for an unknown token."""

@@ -63,7 +63,7 @@ class ChangeStore(Protocol):
         """
 
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
-        """The Service Object does not exist any more; None as for `replace`.
+        """Delete the Service Object; None as for `replace`.
 
         Without a revision it is deleted whatever has changed.
         """

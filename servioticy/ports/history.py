@@ -20,7 +20,7 @@ class History(Protocol):
     """Stored updates, how computations ended, and how far the log is stored."""
 
     def newest(self, stream: StreamKey) -> Timestamp | None:
-        """The largest timestamp of a stream's updates, or None."""
+        """Return the largest timestamp of a stream's updates, or None."""
 
     def page(
         self,
@@ -29,7 +29,7 @@ class History(Protocol):
         most_rows: int,
         most_bytes: int,
     ) -> list[VersionedUpdate]:
-        """The first updates with a timestamp within the span, oldest first.
+        """Return the first updates with a timestamp within the span, oldest first.
 
         They end with the one that reaches `most_rows` or `most_bytes`.
         """
@@ -37,27 +37,26 @@ class History(Protocol):
     def updates_after(
         self, stream: StreamKey, after: Timestamp, limit: int, max_bytes: int
     ) -> list[LastUpdate]:
-        """The next updates with a larger timestamp, oldest first.
+        """Return the next updates with a larger timestamp, oldest first.
 
         At most `limit` of them (one or more), and no more than make `max_bytes` of documents
         together; but always one, if there is one.
         """
 
     def last_update(self, stream: StreamKey) -> VersionedUpdate | None:
-        """The stream's last update, or None."""
+        """Return the stream's last update, or None."""
 
     def progress(self, partition: int) -> int:
-        """The log offset before which everything is stored, or put off."""
+        """Return the log offset before which everything is stored, or put off."""
 
     def stored(self, partition: int, tenants: Iterable[int]) -> tuple[int, dict[int, int]]:
         """Progress, and for those of the tenants that have any the first record put off."""
 
     def backlog(self, partition: int, tenant: int, most: int) -> int:
-        """How many records of a tenant wait that have been put off; not counted further than
-        `most`."""
+        """Return how many records of a tenant have been put off and wait, at most `most`."""
 
     def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:
-        """How computations of a composite stream ended: (verdict, count, last one)."""
+        """Return how computations of a composite stream ended: (verdict, count, last one)."""
 
     def processor_us(self, stream: StreamKey) -> int:
-        """Microseconds of processor time that a composite stream's code has used."""
+        """Return the microseconds of processor time that a composite stream's code has used."""

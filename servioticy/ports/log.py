@@ -17,7 +17,7 @@ class Log(Protocol):
         """
 
     def end_offset(self, partition: int) -> int:
-        """The offset the next record will get."""
+        """Return the offset the next record will get."""
 
     def partitions(self) -> int:
-        """How many partitions there are."""
+        """Return how many partitions there are."""

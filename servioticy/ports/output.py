@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from servioticy.domain.emissions import Emission
 from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord
 
 
@@ -13,14 +14,14 @@ class Output(Protocol):
 
     acknowledged: int
 
-    def emit(self, next_offset: int, updates: Sequence[EmittedRecord]) -> None:
+    def emit(self, next_offset: int, emissions: Sequence[Emission]) -> None:
         """Send what was made from the log before this offset.
 
         An update that can never be sent counts as sent: it goes to the dead letters.
         """
 
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
-        """What has been emitted with a place from this offset of the log on, by anybody."""
+        """Return what has been emitted with a place from this offset of the log on, by anybody."""
 
     def send_to_log(self, partition: int, record: LogRecord) -> None:
         """Forward a record to another partition. Raises Rejected where it is too large."""

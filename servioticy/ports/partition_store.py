@@ -20,17 +20,20 @@ class StoredUpdate(NamedTuple):
     version: int
     offset: int
     position: int
+    is_new: bool = False
+    """Whether it is certain that the stream has no update of this timestamp yet.
+
+    So it is where the timestamp is newer than the stream's last update was. Such rows are
+    stored a good deal faster; if it is not so after all, the row overwrites as any other.
+    """
 
 
-class StoredLastUpdate(NamedTuple):
-    """The last update of a stream, after a batch; `uses` as JSON (see LastUpdate)."""
+class StoredState(NamedTuple):
+    """What a composite stream keeps from one computation to the next (see LastUpdate)."""
 
     tenant: int
     stream_id: int
-    timestamp: Timestamp
-    document: bytes
-    version: int
-    uses: bytes | None = None
+    state: bytes
 
 
 class StoredVerdict(NamedTuple):
@@ -107,7 +110,8 @@ class Batch:
     next_offset: int
     emitted_offset: int
     updates: Sequence[StoredUpdate] = ()
-    last_updates: Sequence[StoredLastUpdate] = ()
+    states: Sequence[StoredState] = ()
+    """as they are after the batch, of those streams that have one"""
     verdicts: Sequence[StoredVerdict] = ()
     forwarded: Mapping[int, int] = field(default_factory=dict)
     effect: Effect | None = None
@@ -152,6 +156,9 @@ class PartitionStore(Protocol):
     def component(self, service_object: str) -> list[ComponentMember]:
         """The Service Objects computed together with this one; empty: it does not exist."""
 
+    def components(self, ids: Sequence[str]) -> list[list[ComponentMember]]:
+        """Return the components that these Service Objects are of, each once."""
+
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         """Those of them of which a version is in force; each is read when it is asked for.
 
@@ -163,7 +170,10 @@ class PartitionStore(Protocol):
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
-        """The last updates of those of the streams that have one."""
+        """The last updates of those of the streams that have one, each with the stream's state.
+
+        A stream's last update is the one of the largest timestamp in its history.
+        """
 
     def store(self, batch: Batch) -> None:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""

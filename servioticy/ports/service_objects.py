@@ -36,19 +36,19 @@ class ServiceObjects(Protocol):
     """Documents of Service Objects, and what can change without a new version."""
 
     def ids(self, tenant: int) -> list[str]:
-        """The tenant's Service Objects in order of creation."""
+        """Return the tenant's Service Objects in order of creation."""
 
     def current(self, key: ServiceObjectKey) -> CurrentVersion | None:
-        """The Service Object as it is now; None: it does not exist, or not any more."""
+        """Return the Service Object as it is now; None: it does not exist, or not any more."""
 
     def versions(self, key: ServiceObjectKey) -> list[tuple[int, int]]:
-        """Every version with the time it was accepted, oldest first."""
+        """Return every version with the time it was accepted, oldest first."""
 
     def document(self, key: VersionKey) -> bytes | None:
         """That version of the document, as it was accepted."""
 
     def documents(self, keys: Sequence[VersionKey]) -> dict[VersionKey, bytes]:
-        """The documents of these versions, of those that exist."""
+        """Return the documents of these versions, of those that exist."""
 
     def customise(
         self, key: ServiceObjectKey, revision: int, custom_fields: bytes | None, now: int

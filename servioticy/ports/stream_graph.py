@@ -67,13 +67,13 @@ class StreamGraph(Protocol):
     """Reads the graph."""
 
     def nodes(self, ids: Iterable[str]) -> dict[str, GraphNode]:
-        """Those of the Service Objects that exist, by id."""
+        """Return those of the Service Objects that exist, by id."""
 
     def readers(self, service_object: str, streams: Iterable[str]) -> list[GroupReader]:
-        """Which other Service Objects read these streams of it by a group, and may."""
+        """Return which other Service Objects read these streams of it by a group, and may."""
 
     def related(self, ids: Iterable[str], *, upstream: bool, most: int) -> Relatives:
-        """These and all they are computed from, or all computed from them.
+        """Return these and all they are computed from, or all computed from them.
 
         At most `most`, the nearest, and none that is more than a thousand steps away. Of the
         farthest ones it is not said which are left out.

@@ -12,4 +12,4 @@ class Tenants(Protocol):
         """Make the tenant unless it exists, and a new token for it, which is returned."""
 
     def tenant_of(self, token: str) -> int | None:
-        """Whose token it is, or None."""
+        """Return whose token it is, or None."""

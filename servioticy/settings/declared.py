@@ -37,7 +37,10 @@ class Declared:
         return _words(inspect.type_info(self.type))
 
     def converted(self, value: Any) -> Any:
-        """The value in the setting's type, from text where it is text. Raises SettingsError."""
+        """Return the value in the setting's type, from text where it is text.
+
+        Raises SettingsError.
+        """
         try:
             is_text = isinstance(value, str) and isinstance(self.default, dict)
             given = msgspec.json.decode(value) if is_text else value
@@ -49,7 +52,7 @@ class Declared:
 
 
 def declared(of: type[Any], section: str = "") -> Iterator[Declared]:
-    """The settings of a class with sections, or of a section."""
+    """Yield the settings of a class with sections, or of a section."""
     types, defaults = get_type_hints(of, include_extras=True), of()
     for each in fields(of):
         about = each.metadata

@@ -35,7 +35,7 @@ def load(
 
 
 def changed(settings: Settings, **values: Any) -> Settings:
-    """The settings with other values for these, by name. Raises SettingsError."""
+    """Return the settings with other values for these, by name. Raises SettingsError."""
     sections: dict[str, dict[str, Any]] = defaultdict(dict)
     for name, value in values.items():
         known = DECLARED.get(name)
@@ -49,12 +49,12 @@ def changed(settings: Settings, **values: Any) -> Settings:
 
 
 def to_environment(settings: Settings) -> dict[str, str]:
-    """The settings as environment variables, to hand to a child program."""
+    """Return the settings as environment variables, to hand to a child program."""
     return {PREFIX + name.upper(): _text(value) for name, value in by_name(settings).items()}
 
 
 def by_name(settings: Settings) -> dict[str, Any]:
-    """The value of every setting."""
+    """Return the value of every setting."""
     return {
         name: getattr(getattr(settings, each.section) if each.section else settings, each.key)
         for name, each in DECLARED.items()
@@ -89,7 +89,7 @@ def _file(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _names(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """The file's values, by the settings' names. Raises SettingsError."""
+    """Return the file's values, by the settings' names. Raises SettingsError."""
     names = {(each.section, each.key): name for name, each in DECLARED.items()}
     sections = {section for section, _key in names}
     values: dict[str, Any] = {}

@@ -39,7 +39,10 @@ SparkConf = Annotated[
 
 
 def setting(default: Any, doc: str, *, name: str = "", secret: bool = False) -> Any:
-    """A field that is a setting. A `secret` is never shown, neither in errors nor by repr."""
+    """Return a field that is a setting.
+
+    A `secret` is never shown, neither in errors nor by repr.
+    """
     about = {"doc": doc, "name": name, "secret": secret}
     if isinstance(default, dict):
         return field(default_factory=default.copy, hash=False, repr=not secret, metadata=about)
@@ -308,7 +311,7 @@ class Embedded:
 
 
 def _cached(chosen: str, name: str) -> Path:
-    """The chosen folder, else the one of this name in the user's cache."""
+    """Return the chosen folder, else the one of this name in the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(chosen or f"{cache}/servioticy/{name}").expanduser().resolve()
 

@@ -18,7 +18,7 @@ class PostgresAddresses:
     def address(
         self, token: str, service_object: str | None, stream: str | None
     ) -> Address | None:
-        """Who asks, and what they name; None for an unknown token."""
+        """Return who asks, and what they name; None for an unknown token."""
         # Text in Postgres has no NUL: a name with one names nothing.
         if "\0" in (service_object or "") or "\0" in (stream or ""):
             service_object, stream = None, None

@@ -81,7 +81,7 @@ class PostgresChangeStore:
         return change
 
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
-        """The Service Object does not exist any more; None as for `replace`."""
+        """Delete the Service Object; None as for `replace`."""
         values = key._asdict() | {"revision": revision, "now": now}
         with self._database.transaction(key.tenant):
             row = self._database.row(self._sql["delete_service_object"], values)
@@ -152,7 +152,7 @@ class PostgresChangeStore:
 
 
 def _values(new: NewServiceObject, change: Change) -> dict[str, Any]:
-    """What the rows of a Service Object and of its version hold, by name."""
+    """Return what the rows of a Service Object and of its version hold, by name."""
     return {
         "id": new.id,
         "tenant": new.tenant,

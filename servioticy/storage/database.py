@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import psycopg2
 import psycopg2.errors
@@ -36,6 +37,21 @@ _NOTICED = {
     "tcp_user_timeout": 15_000,
 }
 """How soon it is noticed that the server's machine has vanished: seconds, and milliseconds."""
+
+
+class Prepared(NamedTuple):
+    """A statement that is planned once a connection, by its name; and its values."""
+
+    name: str
+    sql: str
+    values: Mapping[str, Any]
+
+
+class Copied(NamedTuple):
+    """A `COPY ... FROM STDIN` and its rows, in the format that it says."""
+
+    sql: str
+    rows: bytes
 
 
 class Database:
@@ -78,25 +94,42 @@ class Database:
                     raise
                 return self._run(self._connection()[0], sql, values)
 
-    def prepared(self, name: str, sql: str, values: Mapping[str, Any]) -> list[Row]:
-        """Run a statement that is planned once a connection; for hot paths that write.
+    def together(self, parts: Sequence[Prepared | Copied]) -> None:
+        """Run all of them in one message: they take effect together or not at all.
 
-        It is never tried again by itself.
+        One of them at most is Copied. For hot paths that write; nothing is tried again.
         """
         with self._answering():
             connection, _fresh = self._connection()
-            statement, order = _positional(sql)
             try:
-                if name not in self._local.prepared:
-                    self._run(connection, f"PREPARE {name} AS {statement}", None)
-                    self._local.prepared.add(name)
-                places = ", ".join(["%s"] * len(order))
-                return self._run(
-                    connection, f"EXECUTE {name} ({places})", [values[each] for each in order]
-                )
+                with connection.cursor() as cursor:
+                    self._send(cursor, parts)
             except LOST:
                 self.close()
                 raise
+
+    def _send(self, cursor: Any, parts: Sequence[Prepared | Copied]) -> None:
+        message, rows = [], None
+        for part in parts:
+            if isinstance(part, Copied):
+                rows = part.rows
+                message.append(part.sql.strip().rstrip(";").encode())
+            else:
+                message.append(self._execution(cursor, part))
+        if rows is None:
+            cursor.execute(b";".join(message))
+        else:
+            cursor.copy_expert(b";".join(message), io.BytesIO(rows), max(1, len(rows)))
+
+    def _execution(self, cursor: Any, part: Prepared) -> bytes:
+        statement, order = _positional(part.sql)
+        if part.name not in self._local.prepared:
+            cursor.execute(f"PREPARE {part.name} AS {statement}")
+            self._local.prepared.add(part.name)
+        places = ", ".join(["%s"] * len(order))
+        values = [part.values[each] for each in order]
+        execution: bytes = cursor.mogrify(f"EXECUTE {part.name} ({places})", values)
+        return execution
 
     def row(self, sql: str, values: Mapping[str, Any] | None = None) -> Row | None:
         """The first row, or None."""

@@ -18,14 +18,14 @@ class PostgresHistory:
         self._sql = queries("history")
 
     def newest(self, stream: StreamKey) -> Timestamp | None:
-        """The largest timestamp of a stream's updates, or None."""
+        """Return the largest timestamp of a stream's updates, or None."""
         row = self._database.row(self._sql["newest"], stream._asdict())
         return row[0] if row else None
 
     def page(
         self, stream: StreamKey, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
     ) -> list[VersionedUpdate]:
-        """The first updates with a timestamp within the span, oldest first.
+        """Return the first updates with a timestamp within the span, oldest first.
 
         They end with the one that reaches `most_rows` or `most_bytes`.
         """
@@ -43,19 +43,21 @@ class PostgresHistory:
     def updates_after(
         self, stream: StreamKey, after: Timestamp, limit: int, max_bytes: int
     ) -> list[LastUpdate]:
-        """The next updates with a larger timestamp, oldest first, as many as fit, at least one."""
+        """Return the next updates with a larger timestamp, oldest first, as many as fit, at
+        least one.
+        """
         bounds = {"after": after, "limit": limit, "max_bytes": max_bytes}
         values = stream._asdict() | bounds
         rows = self._database.rows(self._sql["updates_after"], values)
         return [LastUpdate(timestamp, document.encode()) for timestamp, document in rows]
 
     def last_update(self, stream: StreamKey) -> VersionedUpdate | None:
-        """The stream's last update, or None."""
+        """Return the stream's last update, or None."""
         row = self._database.row(self._sql["last_update"], stream._asdict())
         return None if row is None else VersionedUpdate(row[0], row[1].encode(), row[2])
 
     def progress(self, partition: int) -> int:
-        """The log offset before which everything is stored."""
+        """Return the log offset before which everything is stored."""
         row = self._database.row(self._sql["progress_of"], {"partition": partition})
         return row[0] if row else 0
 
@@ -67,17 +69,17 @@ class PostgresHistory:
         return (rows[0][0] if rows else 0), first
 
     def backlog(self, partition: int, tenant: int, most: int) -> int:
-        """How many records of a tenant wait; not counted further than `most`."""
+        """Return how many records of a tenant wait; not counted further than `most`."""
         values = {"partition": partition, "tenant": tenant, "most": most}
         row = self._database.row(self._sql["backlog"], values)
         return row[0] if row else 0
 
     def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:
-        """How computations of a composite stream ended: (verdict, count, last one)."""
+        """Return how computations of a composite stream ended: (verdict, count, last one)."""
         rows = self._database.rows(self._sql["verdicts_of_stream"], stream._asdict())
         return [(verdict, count, last.encode()) for verdict, count, last in rows]
 
     def processor_us(self, stream: StreamKey) -> int:
-        """Microseconds of processor time that a composite stream's code has used."""
+        """Return the microseconds of processor time that a composite stream's code has used."""
         row = self._database.row(self._sql["processor_time"], stream._asdict())
         return row[0] if row else 0

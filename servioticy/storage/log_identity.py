@@ -20,7 +20,7 @@ class PostgresLogIdentity:
         self._sql = queries("log")
 
     def stored(self) -> Stored:
-        """Which log it is, and how far it is stored."""
+        """Return which log it is, and how far it is stored."""
         topic, topic_id = self._database.row(self._sql["identity"]) or (None, None)
         return Stored(topic, topic_id, dict(self._database.rows(self._sql["progress"])))
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, assert_never
 
 import msgspec
-import orjson
+import psycopg2.errors
 
 from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import parsing
-from servioticy.domain.model import Definition, LastUpdate, ServiceObject
+from servioticy.domain.model import LastUpdate, ServiceObject
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
@@ -26,10 +30,17 @@ from servioticy.ports.partition_store import (
     Release,
     StoredUpdate,
 )
+from servioticy.storage.arrays import columns, numbers
+from servioticy.storage.batches import batch_parts, superseded, update_columns
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
+log = logging.getLogger("servioticy.storage")
+
 _CLAIM = 1_701_013  # class of our advisory locks: any number that nothing else uses
+READ_AT_ONCE = 65_536
+"""Characters of documents that are read before the first of them is given out."""
+
 PARSED = 128 * 1024 * 1024
 """Bytes of definitions kept parsed: a change loads its whole component anew."""
 
@@ -81,21 +92,56 @@ class PostgresPartitionStore:
         rows = self._database.rows(self._sql["component"], {"service_object": service_object})
         return [ComponentMember(*row) for row in rows]
 
+    def components(self, ids: Sequence[str]) -> list[list[ComponentMember]]:
+        """Return the components that these Service Objects are of, each once."""
+        rows = self._database.rows(self._sql["components"], {"ids": list(ids)})
+        return [
+            [ComponentMember(*row[1:]) for row in members]
+            for _component, members in groupby(rows, key=itemgetter(0))
+        ]
+
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         """Those of them of which a version is in force; each is read when it is asked for."""
         rows = self._database.rows(self._sql["service_objects"], {"ids": list(ids)})
+        some: list[ServiceObject] = []
+        size = 0
         for id_, tenant, sequence, version, document in rows:
             definition = self._documents.understood(id_, version, document).definition
-            yield ServiceObject(
-                definition, tenant, version, sequence, self._stored_as(definition, tenant)
-            )
+            some.append(ServiceObject(definition, tenant, version, sequence, {}))
+            size += len(document)
+            if size > READ_AT_ONCE:
+                yield from self._with_numbers(some)
+                some, size = [], 0
+        yield from self._with_numbers(some)
 
-    def _stored_as(self, definition: Definition, tenant: int) -> dict[str, int]:
-        names = [each.ref.stream for each in definition.streams]
-        values = {"service_object": definition.id, "tenant": tenant, "names": names}
-        numbers = dict(self._database.rows(self._sql["stored_as"], values))
-        # Another partition may just have removed those of an object that it computes.
-        return {name: numbers[name] for name in names if name in numbers}
+    def _with_numbers(self, some: Sequence[ServiceObject]) -> Iterator[ServiceObject]:
+        """The Service Objects with the numbers under which their updates are stored."""
+        refs = [
+            (each.id, each.tenant, stream.ref.stream)
+            for each in some
+            for stream in each.definition.streams
+        ]
+        if not refs:
+            yield from some
+            return
+        service_objects, tenants, names = columns(refs, 3)
+        values = {
+            "service_objects": list(service_objects),
+            "tenants": numbers(tenants),
+            "names": list(names),
+        }
+        found: dict[str, dict[str, int]] = {}
+        for service_object, name, number in self._database.rows(self._sql["stored_as"], values):
+            found.setdefault(service_object, {})[name] = number
+        for each in some:
+            # Another partition may just have removed those of an object that it computes.
+            theirs = found.get(each.id, {})
+            ordered = {
+                stream.ref.stream: theirs[stream.ref.stream]
+                for stream in each.definition.streams
+                if stream.ref.stream in theirs
+            }
+            yield replace(each, stream_ids=ordered)
 
     def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
@@ -103,22 +149,38 @@ class PostgresPartitionStore:
         return None if row is None else (row[0], row[1])
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
-        """The last updates of those of the streams that have one."""
-        rows = self._database.rows(self._sql["last_updates"], {"streams": list(stream_ids)})
+        """The last updates of those of the streams that have one, with the streams' states."""
+        rows = self._database.rows(self._sql["last_updates"], {"streams": numbers(stream_ids)})
         return {
-            stream: LastUpdate(at, text.encode(), None if uses is None else orjson.loads(uses))
-            for stream, at, text, uses in rows
+            stream: LastUpdate(at, text.encode(), None if state is None else bytes(state))
+            for stream, at, text, state in rows
         }
 
     def store(self, batch: Batch) -> None:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+        try:
+            self._store(batch)
+        except psycopg2.errors.DivisionByZero as error:
+            raise Fenced(
+                f"partition {batch.partition} is no longer at offset {batch.first_offset}: "
+                "another worker has it"
+            ) from error
+        except psycopg2.errors.UniqueViolation as error:
+            if not any(each.is_new for each in batch.updates):
+                raise
+            facts = {"partition": batch.partition, "offset": batch.first_offset}
+            log.exception("update_was_not_new", extra={**facts, "why": str(error)})
+            self.store(replace(batch, updates=[e._replace(is_new=False) for e in batch.updates]))
+
+    def _store(self, batch: Batch) -> None:
+        parts = batch_parts(batch)
         displaced = superseded(batch.updates)
         late = batch.put_off or batch.taken_up or batch.emitted_late
         if batch.effect is None and not displaced and not late:
-            self._store(batch)
+            self._database.together(parts)
             return
         with self._database.transaction():
-            self._store(batch)
+            self._database.together(parts)
             if displaced:
                 self._set_aside(displaced, batch)
             if batch.effect is not None:
@@ -139,13 +201,6 @@ class PostgresPartitionStore:
             case unknown:
                 assert_never(unknown)
 
-    def _store(self, batch: Batch) -> None:
-        if not self._database.prepared("store_batch", self._sql["store"], _values(batch)):
-            raise Fenced(
-                f"partition {batch.partition} is no longer at offset {batch.first_offset}: "
-                "another worker has it"
-            )
-
     def _store_put_off(self, batch: Batch) -> None:
         """Records that are computed later, and those that have been."""
         if batch.taken_up:
@@ -153,7 +208,7 @@ class PostgresPartitionStore:
             # progress is.
             self._database.rows(self._sql["wait_for_the_disk"])
         if batch.put_off:
-            offsets, tenants, service_objects, records = _columns(batch.put_off, 4)
+            offsets, tenants, service_objects, records = columns(batch.put_off, 4)
             values = {
                 "partition": batch.partition,
                 "offsets": numbers(offsets),
@@ -171,19 +226,10 @@ class PostgresPartitionStore:
                 self._database.rows(self._sql[name], values)
 
     def _set_aside(self, displaced: Sequence[StoredUpdate], batch: Batch) -> None:
-        tenants, streams, timestamps, documents, versions, offsets, positions = _columns(
-            displaced, 7
-        )
         values = {
             "partition": batch.partition,
             "emitted_offset": batch.emitted_offset,
-            "tenants": numbers(tenants),
-            "streams": numbers(streams),
-            "timestamps": numbers(timestamps),
-            "documents": texts(documents),
-            "versions": numbers(versions),
-            "offsets": numbers(offsets),
-            "positions": numbers(positions),
+            **update_columns(displaced),
         }
         self._database.rows(self._sql["forget_superseded"], values)
         self._database.rows(self._sql["set_aside"], values)
@@ -245,7 +291,7 @@ class PostgresPartitionStore:
 
     def charge(self, charges: Sequence[Charge]) -> None:
         """Add to what streams have used."""
-        tenants, streams, used = _columns(charges, 3)
+        tenants, streams, used = columns(charges, 3)
         values = {
             "tenants": numbers(tenants),
             "streams": numbers(streams),
@@ -297,65 +343,3 @@ class PostgresPartitionStore:
         """Offsets of records that are computed late and perhaps not all emitted."""
         rows = self._database.rows(self._sql["taken_up"], {"partition": partition})
         return [row[0] for row in rows]
-
-
-def superseded(updates: Sequence[StoredUpdate]) -> list[StoredUpdate]:
-    """Those that a later one of the same stream and timestamp displaces."""
-    last = {(each.stream_id, each.timestamp): each for each in updates}
-    if len(last) == len(updates):
-        return []
-    return [each for each in updates if last[each.stream_id, each.timestamp] is not each]
-
-
-def _values(batch: Batch) -> dict[str, Any]:
-    """The batch as columns. A stream and timestamp met twice is stored as it was last."""
-    updates = list({(each.stream_id, each.timestamp): each for each in batch.updates}.values())
-    tenants, streams, timestamps, documents, versions, offsets, positions = _columns(updates, 7)
-    last_updates = _columns(batch.last_updates, 6)
-    verdicts = _columns(batch.verdicts, 5)
-    return {
-        "partition": batch.partition,
-        "first_offset": batch.first_offset,
-        "next_offset": batch.next_offset,
-        "emitted_offset": batch.emitted_offset,
-        "tenants": numbers(tenants),
-        "streams": numbers(streams),
-        "timestamps": numbers(timestamps),
-        "documents": texts(documents),
-        "versions": numbers(versions),
-        "offsets": numbers(offsets),
-        "positions": numbers(positions),
-        "last_tenants": numbers(last_updates[0]),
-        "last_streams": numbers(last_updates[1]),
-        "last_timestamps": numbers(last_updates[2]),
-        "last_documents": texts(last_updates[3]),
-        "last_versions": numbers(last_updates[4]),
-        "last_uses": texts(last_updates[5]),
-        "verdict_tenants": numbers(verdicts[0]),
-        "verdict_streams": numbers(verdicts[1]),
-        "verdicts": texts([each.encode() for each in verdicts[2]]),
-        "verdict_counts": numbers(verdicts[3]),
-        "verdict_lasts": texts(verdicts[4]),
-        "forwarded_from": numbers(batch.forwarded),
-        "forwarded_next": numbers(batch.forwarded.values()),
-    }
-
-
-def _columns(rows: Sequence[tuple[Any, ...]], width: int) -> Sequence[Sequence[Any]]:
-    return list(zip(*rows, strict=True)) if rows else [()] * width
-
-
-def numbers(values: Iterable[int]) -> str:
-    """An array of integers as Postgres reads it: a third of the cost of a list to everyone."""
-    return "{" + ",".join(map(str, values)) + "}"
-
-
-def texts(values: Iterable[bytes | None]) -> str:
-    """An array of texts as Postgres reads it."""
-    quoted = (
-        "NULL"
-        if value is None
-        else '"' + value.decode().replace("\\", "\\\\").replace('"', '\\"') + '"'
-        for value in values
-    )
-    return "{" + ",".join(quoted) + "}"

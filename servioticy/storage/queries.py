@@ -11,7 +11,7 @@ _NAME = re.compile(r"^-- (\w+) --$", re.MULTILINE)
 
 @cache
 def queries(file: str) -> dict[str, str]:
-    """The queries of one file by name, with their descriptions as SQL comments."""
+    """Return the queries of one file by name, with their descriptions as SQL comments."""
     text = (resources.files("servioticy.storage") / "sql" / f"{file}.sql").read_text("utf-8")
     parts = _NAME.split(text)[1:]
     return dict(zip(parts[::2], parts[1::2], strict=True))

@@ -18,11 +18,11 @@ class PostgresServiceObjects:
         self._sql = queries("service_objects")
 
     def ids(self, tenant: int) -> list[str]:
-        """The tenant's Service Objects in order of creation."""
+        """Return the tenant's Service Objects in order of creation."""
         return [each for (each,) in self._database.rows(self._sql["ids"], {"tenant": tenant})]
 
     def current(self, key: ServiceObjectKey) -> CurrentVersion | None:
-        """The Service Object as it is now; None: it does not exist, or not any more."""
+        """Return the Service Object as it is now; None: it does not exist, or not any more."""
         row = self._database.row(self._sql["current"], key._asdict())
         if row is None:
             return None
@@ -31,7 +31,7 @@ class PostgresServiceObjects:
         return CurrentVersion(version, revision, document.encode(), fields, updated_at)
 
     def versions(self, key: ServiceObjectKey) -> list[tuple[int, int]]:
-        """Every version with the time it was accepted, oldest first."""
+        """Return every version with the time it was accepted, oldest first."""
         return self._database.rows(self._sql["versions"], key._asdict())
 
     def document(self, key: VersionKey) -> bytes | None:
@@ -39,7 +39,7 @@ class PostgresServiceObjects:
         return self.documents([key]).get(key)
 
     def documents(self, keys: Sequence[VersionKey]) -> dict[VersionKey, bytes]:
-        """The documents of these versions, of those that exist."""
+        """Return the documents of these versions, of those that exist."""
         values = {
             "tenants": [each.tenant for each in keys],
             "ids": [each.service_object for each in keys],

@@ -18,7 +18,7 @@ class PostgresStreamGraph:
         self._sql = queries("stream_graph")
 
     def nodes(self, ids: Iterable[str]) -> dict[str, GraphNode]:
-        """Those of the Service Objects that exist, by id."""
+        """Return those of the Service Objects that exist, by id."""
         rows = self._database.rows(self._sql["nodes"], {"ids": list(ids)})
         return {
             id_: GraphNode(id_, tenant, public, revision, component, partition, tuple(streams))
@@ -26,12 +26,15 @@ class PostgresStreamGraph:
         }
 
     def readers(self, service_object: str, streams: Iterable[str]) -> list[GroupReader]:
-        """Which other Service Objects read these streams of it by a group, and may."""
+        """Return which other Service Objects read these streams of it by a group, and may."""
         values = {"service_object": service_object, "streams": list(streams)}
         return [GroupReader(*row) for row in self._database.rows(self._sql["readers"], values)]
 
     def related(self, ids: Iterable[str], *, upstream: bool, most: int) -> Relatives:
-        """These and all they are computed from, or all computed from them; nearest first."""
+        """Return these and all they are computed from, or all computed from them.
+
+        Nearest first.
+        """
         step = self._sql["sources_of" if upstream else "readers_of"]
 
         def neighbours(of: Sequence[str]) -> list[str]:

@@ -29,6 +29,6 @@ class PostgresTenants:
         return token
 
     def tenant_of(self, token: str) -> int | None:
-        """Whose token it is, or None."""
+        """Return whose token it is, or None."""
         row = self._database.row(self._sql["tenant_of_token"], {"digest": digest(token)})
         return None if row is None else row[0]

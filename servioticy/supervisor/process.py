@@ -103,7 +103,7 @@ class Child:
         return time.monotonic() - self.started_at
 
     def exit_status(self) -> str | None:
-        """How it ended, in words; None while it runs."""
+        """Return how it ended, in words; None while it runs."""
         code = self._process.poll()
         if code is None:
             return None
@@ -122,7 +122,7 @@ class Child:
         self._guard.forget(self.pid)
 
     def last_lines(self) -> str:
-        """The end of what it wrote since it was started."""
+        """Return the end of what it wrote since it was started."""
         with self._log.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
             log.seek(max(self._log_start, size - TAIL_BYTES))

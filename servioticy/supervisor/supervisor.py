@@ -21,15 +21,15 @@ from servioticy.supervisor.program import Event, EventKind, Program
 
 TICK_SECONDS = 0.05
 FIRST_PAUSE_SECONDS = 0.25
-LONGEST_PAUSE_SECONDS = 5.0
+MAX_PAUSE_SECONDS = 5.0
 HEALTHY_SECONDS = 60.0
 
 
 def pause_before_restart(failures: int) -> float:
-    """Seconds to wait after this many failures in a row: none at first, then ever longer."""
+    """Return the seconds to wait after so many failures in a row: 0 at first, then ever more."""
     if failures <= 1:
         return 0.0
-    return min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * float(2 ** min(failures - 2, 10)))
+    return min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * float(2 ** min(failures - 2, 10)))
 
 
 class Supervisor:
@@ -109,7 +109,7 @@ class Supervisor:
         self._stops_asked += 1
 
     def pids(self) -> dict[str, int]:
-        """The process of each program that runs."""
+        """Return the process of each program that runs."""
         return {name: child.pid for name, child in self._children.items()}
 
     def _ask_to_stop(self, _number: int, _frame: FrameType | None) -> None:
@@ -212,7 +212,7 @@ class Supervisor:
 
 
 def _waves(programs: Sequence[Program]) -> list[list[Program]]:
-    """The programs in order, those started together in one list."""
+    """Return the programs in order, those started together in one list."""
     waves: list[list[Program]] = [[]]
     for program in programs:
         waves[-1].append(program)

@@ -6,20 +6,19 @@ The scripts end otherwise each time: what subscribers got has to be what history
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from lone_pipeline import Emitted, Ground, Replay
+from python_evaluator import Fault, PythonEvaluator, Trigger
 
 from pipeline.engine import Engine
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
-from sandbox.program import Call, Computation, Fault, Outcome, Value
 from servioticy.bootstrap import connect, emitter
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
@@ -32,31 +31,21 @@ pytestmark = pytest.mark.timeout(240)
 UPDATES = 60
 
 
-class Fickle:
-    """A sandbox that gives another value, or a timeout, whenever it is asked."""
-
-    def run(
-        self, _tenant: str, calls: Sequence[Call], _within: float | None = None
-    ) -> list[list[Outcome]]:
-        return [list(self._fold(call)) for call in calls]
-
-    def _fold(self, call: Call) -> Iterator[Outcome]:
-        last = call.previous_timestamp
-        for step in call.steps:
-            assert isinstance(step, Computation)
-            if last is not None and step.timestamp <= last:
-                yield Fault("stale", "")
-            elif random.random() < 0.3:
-                yield Fault("timeout", "")
-            else:
-                last = step.floor if last is None else max(last, step.floor)
-                body = {"channels": {"v": {"current-value": random.random()}}, "lastUpdate": last}
-                yield Value(last, orjson.dumps(body))
+def fickle(_trigger: Trigger, _values: list[bytes | None]) -> float:
+    """Another value, or a timeout, whenever it is asked."""
+    if random.random() < 0.3:
+        raise Fault("timeout")
+    return random.random()
 
 
 def a_task(settings: Settings) -> Task:
     store = PostgresPartitionStore(connect(settings, durable=False), argument_names)
-    return Task(0, store, lambda: emitter(settings, 0), Engine(Fickle(), 20, 1000))
+    return Task(
+        0,
+        store,
+        lambda: emitter(settings, 0),
+        Engine({"javascript": PythonEvaluator(fickle)}, 20, 1000),
+    )
 
 
 def rows(ground: Ground, first: int, end: int) -> list[Row]:

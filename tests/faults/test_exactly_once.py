@@ -1,6 +1,6 @@
 """Exactly once, at every point where a worker can die, and with two pipelines at once.
 
-A proxy in front of Postgres sees the storing statements go by and kills the worker with
+A proxy in front of Postgres sees the storing messages go by and kills the worker with
 SIGKILL at a chosen point. Afterwards all that is stored is byte for byte what a run without
 faults stores, and the emitted updates are complete, in order, repeats being repeats.
 """
@@ -89,7 +89,7 @@ def expected(ground: Ground, pipeline: Pipeline, emitted: Emitted) -> Expected:
 
 
 class Killing:
-    """A fault: the victim is killed at a point of the n-th storing statement from now."""
+    """A fault: the victim is killed at a point of the n-th storing message from now."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class Killing:
         self.done = False
 
     def __call__(self, point: str, statement: bytes) -> int | None:
-        asked = "before" if self._point in ("half", "emitted") else self._point
+        asked = "before" if self._point == "emitted" else self._point
         if point != asked:
             return None
         self._left -= 1
@@ -123,8 +123,8 @@ class Killing:
 
 POINTS = {
     "before the transaction": "before",
-    "in the middle of the statement": "half",
-    "after the statement, before the answer": "inside",
+    "in the middle of the updates": "half",
+    "after the message, before the answer": "inside",
     "after the commit, before emission": "committed",
     "after emission, before it is noted": "emitted",
 }

@@ -25,6 +25,7 @@ from websockets.sync.client import ClientConnection, connect
 from sandbox import argument_names
 from servioticy import bootstrap
 from servioticy.client.follower import Follower
+from servioticy.domain.emissions import emission
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EmittedRecord
 from servioticy.domain.topics import MAX_MESSAGE_BYTES, Topics
@@ -91,7 +92,9 @@ class World:
 
     def emitted(self, *times: int, name: str = "mine", padding: int = 0, version: int = 1) -> None:
         records = [
-            EmittedRecord(name, "data", 1, version, at, msgspec.Raw(a_document(at, padding)))
+            emission(
+                EmittedRecord(name, "data", 1, version, at, msgspec.Raw(a_document(at, padding)))
+            )
             for at in times
         ]
         self.emitter.emit(self.offset, records)

@@ -19,10 +19,11 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 from waiting import until
 
-from servioticy.embedded import jars, java, javascript, setup, stubs
+from servioticy.embedded import classes, jars, java, javascript, setup
 from servioticy.embedded.folder import DataFolder, read_run
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres, _postgres_processes
+from servioticy.errors import SetupError
 from servioticy.settings import load
 from servioticy.supervisor.process import Child, Guard
 from servioticy.supervisor.program import Program
@@ -213,7 +214,7 @@ def test_set_up_has_nothing_to_do_twice(capsys, monkeypatch: pytest.MonkeyPatch)
     with (
         mock.patch.object(javascript, "download") as scripts,
         mock.patch.object(jars, "download") as archives,
-        mock.patch.object(stubs, "_compile") as compiler,
+        mock.patch.object(classes, "_compile") as compiler,
     ):
         setup.prepare(settings)
 
@@ -246,14 +247,25 @@ def test_the_sandbox_s_parts_are_what_their_authors_published() -> None:
     assert javascript.missing(settings) == javascript.damaged(settings) == []
 
 
-def test_stub_classes_compile_without_a_compiler_of_java_s_own(tmp_path) -> None:
+@pytest.mark.parametrize("which", classes.Classes)
+def test_our_classes_compile_without_a_compiler_of_java_s_own(tmp_path, which) -> None:
     settings = load({}, {"jars": str(tmp_path)})
-    target = stubs.compile_stubs(settings, java.find(load()))
-    names = {Path(name).stem for name in zipfile.ZipFile(target).namelist()}
+    target = classes.build(settings, which, java.find(load()))
 
-    wanted = {"KafkaConfigUpdater", "KafkaTokenUtil$", "KafkaTokenClusterConf"}
-    assert names == {*wanted, "KafkaRedactionUtil$"}
-    assert stubs.require(settings) == target
+    names = sorted(Path(name).stem for name in zipfile.ZipFile(target).namelist())
+    sources = Path(classes.__file__).parents[2] / "deploy" / "java" / which.value
+    assert names == sorted(path.stem for path in sources.rglob("*.java"))
+    assert classes.require(settings, which) == target
+
+
+def test_classes_that_do_not_compile_are_shown_with_their_error(tmp_path, monkeypatch) -> None:
+    (tmp_path / "Broken.java").write_text("class Broken { int f() { return nothing; } }")
+    monkeypatch.setattr(classes, "_folder", lambda _classes: tmp_path)
+    settings = load({}, {"jars": str(tmp_path / "jars")})
+
+    with pytest.raises(SetupError, match=r"Broken\.java"):
+        classes.build(settings, classes.Classes.BUNDLES, java.find(load()))
+    assert not list(settings.embedded.jars_path.iterdir())
 
 
 def test_java_shim_leaves_out_what_small_java_builds_lack(tmp_path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from waiting import until
 
 from servioticy import bootstrap
+from servioticy.domain.emissions import emission
 from servioticy.domain.records import EmittedRecord, UpdateRecord
 from servioticy.domain.topics import Topics
 from servioticy.embedded import tcp_ports as ports
@@ -129,7 +130,8 @@ def test_all_our_clients_are_let_in(broker: Guarded, protocol: str, topic_prefix
     writer, output = LogWriter(connection, topics, 10), Emitter(connection, topics, 0)
     try:
         assert writer.append(0, _an_update()) == 0
-        output.emit(1, [EmittedRecord("so", "s", 1, 1, 7, msgspec.Raw(b"{}"), (0, 0))])
+        record = EmittedRecord("so", "s", 1, 1, 7, msgspec.Raw(b"{}"), (0, 0))
+        output.emit(1, [emission(record)])
         output.flush()
         until(lambda: [each.record.timestamp for each in found] == [7])
         assert [each.timestamp for each in output.emitted_from(0)] == [7]

@@ -12,6 +12,7 @@ import pytest
 from sandbox_pools import a_pool
 
 from pipeline.engine import Engine
+from pipeline.evaluators.javascript import JavaScript
 from pipeline.spark.worker import limits_of
 from pipeline.task import Task
 from pipeline.work import Row
@@ -71,7 +72,7 @@ def test_one_update_wakes_ten_thousand_composites(pool: SandboxPool) -> None:
     platform.log.append(0, UpdateRecord("device", "data", 7, body))
     settings = Settings()
     engine = Engine(
-        pool,
+        {"javascript": JavaScript(pool)},
         settings.pipeline.max_batch_updates,
         settings.pipeline.head_cache_bytes,
         # The machine that runs the tests may be busy with others.

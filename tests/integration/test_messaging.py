@@ -12,6 +12,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka_faults import bring_fatal_error
 from waiting import until
 
+from servioticy.domain.emissions import emission
 from servioticy.domain.letters import read_letter
 from servioticy.domain.records import (
     ConsumedRecord,
@@ -24,7 +25,7 @@ from servioticy.domain.records import (
 from servioticy.domain.topics import Topics
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
-from servioticy.messaging.admin import LARGEST_MESSAGE, _client, ensure_topics
+from servioticy.messaging.admin import MAX_MESSAGE, _client, ensure_topics
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader
 from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter, LogWriter
@@ -44,10 +45,10 @@ def limit(kafka: EmbeddedKafka, topic: str, size: int | None = None) -> int:
     with _client(KafkaConnection(kafka.bootstrap_servers)) as client:
         kind = ConfigResourceType.TOPIC
         if size is not None:
-            client.alter_configs([ConfigResource(kind, topic, {LARGEST_MESSAGE: str(size)})])
-        asked = [ConfigResource(kind, topic, {LARGEST_MESSAGE: None})]
+            client.alter_configs([ConfigResource(kind, topic, {MAX_MESSAGE: str(size)})])
+        asked = [ConfigResource(kind, topic, {MAX_MESSAGE: None})]
         found = client.describe_configs(asked, config_filter="All")["topic"][topic]
-        return int(found[LARGEST_MESSAGE]["value"])
+        return int(found[MAX_MESSAGE]["value"])
 
 
 def an_emitted_one(timestamp: int, size: int = 10) -> EmittedRecord:
@@ -91,11 +92,11 @@ def test_what_the_broker_refuses_for_ever_stops_nobody(
     limit(real_kafka, topics.emitted, 5000)
     output = Emitter(KafkaConnection(real_kafka.bootstrap_servers), topics, 0)
 
-    output.emit(1, [an_emitted_one(1)])
+    output.emit(1, [emission(an_emitted_one(1))])
     output.flush()
-    output.emit(2, [an_emitted_one(2, 6000)])
+    output.emit(2, [emission(an_emitted_one(2, 6000))])
     output.flush()
-    output.emit(3, [an_emitted_one(3)])
+    output.emit(3, [emission(an_emitted_one(3))])
     output.flush()
 
     assert output.acknowledged == 3
@@ -189,10 +190,10 @@ def test_a_reader_survives_its_listener(
 
     thread = reader.start(listen)
     output = Emitter(KafkaConnection(real_kafka.bootstrap_servers), topics, 0)
-    output.emit(1, [an_emitted_one(1)])
+    output.emit(1, [emission(an_emitted_one(1))])
     output.flush()
     assert failed.wait(SECONDS)
-    output.emit(2, [an_emitted_one(2)])
+    output.emit(2, [emission(an_emitted_one(2))])
     output.flush()
 
     until(lambda: found == [2])

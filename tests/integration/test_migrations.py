@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from importlib import resources
 
 import pytest
+from told_schema import told_schema
 
 from servioticy.embedded.postgres import _binary
 from servioticy.errors import SetupError
@@ -40,7 +41,8 @@ def dumped(dsn: str) -> list[str]:
 
 def test_the_schema_is_what_all_migrations_make(dsn: str, empty_dsn: str, empty: Database) -> None:
     """It is read by people, who have to be able to trust it."""
-    empty.rows((SQL / "schema.sql").read_text("utf-8"))
+    for text in told_schema():
+        empty.rows(text)
 
     assert "CREATE TABLE public.tenants (" in dumped(dsn)
     assert dumped(empty_dsn) == dumped(dsn)
@@ -118,3 +120,29 @@ def test_edges_of_the_graph_leave_the_table_of_subscriptions(
     assert empty.rows("SELECT id, callback FROM subscriptions") == [("w1", "pubsub")]
     with pytest.raises(Exception, match="subscriptions_of_applications"):
         empty.rows("UPDATE subscriptions SET callback = 'internal'")
+
+
+def test_what_composites_were_made_from_becomes_their_state(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0013: exact, also what JavaScript's numbers cannot hold."""
+    whole = migrations._files()
+    before = [each for each in whole if each.name < "0013"]
+    monkeypatch.setattr(migrations, "_files", lambda: before)
+    migrations.migrate(empty)
+    empty.rows(
+        """
+        INSERT INTO last_updates (stream_id, tenant_id, "timestamp", document, version, uses)
+        VALUES (1, 5, 7, '{}', 1, '{"so/\u00e9": 7, "so/ns": 1700000000123456789}'),
+               (2, 5, 7, '{}', 1, NULL), (3, 5, 7, '{}', 1, '{}')
+        """
+    )
+    monkeypatch.setattr(migrations, "_files", lambda: whole)
+
+    migrations.migrate(empty)
+
+    states = "SELECT stream_id, tenant_id, convert_from(state, 'UTF8')::jsonb FROM states"
+    assert empty.rows(f"{states} ORDER BY 1") == [
+        (1, 5, {"so/\u00e9": 7, "so/ns": "1700000000123456789"}),
+        (3, 5, {}),
+    ]

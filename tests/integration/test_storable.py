@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from servioticy.domain.records import UnreadableRecord, UpdateRecord, read_record
-from servioticy.storage.database import Database
-from servioticy.storage.partition_store import texts
+from servioticy.ports.partition_store import StoredUpdate
+from servioticy.storage.arrays import texts
+from servioticy.storage.batches import copied
+from servioticy.storage.database import Copied, Database
+from servioticy.storage.queries import queries
 
 UPDATE = b'{"kind":"update","service_object":"a","stream":"b","timestamp":1,"update":{"x":%s}}'
 
@@ -25,6 +28,13 @@ DEEP = some.integers(1, 2000).map(lambda depth: b"[" * depth + b"]" * depth)
 @pytest.fixture(scope="module")
 def database(real_postgres) -> Iterator[Database]:
     made = Database(real_postgres.dsn)
+    made.rows(
+        """
+        CREATE TEMPORARY TABLE updates
+            (tenant_id bigint, stream_id bigint, "timestamp" bigint, version integer,
+             log_partition integer, log_offset bigint, log_position integer, document json)
+        """
+    )
     yield made
     made.close()
 
@@ -39,6 +49,10 @@ def stored(database: Database, value: bytes) -> bool:
     update = bytes(record.update)
     sql = "SELECT document::json::text FROM unnest(%(documents)s::text[]) AS d (document)"
     assert database.rows(sql, {"documents": texts([update])}) == [(update.decode(),)]
+    row = StoredUpdate(1, 2, 3, update, 4, 5, 6)
+    database.together([Copied(queries("partition")["copy_updates"], copied([row, row], 7))])
+    kept = "DELETE FROM updates RETURNING tenant_id, stream_id, timestamp, document::text, version"
+    assert database.rows(kept) == [(1, 2, 3, update.decode(), 4)] * 2
     return True
 
 

@@ -18,7 +18,6 @@ from servioticy.ports.partition_store import (
     Charge,
     Delete,
     Erase,
-    StoredLastUpdate,
     StoredUpdate,
     StoredVerdict,
 )
@@ -42,7 +41,6 @@ def store_one(storage: Storage, offset: int, stream: int) -> None:
             offset + 1,
             offset,
             updates=[StoredUpdate(1, stream, 5, UPDATE, 1, offset, 0)],
-            last_updates=[StoredLastUpdate(1, stream, 5, UPDATE, 1)],
             verdicts=[StoredVerdict(1, stream, "emitted", 1, b"{}")],
         )
     )
@@ -341,7 +339,7 @@ def test_erasure_takes_history_and_last_update(storage: Storage, so1: ServiceObj
 
     assert documents(storage, a) == []
     assert storage.history.last_update(key(a)) is None
-    assert storage.store.last_updates([a, storage.stored_as("so1"), b]).keys() == {b}
+    assert storage.store.last_updates([storage.stored_as("so1"), b]).keys() == {b}
     assert documents(storage, b) == [UPDATE]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import pytest
 from port_builders import PARTITIONS, Messaging, an_update
 
+from servioticy.domain.emissions import Emission, emission
 from servioticy.domain.records import (
     AcquireRecord,
     DeadLetter,
@@ -19,6 +22,10 @@ from servioticy.domain.records import (
 )
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Rejected
+
+
+def sent(records: Sequence[EmittedRecord]) -> list[Emission]:
+    return [emission(each) for each in records]
 
 
 def test_a_log_has_its_partitions(messaging: Messaging) -> None:
@@ -56,9 +63,9 @@ def test_emitted_updates_are_acknowledged_in_order(messaging: Messaging) -> None
     output = messaging.output(1)
     updates = [EmittedRecord("so1", "a", 1, 1, n, msgspec.Raw(b'{"v":%d}' % n)) for n in range(5)]
 
-    output.emit(3, updates[:4])
+    output.emit(3, sent(updates[:4]))
     output.emit(4, [])
-    output.emit(9, updates[4:])
+    output.emit(9, sent(updates[4:]))
     output.flush()
 
     assert output.acknowledged == 9
@@ -149,8 +156,8 @@ def test_an_update_too_large_to_emit_stops_nobody(messaging: Messaging) -> None:
     ]
     output = messaging.output(1)
 
-    output.emit(7, updates)
-    output.emit(8, [an_emitted_one_of(100, 4)])
+    output.emit(7, sent(updates))
+    output.emit(8, sent([an_emitted_one_of(100, 4)]))
     output.flush()
 
     assert output.acknowledged == 8
@@ -183,7 +190,7 @@ def test_what_was_emitted_is_found_by_its_place(messaging: Messaging) -> None:
     ]
     again = EmittedRecord("so1", "a", 1, 1, 9, msgspec.Raw(b"{}"))
     output = messaging.output(1)
-    output.emit(3, [*placed, again])
+    output.emit(3, sent([*placed, again]))
     output.flush()
 
     found = {first: messaging.output(1).emitted_from(first) for first in (0, 2, 3, 4)}

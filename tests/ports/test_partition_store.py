@@ -19,7 +19,7 @@ from servioticy.ports.partition_store import (
     Erase,
     PutOff,
     Release,
-    StoredLastUpdate,
+    StoredState,
     StoredUpdate,
     StoredVerdict,
 )
@@ -45,8 +45,13 @@ def a_batch(stream: int, first: int, at: int, value: int, position: int = 0) -> 
         next_offset=first + 1,
         emitted_offset=first,
         updates=[StoredUpdate(1, stream, at, document(value), 1, first, position)],
-        last_updates=[StoredLastUpdate(1, stream, at, document(value), 1)],
     )
+
+
+def told(batch: Batch, *is_new: bool) -> Batch:
+    """The batch, where it is said of each update whether it is certainly new."""
+    pairs = zip(batch.updates, is_new, strict=True)
+    return replace(batch, updates=[each._replace(is_new=new) for each, new in pairs])
 
 
 def test_a_new_partition_begins_at_zero(storage: Storage) -> None:
@@ -84,18 +89,20 @@ def test_progress_is_stored_with_the_updates(storage: Storage, stream: int) -> N
 def test_every_update_tells_the_version_that_made_it(storage: Storage, stream: int) -> None:
     batch = a_batch(stream, 0, at=5, value=1)
     updates = [each._replace(version=3) for each in batch.updates]
-    last_updates = [each._replace(version=3) for each in batch.last_updates]
-    storage.store.store(replace(batch, updates=updates, last_updates=last_updates))
+    storage.store.store(replace(batch, updates=updates))
 
     assert [each[1:] for each in everything(storage, stream)] == [(document(1), 3)]
     assert storage.history.last_update(key(stream)) == (5, document(1), 3)
 
 
-def test_a_second_worker_is_fenced_and_stores_nothing(storage: Storage, stream: int) -> None:
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_second_worker_is_fenced_and_stores_nothing(
+    storage: Storage, stream: int, is_new: bool
+) -> None:
     storage.store.store(a_batch(stream, 0, at=5, value=1))
 
     with pytest.raises(Fenced):
-        storage.store.store(a_batch(stream, 0, at=6, value=2))
+        storage.store.store(told(a_batch(stream, 0, at=6, value=2), is_new))
     assert documents(storage, stream) == [document(1)]
     assert storage.store.begin(0) == (1, 0)
 
@@ -134,6 +141,24 @@ def test_the_last_update_is_the_newest_and_equal_overwrites(
     assert storage.store.last_updates([stream]) == {stream: LastUpdate(at, document(last))}
 
 
+def test_a_last_update_comes_with_the_state_of_its_stream(storage: Storage, stream: int) -> None:
+    """Whatever the state is; a stream without updates has none to tell."""
+    other = storage.stream_id("so1", "b")
+    storage.store.store(a_batch(stream, 0, at=5, value=1))
+    assert storage.store.last_updates([stream])[stream].state is None
+
+    states = [b'{"\\\\":"\'\\u0000\xc3\xa9"}', b"\x00\xff", b""]
+    for offset, state in enumerate(states, 1):
+        both = [StoredState(1, each, state) for each in (stream, other)]
+        storage.store.store(replace(a_batch(stream, offset, at=6, value=2), states=both))
+
+        found = storage.store.last_updates([stream, other])
+        assert found == {stream: LastUpdate(6, document(2), state)}
+
+    storage.store.store(a_batch(stream, 4, at=7, value=3))
+    assert storage.store.last_updates([stream]) == {stream: LastUpdate(7, document(3), b"")}
+
+
 def test_the_same_timestamp_overwrites_in_history(storage: Storage, stream: int) -> None:
     storage.store.store(a_batch(stream, 0, at=5, value=1))
     storage.store.store(a_batch(stream, 1, at=5, value=2))
@@ -148,6 +173,41 @@ def test_the_same_timestamp_twice_in_a_batch_keeps_the_later(
     storage.store.store(replace(second, updates=[*first.updates, *second.updates]))
 
     assert documents(storage, stream) == [document(2)]
+
+
+def test_new_updates_and_repeats_are_stored_together(storage: Storage, stream: int) -> None:
+    """Both in one batch: repeats of what is there, and of what the batch itself brings."""
+    storage.store.store(a_batch(stream, 0, at=5, value=1))
+    rows = [(6, 2, True), (5, 3, False), (7, 4, True), (6, 5, False)]
+    updates = [
+        StoredUpdate(1, stream, at, document(value), 1, 1, place, is_new)
+        for place, (at, value, is_new) in enumerate(rows)
+    ]
+    storage.store.store(Batch(0, 1, 2, 0, updates=updates))
+
+    assert documents(storage, stream) == [document(each) for each in (3, 5, 4)]
+    again = storage.store.not_acknowledged(0, 1, 2)
+    assert [bytes(each.update) for each in again] == [document(each) for each in (2, 3, 4, 5)]
+
+
+@pytest.mark.parametrize("times", [(5, 6), (6, 6), (6, 5, 6)])
+def test_what_is_not_new_after_all_overwrites(
+    storage: Storage, stream: int, times: tuple[int, ...]
+) -> None:
+    """It must not stop a partition that somebody is wrong about it."""
+    storage.store.store(a_batch(stream, 0, at=5, value=0))
+    updates = [
+        StoredUpdate(1, stream, at, document(place), 1, 1, place, is_new=True)
+        for place, at in enumerate(times)
+    ]
+    verdicts = [StoredVerdict(1, stream, "emitted", 1, b"{}")]
+    storage.store.store(Batch(0, 1, 2, 0, updates=updates, verdicts=verdicts))
+
+    last = {5: 0} | {at: place for place, at in enumerate(times)}
+    assert documents(storage, stream) == [document(last[at]) for at in sorted(last)]
+    assert len(storage.store.not_acknowledged(0, 1, 2)) == len(times)
+    assert storage.history.verdicts(key(stream)) == [("emitted", 1, b"{}")]
+    assert storage.store.begin(0) == (2, 0)
 
 
 def test_a_stream_without_updates_has_nothing(storage: Storage, stream: int) -> None:
@@ -185,12 +245,26 @@ def test_a_page_of_updates_ends_before_it_passes_its_bytes(storage: Storage, str
     assert times(1) == [0]
 
 
-def test_documents_come_back_untouched(storage: Storage, stream: int) -> None:
-    text = '{"z":1.0,"a":"é\\u0000","n":123456789012345678901234567890}'.encode()
-    update = StoredUpdate(1, stream, 2**63 - 1, text, 1, 0, 0)
-    storage.store.store(Batch(0, 0, 1, 0, updates=[update]))
+@pytest.mark.parametrize("is_new", [False, True])
+def test_documents_come_back_untouched(storage: Storage, stream: int, is_new: bool) -> None:
+    """Whatever stands in them: one cannot be taken for two, nor for a part of its row."""
+    texts = [
+        '{"z":1.0,"a":"é\\u0000","n":123456789012345678901234567890}'.encode(),
+        rb'{"a":"\\.\n\t","b":"\\"}',
+        b'{\t"c":\t1}',
+        b'"PGCOPY\\n\\u00ff\\r\\n\\u0000"',
+        b'{"x":"%s"}' % (b"x" * 1_000_000),
+        b"{\r\n}",
+        '{"\U0001f600":[]}'.encode(),
+    ]
+    updates = [
+        StoredUpdate(1, stream, 2**63 - 1 - n, text, 1, 0, n, is_new)
+        for n, text in enumerate(reversed(texts))
+    ]
+    storage.store.store(Batch(0, 0, 1, 0, updates=updates))
 
-    assert documents(storage, stream) == [text]
+    found = storage.history.page(key(stream), (0, 2**63 - 1), 10, 10_000_000)
+    assert [each.document for each in found] == texts
 
 
 def test_verdicts_are_counted_and_the_last_is_kept(storage: Storage, stream: int) -> None:

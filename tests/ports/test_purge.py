@@ -15,15 +15,14 @@ from servioticy.ports.partition_store import (
     Delete,
     Effect,
     Erase,
-    StoredLastUpdate,
+    StoredState,
     StoredUpdate,
     StoredVerdict,
 )
-from servioticy.ports.subscriptions import NewSubscription
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 ALL = 10**6
-TABLES = ("updates", "last_updates", "verdicts", "usage", "superseded", "definitions")
+TABLES = ("updates", "states", "verdicts", "usage", "superseded", "definitions")
 TABLES += ("streams", "graph_edges", "purge")
 
 
@@ -58,7 +57,7 @@ def store_some(
             first + len(rows),
             first,
             updates=[displaced, *rows],
-            last_updates=[StoredLastUpdate(1, stored_as, times[-1], rows[-1].document, 1)],
+            states=[StoredState(1, stored_as, b"{}")],
             verdicts=[StoredVerdict(1, stored_as, "emitted", 5, b"{}")],
         )
     )
@@ -128,7 +127,7 @@ def test_what_is_erased_is_gone_before_its_rows_are(storage: Storage, tenant: in
     assert storage.history.verdicts(key(a)) == [("emitted", 10, b"{}")]
     assert storage.history.processor_us(key(a)) == 14
     assert storage.store.last_updates([storage.stored_as("so1")]) == {
-        storage.stored_as("so1"): LastUpdate(5, new[-1])
+        storage.stored_as("so1"): LastUpdate(5, new[-1], b"{}")
     }
 
 
@@ -215,10 +214,7 @@ def test_subscriptions_to_an_object_go_in_pieces(stored: Stored) -> None:
     """However many others have subscribed to it."""
     so2 = stored.create("so2")
     for n in range(5):
-        wish = NewSubscription(
-            f"s{n}", stored.tenant, stored.stream("so2"), "pubsub", f"x{n}", b"{}", 1000
-        )
-        assert stored.subscriptions.subscribe(wish)
+        assert stored.subscribe(f"s{n}", stored.stream("so2"), f"x{n}")
     store = PostgresPartitionStore(stored.database, lambda _text: ())
     store.begin(0)
     stored.change_store.delete(so2, None, 2000)

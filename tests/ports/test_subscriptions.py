@@ -1,14 +1,12 @@
-"""What Subscriptions keep."""
+"""What the statements on subscriptions keep, and what Statements are."""
 
 from __future__ import annotations
 
 import pytest
 from port_builders import Stored
 
-from servioticy.domain.access import Resource
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.ports.partition_store import Batch, Delete
-from servioticy.ports.subscriptions import NewSubscription, Subscription
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 pytestmark = pytest.mark.real
@@ -20,63 +18,47 @@ def stream(stored: Stored) -> StreamKey:
     return stored.stream("so1")
 
 
-def subscribe(
-    stored: Stored,
-    id_: str,
-    stream: StreamKey,
-    destination: str = "x",
-    callback: str = "pubsub",
-    now: int = 1000,
-    tenant: int | None = None,
-) -> bool:
-    document = b'{"id":"%b"}' % id_.encode()
-    return stored.subscriptions.subscribe(
-        NewSubscription(id_, tenant or stored.tenant, stream, callback, destination, document, now)
-    )
-
-
 def test_the_same_pubsub_subscription_is_refused(stored: Stored, stream: StreamKey) -> None:
-    assert subscribe(stored, "1", stream)
-    assert not subscribe(stored, "2", stream)
-    assert subscribe(stored, "3", stored.stream("so1", "b"))
-    assert subscribe(stored, "4", stream, "y")
-    assert subscribe(stored, "5", stream, "x", "websocket")
-    assert subscribe(stored, "6", stream, "x", "websocket")
+    assert stored.subscribe("1", stream)
+    assert not stored.subscribe("2", stream)
+    assert stored.subscribe("3", stored.stream("so1", "b"))
+    assert stored.subscribe("4", stream, "y")
+    assert stored.subscribe("5", stream, "x", "websocket")
+    assert stored.subscribe("6", stream, "x", "websocket")
 
 
 def test_subscriptions_are_listed_read_and_dropped(stored: Stored, stream: StreamKey) -> None:
     """Those of applications: a group that reads the stream is none."""
     stored.create("so2", groups=(("g", StreamRef("so1", "a")),))
-    subscribe(stored, "2", stream, "x", tenant=stored.other)
-    subscribe(stored, "1", stream, "y", now=2000)
-    theirs = Subscription(stored.other, stored.tenant, b'{"id":"2"}')
-    own = Subscription(stored.tenant, stored.tenant, b'{"id":"1"}')
+    stored.subscribe("2", stream, "x", tenant=stored.other)
+    stored.subscribe("1", stream, "y", now=2000)
+    theirs = (stored.other, stored.tenant, '{"id":"2"}')
+    own = (stored.tenant, stored.tenant, '{"id":"1"}')
 
-    assert stored.subscriptions.of_stream(stream) == [theirs, own]
-    assert stored.subscriptions.subscription("2") == theirs
-    assert theirs.resource == Resource((stored.other, stored.tenant))
+    assert stored.subscriptions.rows("of_stream", **stream._asdict()) == [theirs, own]
+    assert stored.subscriptions.row("subscription", id="2") == theirs
 
-    stored.subscriptions.unsubscribe(stored.other, "2")
-    stored.subscriptions.unsubscribe(stored.other, "nothing")
+    stored.subscriptions.rows("unsubscribe", tenant=stored.other, id="2")
+    stored.subscriptions.rows("unsubscribe", tenant=stored.other, id="nothing")
 
-    assert stored.subscriptions.subscription("2") is None
-    assert stored.subscriptions.of_stream(stream) == [own]
+    assert stored.subscriptions.row("subscription", id="2") is None
+    assert stored.subscriptions.rows("of_stream", **stream._asdict()) == [own]
 
 
 @pytest.mark.parametrize("id_", ["nothing", "", "1\0"])
 def test_what_is_no_subscription_is_not_found(stored: Stored, stream: StreamKey, id_: str) -> None:
-    subscribe(stored, "1", stream)
+    stored.subscribe("1", stream)
 
-    assert stored.subscriptions.subscription(id_) is None
+    assert stored.subscriptions.row("subscription", id=id_) is None
 
 
 def test_a_subscription_goes_with_its_stream(stored: Stored, stream: StreamKey) -> None:
     """Not found from the deletion on, and not there any more once the log has said so."""
     key = stored.create("so2")
-    subscribe(stored, "1", stored.stream("so2"))
-    subscribe(stored, "2", stream)
+    stored.subscribe("1", stored.stream("so2"))
+    stored.subscribe("2", stream)
     stored.change_store.delete(key, None, 2000)
-    assert stored.subscriptions.subscription("1") is None
+    assert stored.subscriptions.row("subscription", id="1") is None
 
     store = PostgresPartitionStore(stored.database, lambda _text: ())
     store.begin(0)

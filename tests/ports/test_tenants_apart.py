@@ -10,12 +10,10 @@ from servioticy.domain.model import ServiceObjectKey, StreamKey
 from servioticy.ports.partition_store import (
     Batch,
     Charge,
-    StoredLastUpdate,
     StoredUpdate,
     StoredVerdict,
 )
 from servioticy.ports.service_objects import VersionKey
-from servioticy.ports.subscriptions import NewSubscription
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 pytestmark = pytest.mark.real
@@ -37,7 +35,6 @@ def streams(stored: Stored) -> tuple[StreamKey, StreamKey]:
             1,
             0,
             updates=[StoredUpdate(*own, 5, UPDATE, 1, 0, 0)],
-            last_updates=[StoredLastUpdate(*own, 5, UPDATE, 1)],
             verdicts=[StoredVerdict(*own, "emitted", 1, b"{}")],
         )
     )
@@ -82,14 +79,12 @@ def test_a_subscription_is_its_owners(
     stored: Stored, streams: tuple[StreamKey, StreamKey]
 ) -> None:
     own, theirs = streams
-    stored.subscriptions.subscribe(
-        NewSubscription("1", stored.tenant, own, "pubsub", "x", b"{}", 1)
-    )
+    stored.subscribe("1", own)
 
-    stored.subscriptions.unsubscribe(stored.other, "1")
+    stored.subscriptions.rows("unsubscribe", tenant=stored.other, id="1")
 
-    assert len(stored.subscriptions.of_stream(own)) == 1
-    assert stored.subscriptions.of_stream(theirs) == []
+    assert len(stored.subscriptions.rows("of_stream", **own._asdict())) == 1
+    assert stored.subscriptions.rows("of_stream", **theirs._asdict()) == []
 
 
 def test_sql_and_the_domain_agree_on_who_may_read(stored: Stored) -> None:

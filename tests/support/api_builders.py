@@ -17,7 +17,7 @@ from servioticy.domain.model import StreamKey
 from servioticy.domain.records import LogRecord, UpdateRecord
 from servioticy.memory.log import MemoryLog
 from servioticy.memory.state import State
-from servioticy.ports.partition_store import Batch, StoredLastUpdate, StoredUpdate
+from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.storage.database import Database, Row
 from servioticy.storage.partition_store import PostgresPartitionStore
 
@@ -129,11 +129,10 @@ class Served:
         store = self.platform.store
         for partition in range(self.platform.log.partitions()):
             for offset, record in self.platform.records(partition, store.begin(partition)[0]):
-                updates, last_updates = [], []
+                updates = []
                 if isinstance(record, UpdateRecord):
                     key = self.platform.stream(*record.origin)
                     text = bytes(record.update)
                     updates = [StoredUpdate(*key, record.timestamp, text, 1, offset, 0)]
-                    last_updates = [StoredLastUpdate(*key, record.timestamp, text, 1)]
-                store.store(Batch(partition, offset, offset + 1, offset, updates, last_updates))
+                store.store(Batch(partition, offset, offset + 1, offset, updates))
             store.end(partition)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pipeline.steps import NewUpdate, Place
+from python_evaluator import Compute, PythonEvaluator
+
+from pipeline.evaluators.evaluator import Evaluators
+from pipeline.work import LoggedUpdate
 from sandbox import argument_names
-from sandbox.program import Call, Computation, Fault, Outcome, Value
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.graph import Graph
-from servioticy.domain.model import SensorUpdate, ServiceObject, StreamRef
+from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.model import ServiceObject, StreamRef
 
 D, C, E = StreamRef("so", "d"), StreamRef("so", "c"), StreamRef("so", "e")
 
@@ -58,37 +61,18 @@ def document(value: int) -> bytes:
     return b'{"channels":{"v":{"current-value":%d}}}' % value
 
 
-def new(
-    stream: StreamRef, offset: int, timestamp: int, depth: int = 0, path: tuple[int, ...] = ()
-) -> NewUpdate:
-    """A new update whose value is its timestamp."""
-    update = SensorUpdate(stream, timestamp, document(timestamp))
-    return NewUpdate(Place(offset, depth, path), update)
+def a_stream(
+    name: str = "d", *, tenant: int = 1, number: int = 1, id_: str = "so", version: int = 1
+) -> KnownStream:
+    """A stream of which no graph knows."""
+    return KnownStream(StreamRef(id_, name), tenant, version, number, None)
 
 
-class FakeSandbox:
-    """Answers each computation with what `answer` says; keeps the rules that a sandbox keeps."""
+def logged(offset: int, timestamp: int, origin: StreamRef = D, *, tenant: int = 1) -> LoggedUpdate:
+    """An update of the log whose value is its timestamp."""
+    return LoggedUpdate(offset, tenant, origin, timestamp, document(timestamp), b"")
 
-    def __init__(self, answer: Callable[[Computation], Outcome] | None = None) -> None:
-        self._answer = answer or (lambda step: Value(step.floor, document(step.floor)))
-        self.asked: list[tuple[str, list[Call], float | None]] = []
 
-    def run(
-        self, tenant: str, calls: Sequence[Call], within: float | None = None
-    ) -> list[list[Outcome]]:
-        self.asked.append((tenant, list(calls), within))
-        return [self._fold(call) for call in calls]
-
-    def _fold(self, call: Call) -> list[Outcome]:
-        last, outcomes = call.previous_timestamp, list[Outcome]()
-        for step in call.steps:
-            if not isinstance(step, Computation):
-                last = step.timestamp if last is None else max(last, step.timestamp)
-                outcomes.append(None)
-            elif last is not None and step.timestamp <= last:
-                outcomes.append(Fault("stale", ""))
-            else:
-                outcomes.append(self._answer(step))
-                if isinstance(outcomes[-1], Value):
-                    last = outcomes[-1].timestamp
-        return outcomes
+def evaluators(compute: Compute = lambda trigger, _values: trigger.timestamp) -> Evaluators:
+    """One evaluator of everything; without `compute` values are the triggers' timestamps."""
+    return {"javascript": PythonEvaluator(compute)}

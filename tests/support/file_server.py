@@ -40,7 +40,7 @@ def repository(tmp_path: Path) -> Iterator[FileServer]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(found.folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     found.address = f"http://127.0.0.1:{server.server_port}"
     yield found
     server.shutdown()

@@ -313,8 +313,13 @@ _STORED = {
           FROM updates JOIN streams ON streams.id = stream_id
          WHERE service_object = ANY(%(ids)s) ORDER BY log_offset, log_position""",
     "last_updates": """
-        SELECT service_object, name, "timestamp", document::text, version
-          FROM last_updates JOIN streams ON streams.id = stream_id
+        SELECT DISTINCT ON (service_object, name)
+               service_object, name, "timestamp", document::text, version
+          FROM updates JOIN streams ON streams.id = stream_id
+         WHERE service_object = ANY(%(ids)s) ORDER BY service_object, name, "timestamp" DESC""",
+    "states": """
+        SELECT service_object, name, convert_from(state, 'UTF8')
+          FROM states JOIN streams ON streams.id = stream_id
          WHERE service_object = ANY(%(ids)s) ORDER BY service_object, name""",
     "verdicts": """
         SELECT service_object, name, verdict, count, last::text

@@ -65,8 +65,15 @@ def written(update: Update) -> str:
 class Oracle:
     """What is stored, which update is each stream's last, and how computations ended."""
 
-    def __init__(self, objects: list[Object], limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        objects: list[Object],
+        limits: Limits | None = None,
+        refused: frozenset[int] = frozenset(),
+    ) -> None:
+        """`refused` are tenants that others' updates do not wake."""
         self.objects = objects
+        self.refused = refused
         self.limits = limits or Limits()
         self.stored: dict[tuple[Ref, int], int] = {}
         self.order: list[tuple[Ref, int, int]] = []
@@ -114,6 +121,9 @@ class Oracle:
             source, update, path = queue.popleft()
             for index, (owner, composite, name) in enumerate(self._subscribers(source)):
                 ref, here = (owner.id, composite.name), (*path, index)
+                if owner.tenant in self.refused - {whose}:
+                    self._end(ref, "over-share", source, update)
+                    continue
                 if len(here) > self.limits.hops:
                     self._end(ref, "hop-limit", source, update)
                     continue
@@ -123,7 +133,7 @@ class Oracle:
                 if computations[tenant] > max(1, int(self.limits.computations * part)):
                     self._end(ref, "computation-limit", source, update)
                     continue
-                if composite.settles:
+                if composite.settles and not self._is_in_a_cycle(ref):
                     arrived.setdefault(ref, []).append(here)
                 if here in superseded:
                     self._end(ref, "superseded", source, update)
@@ -137,6 +147,16 @@ class Oracle:
                     self._store(ref, output)
                     queue.append((ref, output, here))
         return arrived
+
+    def _is_in_a_cycle(self, ref: Ref) -> bool:
+        """Whether updates of the stream lead back to it: then no path is the last."""
+        found, waiting = set(), [ref]
+        while waiting:
+            for owner, composite, _name in self._subscribers(waiting.pop()):
+                if (owner.id, composite.name) not in found:
+                    found.add((owner.id, composite.name))
+                    waiting.append((owner.id, composite.name))
+        return ref in found
 
     def _subscribers(self, source: Ref):
         own = [each for each in self.objects if each.id == source[0]]

@@ -28,8 +28,8 @@ from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.service_objects import PostgresServiceObjects
+from servioticy.storage.statements import PostgresStatements
 from servioticy.storage.stream_graph import PostgresStreamGraph
-from servioticy.storage.subscriptions import PostgresSubscriptions
 from servioticy.storage.tenants import PostgresTenants
 
 PARTITIONS = 2
@@ -88,7 +88,7 @@ class Stored:
         self.service_objects = PostgresServiceObjects(database)
         self.graph = PostgresStreamGraph(database)
         self.change_store = PostgresChangeStore(database)
-        self.subscriptions = PostgresSubscriptions(database)
+        self.subscriptions = PostgresStatements(database, "subscriptions")
         self.history = PostgresHistory(database)
         self.token, self.other_token = map(self.tenants.create_tenant, ("acme", "umbrella"))
         self.tenant, self.other = (
@@ -99,6 +99,28 @@ class Stored:
         """Store a Service Object of the tenant with the streams `a` and `b`."""
         self.change_store.create(a_service_object(self.tenant, id_, **more), PARTITIONS)
         return ServiceObjectKey(self.tenant, id_)
+
+    def subscribe(
+        self,
+        id_: str,
+        stream: StreamKey,
+        destination: str = "x",
+        callback: str = "pubsub",
+        now: int = 1000,
+        tenant: int | None = None,
+    ) -> bool:
+        """Store a subscription, of the tenant where no other is named."""
+        found = self.subscriptions.rows(
+            "subscribe",
+            id=id_,
+            tenant=tenant or self.tenant,
+            stream=stream.stream_id,
+            callback=callback,
+            destination=destination,
+            document=f'{{"id":"{id_}"}}',
+            now=now,
+        )
+        return bool(found)
 
     def stream(self, id_: str, name: str = "a") -> StreamKey:
         """The stream in the store."""

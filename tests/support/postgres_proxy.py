@@ -14,17 +14,17 @@ from typing import Any
 
 from psycopg2.extensions import parse_dsn
 
-STORE = b"EXECUTE store_batch"
-"""How the pipeline's one storing statement is told from all others."""
+STORE = b"EXECUTE fence"
+"""How the pipeline's storing message is told from all others."""
 
-UPDATE = b"current-value"
-"""What a storing statement has in it that stores updates, not only progress."""
+UPDATES = (b"COPY updates", b"EXECUTE store_updates")
+"""What a storing message has in it that stores updates, not only progress."""
 
 Fault = Callable[[str, bytes], int | None]
-"""Called with a point of a storing statement and its bytes: "before" Postgres has any of
-it, "inside" when it has all and has not answered, "committed" when it has answered and the
-pipeline does not know yet. None lets it pass; a number lets that many more bytes through
-and then cuts the connection."""
+"""Called with a point of storing updates, and the message that is on its way then: "before"
+Postgres has any of it, "half" when it is to get the updates, "inside" when it has all and has
+not answered, "committed" when it has answered and the pipeline does not know yet. None lets
+the message pass; a number lets that many more bytes through and then cuts the connection."""
 
 
 def nothing(_point: str, _statement: bytes) -> None:
@@ -46,7 +46,7 @@ class PostgresProxy:
         )
         self.fault: Fault = nothing
         self.stores = 0
-        """storing statements seen"""
+        """storing messages seen"""
         self._connections: list[_Connection] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -90,15 +90,17 @@ class _Connection:
 
     def slip_in(self, sql: bytes) -> None:
         """Run a statement in this session while its client waits for nothing."""
-        if not self._alive:
-            return
-        with self._turn:
+        while self._alive:
             self._idle.wait()
-            self._idle.clear()
-            self._swallow.set()
-            body = sql + b"\0"
-            self._server.sendall(b"Q" + struct.pack("!i", len(body) + 4) + body)
-            self._idle.wait()
+            with self._turn:
+                if not self._idle.is_set():  # rows of a COPY may be on their way
+                    continue
+                self._idle.clear()
+                self._swallow.set()
+                body = sql + b"\0"
+                self._server.sendall(b"Q" + struct.pack("!i", len(body) + 4) + body)
+                self._idle.wait()
+                return
 
     def cut(self) -> None:
         # A thread that waits for a socket keeps it open beyond close(), and with it the
@@ -129,17 +131,27 @@ class _Connection:
             with self._turn:
                 if kind == b"Q":
                     self._idle.clear()
-                stores = STORE in message and UPDATE in message
-                if stores:
-                    self._proxy.stores += 1
-                    self._statement = message
-                    passed = self._proxy.fault("before", message)
+                    if STORE in message and any(each in message for each in UPDATES):
+                        self._proxy.stores += 1
+                        self._statement = message
+                for point in self._points(kind, message):
+                    passed = self._proxy.fault(point, message)
                     if passed is not None:
                         self._server.sendall(message[:passed])
                         return
                 self._server.sendall(message)
+                ends = b"c" if UPDATES[0] in self._statement else b"Q"
+                stores = bool(self._statement) and kind == ends
                 if stores and self._proxy.fault("inside", message) is not None:
                     return
+
+    def _points(self, kind: bytes, message: bytes) -> tuple[str, ...]:
+        """What points of storing come just before this message; rows are in one of their own."""
+        if not self._statement or kind not in (b"Q", b"d"):
+            return ()
+        if kind == b"d":
+            return ("half",)
+        return ("before",) if UPDATES[0] in message else ("before", "half")
 
     def _down(self) -> None:
         """From Postgres to the program."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -165,12 +165,18 @@ def joined(first: Grown, then: Grown) -> Grown:
     return Grown([*first.made, *then.made], list(ended.values()))
 
 
+def a_state(uses: Mapping[str, int]) -> bytes:
+    """A state as the realm writes it: what its numbers cannot hold are texts."""
+    exact = {name: at if abs(at) < 2**53 else str(at) for name, at in uses.items()}
+    return json.dumps(exact).encode()
+
+
 def step_by_step(pool: SandboxPool, call: Call, tenant: str = "tenant") -> Grown:
     """Grow the trees of a call outside, and ask the pool for each computation alone."""
 
     def code(asked: Computation) -> Any:
         others = [each for n, each in enumerate(asked.inputs) if n != asked.argument]
-        state = None if asked.uses is None else json.dumps(asked.uses).encode()
+        state = None if asked.uses is None else a_state(asked.uses)
         lasts = {
             each.node: Last(each.node, each.timestamp, each.document)
             for each in others

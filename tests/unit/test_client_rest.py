@@ -64,7 +64,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as serving:
         serving.daemon_threads = True
         told.url = f"http://127.0.0.1:{serving.server_address[1]}"
-        thread = threading.Thread(target=serving.serve_forever)
+        thread = threading.Thread(target=serving.serve_forever, args=(0.01,))
         thread.start()
         yield told
         serving.shutdown()

@@ -210,6 +210,7 @@ def attempted(document: Any) -> Meter:
     return meter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_counts_grow_with_the_document_and_no_faster(kind: Kind) -> None:
     """Whatever a tenant thinks of: twice the document is twice the work, or refused.
@@ -223,6 +224,7 @@ def test_counts_grow_with_the_document_and_no_faster(kind: Kind) -> None:
         assert count <= 2.5 * small.counts.get(limit, 0) + 20_000 or count > limit.most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_no_count_passes_its_limit_by_much(kind: Kind) -> None:
     """It is refused while it is counted; only what stands there already is counted at once."""

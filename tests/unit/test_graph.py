@@ -1,14 +1,12 @@
-"""Who is woken by an update, and in which order to compute (design, section 5)."""
+"""Who is woken by an update, directly or not (design, section 5)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from sandbox.text import argument_names
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.graph import Graph
-from servioticy.domain.levels import Level
 from servioticy.domain.model import ServiceObject, StreamRef
 
 
@@ -74,62 +72,10 @@ def test_loops_are_reached_once() -> None:
     assert graph.reachable(refs("a")) == refs("b", "c")
 
 
-def test_each_level_comes_after_what_it_reads() -> None:
-    graph = Graph([an_object("o", 1, a=None, d="a,c", b="a", c="b,a,c")])
-
-    assert graph.levels(refs("b", "c", "d")) == [
-        Level([StreamRef("o", "b")], []),
-        Level([StreamRef("o", "c")], []),
-        Level([StreamRef("o", "d")], []),
-    ]
-
-
-def test_a_cycle_is_a_loop_of_its_level_and_disturbs_no_other() -> None:
-    graph = Graph([an_object("o", 1, a=None, b="a,c", c="b", d="c", e="a")])
-
-    assert graph.levels(refs("b", "c", "d", "e")) == [
-        Level([StreamRef("o", "e")], [frozenset(refs("b", "c"))]),
-        Level([StreamRef("o", "d")], []),
-    ]
-
-
-def test_a_loop_is_planned_also_where_part_of_it_is_refused() -> None:
-    """Whoever is not refused computes, whatever place a refused composite has in the loop."""
-    device = an_object("device", 1, s=None)
-    first = an_object("a", 2, {"g": (["z"], "c")}, c="g")
-    other = an_object("z", 3, {"g": (["a"], "c"), "h": (["device"], "s")}, c="g,h")
-    graph = Graph([device, replace(first, tenant=2), other])
-    reached, loop = StreamRef("z", "c"), {StreamRef("a", "c"), StreamRef("z", "c")}
-
-    assert graph.plan([StreamRef("device", "s")], {2}) == ({reached}, [Level([], [loop])])
-
-
-def test_a_deep_chain_needs_no_recursion() -> None:
-    names = [f"s{n}" for n in range(1000)]
-    streams = {"s0": None} | {name: f"s{n}" for n, name in enumerate(names[1:])}
-    graph = Graph([an_object("o", 1, **streams)])
-
-    assert len(graph.levels(refs(*names[1:]))) == 999
-
-
-def test_reading_its_own_last_output_is_no_cycle() -> None:
-    graph = Graph([an_object("o", 1, a=None, b="a,b")])
-
-    assert graph.levels(refs("b")) == [Level([StreamRef("o", "b")], [])]
-
-
-def test_reading_itself_in_a_group_is_a_loop() -> None:
-    """A member of a group is read as it stands, which the fold cannot thread."""
-    groups = {"g": (["o", "p"], "b")}
-    graph = Graph([an_object("p", 1, b=None), an_object("o", 2, groups, b="g")])
-
-    assert graph.levels(refs("b")) == [Level([], [frozenset(refs("b"))])]
-
-
 def test_simple_streams_and_strangers_are_not_composite() -> None:
     graph = Graph([an_object("o", 1, a=None, b="a")])
 
     assert graph.is_composite(StreamRef("o", "b"))
     assert not graph.is_composite(StreamRef("o", "a"))
     assert not graph.is_composite(StreamRef("x", "b"))
-    assert graph.composite(StreamRef("o", "b"))[0].id == "o"
+    assert graph.composite(StreamRef("o", "b")) == graph.stream(StreamRef("o", "b")).composite

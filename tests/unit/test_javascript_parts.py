@@ -1,4 +1,4 @@
-"""acorn and QuickJS: what is downloaded, what is refused, and what is said when they lack."""
+"""What of JavaScript is downloaded, what is refused, and what is said when it lacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from servioticy.embedded.javascript import Package
 from servioticy.errors import SetupError
 from servioticy.settings import Settings, load
 
-ACORN, QUICKJS = "acorn", "@jitl/quickjs-wasmfile-release-sync"
+ACORN, QUICKJS, SUITE = "acorn", "@jitl/quickjs-wasmfile-release-sync", "jsonpath-rfc9535"
 
 
 def a_tarball(name: str, members: Iterable[str] = ()) -> bytes:
@@ -36,7 +36,7 @@ def a_tarball(name: str, members: Iterable[str] = ()) -> bytes:
 @pytest.fixture
 def tarballs(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """What the packages of the lock file are, in this test."""
-    made = {name: a_tarball(name) for name in (ACORN, QUICKJS)}
+    made = {name: a_tarball(name) for name in (ACORN, QUICKJS, SUITE)}
     packages = [
         Package(name, "1.0.0", hashlib.sha512(content).hexdigest())
         for name, content in made.items()
@@ -47,7 +47,7 @@ def tarballs(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
 
 @pytest.fixture
 def registry(repository: FileServer, tarballs: dict[str, bytes]) -> FileServer:
-    """Has both packages."""
+    """Has all packages."""
     for package in javascript.locked():
         repository.put(package.path, tarballs[package.name])
     return repository
@@ -62,7 +62,7 @@ def download(settings: Settings) -> list[str]:
     return [each.name for each in javascript.download(settings, lambda *_: None)]
 
 
-def test_both_are_unpacked_with_their_licences(registry: FileServer, settings: Settings) -> None:
+def test_all_are_unpacked_with_their_licences(registry: FileServer, settings: Settings) -> None:
     """And nothing else of their tarballs."""
     assert download(settings) == []
 
@@ -70,7 +70,9 @@ def test_both_are_unpacked_with_their_licences(registry: FileServer, settings: S
     assert folder.is_absolute()
     assert {path.name for path in folder.iterdir()} == {
         *("acorn.js", "acorn-LICENSE", "quickjs.wasm", "quickjs-LICENSE"),
+        *("jsonpath-compliance.json", "jsonpath-compliance-LICENSE"),
         "acorn-1.0.0.tgz",
+        "jsonpath-rfc9535-1.0.0.tgz",
         "quickjs-wasmfile-release-sync-1.0.0.tgz",
     }
     assert (folder / "acorn.js").read_text() == "package/dist/acorn.js of acorn"
@@ -97,7 +99,7 @@ def test_a_lost_file_is_unpacked_again_without_the_registry(
     assert javascript.missing(settings) == registry.asked == []
 
 
-@pytest.mark.parametrize("name", [ACORN, QUICKJS])
+@pytest.mark.parametrize("name", [ACORN, QUICKJS, SUITE])
 def test_a_damaged_tarball_is_refused(
     registry: FileServer, settings: Settings, tarballs: dict[str, bytes], name: str
 ) -> None:
@@ -126,7 +128,7 @@ def test_a_release_that_is_laid_out_otherwise_is_named(
 
 def test_set_up_fails_aloud_without_acorn(registry: FileServer, settings: Settings) -> None:
     """Every API and every pipeline needs it."""
-    acorn, _ = javascript.locked()
+    acorn, _, _ = javascript.locked()
     (registry.folder / acorn.path).unlink()
 
     with pytest.raises(SetupError, match=r"cannot download .*acorn-1\.0\.0\.tgz.*SERVIOTICY_NPM"):
@@ -136,7 +138,7 @@ def test_set_up_fails_aloud_without_acorn(registry: FileServer, settings: Settin
 def test_only_who_chose_quickjs_needs_it(
     registry: FileServer, settings: Settings, tmp_path: Path
 ) -> None:
-    _, quickjs = javascript.locked()
+    _, quickjs, _ = javascript.locked()
     (registry.folder / quickjs.path).unlink()
     assert download(settings) == [QUICKJS]
     javascript.require(settings, "v8")
@@ -174,11 +176,16 @@ def test_the_lock_file_is_npm_s_own() -> None:
     """Scanners and `npm audit` read it; it has what package.json asks for."""
     folder = Path(javascript.__file__).parents[2] / "deploy" / "npm"
     lock = json.loads((folder / "package-lock.json").read_text("utf-8"))
-    asked = json.loads((folder / "package.json").read_text("utf-8"))["dependencies"]
+    asked = json.loads((folder / "package.json").read_text("utf-8"))
 
     assert lock["lockfileVersion"] == 3
-    assert lock["packages"][""]["dependencies"] == asked
-    assert {each.name: each.version for each in javascript.locked()} == asked
+    kinds = ("dependencies", "devDependencies")
+    assert [lock["packages"][""][kind] for kind in kinds] == [asked[kind] for kind in kinds]
+    assert {each.name: each.version for each in javascript.locked()} == {
+        **asked["dependencies"],
+        **asked["devDependencies"],
+    }
+    assert javascript.NEEDED_BY.keys() == javascript.MEMBERS.keys()
     for each in javascript.locked():
         integrity = lock["packages"][f"node_modules/{each.name}"]["integrity"]
         assert integrity == "sha512-" + base64.b64encode(bytes.fromhex(each.sha512)).decode()
@@ -188,4 +195,5 @@ def test_the_paths_are_those_of_an_npm_registry() -> None:
     assert [each.path for each in javascript.locked()] == [
         "acorn/-/acorn-8.19.0.tgz",
         "@jitl/quickjs-wasmfile-release-sync/-/quickjs-wasmfile-release-sync-0.32.0.tgz",
+        "jsonpath-rfc9535/-/jsonpath-rfc9535-1.3.0.tgz",
     ]

@@ -25,8 +25,9 @@ def registry() -> Registry:
 
 
 @pytest.fixture
-def served(registry: Registry) -> Iterator[Callable[..., int]]:
+def served(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
     """Serves the metrics; the port."""
+    monkeypatch.setattr(server, "NOTICES_SECONDS", 0.01)
     servers: list[Server] = []
 
     def start(port: int = 0) -> int:
@@ -85,7 +86,7 @@ def test_who_says_nothing_is_hung_up_on(
         socket.create_connection(("127.0.0.1", port)) as endless,
     ):
         halfway.sendall(b"GET /metrics HTTP/1.1\r\n")
-        endless.sendall(b"GET /metrics HTTP/1.1\r\nX: " + b"x" * server.LARGEST_HEAD)
+        endless.sendall(b"GET /metrics HTTP/1.1\r\nX: " + b"x" * server.MAX_HEAD)
 
         assert get(port)[0] == 200
         for each in (silent, halfway):

@@ -29,6 +29,9 @@ from servioticy.domain.references import BadReference, parse, substitute
         ("['a','b'][1::2]", [("names", "a", "b"), ("slice", 1, None, 2)]),
         (".`this`", [("this",)]),
         (".a.$", [("names", "a"), ("root",)]),
+        (".☺['\\u263a'][\"a'\\n\\\"\"]['it\\'s']", ["☺", "☺", "a'\n\"", "it's"]),
+        ("['\\u0061','b\\\\c']", [("names", "a", "b\\c")]),
+        (".a\r[\r0\r,1]", [("names", "a"), ("items", 0, 1)]),
         (
             "[?(@.a > 1 && !@.b)]",
             [
@@ -64,6 +67,30 @@ def test_a_path_is_keys_or_selectors(path: str, expected: list[Any]) -> None:
 
     assert list(found.path) == expected
     assert found.plain == all(not isinstance(each, tuple) for each in expected)
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("['a\tb']", "no JSON text has"),
+        (r"['\a']", "no JSON text has"),
+        (r'["\'"]', "no JSON text has"),
+        (r"['\ud800']", "no JSON text has"),
+        ("['a", "a quotation mark has no other"),
+        ("[01]", "leading zero"),
+        ("[-0]", "-0 is no index"),
+        (".. a", "no blank comes after a dot"),
+        ("[?@.a == True]", "a text stands in quotes"),
+        ("[?@.a == 1e2]", "a number has no exponent"),
+        ("[?true]", "begins with @ or"),
+        ("[?'C' == @.unit]", "begins with @ or"),
+        ("[?length(@.a) > 1]", "a function is more than looking"),
+    ],
+)
+def test_a_path_is_spelled_as_the_standard_says(path: str, reason: str) -> None:
+    """The library that parses reads each of these as something else."""
+    with pytest.raises(BadReference, match=reason):
+        parse("s", path)
 
 
 @pytest.mark.parametrize("path", [".[", "[", ".a[?(", "nonsense", "." + "a" * 2000])

@@ -96,6 +96,7 @@ def test_a_version_is_parsed_once() -> None:
     assert documents.known("so", 2) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [

@@ -272,6 +272,7 @@ def platform(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]
             started.kill()
 
 
+@pytest.mark.slow
 def test_no_program_outlives_a_killed_supervisor(platform, tmp_path) -> None:
     """kill -9 leaves no time to tidy up; even so nothing may be left, and the folder is free."""
     started, pids = platform

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.host.grown import CAME, DID_NOT_RUN
 from sandbox.program import FAULT_KINDS
 from servioticy.domain import verdicts
 from servioticy.domain.verdicts import VERDICTS
@@ -18,16 +19,18 @@ PAGES = sorted((ROOT / "docs").glob("*.md"))
 SANDBOX = sorted((ROOT / "sandbox").rglob("*.py"))
 SQL = sorted((ROOT / "servioticy" / "storage" / "sql").rglob("*.sql"))
 PROGRAMS = [*(ROOT / "pipeline").rglob("*.py"), *(ROOT / "api").rglob("*.py")]
+SANDBOX_KINDS = FAULT_KINDS | CAME | DID_NOT_RUN
 NAMES = {name: getattr(verdicts, name) for name in vars(verdicts) if name.isupper()}
 
 
 def in_javascript(text: str) -> set[str]:
-    """The kinds of the faults and problems that a script of the realm makes."""
+    """The kinds of the faults, problems and endings that a script of the realm makes."""
     return set(
         re.findall(r'\bfault\(\s*"([^"]*)"', text)
         + re.findall(r'\bnew Problem\([^;]*, "([a-z-]+)"\);', text)
         + re.findall(r'\breturn \["([a-z-]+)"', text)
         + re.findall(r'\bkind = "([^"]*)"', text)
+        + re.findall(r'\bend\(node, "([^"]*)"', text)
     )
 
 
@@ -86,7 +89,7 @@ def test_each_verdict_has_a_sentence() -> None:
 
 
 def test_what_the_sandbox_answers_is_a_verdict() -> None:
-    assert set(VERDICTS) > FAULT_KINDS
+    assert set(VERDICTS) > SANDBOX_KINDS
 
 
 def test_a_verdict_is_the_sandboxs_or_the_pipelines() -> None:
@@ -99,21 +102,22 @@ def test_a_verdict_is_the_sandboxs_or_the_pipelines() -> None:
     }
     named = {word for name, word in NAMES.items() if name in given and name != "VERDICTS"}
 
-    assert named | FAULT_KINDS == set(VERDICTS)
+    assert named | SANDBOX_KINDS == set(VERDICTS)
 
 
 def test_the_realm_makes_verdicts() -> None:
     found = {file.name: in_javascript(file.read_text()) for file in REALM}
 
-    assert found["runner.js"] >= {"stale", "filtered", "script-error", "error"}
+    assert found["runner.js"] >= {"filtered", "error"}
+    assert found["trees.js"] >= {"stale", "superseded", "missing", "hop-limit", "emitted"}
     assert found["policy.js"] == {"policy", "syntax"}
-    assert set().union(*found.values()) <= FAULT_KINDS
+    assert set().union(*found.values()) <= SANDBOX_KINDS
 
 
 def test_the_sandbox_around_it_makes_verdicts() -> None:
     found = set().union(*(faults_in_python(file) for file in SANDBOX))
 
-    assert {"suspended", "timeout", "oom", "crash"} <= found <= FAULT_KINDS
+    assert {"timeout", "oom", "crash"} <= found <= FAULT_KINDS
 
 
 @pytest.mark.parametrize("file", SQL, ids=lambda file: file.name)

@@ -161,7 +161,7 @@
 
   // What an input is: the newest of its members, the first of equals; null if there is none.
   function newest(members) {
-    let best = nodes[members[0]].last;
+    let best = members.length === 0 ? null : nodes[members[0]].last;
     for (let i = 1; i < members.length; i++) {
       const each = nodes[members[i]].last;
       if (each !== null && (best === null || each.last > best.last)) best = each;
@@ -289,7 +289,7 @@
     const path = event.length > 3 ? event[3] : ROOT;
     const update = {
       node: event[0], last: timeOf(event[1]), value: event[2], text: null, number,
-      depth: path.length, path: many ? path : null, only: event.length > 4 ? event[4] : -1, next: null,
+      depth: path.length, path: many ? path : null, only: event.length > 4 ? event[4] : null, next: null,
     };
     const node = nodes[event[0]];
     if (node.last === null || update.last >= node.last.last) {
@@ -362,7 +362,7 @@
       for (let i = 0; i < wakes.length; i++) {
         const wake = wakes[i];
         const number = wake[0];
-        if (update.only >= 0 && update.only !== number) continue;
+        if (update.only !== null && update.only !== number) continue;
         while (next < events.length && comesFirst(events[next], update, number)) {
           admit(events[next], next++, many);
         }
@@ -401,10 +401,10 @@
         if (state !== null) node.state = parse(state);
         const output = {
           node: node.number, last: stamp, value: null, text: document, number: made++,
-          depth: update.depth + 1, path: many ? pathOf(update, number) : null, only: -1, next: null,
+          depth: update.depth + 1, path: many ? pathOf(update, number) : null, only: null, next: null,
         };
         node.last = output;
-        if (update.only >= 0) continue; // of a step nothing follows
+        if (update.only !== null) continue; // of a step nothing follows
         tail.next = output;
         tail = output;
       }
@@ -457,7 +457,7 @@
       touch(node);
       node.last = {
         node: each[0], last: timeOf(each[1]), value: each[2], text: null, number: -1,
-        depth: 0, path: null, only: -1, next: null,
+        depth: 0, path: null, only: null, next: null,
       };
       if (each.length > 3) node.state = each[3];
     }

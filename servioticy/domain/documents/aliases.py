@@ -48,7 +48,7 @@ class Aliases:
                 self._aliases.append(alias._replace(text=text))
 
     def expanded(self, text: str, part: Part) -> str:
-        """The text of this part of the document with the aliases replaced.
+        """Return the text of this part of the document with the aliases replaced.
 
         Raises BadDocument where it would become too long, or the document too large.
         """
@@ -59,7 +59,10 @@ class Aliases:
         return replaced
 
     def _replace(self, text: str, part: Part, alias: str | None = None) -> str:
-        """The text with the aliases known so far replaced; it may be that of an alias itself."""
+        """Return the text with the aliases known so far replaced.
+
+        It may be that of an alias itself.
+        """
         if not text:
             return text
         comparisons = 0
@@ -90,5 +93,5 @@ class Aliases:
 
 
 def size(text: str) -> int:
-    """How many bytes the text has in UTF-8."""
+    """Return how many bytes the text has in UTF-8."""
     return len(text) if text.isascii() else len(text.encode())

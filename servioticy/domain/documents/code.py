@@ -61,7 +61,7 @@ class Parsed(NamedTuple):
 
 
 def members_of(service_object: str, streams: Iterable[str], groups: Iterable[Group]) -> Members:
-    """What the code of a document may name, and the streams meant by it.
+    """Return what the code of a document may name, and the streams meant by it.
 
     A group named like a stream shadows the stream (contract 2.1).
     """
@@ -74,14 +74,14 @@ def members_of(service_object: str, streams: Iterable[str], groups: Iterable[Gro
 
 
 def code_of(stream: Part, channel: str) -> Part:
-    """The part of a document that is a channel's code; messages call it as the channel."""
+    """Return the part of a document that is a channel's code; messages call it as the channel."""
     return stream.at("channels", channel, "current-value", words=f"channel {channel}")
 
 
 def inputs_of(
     names: Mapping[str, Part], kind: str, written: Written, context: Context
 ) -> tuple[Input, ...]:
-    """The inputs of these names; `names` says of each where it stands first.
+    """Return the inputs of these names; `names` says of each where it stands first.
 
     Raises BadDocument where the document has no such source; `kind` is what names it.
     """
@@ -97,5 +97,5 @@ def inputs_of(
 
 
 def own_input(ref: StreamRef, inputs: Iterable[Input]) -> int | None:
-    """Which of the inputs is the stream's own last update, if one is."""
+    """Return which of the inputs is the stream's own last update, if one is."""
     return next((n for n, each in enumerate(inputs) if each.members == (ref,)), None)

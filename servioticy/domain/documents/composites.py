@@ -35,7 +35,7 @@ def parse_composite(
     stream: Part,
     context: Context,
 ) -> Composite | None:
-    """How the stream is computed, or None for a simple stream.
+    """Return how the stream is computed, or None for a simple stream.
 
     Raises BadDocument where channels with and without code are mixed, where code names a
     source that the document does not have, or where it is too long.

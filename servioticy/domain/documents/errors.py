@@ -35,7 +35,7 @@ class Part(NamedTuple):
     words: str = ""
 
     def at(self, *steps: str | int, words: str = "") -> Part:
-        """A part of this part; without words it is called as this one."""
+        """Return a part of this part; without words it is called as this one."""
         both = f"{self.words}: {words}" if self.words and words else self.words or words
         return Part(self.steps + steps, both)
 
@@ -51,7 +51,7 @@ class Part(NamedTuple):
         return pointer
 
     def bad(self, reason: str, code: str) -> BadDocument:
-        """The error that something is wrong with this part: its words, then the reason."""
+        """Return the error that something is wrong with this part: its words, then the reason."""
         where = f"{self.words}: " if self.words else ""
         return BadDocument(where + reason, self.pointer, code)
 

@@ -48,7 +48,7 @@ class _References:
         self._meter = meter
 
     def number(self, source: str, path: str, part: Part) -> int:
-        """The number of what is written `{$source.path}` in this part of the document."""
+        """Return the number of what is written `{$source.path}` in this part of the document."""
         spelled = (source, path)
         number = self._spelled.get(spelled)
         if number is None:

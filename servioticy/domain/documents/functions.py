@@ -35,7 +35,7 @@ def parse_functions(written: Written, context: Context) -> Parsed:
 
 
 def _function(code: Code, names: dict[str, Part], context: Context) -> str:
-    """Its text; the arguments are added to `names`."""
+    """Return its text; the arguments are added to `names`."""
     text, part = code
     context.meter.count(MAX_TEXT, size(text), part)
     try:

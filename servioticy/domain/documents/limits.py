@@ -74,7 +74,7 @@ class Meter:
                 raise Laborious
 
     def share(self, size: int) -> float:
-        """What reading a document of so many bytes took, as a part of what one may take.
+        """Return what reading a document of so many bytes took, as a part of what one may take.
 
         Between 0 and a few; the largest documents differ by as much in time.
         """

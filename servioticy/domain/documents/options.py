@@ -13,7 +13,7 @@ from servioticy.domain.options import Options
 
 
 def parse_options(stream: Part, content: dict[str, Any]) -> Options:
-    """The options that the stream names; the others are as they are by default.
+    """Return the options that the stream names; the others are as they are by default.
 
     Raises BadDocument for a value that an option does not offer.
     """
@@ -36,6 +36,9 @@ def parse_options(stream: Part, content: dict[str, Any]) -> Options:
 
 
 def words_of(kind: Any) -> tuple[str, ...]:
-    """The words that a value of this declared type may be; none where it may be other things."""
+    """Return the words that a value of this declared type may be.
+
+    None where it may be other things.
+    """
     plain = get_args(kind)[0]
     return get_args(plain) if get_origin(plain) is Literal else ()

@@ -131,7 +131,7 @@ def _channel(name: str, content: Any, stream: Part, aliases: Aliases) -> Channel
 
 
 def parse_group(name: str, content: Any, meter: Meter) -> Group:
-    """A group as the document declares it. Raises BadDocument."""
+    """Return a group as the document declares it. Raises BadDocument."""
     part = WHOLE.at("groups", name, words=f"group {name}")
     content = _object(content, part)
     members, stream = content.get("soIds"), content.get("stream")
@@ -150,7 +150,7 @@ def parse_group(name: str, content: Any, meter: Meter) -> Group:
 
 
 def _aliases(content: Any, meter: Meter) -> list[Alias]:
-    """The aliases in their order; the original takes an array of maps."""
+    """Return the aliases in their order; the original takes an array of maps."""
     if content is None:
         return []
     whole = WHOLE.at("aliases", words="aliases")
@@ -209,6 +209,6 @@ def check_name(name: str, kind: str, part: Part) -> None:
 
 
 def is_public(document: dict[str, Any]) -> bool:
-    """Public only when its text is exactly `true` (contract 1, authentication)."""
+    """Tell whether it is public: only if the text is exactly `true` (contract 1)."""
     value = document.get("public")
     return value is True or value == "true"

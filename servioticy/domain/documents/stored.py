@@ -36,7 +36,7 @@ log = logging.getLogger("servioticy.domain.documents")
 
 
 def parsing(argument_names: ArgumentNames) -> Parse:
-    """A Parse that reads documents in the thread that asks, with this reader of arguments."""
+    """Return a Parse for the thread that asks, with this reader of arguments."""
 
     def parse(document: dict[str, Any], service_object: str, meter: Meter) -> Definition:
         return parse_service_object(document, service_object, argument_names, meter)
@@ -67,7 +67,7 @@ class Documents:
         self._logged: Cache[tuple[str, int], bool] = Cache(MAX_LOGGED)
 
     def known(self, service_object: str, version: int) -> Understood | None:
-        """The version if it is kept."""
+        """Return the version if it is kept."""
         return self._kept.get((service_object, version))
 
     def understood(
@@ -77,7 +77,7 @@ class Documents:
         document: bytes | str,
         parse: Parse | None = None,
     ) -> Understood:
-        """The version, whose document is at hand. It never changes, so it is parsed once.
+        """Return the version, whose document is at hand. It never changes, so it is parsed once.
 
         `parse`: how, this time. What it raises of Unavailable and Laborious is passed on.
         """
@@ -112,7 +112,7 @@ class Documents:
 
 
 def declared(document: Any, service_object: str) -> Definition:
-    """The streams and groups that a document names, all streams simple; whatever it is."""
+    """Return the streams and groups that a document names, all streams simple; whatever it is."""
     content = _object(document)
     streams = tuple(
         Stream(StreamRef(service_object, name), _channels(_object(each).get("channels")))

@@ -16,13 +16,13 @@ _GEOHASH = re.compile(r"[0-9b-hjkmnp-z]{1,12}", re.IGNORECASE)
 
 
 def normal_type(text: str) -> str | None:
-    """The type in its one spelling (`array[number]`), or None where there is no such type."""
+    """Return the type in its one spelling (`array[number]`); None if there is no such type."""
     name = re.sub(r"\s+", "", text).lower()
     return name if name in SCALARS or _ARRAY.fullmatch(name) else None
 
 
 def fits(value: Any, type_name: str) -> bool:
-    """Whether a device may send this JSON value on a channel of this (normal) type.
+    """Tell whether a device may send this JSON value on a channel of this (normal) type.
 
     Strict, as in the original: no numeric text for a number. A device's array fits only
     an array type.

@@ -68,9 +68,11 @@ SELECT "timestamp", document
 
 -- last_update --
 SELECT "timestamp", document::text, version
-  FROM last_updates
+  FROM updates
  WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
-   AND tenant_id = %(tenant)s;
+   AND tenant_id = %(tenant)s
+ ORDER BY "timestamp" DESC
+ LIMIT 1;
 
 -- progress_of --
 SELECT next_offset

@@ -50,6 +50,14 @@ SELECT id, tenant_id, owner_partition, active_version,
  WHERE component = (SELECT component FROM service_objects WHERE id = %(service_object)s)
  ORDER BY sequence;
 
+-- components --
+-- The same for many at once: whole components, each member with the component that it is of.
+SELECT component, id, tenant_id, owner_partition, active_version,
+       deleted_at IS NOT NULL AND active_version IS NULL AS deleted
+  FROM service_objects
+ WHERE component IN (SELECT component FROM service_objects WHERE id = ANY(%(ids)s))
+ ORDER BY component, sequence;
+
 -- service_objects --
 -- The documents in force of these Service Objects.
 SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
@@ -60,13 +68,15 @@ SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
  ORDER BY sequence;
 
 -- stored_as --
--- Under which numbers the updates of these streams of a Service Object are stored. Not of all
--- that it has: each of its versions may have declared others.
-SELECT name, stored_as
-  FROM streams
- WHERE service_object = %(service_object)s
-   AND tenant_id = %(tenant)s
-   AND name = ANY(%(names)s::text[]);
+-- Under which numbers the updates of these streams of Service Objects are stored. Not of all that
+-- they have: each of their versions may have declared others.
+SELECT s.service_object, s.name, s.stored_as
+  FROM unnest(%(service_objects)s::text[], %(tenants)s::bigint[], %(names)s::text[])
+       AS asked (service_object, tenant_id, name)
+  JOIN streams AS s
+    ON s.service_object = asked.service_object
+   AND s.tenant_id = asked.tenant_id
+   AND s.name = asked.name;
 
 -- owner --
 SELECT tenant_id, owner_partition
@@ -74,14 +84,20 @@ SELECT tenant_id, owner_partition
  WHERE id = %(service_object)s;
 
 -- last_updates --
-SELECT stream_id, "timestamp", document::text, uses::text
-  FROM last_updates
- WHERE stream_id = ANY(%(streams)s);
+-- The primary key of updates finds each of them at the end of its stream.
+SELECT asked.stream_id, last."timestamp", last.document::text, state
+  FROM unnest(%(streams)s::bigint[]) AS asked (stream_id)
+ CROSS JOIN LATERAL (
+       SELECT "timestamp", document
+         FROM updates
+        WHERE stream_id = asked.stream_id
+        ORDER BY "timestamp" DESC
+        LIMIT 1) AS last
+  LEFT JOIN states ON states.stream_id = asked.stream_id;
 
--- store --
--- One batch, all or nothing, in one round trip. The progress row is the fence: where it
--- does not stand at the offset the batch began at, another worker has this partition, no
--- row comes back, and nothing is written.
+-- fence --
+-- Where progress does not stand at the offset the batch began at, another worker has this
+-- partition: then 1 is divided by 0, and nothing that is sent together with this is done.
 WITH fence AS (
     UPDATE progress
        SET next_offset = %(next_offset)s,
@@ -89,52 +105,54 @@ WITH fence AS (
      WHERE log_partition = %(partition)s
        AND next_offset = %(first_offset)s
     RETURNING next_offset
-), stored AS (
-    INSERT INTO updates (tenant_id, stream_id, "timestamp", document, version,
-                         log_partition, log_offset, log_position)
-    SELECT u.tenant_id, u.stream_id, u."timestamp", u.document::json, u.version,
-           %(partition)s, u.log_offset, u.log_position
-      FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(timestamps)s::bigint[],
-                  %(documents)s::text[], %(versions)s::integer[], %(offsets)s::bigint[],
-                  %(positions)s::integer[])
-           AS u (tenant_id, stream_id, "timestamp", document, version, log_offset, log_position),
-           fence
-        ON CONFLICT (stream_id, "timestamp") DO UPDATE
-       SET document = excluded.document, version = excluded.version,
-           log_partition = excluded.log_partition, log_offset = excluded.log_offset,
-           log_position = excluded.log_position
-), last AS (
-    INSERT INTO last_updates (tenant_id, stream_id, "timestamp", document, version, uses)
-    SELECT l.tenant_id, l.stream_id, l."timestamp", l.document::json, l.version, l.uses::json
-      FROM unnest(%(last_tenants)s::bigint[], %(last_streams)s::bigint[],
-                  %(last_timestamps)s::bigint[], %(last_documents)s::text[],
-                  %(last_versions)s::integer[], %(last_uses)s::text[])
-           AS l (tenant_id, stream_id, "timestamp", document, version, uses),
-           fence
-        ON CONFLICT (stream_id) DO UPDATE
-       SET "timestamp" = excluded."timestamp", document = excluded.document,
-           version = excluded.version, uses = excluded.uses
-     WHERE last_updates."timestamp" <= excluded."timestamp"
-), counted AS (
-    INSERT INTO verdicts (tenant_id, stream_id, verdict, count, last)
-    SELECT v.tenant_id, v.stream_id, v.verdict, v.count, v.last::json
-      FROM unnest(%(verdict_tenants)s::bigint[], %(verdict_streams)s::bigint[],
-                  %(verdicts)s::text[], %(verdict_counts)s::bigint[], %(verdict_lasts)s::text[])
-           AS v (tenant_id, stream_id, verdict, count, last),
-           fence
-        ON CONFLICT (stream_id, verdict) DO UPDATE
-       SET count = verdicts.count + excluded.count, last = excluded.last
-), taken AS (
-    INSERT INTO forwarded (to_partition, from_partition, next_offset)
-    SELECT %(partition)s, f.from_partition, f.next_offset
-      FROM unnest(%(forwarded_from)s::integer[], %(forwarded_next)s::bigint[])
-           AS f (from_partition, next_offset),
-           fence
-        ON CONFLICT (to_partition, from_partition) DO UPDATE
-       SET next_offset = excluded.next_offset
 )
-SELECT next_offset
+SELECT 1 / count(*)
   FROM fence;
+
+-- copy_updates --
+-- Updates that are certainly not there yet.
+COPY updates (tenant_id, stream_id, "timestamp", version, log_partition, log_offset,
+              log_position, document)
+FROM STDIN (FORMAT binary);
+
+-- store_updates --
+-- The same stream and timestamp again overwrites.
+INSERT INTO updates (tenant_id, stream_id, "timestamp", document, version,
+                     log_partition, log_offset, log_position)
+SELECT u.tenant_id, u.stream_id, u."timestamp", u.document::json, u.version,
+       %(partition)s, u.log_offset, u.log_position
+  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(timestamps)s::bigint[],
+              %(documents)s::text[], %(versions)s::integer[], %(offsets)s::bigint[],
+              %(positions)s::integer[])
+       AS u (tenant_id, stream_id, "timestamp", document, version, log_offset, log_position)
+    ON CONFLICT (stream_id, "timestamp") DO UPDATE
+   SET document = excluded.document, version = excluded.version,
+       log_partition = excluded.log_partition, log_offset = excluded.log_offset,
+       log_position = excluded.log_position;
+
+-- store_states --
+INSERT INTO states (tenant_id, stream_id, state)
+SELECT s.tenant_id, s.stream_id, s.state
+  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(states)s::bytea[])
+       AS s (tenant_id, stream_id, state)
+    ON CONFLICT (stream_id) DO UPDATE
+   SET state = excluded.state;
+
+-- count_verdicts --
+INSERT INTO verdicts (tenant_id, stream_id, verdict, count, last)
+SELECT v.tenant_id, v.stream_id, v.verdict, v.count, v.last::json
+  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(verdicts)s::text[],
+              %(counts)s::bigint[], %(lasts)s::text[])
+       AS v (tenant_id, stream_id, verdict, count, last)
+    ON CONFLICT (stream_id, verdict) DO UPDATE
+   SET count = verdicts.count + excluded.count, last = excluded.last;
+
+-- note_forwarded --
+INSERT INTO forwarded (to_partition, from_partition, next_offset)
+SELECT %(partition)s, f.from_partition, f.next_offset
+  FROM unnest(%(from)s::integer[], %(next)s::bigint[]) AS f (from_partition, next_offset)
+    ON CONFLICT (to_partition, from_partition) DO UPDATE
+   SET next_offset = excluded.next_offset;
 
 -- activate --
 -- A version is in force, unless a later change has been made already.
@@ -183,8 +201,8 @@ WITH before AS (
       FROM before
      WHERE streams.id = before.id
     RETURNING tenant_id, before.stored_as AS old, streams.stored_as AS new
-), last AS (
-    DELETE FROM last_updates
+), state AS (
+    DELETE FROM states
      USING renumbered
      WHERE stream_id = old
 ), counted AS (
@@ -240,8 +258,8 @@ RETURNING id;
 
 -- purge_rest_of_stream --
 -- Once its updates are gone.
-WITH last AS (
-    DELETE FROM last_updates WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
+WITH state AS (
+    DELETE FROM states WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
 ), counted AS (
     DELETE FROM verdicts WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
 ), used AS (

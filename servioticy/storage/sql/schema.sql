@@ -1,5 +1,6 @@
--- The schema as all migrations together make it, to be read. Programs apply the migrations; a
--- test holds this file equal to them, so whoever adds a migration changes it here, too.
+-- The schema as the migrations up to 0014 together make it, to be read. Programs apply the
+-- migrations; a test holds this file equal to them. A later one that only adds a table tells it
+-- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
 -- Every table of a tenant's carries the tenant, and every query names it or stands in the list
 -- of exceptions in tests/unit/test_queries_name_the_tenant.py.
@@ -89,7 +90,7 @@ COMMENT ON COLUMN streams.erased_by IS 'number of the last change that erased it
 COMMENT ON COLUMN streams.after_erasure IS
     'taken from the same numbers as id when the stream was last erased; null: it never was';
 COMMENT ON COLUMN streams.stored_as IS
-    'stream_id of its updates, last update, verdicts and usage; subscriptions have its id';
+    'stream_id of its updates, state, verdicts and usage; subscriptions have its id';
 
 CREATE VIEW readable_streams AS
 SELECT streams.id, streams.tenant_id, service_object, name, stored_as
@@ -171,16 +172,13 @@ CREATE TABLE superseded (
     PRIMARY KEY (log_partition, log_offset, log_position)
 );
 
-CREATE TABLE last_updates (
+CREATE TABLE states (
     stream_id bigint PRIMARY KEY,
     tenant_id bigint NOT NULL,
-    "timestamp" bigint NOT NULL,
-    document json NOT NULL,
-    version integer NOT NULL,
-    uses json
+    state bytea NOT NULL
 );
-COMMENT ON COLUMN last_updates.uses IS
-    'of a composite with staleness "input": source stream -> newest timestamp of it in an output';
+COMMENT ON TABLE states IS
+    'what composite streams keep from one computation to the next, such as what they last used';
 
 CREATE TABLE verdicts (
     stream_id bigint NOT NULL,
@@ -189,7 +187,7 @@ CREATE TABLE verdicts (
     count bigint NOT NULL,
     last json NOT NULL,
     PRIMARY KEY (stream_id, verdict)
-);
+) WITH (fillfactor = 50);
 COMMENT ON COLUMN verdicts.last IS 'the last computation that ended so: trigger, timestamp, version, message';
 
 -- What each composite stream's code has used

@@ -18,7 +18,7 @@ from servioticy.tools.bench import ground
 
 
 def device(id_: str, tenant: int, length: int) -> NewServiceObject:
-    """A Service Object with a stream `s0` and a chain of composites."""
+    """Return a Service Object with a stream `s0` and a chain of composites."""
     document = ground.chain(length)
     definition = parse_service_object(document, id_, argument_names)
     streams = tuple(stream.ref.stream for stream in definition.streams)
@@ -26,7 +26,7 @@ def device(id_: str, tenant: int, length: int) -> NewServiceObject:
 
 
 def update(id_: str, at: int) -> UpdateRecord:
-    """An update of a device's `s0`; value and timestamp are `at`."""
+    """Return an update of a device's `s0`; value and timestamp are `at`."""
     body = orjson.dumps({"channels": {"v": {"current-value": at}}, "lastUpdate": at})
     return UpdateRecord(id_, "s0", at, msgspec.Raw(body))
 
@@ -52,7 +52,7 @@ def fill(settings: Settings, placed: Sequence[tuple[str, int]], first: int, coun
 
 
 def ends(settings: Settings) -> list[int]:
-    """How far each partition of the log reaches."""
+    """Return how far each partition of the log reaches."""
     log = ports(settings).log
     return [log.end_offset(partition) for partition in range(log.partitions())]
 
@@ -64,11 +64,11 @@ class Progress:
         self._database = connect(settings)
 
     def total(self) -> int:
-        """Records of the log that are stored."""
+        """Return the records of the log that are stored."""
         return int(self._database.rows("SELECT sum(next_offset) FROM progress")[0][0] or 0)
 
     def rows(self) -> int:
-        """Rows of history."""
+        """Return the rows of history."""
         return int(self._database.rows("SELECT count(*) FROM updates")[0][0])
 
     def close(self) -> None:

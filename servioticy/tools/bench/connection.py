@@ -33,7 +33,7 @@ class Connection:
         self._headers = {"Authorization": token, "Content-Type": "application/json"}
 
     def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """Status and body of the answer. Raises one of NoAnswer, and is closed then."""
+        """Return status and body of the answer. Raises one of NoAnswer, and is closed then."""
         try:
             self._connection.request(method, path, body, self._headers)
             response = self._connection.getresponse()

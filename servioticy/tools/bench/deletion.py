@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from pipeline.engine import Engine
+from pipeline.evaluators.javascript import JavaScript
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
@@ -50,7 +51,12 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         pipeline = connect(stores.settings, durable=False)
         try:
             store = PostgresPartitionStore(pipeline, argument_names)
-            task = Task(0, store, lambda: emitter(stores.settings, 0), Engine(pool, 1000, 10**6))
+            task = Task(
+                0,
+                store,
+                lambda: emitter(stores.settings, 0),
+                Engine({"javascript": JavaScript(pool)}, 1000, 10**6),
+            )
             bench = Bench(task, database)
             bench.alone()
             for kind in ("deletion", "erasure"):

@@ -51,7 +51,7 @@ def _line(kind: Kind, most: int) -> str:
 
 
 def _body(kind: Kind, most: int) -> bytes:
-    """The document of this kind that is just as large as may be."""
+    """Return the document of this kind that is just as large as may be."""
     low, high = 0, 2 * most
     while high - low > most // 200:
         middle = (low + high) // 2
@@ -79,7 +79,7 @@ def _accepted(text: bytes, most: int) -> bool:
 
 
 def _milliseconds(text: bytes) -> float:
-    """Processor time of reading it, or of refusing it; the least of some tries."""
+    """Return the processor time of reading it, or of refusing it; the least of some tries."""
     found = []
     for _ in range(TRIES):
         references.parsed_paths.clear()

@@ -47,7 +47,7 @@ def platform(settings: Settings) -> Iterator[Settings]:
 
 
 def token(settings: Settings) -> str:
-    """A token of the benchmarks' tenant."""
+    """Return a token of the benchmarks' tenant."""
     database = Database(settings.store.dsn)
     try:
         return PostgresTenants(database).create_tenant("bench")
@@ -56,12 +56,15 @@ def token(settings: Settings) -> str:
 
 
 def client(settings: Settings, token: str) -> Rest:
-    """A client of the REST API, for what is not measured."""
+    """Return a client of the REST API, for what is not measured."""
     return Rest(api_url(settings), token)
 
 
 def chain(length: int) -> dict[str, Any]:
-    """A document with a simple stream `s0` and composites `s1`, `s2`, ... each from the last."""
+    """Return a document with a simple stream `s0` and composites `s1`, `s2`, ...
+
+    Each from the last.
+    """
     streams: dict[str, Any] = {"s0": {"channels": {"v": {"type": "number"}}}}
     for n in range(1, length + 1):
         code = f'function(s{n - 1}){{return s{n - 1}.channels.v["current-value"]+1}}'
@@ -70,7 +73,7 @@ def chain(length: int) -> dict[str, Any]:
 
 
 def percentile(values: Sequence[float], part: float) -> float:
-    """The value below which this part of them lies."""
+    """Return the value below which this part of them lies."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
 

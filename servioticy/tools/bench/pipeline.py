@@ -73,7 +73,7 @@ def _drain(
 
 
 def _used(stores: dict[str, int], pipeline: int) -> dict[str, float]:
-    """Processor seconds so far, by program; the pipeline's by what runs in it."""
+    """Return the processor seconds so far, by program; the pipeline's by what runs in it."""
     used = {
         name: sum(map(processes.processor_seconds, processes.tree(pid)))
         for name, pid in stores.items()

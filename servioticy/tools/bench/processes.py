@@ -8,7 +8,10 @@ BYTES_A_MEGABYTE = 1024 * 1024
 
 
 def tree(pid: int) -> list[int]:
-    """The process and all below it, parents before their children; empty when it is gone."""
+    """Return the process and all below it, parents before their children.
+
+    Empty when it is gone.
+    """
     try:
         below = psutil.Process(pid).children(recursive=True)
     except psutil.NoSuchProcess:
@@ -17,7 +20,7 @@ def tree(pid: int) -> list[int]:
 
 
 def command(pid: int) -> list[str]:
-    """The words of its command line; none when it is gone, or a zombie."""
+    """Return the words of its command line; none when it is gone, or a zombie."""
     try:
         return list(psutil.Process(pid).cmdline())
     except psutil.Error:
@@ -25,7 +28,7 @@ def command(pid: int) -> list[str]:
 
 
 def processor_seconds(pid: int) -> float:
-    """Processor seconds of one process so far; 0 when it is gone."""
+    """Return the processor seconds of one process so far; 0 when it is gone."""
     try:
         times = psutil.Process(pid).cpu_times()
     except psutil.Error:
@@ -34,7 +37,8 @@ def processor_seconds(pid: int) -> float:
 
 
 def memory_megabytes(pid: int) -> float:
-    """Memory with shared pages counted in parts, so that a sum over processes is honest.
+    """Return the memory with shared pages counted in parts, so that a sum over processes is
+    honest.
 
     0 when it is gone, or where we may not read it: only root may of a sandbox's worker.
     """

@@ -142,7 +142,7 @@ class _Attack:
 
 
 def _good(name: str = "good") -> Program:
-    """The usual kind: a formula over one value."""
+    """Return the usual kind: a formula over one value."""
     channels = (ChannelCode("t", "Math.round($0*1.8+32)", "number"),)
     return Program(name, "expression", ("A",), channels, bindings=(Binding("$0", 0, PATH),))
 

@@ -24,7 +24,8 @@ import pyarrow as pa
 
 from pipeline.aspects import STAGES, around
 from pipeline.engine import Engine
-from pipeline.spark import worker
+from pipeline.evaluators.javascript import JavaScript
+from pipeline.spark import bundles, worker
 from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
 from pipeline.work import Row
@@ -57,7 +58,7 @@ PARTS = {
 }
 """The part of each stage's own time."""
 
-SANDBOX = {"run": "transform: sandbox (V8 runs)"}
+SANDBOX = {"grow": "transform: sandbox (V8 runs)"}
 STORE = {
     "last_updates": "task: recall last updates (Postgres runs)",
     "store": "emit: store (Postgres runs)",
@@ -188,7 +189,7 @@ def _task(pool: SandboxPool, store: PartitionStore, output: Output) -> tuple[Tas
     watch.watch(pool, SANDBOX)
     watch.watch(store, STORE)
     watch.watch(output, OUTPUT)
-    engine = Engine(pool, 10**6, 10**6, stages=stages)
+    engine = Engine({"javascript": JavaScript(pool)}, 10**6, 10**6, stages=stages)
     task = Task(0, store, lambda: output, engine)
     watch.watch(task, {"take": TASK})
     return task, watch
@@ -229,13 +230,13 @@ def _profile(bench: Bench, rows: Sequence[Row], options: argparse.Namespace) -> 
 
 
 def _arrow(rows: Sequence[Row]) -> Iterator[Any]:
-    """The rows as Spark hands them over: a stream of batches of one, each followed by a null."""
-    struct = pa.struct([("record", pa.binary())])
+    """The rows as Spark hands them over where many wait: a stream of batches of one bundle."""
+    struct = pa.struct([("bundle", pa.binary())])
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, pa.schema([("row", struct)])) as writer:
-        for offset, value in rows:
-            for record in (worker.OFFSET.pack(offset) + (value or b""), None):
-                row = pa.array([{"record": record}], struct)
-                writer.write_batch(pa.record_batch([row], ["row"]))
+        for first in range(0, len(rows), bundles.MAX_RECORDS):
+            bundle = bundles.pack(rows[first : first + bundles.MAX_RECORDS])
+            row = pa.array([{"bundle": bundle}], struct)
+            writer.write_batch(pa.record_batch([row], ["row"]))
     stream = pa.ipc.open_stream(sink.getvalue())
     return (pa.RecordBatch.from_struct_array(batch.column(0)) for batch in stream)

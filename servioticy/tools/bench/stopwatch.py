@@ -35,7 +35,7 @@ class Stopwatch:
     def timed(
         self, part: str, function: Callable[Arguments, Answer]
     ) -> Callable[Arguments, Answer]:
-        """The function, whose time counts for this part."""
+        """Return the function, whose time counts for this part."""
         spent = self.parts.setdefault(part, Spent())
 
         @functools.wraps(function)

@@ -72,7 +72,7 @@ class _Arrivals:
             self._changed.notify()
 
     def of(self, wanted: set[tuple[str, str, int]]) -> list[float]:
-        """The times of these updates, once all have come."""
+        """Return the times of these updates, once all have come."""
         with self._changed:
             if not self._changed.wait_for(lambda: wanted <= self._at.keys(), SECONDS_FOR_A_TREE):
                 missing = len(wanted - self._at.keys())
@@ -91,7 +91,7 @@ class _Built:
 
 
 def document(graph: Topology, sources: Sequence[str]) -> dict[str, Any]:
-    """All composites: `n17` sums the streams and groups that node 17 reads."""
+    """Return all composites: `n17` sums the streams and groups that node 17 reads."""
     names = [f"n{node}" for node in range(graph.numbers.nodes)]
     value = '.channels.v["current-value"]'
     streams = {}

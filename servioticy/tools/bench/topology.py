@@ -46,15 +46,15 @@ class Topology:
     edges: frozenset[Edge]
 
     def inputs(self, node: int) -> list[int]:
-        """What a composite reads."""
+        """Return what a composite reads."""
         return sorted(tail for tail, head in self.edges if head == node)
 
     def outputs(self, node: int) -> list[int]:
-        """Who reads a node."""
+        """Return who reads a node."""
         return sorted(head for tail, head in self.edges if tail == node)
 
     def reachable(self, node: int) -> set[int]:
-        """Every composite that an update of this node makes compute."""
+        """Return every composite that an update of this node makes compute."""
         found: set[int] = set()
         waiting = [node]
         while waiting:
@@ -65,7 +65,7 @@ class Topology:
 
 
 def topology(numbers: Numbers, seed: int = 0) -> Topology:
-    """A connected topology with exactly these numbers, always the same for a seed."""
+    """Return a connected topology with exactly these numbers, always the same for a seed."""
     for attempt in range(ATTEMPTS):
         drawn = _Drawing(numbers, random.Random(f"{seed}/{attempt}")).edges()  # noqa: S311
         if drawn is not None:
@@ -84,7 +84,7 @@ class _Drawing:
         self._out = [0] * numbers.nodes
 
     def edges(self) -> set[Edge] | None:
-        """The edges, or None where it did not come out."""
+        """Return the edges, or None where it did not come out."""
         numbers, nodes = self._numbers, range(self._numbers.nodes)
         composites, inner = nodes[numbers.sources :], nodes[: numbers.nodes - numbers.sinks]
         fan_in = self._chance.choice(nodes[numbers.nodes - numbers.sinks :])
@@ -131,7 +131,7 @@ class _Drawing:
 
 
 def _parts(nodes: int, edges: set[Edge]) -> list[set[int]]:
-    """The parts that no edge connects."""
+    """Return the parts that no edge connects."""
     neighbours: dict[int, set[int]] = {node: set() for node in range(nodes)}
     for tail, head in edges:
         neighbours[tail].add(head)

@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """All commands and their options."""
+    """Return all commands and their options."""
     top = argparse.ArgumentParser(
         "servioticy",
         description="A multi-tenant IoT stream platform: JSON documents with snippets of "

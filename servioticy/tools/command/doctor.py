@@ -16,7 +16,7 @@ from sandbox import InfraError
 from servioticy import logs, terminal
 from servioticy.bootstrap import present_log, sandbox_pool
 from servioticy.domain import log_loss
-from servioticy.embedded import jars, java, javascript, stubs, unprivileged
+from servioticy.embedded import classes, jars, java, javascript, unprivileged
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
 from servioticy.errors import ServioticyError, SetupError
@@ -196,9 +196,11 @@ def _jars(settings: Settings) -> Check:
     if damaged:
         files = " ".join(map(str, damaged))
         return Check("jars", False, f"{len(damaged)} damaged", f"rm {files}; make setup")
-    stubs_absent = jars.token_provider(settings) is None and not stubs.jar(settings).exists()
-    if absent or stubs_absent:
-        detail = f"{len(absent) + stubs_absent} missing in {settings.embedded.jars_path}"
+    ours = [classes.jar(settings, each) for each in jars.compiled(settings)]
+    not_ready = [path for path in ours if not classes.is_ready(path)]
+    if absent or not_ready:
+        number = len(absent) + len(not_ready)
+        detail = f"{number} missing or damaged in {settings.embedded.jars_path}"
         return Check("jars", False, detail, "run `make setup`")
     return Check("jars", True, f"complete in {settings.embedded.jars_path}")
 

@@ -68,14 +68,14 @@ def prepare_stores(settings: Settings) -> None:
 
 
 def postgres_program(postgres: EmbeddedPostgres) -> Program:
-    """The embedded Postgres, prepared, as a program."""
+    """Return the embedded Postgres, prepared, as a program."""
     # SIGINT is its fast stop: after SIGTERM it would wait for every client.
     command, stop = postgres.command(), signal.SIGINT
     return Program("postgres", command, {}, postgres.is_ready, stop_signal=stop)
 
 
 def stores(settings: Settings) -> tuple[list[Program], Settings]:
-    """Those of Postgres and Kafka that the settings do not name, and where they all are."""
+    """Return those of Postgres and Kafka that the settings do not name, and where they all are."""
     programs = []
     if not settings.store.dsn:
         postgres = EmbeddedPostgres(settings.data_path / "postgres")
@@ -96,7 +96,7 @@ def stores(settings: Settings) -> tuple[list[Program], Settings]:
 
 
 def _programs(settings: Settings, scratch: Path) -> list[Program]:
-    """The pipeline, the API and delivery: started at once, ready in their own time."""
+    """Return the pipeline, the API and delivery: started at once, ready in their own time."""
     ready_file = settings.data_path / "pipeline.ready"
     environment = {
         **to_environment(settings),
@@ -135,7 +135,7 @@ def _programs(settings: Settings, scratch: Path) -> list[Program]:
 
 
 def answers(host: str, port: int, path: str) -> bool:
-    """Whether a GET of this address is answered with 200 within a second."""
+    """Tell whether a GET of this address is answered with 200 within a second."""
     connection = http.client.HTTPConnection(reachable(host), port, timeout=1.0)
     try:
         connection.request("GET", path)
@@ -147,13 +147,13 @@ def answers(host: str, port: int, path: str) -> bool:
 
 
 def api_url(settings: Settings) -> str:
-    """Where a client on this machine finds the API."""
+    """Return where a client on this machine finds the API."""
     host = reachable(settings.host)
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.api.port}"
 
 
 def reachable(host: str) -> str:
-    """Where a client on this machine finds what listens on `host`."""
+    """Return where a client on this machine finds what listens on `host`."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
 
 

@@ -17,7 +17,7 @@ from servioticy.tools.command.platform import stores as programs_of_stores
 
 
 def of(settings: Settings) -> Settings:
-    """The settings, completed by what runs on their data folder, if anything does.
+    """Return the settings, completed by what runs on their data folder, if anything does.
 
     What a setting names explicitly is left as it is: it may mean another platform.
     """

@@ -69,7 +69,7 @@ class _Beside:
         self.exit_code = 0
 
     def is_done(self) -> bool:
-        """Whether the platform may stop now; the first time asked, all programs are ready."""
+        """Tell whether the platform may stop now; the first time asked, all programs are ready."""
         if not self._told:
             self._told = True
             _say(f"{ready_line(self._settings)} ({time.monotonic() - self._began:.1f} s)")
@@ -114,7 +114,7 @@ class _Beside:
 
 
 def ready_line(settings: Settings) -> str:
-    """Where everything is, in one line."""
+    """Return where everything is, in one line."""
     host = reachable(settings.host)
     return (
         f"servioticy ready: api http://{host}:{settings.api.port} "

@@ -12,11 +12,11 @@ from servioticy.errors import ServioticyError
 from servioticy.settings import load
 from servioticy.tools.command import running
 from servioticy.tools.command.up import ENDS_WITH_STDIN
-from servioticy.tools.demonstration import story
+from servioticy.tools.demonstration import scenario
 
 
 def main() -> int:
-    """Tell the story; an expected failure is one line and exit code 1."""
+    """Play the scenario; an expected failure is one line and exit code 1."""
     parser = argparse.ArgumentParser("servioticy.tools.demonstration", description=__doc__)
     parser.add_argument("--speed", type=float, default=1.0)
     parser.add_argument("--again", action="store_true")
@@ -31,7 +31,7 @@ def main() -> int:
     if chosen.ends_with_stdin:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     try:
-        right = story.tell(running.of(load()), chosen.speed, chosen.again, not chosen.last)
+        right = scenario.play(running.of(load()), chosen.speed, chosen.again, not chosen.last)
     except ServioticyError as error:
         sys.stderr.write(f"error: the demonstration ends: {error}\n")
         return 1

@@ -90,11 +90,11 @@ class Board:
                 self._latencies.append((now - sent_at) * 1000)
 
     def newest(self, shown: Shown) -> int:
-        """The largest timestamp seen of a stream; 0 before the first."""
+        """Return the largest timestamp seen of a stream; 0 before the first."""
         return self._newest.get(shown, 0)
 
     def last(self, shown: Shown) -> tuple[int, float | bool | None]:
-        """How many updates of a stream have arrived, and the value of the last."""
+        """Return how many updates of a stream have arrived, and the value of the last."""
         with self._lock:
             return self._counts[shown], self._values.get(shown)
 

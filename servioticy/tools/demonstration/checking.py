@@ -26,7 +26,7 @@ MAX_DIFFERENCES = 10
 
 
 def expected(room: Sequence[Reading], water: Sequence[Reading]) -> dict[tuple[str, str], Updates]:
-    """What each stream holds once both series are computed, by document and stream."""
+    """Return what each stream holds once both series are computed, by document and stream."""
     scores = dict(_stream(room, _scores))
     return {
         ("fahrenheit", "fahrenheit"): dict(_stream(room, _fahrenheit)),
@@ -75,7 +75,7 @@ Compute = Callable[[Woken], Values | None]
 
 
 def _stream(readings: Sequence[Reading], compute: Compute) -> Iterator[tuple[int, Values]]:
-    """A stream's updates by timestamp, which is that of the reading that woke it."""
+    """Yield a stream's updates by timestamp, which is that of the reading that woke it."""
     newest: dict[str, float] = {}
     last: Values | None = None
     for reading in readings:
@@ -160,7 +160,7 @@ def _same(one: Values | None, other: Values | None) -> bool:
 
 
 def equal(one: object, other: object) -> bool:
-    """Whether two values of a channel are the same, as far as two languages can tell."""
+    """Tell whether two values of a channel are the same, as far as two languages can tell."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if not isinstance(one, (int, float)) or not isinstance(other, (int, float)):

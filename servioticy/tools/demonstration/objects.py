@@ -31,17 +31,17 @@ class Objects:
 
 
 def token_file(settings: Settings) -> Path:
-    """Where the tenant's token is kept, readable by this user only."""
+    """Return where the tenant's token is kept, readable by this user only."""
     return settings.data_path / "demonstration" / "token"
 
 
 def rest(settings: Settings, token: str) -> Rest:
-    """A connection to the platform's API."""
+    """Return a connection to the platform's API."""
     return Rest(api_url(settings), token)
 
 
 def prepare(settings: Settings, again: bool) -> Objects:
-    """The tenant and the objects of last time; new ones if there are none, or if `again`.
+    """Return the tenant and the objects of last time; new ones if there are none, or if `again`.
 
     Raises ServioticyError where the platform does not answer.
     """
@@ -62,7 +62,7 @@ def prepare(settings: Settings, again: bool) -> Objects:
 
 
 def _token(settings: Settings) -> str:
-    """The token of last time, or a new one if the platform does not know it any more."""
+    """Return the token of last time, or a new one if the platform does not know it any more."""
     file = token_file(settings)
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if file.exists():

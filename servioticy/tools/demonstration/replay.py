@@ -50,13 +50,13 @@ class Replay:
 
 
 def update(reading: Reading) -> dict[str, object]:
-    """The reading as a Sensor Update."""
+    """Return the reading as a Sensor Update."""
     channels = {reading.device: {"current-value": reading.value}}
     return {"channels": channels, "lastUpdate": reading.timestamp}
 
 
 def not_sent(api: Rest, ids: dict[str, str], readings: Sequence[Reading]) -> list[Reading]:
-    """What each device has still to send: a second start goes on where the first ended."""
+    """Return what each device has still to send: a second start goes on where the first ended."""
     last = {
         device: api.last_timestamp(ids[device], STREAM)
         for device in {reading.device for reading in readings}
@@ -65,5 +65,5 @@ def not_sent(api: Rest, ids: dict[str, str], readings: Sequence[Reading]) -> lis
 
 
 def pause(whole: Sequence[Reading], speed: float) -> float:
-    """Seconds between two readings of a series."""
+    """Return the seconds between two readings of a series."""
     return SECONDS / max(1, len(whole)) / speed if speed > 0 else 0.0

@@ -56,7 +56,7 @@ def occupied_score(
 
 
 def agreed(annotations: dict[str, list[int]]) -> list[int]:
-    """Rows marked by at least two people, give or take a few rows; their middle."""
+    """Return the rows marked by at least two people, give or take a few rows; their middle."""
     marks = sorted((row, person) for person, rows in annotations.items() for row in rows)
     clusters: list[list[tuple[int, str]]] = []
     for mark in marks:

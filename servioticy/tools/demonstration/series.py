@@ -33,7 +33,7 @@ class Reading:
 
 
 def room() -> Iterator[Reading]:
-    """The room's four devices, in order of time.
+    """Yield the room's four devices, in order of time.
 
     The file has one time for all four. Devices of their own have clocks of their own, so
     each is a second after the one before; with equal timestamps only the first of them
@@ -46,7 +46,7 @@ def room() -> Iterator[Reading]:
 
 
 def water() -> Iterator[Reading]:
-    """The water main's flow, in order of time."""
+    """Yield the water main's flow, in order of time."""
     for row in _rows(_folder() / "datasets" / "water-flow.csv"):
         at = datetime.fromisoformat(row["Time"])
         yield Reading("flow", int(at.timestamp()), float(row["Water flow [l/s]"]))

@@ -8,7 +8,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: Sequence[float], width: int) -> str:
-    """The last `width` values, the lowest of them as the lowest block."""
+    """Return the last `width` values, the lowest of them as the lowest block."""
     shown = values[-width:] if width > 0 else []
     if not shown:
         return ""

@@ -36,7 +36,7 @@ SHOWN = (
 
 
 def device(name: str) -> dict[str, Any]:
-    """The document of a device: one stream with one channel of its name."""
+    """Return the document of a device: one stream with one channel of its name."""
     channel = {"type": "number", "unit": UNITS[name]}
     return {
         "name": f"{name} sensor",
@@ -46,7 +46,7 @@ def device(name: str) -> dict[str, Any]:
 
 
 def composite(name: str, ids: Mapping[str, str]) -> dict[str, Any]:
-    """The document of that name, with the devices' ids where it names them."""
+    """Return the document of that name, with the devices' ids where it names them."""
     document: dict[str, Any] = json.loads(
         PLACEHOLDER.sub(lambda found: ids[found[1]], template(name))
     )
@@ -54,6 +54,6 @@ def composite(name: str, ids: Mapping[str, str]) -> dict[str, Any]:
 
 
 def template(name: str) -> str:
-    """The document as it is kept, with `{{device}}` where an id belongs."""
+    """Return the document as it is kept, with `{{device}}` where an id belongs."""
     folder = resources.files("servioticy.tools.demonstration") / "documents"
     return (folder / f"{name}.json").read_text("utf-8")

@@ -94,7 +94,7 @@ def test_of_documents_not_parsed_yet_as_much_is_read_as_one_may_take(
     )
     answer = change(forgotten(served, alice), victim, "changed")
 
-    assert sum(shares) - shares[-1] < around.MOST_SHARE
+    assert sum(shares) - shares[-1] < around.MAX_SHARE
     assert "of the Service Objects around it were looked at: they are" in answer["warnings"][-1]
 
 
@@ -118,8 +118,8 @@ def test_subscriptions_are_looked_at_up_to_a_number(
     served: Served, alice: Caller, victim: str, more: int, complete: bool
 ) -> None:
     """Their own and one each of the victim's; of two subscribers the second may be too much."""
-    first = around.MOST_EDGES // 2
-    stored(served, victim, edges(first - 1), edges(around.MOST_EDGES - first - 1 + more))
+    first = around.MAX_EDGES // 2
+    stored(served, victim, edges(first - 1), edges(around.MAX_EDGES - first - 1 + more))
     served.app = create_app(served.platform.ports, Settings(), lambda: NOW, argument_names)
     alice = forgotten(served, alice)
     tree = alice.ask("GET", f"/{victim}/streams/a/tree").get_json()
@@ -137,7 +137,7 @@ def test_an_object_of_its_own_is_looked_at_however_many_it_reads(
         {"groups": {"g": {"soIds": [], "stream": "s"}}, "streams": READS | {"c": code}}
     )
     document = served.platform.document(id_)
-    large = edges(around.MOST_EDGES + 1)
+    large = edges(around.MAX_EDGES + 1)
     document["streams"] |= large["streams"]
     document["groups"] |= large["groups"]
     served.platform.put_document(id_, document)
@@ -150,7 +150,7 @@ def test_an_object_of_its_own_is_looked_at_however_many_it_reads(
 def test_a_tree_is_shown_up_to_a_number(
     alice: Caller, monkeypatch: pytest.MonkeyPatch, more: int, complete: bool
 ) -> None:
-    monkeypatch.setattr(trees, "MOST_SHOWN", 10)
+    monkeypatch.setattr(trees, "MAX_SHOWN", 10)
     code = {"channels": {"x": {**CHANNEL, "current-value": "{$a.x}"}}}
     id_ = alice.create({"streams": READS | {f"c{n}": code for n in range(10 + more)}})
     tree = alice.ask("GET", f"/{id_}/streams/a/tree").get_json()
@@ -165,7 +165,7 @@ def test_the_nearest_service_objects_are_looked_at(
 ) -> None:
     """Five thousand of them; here three, for time."""
     for module in (around, trees):
-        monkeypatch.setattr(module, "MOST_RELATED", 4)
+        monkeypatch.setattr(module, "MAX_RELATED", 4)
     for _ in range(2 + more):
         alice.create(subscriber(victim, {"streams": {}}))
     tree = alice.ask("GET", f"/{victim}/streams/a/tree").get_json()

@@ -256,7 +256,7 @@ def test_a_large_move_is_told_in_portions(
     served: Served, alice: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A record has a largest size; a component need not."""
-    monkeypatch.setattr("servioticy.changes.MOST_MOVED", 1)
+    monkeypatch.setattr("servioticy.changes.MAX_MOVED", 1)
     first, second = alice.create(), alice.create()
     streams = {"version": "0.2.0", "streams": SIMPLE["streams"]} if "streams" in SIMPLE else SIMPLE
     reading = composite("g", g=([second], "a"))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from api_builders import Served
+from rest_page import PAGE, called, rights_on_the_page
 
-PAGE = (Path(__file__).parents[3] / "docs" / "rest.md").read_text(encoding="utf-8")
 BY_THEMSELVES = {"HEAD", "OPTIONS"}
 """Methods that Flask adds to routes."""
 
@@ -15,24 +14,13 @@ BY_THEMSELVES = {"HEAD", "OPTIONS"}
 def test_every_route_is_on_the_page_and_the_other_way_round(served: Served) -> None:
     """Method and path; a part that a client fills in has one name on the page."""
     routes = {
-        (method, re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule))
+        (method, called(rule))
         for rule in served.app.url_map.iter_rules()
         for method in (rule.methods or set()) - BY_THEMSELVES
     }
-    names = {"service_object": "so", "stream": "s", "version": "n", "subscription": "id"}
-    called = {
-        (method, re.sub(r"\{(\w+)\}", lambda found: f"{{{names[found[1]]}}}", path))
-        for method, path in routes
-    }
-    table = re.findall(r"^\| (`[A-Z]+ /.*?) \|", PAGE, re.MULTILINE)
-    told = {
-        (method, path)
-        for cell in table
-        for method, path in re.findall(r"`([A-Z]+) (/\S*?)`", cell)
-    }
 
-    assert told == called
-    assert len(told) > 10
+    assert rights_on_the_page().keys() == routes
+    assert len(routes) > 10
 
 
 def test_the_text_names_no_other_route() -> None:

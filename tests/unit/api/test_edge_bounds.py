@@ -19,7 +19,7 @@ from waiting import until
 
 from api.edge.connection import State
 from api.edge.heads import parse
-from api.edge.incoming import MOST_AHEAD
+from api.edge.incoming import MAX_AHEAD
 from api.server import PAUSE_SECONDS
 from servioticy.memory import MemoryPlatform
 
@@ -41,7 +41,7 @@ def test_what_is_sent_ahead_is_not_read_before_it_is_wanted(
     (connection,) = (each for each in serving.edge._connections if each.has_more())
     until(lambda: not connection._reading)
 
-    assert 0 < connection._incoming.size() <= MOST_AHEAD
+    assert 0 < connection._incoming.size() <= MAX_AHEAD
     assert serving.edge.budget._all == connection._incoming.size()
     app.gate.set()
     answers = b""

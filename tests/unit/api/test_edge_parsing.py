@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.edge.framing import Body, TooMuch
-from api.edge.heads import MOST_HEADERS, Malformed, parse
+from api.edge.heads import MAX_HEADERS, Malformed, parse
 
 HOST = b"\r\nHost: x"
 
@@ -75,7 +75,7 @@ def test_a_connection_stays_where_the_client_wants_it(head: bytes, keeps: bool) 
         (b"PUT / HTTP/1.1" + HOST + b"\r\nContent-Length: 1\r\nTransfer-Encoding: chunked", 400),
         (b"PUT / HTTP/1.0\r\nTransfer-Encoding: chunked", 400),
         (b"PUT / HTTP/1.1" + HOST + b"\r\nTransfer-Encoding: gzip, chunked", 501),
-        (b"GET / HTTP/1.1" + HOST + b"\r\nX: 1" * MOST_HEADERS, 431),
+        (b"GET / HTTP/1.1" + HOST + b"\r\nX: 1" * MAX_HEADERS, 431),
     ],
 )
 def test_what_is_odd_is_refused(head: bytes, status: int) -> None:
@@ -87,7 +87,7 @@ def test_what_is_odd_is_refused(head: bytes, status: int) -> None:
 
 
 def test_as_many_headers_as_allowed_are_read() -> None:
-    assert parse(b"GET / HTTP/1.1" + HOST + b"\r\nX: 1" * (MOST_HEADERS - 1))
+    assert parse(b"GET / HTTP/1.1" + HOST + b"\r\nX: 1" * (MAX_HEADERS - 1))
 
 
 def test_a_header_with_an_underscore_is_not_taken_for_another() -> None:

@@ -13,7 +13,7 @@ import pytest
 from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything
 from waiting import until
 
-from api.edge.heads import LARGEST_HEAD
+from api.edge.heads import MAX_HEAD
 
 
 def test_requests_sent_ahead_are_answered_in_order(serve: Callable[..., Serving]) -> None:
@@ -107,7 +107,7 @@ def test_too_large_a_body_is_refused_before_it_has_come(
 
 
 @pytest.mark.parametrize(
-    ("size", "status"), [(LARGEST_HEAD, b"HTTP/1.1 200 "), (LARGEST_HEAD + 1, b"HTTP/1.1 431 ")]
+    ("size", "status"), [(MAX_HEAD, b"HTTP/1.1 200 "), (MAX_HEAD + 1, b"HTTP/1.1 431 ")]
 )
 def test_a_head_has_a_largest_size(
     size: int, status: bytes, serve: Callable[..., Serving]
@@ -188,6 +188,7 @@ def test_a_mistake_of_ours_is_500_and_the_thread_lives_on(serve: Callable[..., S
     assert serving.ask("/hello").read() == b"hello"
 
 
+@pytest.mark.slow
 def test_clients_that_leave_leave_nothing(serve: Callable[..., Serving], app: Told) -> None:
     """Whether they go before, while or after they are worked on."""
     serving = serve()

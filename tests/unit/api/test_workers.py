@@ -63,6 +63,7 @@ def noted(folder: Path, word: str) -> set[int]:
     return {int(each.name) for each in folder.iterdir() if each.read_text() == word}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_workers_end_with_the_one_who_started_them(
     number: signal.Signals, running: subprocess.Popen[bytes], tmp_path: Path
@@ -76,6 +77,7 @@ def test_workers_end_with_the_one_who_started_them(
     assert len(noted(tmp_path, "ended")) == 2
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_replaced(running: subprocess.Popen[bytes], tmp_path: Path) -> None:
     until(lambda: len(noted(tmp_path, "began")) == 2)
     dead = min(noted(tmp_path, "began"))
@@ -87,6 +89,7 @@ def test_a_worker_that_dies_is_replaced(running: subprocess.Popen[bytes], tmp_pa
     assert noted(tmp_path, "began") == {dead}
 
 
+@pytest.mark.slow
 def test_workers_end_when_the_one_who_started_them_is_killed(
     running: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:

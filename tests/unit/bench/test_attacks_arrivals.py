@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from servioticy.tools.bench.attacks.arrivals import (
-    MOST_SECONDS_TO_RECOVER,
-    MOST_SECONDS_TO_WAIT,
+    MAX_SECONDS_TO_RECOVER,
+    MAX_SECONDS_TO_WAIT,
     NOISE_SECONDS,
     Sent,
     Suffered,
@@ -78,8 +78,8 @@ def test_a_quick_machine_s_noise_is_not_an_attack() -> None:
 def test_at_every_border_the_innocent_was_served() -> None:
     at = replace(
         SERVED,
-        during=replace(QUICK, p99=MOST_SECONDS_TO_WAIT),
-        recovered=MOST_SECONDS_TO_RECOVER,
+        during=replace(QUICK, p99=MAX_SECONDS_TO_WAIT),
+        recovered=MAX_SECONDS_TO_RECOVER,
     )
 
     assert faults(at) == []
@@ -88,10 +88,10 @@ def test_at_every_border_the_innocent_was_served() -> None:
 @pytest.mark.parametrize(
     "suffered",
     [
-        replace(SERVED, during=replace(QUICK, p99=MOST_SECONDS_TO_WAIT + 0.001)),
+        replace(SERVED, during=replace(QUICK, p99=MAX_SECONDS_TO_WAIT + 0.001)),
         replace(SERVED, lost=1),
         replace(SERVED, turned_away=1),
-        replace(SERVED, recovered=MOST_SECONDS_TO_RECOVER + 0.001),
+        replace(SERVED, recovered=MAX_SECONDS_TO_RECOVER + 0.001),
         replace(SERVED, recovered=None),
     ],
     ids=["slow", "lost", "turned away", "late", "never"],

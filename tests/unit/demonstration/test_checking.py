@@ -89,6 +89,6 @@ def test_the_exit_code_says_whether_all_was_right(monkeypatch, right: bool, code
     monkeypatch.setattr("sys.argv", ["demonstration", "--last"])
     monkeypatch.setattr("signal.signal", lambda *_: None)
     monkeypatch.setattr(demonstration.running, "of", lambda settings: settings)
-    monkeypatch.setattr(demonstration.story, "tell", lambda *_: right)
+    monkeypatch.setattr(demonstration.scenario, "play", lambda *_: right)
 
     assert demonstration.main() == code

@@ -11,7 +11,9 @@ import os
 import pytest
 from examples import examples
 from hypothesis import HealthCheck, settings
+from sandbox_pools import a_pool
 
+from pipeline.evaluators.javascript import JavaScript
 from pipeline.state import components
 
 for name, usual in {"law": 500, "changes": 100}.items():
@@ -29,3 +31,23 @@ for name, usual in {"law": 500, "changes": 100}.items():
 def _no_component_waits_until_it_is_loaded() -> None:
     """What is put off is not taken up by a test that does not expect it: see test_loading."""
     components.SLICE_SECONDS = math.inf
+
+
+@pytest.fixture(scope="session")
+def in_sandbox():
+    """The evaluators of a platform."""
+    # Nothing hangs here, and a busy machine is to break no law.
+    pool = a_pool(budget_ms=30_000)
+    yield {"javascript": JavaScript(pool)}
+    pool.close()
+
+
+@pytest.fixture(scope="session", params=["functions", "javascript"])
+def evaluators(request):
+    """Makes the evaluators of the composites of some objects of the serial law."""
+    from test_serial_law import functions
+
+    if request.param == "functions":
+        return lambda objects: {"javascript": functions(objects)}
+    in_sandbox = request.getfixturevalue("in_sandbox")
+    return lambda _objects: in_sandbox

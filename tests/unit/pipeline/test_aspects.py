@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from engine_builders import FakeSandbox
+from engine_builders import evaluators
 from oracle import Composite, Object
 from test_put_off_law import append
 from test_serial_law import define
@@ -37,7 +37,7 @@ def computed(stages) -> MemoryPlatform:
     thing = Object("so", ("d",), (Composite("c", ("d",), None),))
     define(thing, {("so", "c"): "function(d){return 1}"}, tenant, platform)
     append(platform, [(("so", "d"), 1, 1)])
-    engine = Engine(FakeSandbox(), 10, 10, stages=stages)
+    engine = Engine(evaluators(), 10, 10, stages=stages)
     task = Task(0, platform.partition_store(argument_names), lambda: platform.output(0), engine)
     task.take([Row(at, value) for at, value in enumerate(platform.state.log[0])])
     return platform
@@ -51,7 +51,7 @@ def test_aspects_see_every_call_and_change_nothing() -> None:
     assert computed(stages).state.updates == computed(STAGES).state.updates
     assert noted == [
         f"{each} {stage}"
-        for stage in ("dispatch", "fetch", "transform", "dispatch", "emit")
+        for stage in ("dispatch", "fetch", "transform", "emit")
         for each in ("outer", "inner")
     ]
 
@@ -66,7 +66,7 @@ def test_a_timed_stage_notes_its_seconds_though_it_fails() -> None:
         STAGES._replace(fetch=broken), lambda name, seconds: noted.append((name, seconds))
     )
     with pytest.raises(ZeroDivisionError):
-        stages.fetch({}, None, None, None)  # type: ignore[arg-type]
+        stages.fetch([], [], None, {}, None, None)  # type: ignore[arg-type]
 
     ((name, seconds),) = noted
     assert name == "fetch"

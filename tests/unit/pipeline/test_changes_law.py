@@ -12,9 +12,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, Ref
-from test_serial_law import SIMPLE, Examples, document, javascript, python, value_of
+from test_serial_law import SIMPLE, document, javascript, python, value_of
 
 from pipeline.engine import Engine
+from pipeline.evaluators.evaluator import Evaluators
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
@@ -122,7 +123,7 @@ class World:
     """The platform on its twins, what is known of its objects, and its workers."""
 
     partitions: int
-    sandbox: Examples
+    evaluators: Evaluators
     faults: dict[int, str]
     platform: MemoryPlatform = field(init=False)
     oracle: ChangingOracle = field(default_factory=ChangingOracle)
@@ -209,7 +210,7 @@ class World:
                 number,
                 Faulty(self.platform.partition_store(argument_names), self.faults, self.calls),
                 lambda number=number: self.platform.output(number),
-                Engine(self.sandbox, 1000, 1000, sleep=lambda _seconds: self.step()),
+                Engine(self.evaluators, 1000, 1000, sleep=lambda _seconds: self.step()),
             )
             for number in range(self.partitions)
         ]
@@ -367,24 +368,16 @@ def assert_equal_to_oracle(world: World) -> None:
     assert set(emitted) == set(oracle.order), "each at least once, whatever was stored over it"
 
 
-@pytest.fixture(scope="module")
-def sandbox():
-    examples = Examples()
-    yield examples
-    examples.pool.close()
-
-
 @settings.get_profile("changes")
 @given(data=st.data())
 @pytest.mark.parametrize("partitions", [1, 2])
 @pytest.mark.parametrize("cycles", [False, True], ids=["trees", "cycles"])
-def test_changes_equal_the_serial_order(data, partitions: int, cycles: bool, sandbox) -> None:
+def test_changes_equal_the_serial_order(data, partitions: int, cycles: bool, in_sandbox) -> None:
     """Definitions, erasures and deletions switch at their place, for every later update."""
-    sandbox.example += 1
     faults = data.draw(
         st.dictionaries(st.integers(1, 40), st.sampled_from(["before", "after"]), max_size=3)
     )
-    world = World(partitions, sandbox, faults)
+    world = World(partitions, in_sandbox, faults)
     play(data.draw, world, cycles)
 
     assert_equal_for_readers(world)

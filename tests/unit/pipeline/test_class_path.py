@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from pipeline import __main__ as program
-from servioticy.embedded import jars, stubs
+from servioticy.embedded import classes, jars
+from servioticy.embedded.classes import Classes
 from servioticy.metrics import Registry
 from servioticy.settings import load
 
@@ -19,7 +20,7 @@ class Started(Exception):
 
 
 def test_each_jar_is_on_the_class_path_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stub classes, too, which stand in for a jar that may be absent."""
+    """Those of our classes, too."""
     monkeypatch.setattr(program.os, "environ", dict(program.os.environ))  # JAVA_HOME is set there
     settings = load()
     given: list[Path] = []
@@ -36,4 +37,5 @@ def test_each_jar_is_on_the_class_path_once(monkeypatch: pytest.MonkeyPatch) -> 
         program._run(settings, [], Registry())
 
     assert len(given) == len(set(given))
-    assert jars.token_provider(settings) or stubs.jar(settings) in given
+    assert classes.jar(settings, Classes.BUNDLES) in given
+    assert {classes.jar(settings, each) for each in jars.compiled(settings)} <= set(given)

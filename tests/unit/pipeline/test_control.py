@@ -58,7 +58,8 @@ class World:
         self.output.flush = lambda: self.happened.append("flush")  # type: ignore[method-assign]
         self.partition = Partition(0, store, 10**6)
         self.partition.service_object("so")
-        self.partition.remember({REF: LastUpdate(1, document(1))})
+        stream = self.partition.graph.stream(REF)
+        self.partition.remember({stream: LastUpdate(1, document(1))})
         self.control = Control(self.partition, self.output, self.sleep)
 
     def sleep(self, _seconds: float) -> None:

@@ -3,54 +3,36 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object
+from python_evaluator import Fault, PythonEvaluator, Trigger
 from test_joining_components import Postgres
 from test_serial_law import define
 
 from pipeline.engine import Engine
 from pipeline.state.decided import Decided
-from pipeline.steps import NewUpdate, Place
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
-from sandbox.program import Call, Computation, Fault, Outcome, Value
 from servioticy.domain.model import SensorUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord, UpdateRecord
 from servioticy.memory import MemoryPlatform
 
 
-class Fickle:
-    """A sandbox that never gives the same twice: a new value, or a timeout."""
+def fickle(seed: int) -> PythonEvaluator:
+    """An evaluator that never gives the same twice: a new value, or a timeout."""
+    chance = random.Random(seed)
 
-    def __init__(self, seed: int) -> None:
-        self._chance = random.Random(seed)
+    def compute(_trigger: Trigger, _values: list[bytes | None]) -> int:
+        if chance.random() < 0.4:
+            raise Fault("timeout")
+        return chance.randrange(10**12)
 
-    def run(
-        self, _tenant: str, calls: Sequence[Call], _within: float | None = None
-    ) -> list[list[Outcome]]:
-        return [list(self._fold(call)) for call in calls]
-
-    def _fold(self, call: Call) -> Iterator[Outcome]:
-        """The rules that a sandbox keeps: what is stale has no value, outputs only advance."""
-        last = call.previous_timestamp
-        for step in call.steps:
-            if not isinstance(step, Computation):
-                last = step.timestamp if last is None else max(last, step.timestamp)
-                yield None
-            elif last is not None and step.timestamp <= last:
-                yield Fault("stale", "")
-            elif self._chance.random() < 0.4:
-                yield Fault("timeout", "")
-            else:
-                last = step.floor if last is None else max(last, step.floor)
-                value = self._chance.randrange(10**12)
-                yield Value(last, b'{"channels":{"v":{"current-value":%d}}}' % value)
+    return PythonEvaluator(compute)
 
 
 THINGS = Object(
@@ -89,7 +71,7 @@ class World:
             0,
             self.postgres.store(self.platform.partition_store(argument_names)),
             lambda: self.platform.output(0),
-            Engine(Fickle(self.seed), 1000, 1000),
+            Engine({"javascript": fickle(self.seed)}, 1000, 1000),
         )
 
     def put(self, stream: str, timestamp: int) -> None:
@@ -171,25 +153,24 @@ def a_tree(timestamp: int) -> list[EmittedRecord]:
     return [EmittedRecord("so", name, 1, 1, timestamp, text, at) for name, at in places.items()]
 
 
-def root(timestamp: int) -> NewUpdate:
-    update = SensorUpdate(StreamRef("so", "d0"), timestamp, b'{"v":%d}' % timestamp)
-    return NewUpdate(Place(7), update)
+def root(timestamp: int) -> SensorUpdate:
+    return SensorUpdate(StreamRef("so", "d0"), timestamp, b'{"v":%d}' % timestamp)
 
 
 def test_what_was_emitted_of_a_lost_log_decides_nothing() -> None:
     """A log that goes on after a loss gives the same offsets to other updates."""
-    computation = StreamRef("so", "c0"), Place(7, 1, (0,))
+    computation = StreamRef("so", "c0"), (7, 1, (0,))
     decided = Decided(a_tree(5))
-    decided.meets(root(5))
+    decided.meets(7, root(5))
     assert decided.covers(7)
     assert decided.knows(*computation)
 
-    decided.meets(root(6))
+    decided.meets(7, root(6))
     assert not decided.covers(7)
     assert not decided.knows(*computation)
 
     both = Decided([*a_tree(5), *a_tree(6)[:1]])
-    both.meets(root(6))
+    both.meets(7, root(6))
     assert both.covers(7)
     assert not both.knows(*computation)
 

@@ -8,19 +8,20 @@ from typing import Any
 
 import msgspec
 import pytest
-from engine_builders import C, D, document, new
+from engine_builders import C, D, document, logged
 from oracle import Composite, Object
 from test_serial_law import define
 
+from pipeline.growth import Grown, Verdict
 from pipeline.stages import rows
 from pipeline.stages.emit import emit, send
 from pipeline.state.batch import BatchState
 from pipeline.state.partition import Partition
-from pipeline.steps import NewUpdate, Place, Verdict
-from pipeline.work import Forwarded, Work
+from pipeline.work import Forwarded, LoggedUpdate, Work
 from sandbox import argument_names
-from servioticy.domain.model import LastUpdate
-from servioticy.domain.records import EmittedRecord
+from servioticy.domain.emissions import Emission, emission
+from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.records import EmittedRecord, read_emitted
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory import MemoryPlatform
 from servioticy.ports.partition_store import Batch, PutOff
@@ -38,11 +39,12 @@ class FakeOutput:
         self.calls: list[Any] = []
         self._due = {int(name.removeprefix("at")): error for name, error in due.items()}
 
-    def emit(self, next_offset: int, records: Sequence[EmittedRecord]) -> None:
-        for each in records:
-            if each.timestamp in self._due:
-                raise self._due[each.timestamp]
-        self.calls.append((next_offset, [each.timestamp for each in records]))
+    def emit(self, next_offset: int, emissions: Sequence[Emission]) -> None:
+        times = [read_emitted(value).timestamp for _key, value in emissions]
+        for each in times:
+            if each in self._due:
+                raise self._due[each]
+        self.calls.append((next_offset, times))
 
     def flush(self) -> None:
         self.calls.append("flush")
@@ -69,11 +71,24 @@ def stored(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> list[Batch]
     return batches
 
 
-def state_of(*updates: NewUpdate, before: LastUpdate | None = None) -> BatchState:
-    state = BatchState({D: before})
-    for each in updates:
-        state.add({each.update.origin: [each]})
-    return state
+def state_of(
+    partition: Partition,
+    *updates: LoggedUpdate,
+    derived: int | None = None,
+    state: bytes | None = None,
+    before: LastUpdate | None = None,
+) -> BatchState:
+    """Updates from outside, of which the first has made one of `c` with this timestamp."""
+    graph = partition.graph
+    origins = [graph.stream(each.origin) for each in updates]
+    last_updates: dict[StreamRef, LastUpdate | None] = {D: before}
+    found = BatchState(updates, origins, last_updates)
+    if derived is not None:
+        composite = graph.stream(C)
+        assert composite.region is not None
+        made = composite, derived, document(derived), (0,), state
+        found.add([Grown(composite.region, 0, [made])])
+    return found
 
 
 def test_updates_are_stored_and_sent_in_the_serial_order(
@@ -81,10 +96,14 @@ def test_updates_are_stored_and_sent_in_the_serial_order(
 ) -> None:
     """Tree by tree, within a tree breadth first; a row's position counts within its tree."""
     batches, output = stored(partition, monkeypatch), FakeOutput()
-    first, second = new(D, 1, 11), new(D, 2, 12)
-    derived = new(C, 1, 13, depth=1, path=(0,))
+    partition.recall([partition.graph.stream(D)])
 
-    emit(state_of(first, second, derived), Work((), 3), partition, output)
+    emit(
+        state_of(partition, logged(1, 11), logged(2, 12), derived=13),
+        Work((), 3),
+        partition,
+        output,
+    )
 
     (batch,) = batches
     assert [(each.timestamp, each.offset, each.position) for each in batch.updates] == [
@@ -97,15 +116,51 @@ def test_updates_are_stored_and_sent_in_the_serial_order(
     assert partition.next_offset == 3
 
 
-def test_last_updates_are_stored_and_remembered(
+def test_last_updates_are_remembered_and_their_states_stored(
     partition: Partition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The last updates themselves are in the history."""
     batches = stored(partition, monkeypatch)
+    d, c = (partition.graph.stream(each) for each in (D, C))
+    partition.recall([d])
+    state = state_of(partition, logged(1, 7), logged(2, 5), derived=7, state=b"{}")
 
-    emit(state_of(new(D, 1, 7), new(D, 2, 5)), Work((), 3), partition, FakeOutput())
+    emit(state, Work((), 3), partition, FakeOutput())
 
-    assert [each.timestamp for each in batches[0].last_updates] == [7]
-    assert partition.recall([D])[D] == LastUpdate(7, document(7))
+    assert [(each.stream_id, each.state) for each in batches[0].states] == [(c.stream_id, b"{}")]
+    known = partition.recall([d])
+    assert known[D] == LastUpdate(7, document(7))
+    assert known[C] == LastUpdate(7, document(7), b"{}")
+
+
+def test_a_direct_write_leaves_the_state_as_it_is(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was made of nothing here."""
+    batches = stored(partition, monkeypatch)
+    state = BatchState(
+        [logged(1, 9, C)],
+        [partition.graph.stream(C)],
+        {C: LastUpdate(7, document(7), b"{}")},
+    )
+
+    emit(state, Work((), 2), partition, FakeOutput())
+
+    assert [each.state for each in batches[0].states] == [b"{}"]
+
+
+def test_only_updates_newer_than_the_last_one_are_said_to_be_new(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a stream in which anything repeats are not: one may be the other's repeat."""
+    batches = stored(partition, monkeypatch)
+    times = ((1, 7, D), (2, 7, D), (3, 8, D), (4, 7, C), (5, 8, C))
+    updates = [logged(*each) for each in times]
+    partition.recall([partition.graph.stream(D)])
+
+    emit(state_of(partition, *updates), Work((), 6), partition, FakeOutput())
+
+    assert [each.is_new for each in batches[0].updates] == [False, False, False, True, True]
 
 
 def test_nothing_is_sent_that_is_not_stored(
@@ -117,7 +172,7 @@ def test_nothing_is_sent_that_is_not_stored(
     monkeypatch.setattr(partition.store, "store", fenced)
     output = FakeOutput()
     with pytest.raises(Fenced):
-        emit(state_of(new(D, 1, 1)), Work((), 2), partition, output)
+        emit(state_of(partition, logged(1, 1)), Work((), 2), partition, output)
 
     assert output.calls == []
     assert partition.next_offset == 0
@@ -129,7 +184,7 @@ def test_what_is_sent_is_acknowledged_before_it_may_be_stored_over(
 ) -> None:
     stored(partition, monkeypatch)
     output = FakeOutput()
-    state = state_of(new(D, 1, timestamp), before=LastUpdate(5, document(5)))
+    state = state_of(partition, logged(1, timestamp), before=LastUpdate(5, document(5)))
 
     emit(state, Work((), 2), partition, output)
 
@@ -142,7 +197,7 @@ def test_late_records_are_noted_when_all_of_them_is_acknowledged(
     batches, output = stored(partition, monkeypatch), FakeOutput()
     late = PutOff(1, 1, "so", b"")
 
-    emit(state_of(new(D, 1, 1)), Work((), 0, (), (late,)), partition, output)
+    emit(state_of(partition, logged(1, 1)), Work((), 0, (), (late,)), partition, output)
 
     assert list(batches[0].taken_up) == [1]
     assert output.calls[-1] == "flush"
@@ -154,7 +209,9 @@ def test_the_forwarded_records_of_the_stretch_are_noted_with_it(
 ) -> None:
     batches = stored(partition, monkeypatch)
 
-    emit(state_of(), Work((), 9, forwarded=[Forwarded(8, 3, 20)]), partition, FakeOutput())
+    emit(
+        state_of(partition), Work((), 9, forwarded=[Forwarded(8, 3, 20)]), partition, FakeOutput()
+    )
 
     assert batches[0].forwarded == {3: 20}
 
@@ -171,11 +228,12 @@ def test_a_bug_after_storing_is_tried_again_from_the_store(
     output = FakeOutput()
     monkeypatch.setattr(output, "emit", broken)
     with pytest.raises(Unavailable):
-        emit(state_of(new(D, 1, 1)), Work((), 2), partition, output)
+        emit(state_of(partition, logged(1, 1)), Work((), 2), partition, output)
 
 
-def record(timestamp: int) -> EmittedRecord:
-    return EmittedRecord("so", "d", 1, 1, timestamp, msgspec.Raw(document(timestamp)))
+def record(timestamp: int) -> Emission:
+    found = EmittedRecord("so", "d", 1, 1, timestamp, msgspec.Raw(document(timestamp)))
+    return emission(found)
 
 
 def test_a_record_that_the_client_cannot_send_is_left_out_alone() -> None:
@@ -195,31 +253,23 @@ def test_a_broker_that_is_away_is_not_taken_for_a_bug() -> None:
 
 
 def test_verdicts_are_one_row_of_each_kind_which_tells_the_last(partition: Partition) -> None:
-    state = BatchState({C: LastUpdate(4, document(4))})
-    for offset, kind, times in ((1, "emitted", 2), (2, "filtered", 1), (3, "emitted", 1)):
-        trigger = new(D, offset, 10 + offset).update
-        verdict = Verdict(Place(offset, 1, (0,)), C, kind, trigger, "", (10 + offset, None), times)
-        state.end([verdict])
+    d, c = (partition.graph.stream(each) for each in (D, C))
+    state = BatchState([], [], {})
+    for at, kind, times in ((11, "emitted", 2), (12, "stale", 1), (13, "emitted", 1)):
+        inputs = None if kind == "stale" else (at, 4)
+        state.end([Verdict(c, kind, d, at, f"message {at}", inputs, times)])
 
     found = {
-        each.verdict: (each.times, json.loads(each.last))
-        for each in rows.verdicts(state, partition)
+        each.verdict: (each.times, json.loads(each.last)) for each in rows.verdicts(state.endings)
     }
 
     assert found["emitted"][0] == 3
-    assert found["filtered"][0] == 1
+    assert found["stale"][0] == 1
     about = found["emitted"][1]
     assert (about["trigger"], about["timestamp"], about["version"]) == ("so/d", 13, 1)
+    assert about["message"] == "message 13"
     assert about["inputs"] == {"d": 13, "c": 4}, "the own output as it stood then"
-
-
-def test_a_stale_verdict_tells_what_the_trigger_was_not_newer_than(partition: Partition) -> None:
-    state = BatchState({C: LastUpdate(4, document(4))})
-    state.end([Verdict(Place(1, 1, (0,)), C, "stale", new(D, 1, 3).update)])
-
-    (row,) = rows.verdicts(state, partition)
-
-    assert json.loads(row.last)["message"] == "trigger 3 is not newer than output 4"
+    assert found["stale"][1]["inputs"] == {}, "what is stale came to none"
 
 
 def test_of_very_many_inputs_a_verdict_tells_the_first() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Composite, Object
 from test_put_off_law import append
-from test_serial_law import LAW, Examples, define, value_of
+from test_serial_law import LAW, define, value_of
 
 from pipeline.engine import Engine
 from pipeline.task import Task
@@ -86,13 +86,6 @@ def plus_one(values):
 CODE = 'function(d0){return d0.channels.v["current-value"]+1}'
 
 
-@pytest.fixture(scope="module")
-def sandbox():
-    examples = Examples()
-    yield examples
-    examples.pool.close()
-
-
 def platform_with(values: list[int]) -> MemoryPlatform:
     platform = MemoryPlatform()
     tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("t"))
@@ -102,14 +95,14 @@ def platform_with(values: list[int]) -> MemoryPlatform:
     return platform
 
 
-def run(platform: MemoryPlatform, sandbox, store, output) -> None:
+def run(platform: MemoryPlatform, evaluators, store, output) -> None:
     """As Spark does: a task that fails is begun anew, with the rows from its progress on."""
     log = platform.state.log[0]
     rows = [Row(offset, value) for offset, value in enumerate(log)]
     for _ in range(200):
         platform.state.claims.clear()
         engine = Engine(
-            sandbox, 7, 10**6, heals=(Unavailable, InfraError), sleep=lambda _seconds: None
+            evaluators, 7, 10**6, heals=(Unavailable, InfraError), sleep=lambda _seconds: None
         )
         task = Task(0, store(), output, engine)
         try:
@@ -134,17 +127,16 @@ script_errors = st.sampled_from([None, None, InfraError, Bug])
     scripts=st.lists(script_errors, max_size=12),
 )
 def test_errors_of_every_class_at_any_call(
-    values, stores, outputs, scripts, sandbox, caplog
+    values, stores, outputs, scripts, in_sandbox, caplog
 ) -> None:
     """What heals is waited for; what does not costs at most the record that met it."""
     platform = platform_with(values)
-    sandbox.example += 1
     caplog.clear()
     any_output_bug = Bug in outputs
 
     run(
         platform,
-        Faulty(sandbox, ("run",), scripts),
+        {"javascript": Faulty(in_sandbox["javascript"], ("evaluate",), scripts)},
         lambda: Faulty(platform.partition_store(argument_names), STORE, stores),
         lambda: Faulty(platform.output(0), OUTPUT, outputs),
     )
@@ -162,15 +154,14 @@ def test_errors_of_every_class_at_any_call(
 
 
 @pytest.mark.parametrize("place", [0, 3, 9])
-def test_a_record_that_no_code_can_stand_is_left_out_alone(sandbox, place: int) -> None:
+def test_a_record_that_no_code_can_stand_is_left_out_alone(in_sandbox, place: int) -> None:
     values = list(range(10))
     values[place] = POISON
     platform = platform_with(values)
-    sandbox.example += 1
 
     run(
         platform,
-        sandbox,
+        in_sandbox,
         lambda: PoisonedStore(platform.partition_store(argument_names)),
         lambda: platform.output(0),
     )

@@ -1,149 +1,111 @@
-"""Stage 2 by itself: what each computation is given, and what ends before it computes."""
+"""Stage 2 by itself: last updates and bounds for the trees of a region."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
-from engine_builders import C, D, E, a_graph, a_service_object, document, new
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from engine_builders import C, D, a_graph, a_service_object, document, logged
 
+from pipeline.growth import Asked, Entering
+from pipeline.limits import NO_LIMITS, Limits
+from pipeline.sharing.rules import Rules
+from pipeline.sharing.spending import Spending
 from pipeline.stages.fetch import fetch
-from pipeline.state.batch import BatchState
-from pipeline.state.programs import Programs
-from pipeline.steps import ARRIVAL, DIRECT_WRITE, Fold, NewUpdate, Place, Step, Verdict
-from sandbox.program import Assignment, Call, Computation
+from pipeline.work import LoggedUpdate
+from sandbox.trees import Bounds, Event
 from servioticy.domain.graph import Graph
-from servioticy.domain.model import LastUpdate, SensorUpdate, StreamRef
+from servioticy.domain.model import LastUpdate, StreamRef
+
+B = StreamRef("so", "b")
 
 
-def arrival(update: NewUpdate, composite: StreamRef = C, number: int = 0) -> Step:
-    """The update reaches a composite as the first of those it wakes."""
-    offset, depth, path = update.place
-    place = Place(offset, depth + 1, (*path, 0))
-    return Step(place, composite, ARRIVAL, update.update, number)
+def last(at: int, state: bytes | None = None) -> LastUpdate:
+    return LastUpdate(at, document(at), state)
 
 
 def fetched(
-    steps: list[Step], graph: Graph, state: BatchState
-) -> tuple[list[Fold], list[Verdict]]:
-    return fetch({steps[0].composite: steps}, graph, state, Programs())
+    graph: Graph,
+    *updates: LoggedUpdate,
+    known: Mapping[StreamRef, LastUpdate | None] | None = None,
+    limits: Limits = NO_LIMITS,
+) -> list[Asked]:
+    """What is asked of the regions that the updates enter."""
+    trees: dict = {}
+    for number, each in enumerate(updates):
+        origin = graph.stream(each.origin)
+        graph.plan(origin)
+        for region, node in origin.entries:
+            event = Event(node, each.timestamp, each.document)
+            trees.setdefault(region, {})[number] = [event]
+    entering = [Entering(region, list(by), list(by.values())) for region, by in trees.items()]
+    owners = {each.offset: each.tenant for each in updates}
+    spending = Spending(limits, owners)
+    return fetch(entering, updates, graph, known or {}, Rules(limits), spending)
 
 
-def inputs(call: Call, number: int = 0) -> list[bytes | None]:
-    """What the step of a call is given for each of its inputs."""
-    step = call.steps[number]
-    assert isinstance(step, Computation)
-    return [None if each < 0 else call.updates[each] for each in step.inputs]
+def names(asked: Asked) -> dict[str, tuple[int, bytes | None, bytes | None]]:
+    return {
+        asked.region.stream(each.node).key: (each.timestamp, each.document, each.state)
+        for each in asked.call.lasts
+    }
 
 
-BOTH = a_graph({"c": ("d", "e")}, simple=("d", "e"))
+def test_a_region_gets_the_last_updates_that_its_trees_can_read() -> None:
+    """Documents and states as far as somebody looks at them; no update is none."""
+    graph = a_graph({"c": ("d", "b"), "e": ("c",)}, simple=("d", "b"))
+    known = {C: last(3, b"{}"), B: last(4), D: None}
+
+    (asked,) = fetched(graph, logged(1, 9), known=known)
+
+    assert names(asked) == {"so/c": (3, None, b"{}"), "so/b": (4, document(4), None)}
+    assert asked.call.trees == [[Event(asked.call.trees[0][0].node, 9, document(9))]]
 
 
-@settings.get_profile("law")
-@given(
-    before=st.none() | st.integers(0, 20),
-    history=st.lists(st.tuples(st.booleans(), st.integers(0, 20)), max_size=12),
-)
-def test_an_input_is_read_as_it_stood_at_the_place_of_the_reader(
-    before: int | None, history: list[tuple[bool, int]]
-) -> None:
-    """However the updates of both inputs are mixed: the newest that came before, or equals it."""
-    stored = None if before is None else LastUpdate(before, document(before))
-    state = BatchState({E: stored})
-    steps, expected, last = [], [], before
-    for offset, (triggers, timestamp) in enumerate(history):
-        if triggers:
-            steps.append(arrival(new(D, offset, timestamp)))
-            expected.append(last)
-        else:
-            state.add({E: [new(E, offset, timestamp)]})
-            last = timestamp if last is None else max(last, timestamp)
+def test_of_a_group_it_gets_the_newest() -> None:
+    """The first of equals; what others have matters only once they have a new one."""
+    devices = [a_service_object(id_=f"so{n}", sequence=n) for n in range(4)]
+    groups = {"g": ([f"so{n}" for n in range(3)], "d"), "h": (["so3"], "d")}
+    mean = a_service_object({"c": ("g", "h")}, id_="mean", simple=(), groups=groups)
+    known = {StreamRef(f"so{n}", "d"): last(at) for n, at in enumerate((3, 5, 5))}
 
-    folds, ended = fetched(steps, BOTH, state) if steps else ([], [])
+    (asked,) = fetched(Graph([*devices, mean]), logged(1, 9, StreamRef("so3", "d")), known=known)
 
-    calls = [fold.call for fold in folds]
-    found = [inputs(call, number)[1] for call in calls for number in range(len(call.steps))]
-    assert found == [None if each is None else document(each) for each in expected]
-    assert ended == []
-    for fold in folds:
-        assert [each.inputs[1] for each in fold.steps] == expected
-        assert len(fold.call.updates) == len(set(fold.call.updates))
+    assert names(asked) == {"so1/d": (5, document(5), None)}
 
 
-def test_a_trigger_that_is_not_newer_than_the_last_output_ends_as_stale() -> None:
-    state = BatchState({C: LastUpdate(5, document(5))})
-    steps = [arrival(new(D, offset, timestamp)) for offset, timestamp in ((1, 5), (2, 6))]
+def test_several_streams_that_enter_a_region_need_what_each_needs() -> None:
+    graph = a_graph({"c": ("d", "b"), "e": ("c",), "f": ("b",)}, simple=("d", "b"))
+    known = {each: last(1) for each in (B, C, D, StreamRef("so", "e"), StreamRef("so", "f"))}
 
-    (fold,), (verdict,) = fetched(steps, BOTH, state)
+    (asked,) = fetched(graph, logged(1, 9), logged(2, 9, B), known=known)
 
-    assert [each.step for each in fold.steps] == [steps[1]]
-    assert (verdict.kind, verdict.place, verdict.inputs) == ("stale", steps[0].place, ())
-    assert fold.call.previous_timestamp == 5
+    assert set(names(asked)) == {"so/b", "so/c", "so/d", "so/e", "so/f"}
 
 
-def test_a_composite_may_wait_until_all_inputs_have_an_update() -> None:
-    graph = a_graph({"c": ("d", "e", "c")}, simple=("d", "e"), options={"missing": "skip"})
-    state = BatchState({})
-    steps = [arrival(new(D, 1, 1)), arrival(new(D, 3, 3))]
-    state.add({E: [new(E, 2, 2)]})
+def test_a_tenant_with_several_regions_in_a_tree_has_a_part_of_its_limits_in_each() -> None:
+    """Where each keeps to that, all keep to the limits."""
+    settling = a_service_object(
+        {"s": ("g", "h")},
+        id_="last",
+        simple=(),
+        groups={"g": (["so"], "d"), "h": (["so"], "c")},
+        options={"diamonds": "settle"},
+        sequence=1,
+    )
+    graph = Graph([a_service_object({"c": ("d",)}), settling])
 
-    (fold,), (verdict,) = fetched(steps, graph, state)
+    first, second = fetched(graph, logged(1, 9), limits=Limits(7, 11, 101))
 
-    assert (verdict.kind, verdict.inputs) == ("missing", (1, None, None))
-    assert [each.inputs for each in fold.steps] == [(3, 2, None)]
-
-
-def test_a_direct_write_is_assigned_at_its_place_among_the_computations() -> None:
-    update = SensorUpdate(C, 9, document(9))
-    steps = [
-        arrival(new(D, 1, 1)),
-        Step(Place(2), C, DIRECT_WRITE, update),
-        arrival(new(D, 3, 10)),
-    ]
-
-    (fold,), _ended = fetched(steps, BOTH, BatchState({}))
-
-    assert [type(each) for each in fold.call.steps] == [Computation, Assignment, Computation]
-    assignment = fold.call.steps[1]
-    assert isinstance(assignment, Assignment)
-    assert fold.call.updates[assignment.update] == document(9)
-    assert assignment.timestamp == 9
+    assert first.call.bounds == second.call.bounds == Bounds(7, 5)
+    assert first.most_bytes == second.most_bytes == 50
 
 
-def test_a_group_is_its_newest_member_and_of_equals_the_first() -> None:
-    reader = a_service_object({"c": ("d", "g")}, groups={"g": (["one", "two"], "d")}, sequence=2)
-    one, two = (a_service_object(id_=id_, sequence=n) for n, id_ in enumerate(("one", "two")))
-    graph = Graph([one, two, reader])
-    first, second = StreamRef("one", "d"), StreamRef("two", "d")
-    state = BatchState({first: LastUpdate(4, b"first"), second: LastUpdate(4, b"second")})
-    state.add({second: [new(second, 2, 5)]})
-    steps = [arrival(new(D, 1, 1)), arrival(new(D, 3, 3))]
+def test_in_the_tree_of_another_tenants_update_there_is_less() -> None:
+    graph = a_graph({"c": ("d",)})
+    limits = Limits(7, 10, 100, foreign=0.5)
 
-    (fold,), _ended = fetched(steps, graph, state)
+    (own,) = fetched(graph, logged(1, 9), limits=limits)
+    (mixed,) = fetched(graph, logged(1, 9), logged(2, 9, tenant=2), limits=limits)
 
-    assert [inputs(fold.call, number)[1] for number in (0, 1)] == [b"first", document(5)]
-
-
-def test_by_input_a_source_is_stale_only_by_its_own_last_use() -> None:
-    graph = a_graph({"c": ("d", "e")}, simple=("d", "e"), options={"staleness": "input"})
-    uses: Any = {"so/d": 3, "so/e": 100}
-    state = BatchState({C: LastUpdate(100, document(1), uses), E: LastUpdate(100, document(2))})
-    steps = [arrival(new(D, 1, 3)), arrival(new(D, 2, 4))]
-
-    (fold,), (verdict,) = fetched(steps, graph, state)
-
-    assert (verdict.kind, verdict.place.offset) == ("stale", 1)
-    (step,) = fold.call.steps
-    assert isinstance(step, Computation)
-    assert step.timestamp == 101, "one tick after the last output"
-    assert [each.uses for each in fold.steps] == [{"so/d": 4, "so/e": 100}]
-
-
-def test_composites_without_steps_that_compute_have_no_fold() -> None:
-    state = BatchState({C: LastUpdate(5, document(5))})
-
-    folds, ended = fetched([arrival(new(D, 1, 1))], BOTH, state)
-
-    assert folds == []
-    assert len(ended) == 1
+    assert (own.call.bounds.computations, own.most_bytes) == (10, 100)
+    assert (mixed.call.bounds.computations, mixed.most_bytes) == (5, 50)

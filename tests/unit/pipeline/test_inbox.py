@@ -1,4 +1,4 @@
-"""Rows taken ahead of the work are bounded in bytes, whatever their number."""
+"""Rows taken ahead of the work are bounded in bytes and in number."""
 
 from __future__ import annotations
 
@@ -11,37 +11,41 @@ from pipeline.spark.inbox import Inbox
 from pipeline.work import Row
 
 
-def rows(*sizes: int) -> list[Row]:
-    return [Row(offset, b"x" * size) for offset, size in enumerate(sizes)]
+def rows(first: int, end: int) -> list[Row]:
+    return [Row(offset, b"x") for offset in range(first, end)]
 
 
 def test_what_waits_is_taken_in_order_up_to_a_number() -> None:
+    """Of a bundle that was too much the rest comes first the next time."""
     box = Inbox()
-    for row in rows(1, 2, 3):
-        box.put(row)
+    box.put(rows(0, 1), 1)
+    box.put(rows(1, 5), 4)
+    box.put(rows(5, 6), 1)
 
-    assert box.get(2, 0) == rows(1, 2)
-    assert box.get(2, 0) == [Row(2, b"xxx")]
-    assert box.get(2, 0) == []
+    assert box.get(3, 0) == rows(0, 3)
+    assert box.get(1, 0) == rows(3, 4)
+    assert box.get(9, 0) == rows(4, 6)
+    assert box.get(9, 0) == []
 
 
 def test_what_is_taken_at_once_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row that would be too much comes first the next time, alone if it must."""
+    """A bundle is taken whole, however large."""
     monkeypatch.setattr(inbox, "GET_BYTES", 10)
     box = Inbox()
-    for row in rows(4, 6, 1, 11):
-        box.put(row)
+    for offset, size in enumerate((4, 5, 11, 10, 1)):
+        box.put(rows(offset, offset + 1), size)
 
-    assert [len(row.value or b"") for row in box.get(9, 0) or ()] == [4, 6]
-    assert [len(row.value or b"") for row in box.get(9, 0) or ()] == [1]
-    assert [len(row.value or b"") for row in box.get(9, 0) or ()] == [11]
-    assert box.bytes == 0
+    assert box.get(9, 0) == rows(0, 3)
+    assert box.get(9, 0) == rows(3, 4)
+    assert box.get(9, 0) == rows(4, 5)
 
 
-@pytest.mark.parametrize(("size", "waits"), [(10, False), (11, True)])
-def test_the_reader_waits_where_too_much_waits(size: int, waits: bool) -> None:
-    box = Inbox(max_bytes=10)
-    box.put(Row(0, b"x" * size))
+@pytest.mark.parametrize(
+    ("number", "size", "waits"), [(3, 10, False), (3, 11, True), (4, 10, True)]
+)
+def test_the_reader_waits_where_too_much_waits(number: int, size: int, waits: bool) -> None:
+    box = Inbox(max_bytes=10, max_rows=3)
+    box.put(rows(0, number), size)
     reader = threading.Thread(target=box.wait_for_room)
     reader.start()
     if waits:
@@ -53,12 +57,29 @@ def test_the_reader_waits_where_too_much_waits(size: int, waits: bool) -> None:
     assert not reader.is_alive()
 
 
+def test_a_row_is_waited_for() -> None:
+    box = Inbox()
+    threading.Timer(0.05, box.put, (rows(0, 1), 1)).start()
+
+    assert box.get(9, 10) == rows(0, 1)
+
+
+def test_a_bundle_of_nothing_is_no_row() -> None:
+    """The last one of a Spark task is."""
+    box = Inbox()
+    box.put([], 0)
+    box.put(rows(0, 1), 1)
+
+    assert box.get(9, 0) == rows(0, 1)
+
+
 def test_a_failure_of_the_reader_comes_after_its_rows() -> None:
     box = Inbox()
-    box.put(Row(0, b"x"))
+    box.put(rows(0, 2), 2)
     box.end(ValueError("the connection broke"))
 
-    assert box.get(9, 0) == [Row(0, b"x")]
+    assert box.get(1, 0) == rows(0, 1)
+    assert box.get(9, 0) == rows(1, 2)
     with pytest.raises(ValueError, match="the connection broke"):
         box.get(9, 0)
 

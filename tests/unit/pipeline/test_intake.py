@@ -13,7 +13,6 @@ from test_serial_law import define
 from pipeline.batching.dead_letters import DeadLetters
 from pipeline.batching.intake import Intake
 from pipeline.state.partition import Partition
-from pipeline.steps import NewUpdate, Place
 from pipeline.work import Forwarded, LoggedUpdate, Row
 from sandbox import argument_names
 from servioticy.domain.model import SensorUpdate
@@ -49,7 +48,8 @@ class World:
         self.intake = Intake(self.partition, self.output, self.dead_letters, passes)
 
     def admit(self, record: LogRecord, offset: int = 5, *, late: bool = False) -> Any:
-        return self.intake.admit(Row(offset, write(record)), late=late)
+        row = Row(offset, write(record))
+        return self.intake.admit(row, self.intake.read(row), late=late)
 
     @property
     def reasons(self) -> list[tuple[int, str]]:
@@ -69,9 +69,10 @@ def an_update(id_: str = "so", stream: str = "d", **named: Any) -> UpdateRecord:
 def test_an_update_of_a_stream_that_is_computed_here_is_to_be_computed(world: World) -> None:
     found = world.admit(an_update())
 
-    update = SensorUpdate(D, 7, document(7))
-    record = PutOff(5, world.tenant, "so", write(an_update()))
-    assert found == LoggedUpdate(NewUpdate(Place(5), update), record)
+    record = write(an_update())
+    assert found == LoggedUpdate(5, world.tenant, D, 7, document(7), record)
+    assert found.update == SensorUpdate(D, 7, document(7))
+    assert found.put_off == PutOff(5, world.tenant, "so", record)
 
 
 def test_a_control_record_is_itself(world: World) -> None:
@@ -84,7 +85,7 @@ def test_a_control_record_is_itself(world: World) -> None:
 
 @pytest.mark.parametrize("value", [None, b"", b"no JSON", b'{"kind":"unheard of"}'])
 def test_what_cannot_be_read_is_a_dead_letter(world: World, value: bytes | None) -> None:
-    assert world.intake.admit(Row(5, value)) is None
+    assert world.intake.read(Row(5, value)) is None
     ((offset, reason),) = world.reasons
     assert offset == 5
     assert reason.startswith("unreadable: ")

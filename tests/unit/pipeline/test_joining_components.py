@@ -13,13 +13,13 @@ from collections import Counter, defaultdict
 from dataclasses import fields
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle
-from test_serial_law import Examples, define, javascript, python, value_of
+from test_serial_law import define, javascript, python, value_of
 
 from pipeline.engine import Engine
+from pipeline.evaluators.evaluator import Evaluators
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
@@ -113,11 +113,10 @@ class Postgres:
 class Partitions:
     """A platform of two partitions with a component in each, and the two tasks."""
 
-    def __init__(self, sandbox: Examples) -> None:
-        sandbox.example += 1
+    def __init__(self, evaluators: Evaluators) -> None:
         self.platform = MemoryPlatform(2)
         self.tenant = self.platform.tenants.tenant_of(self.platform.tenants.create_tenant("t"))
-        self.sandbox = sandbox
+        self.evaluators = evaluators
         self.postgres = Postgres(self.platform)
         self.define(LEFT)
         self.define(RIGHT)
@@ -133,7 +132,7 @@ class Partitions:
                 self.postgres.store(self.platform.partition_store(argument_names)),
                 lambda number=number: self.platform.output(number),
                 Engine(
-                    self.sandbox,
+                    self.evaluators,
                     1000,
                     1000,
                     sleep=lambda _seconds, other=1 - number: self.run(other),
@@ -213,13 +212,6 @@ def _comes_again(record: UpdateRecord, before: list[UpdateRecord]) -> bool:
     return record.forwarded is not None and record.forwarded in [r.forwarded for r in before]
 
 
-@pytest.fixture(scope="module")
-def sandbox():
-    examples = Examples()
-    yield examples
-    examples.pool.close()
-
-
 def by_stream(updates) -> dict:
     found = defaultdict(list)
     for ref, timestamp, value in updates:
@@ -229,26 +221,26 @@ def by_stream(updates) -> dict:
 
 @settings.get_profile("law")
 @given(before=steps, after=steps)
-def test_joining_two_busy_components_follows_the_serial_order(before, after, sandbox) -> None:
+def test_joining_two_busy_components_follows_the_serial_order(before, after, in_sandbox) -> None:
     """From the release on, the old partition only forwards; the new one waits for it."""
-    emitted, oracle = joined(before, after, sandbox)
+    emitted, oracle = joined(before, after, in_sandbox)
     assert by_stream(emitted) == by_stream(oracle.order)
 
 
 @settings.get_profile("law")
 @given(before=steps_and_falls, after=steps_and_falls)
 def test_a_postgres_that_forgets_its_last_transactions_changes_nothing(
-    before, after, sandbox
+    before, after, in_sandbox
 ) -> None:
     """What was sent by then, to the other log and to subscribers, is sent: no task may act
     on what only one of the two worlds knows. Subscribers see no other updates, some again."""
-    emitted, oracle = joined(before, after, sandbox)
+    emitted, oracle = joined(before, after, in_sandbox)
     assert set(emitted) == set(oracle.order)
 
 
-def joined(before, after, sandbox) -> tuple[list, Oracle]:
+def joined(before, after, in_sandbox) -> tuple[list, Oracle]:
     """What is emitted, and what the oracle says, of which everything that is stored is."""
-    partitions = Partitions(sandbox)
+    partitions = Partitions(in_sandbox)
     for step in before:
         partitions.take(step)
     partitions.define(JOIN)

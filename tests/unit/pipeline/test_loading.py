@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Object, Oracle
 from test_put_off_law import Runs, Whims, append, owner, two_tenants
-from test_serial_law import LAW, Examples, define, value_of
+from test_serial_law import LAW, define, value_of
 
+from pipeline.evaluators.evaluator import Evaluators
 from pipeline.state import components
 from pipeline.state.components import Components, StillLoading
 from sandbox import argument_names
@@ -30,6 +31,7 @@ class SlowStore:
         self.now = 0.0
         self.read: list[str] = []
         self.component = self._store.component
+        self.components = self._store.components
 
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         for each in self._store.service_objects(ids):
@@ -112,6 +114,42 @@ def test_where_the_time_is_used_up_another_component_waits_for_the_next(
     assert isinstance(known.get("alone"), ServiceObject)
 
 
+def test_small_components_are_loaded_together_as_far_as_there_is_time(
+    platform: MemoryPlatform, store: SlowStore, known: Components
+) -> None:
+    """What does not fit goes on with the next batches, wherever it stopped."""
+    known.prepare(["alone", "so3", "nobody", "so1"])
+
+    assert store.read == ["so0", "so1"]
+    assert known.get("alone") == StillLoading(tenant_of(platform, "alone"))
+    known.trim()
+    known.prepare(["alone", "so3"])
+    assert isinstance(known.get("alone"), ServiceObject)
+    while isinstance(found := known.get("so3"), StillLoading):
+        known.trim()
+    assert isinstance(found, ServiceObject)
+    assert sorted(store.read) == sorted(known.known)
+
+
+def test_a_large_component_is_not_loaded_together_with_others(
+    store: SlowStore, known: Components, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(components, "MAX_SMALL", PARTS - 1)
+    known.prepare(["so3", "alone"])
+
+    assert store.read == ["alone"]
+    assert "alone" in known.known
+
+
+def test_what_is_gone_when_it_is_read_keeps_nobody_waiting(
+    platform: MemoryPlatform, store: SlowStore, known: Components, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "service_objects", lambda _ids: iter(()))
+    known.prepare(["alone"])
+
+    assert known.get("alone") is None
+
+
 def test_a_change_begins_the_loading_anew(
     platform: MemoryPlatform, store: SlowStore, known: Components
 ) -> None:
@@ -139,17 +177,10 @@ def test_no_more_than_there_is_room_for_is_loaded_in_part(
     assert isinstance(known.get("so0"), ServiceObject)
 
 
-@pytest.fixture(scope="module")
-def sandbox():
-    examples = Examples()
-    yield examples
-    examples.pool.close()
-
-
 @LAW
 @given(data=st.data())
 def test_updates_that_wait_for_their_component_are_computed_as_if_they_had_come_later(
-    data: st.DataObject, sandbox: Examples
+    data: st.DataObject, in_sandbox: Evaluators
 ) -> None:
     """However slowly it is loaded, whoever dies: each once, in its tenant's order."""
     objects, codes = data.draw(two_tenants())
@@ -170,10 +201,9 @@ def test_updates_that_wait_for_their_component_are_computed_as_if_they_had_come_
         define(each, codes, tenants[each.tenant], platform)
     first = len(platform.state.log[0])
     append(platform, history)
-    sandbox.example += 1
 
     with mock.patch.object(components, "SLICE_SECONDS", 1e-9):
-        runs = Runs(platform, sandbox, Whims([]), deaths)
+        runs = Runs(platform, in_sandbox, Whims([]), deaths)
         edges = sorted({0, first, len(platform.state.log[0]), *(first + c % 21 for c in cuts)})
         for begin, end in pairwise(each for each in edges if each <= len(platform.state.log[0])):
             runs.take(begin, end)

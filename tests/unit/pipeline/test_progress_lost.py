@@ -15,15 +15,7 @@ from sandbox import argument_names
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
 
-
-class NoScripts:
-    """There are none to run."""
-
-    def run(self, *_arguments: object) -> list[list[object]]:
-        return []
-
-
-ENGINE = Engine(NoScripts(), 10, 10, sleep=lambda _seconds: None)
+ENGINE = Engine({}, 10, 10, sleep=lambda _seconds: None)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from engine_builders import FakeSandbox
+from engine_builders import evaluators
 from oracle import Object
 from test_put_off_law import append
 from test_serial_law import define
@@ -147,7 +147,7 @@ def test_a_task_removes_what_is_deleted(platform: MemoryPlatform, quiet: bool) -
     append(platform, [(("so", "d0"), at, at) for at in range(50)])
     platform.changes.delete(ServiceObjectKey(tenant, "so"), None, 0)
     store = InPieces(platform.partition_store(argument_names))
-    task = Task(0, store, lambda: platform.output(0), Engine(FakeSandbox(), 10, 10**6))
+    task = Task(0, store, lambda: platform.output(0), Engine(evaluators(), 10, 10**6))
     log = platform.state.log[0]
     task.take([Row(at, value) for at, value in enumerate(log)])
     end = len(log)

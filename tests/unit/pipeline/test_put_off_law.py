@@ -7,13 +7,11 @@ from collections import Counter
 from itertools import count, pairwise
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle
 from test_serial_law import (
     LAW,
-    Examples,
     define,
     graphs,
     histories,
@@ -59,16 +57,16 @@ class Whims:
 
 
 class Slow:
-    """A sandbox that takes too long at times, where it may not take what it takes."""
+    """An evaluator that takes too long at times, where it may not take what it takes."""
 
-    def __init__(self, sandbox, due: list[str]) -> None:
-        self._sandbox, self._due = sandbox, due
+    def __init__(self, evaluators, due: list[str]) -> None:
+        self._evaluator, self._due = evaluators["javascript"], due
 
-    def run(self, tenant, calls, within=None):
+    def evaluate(self, tenant, calls, within=None):
         kind = self._due.pop() if self._due and within is not None else ""
         if kind:
             raise TookTooLong(1.0, 0.5, kind == "prepared")
-        return self._sandbox.run(tenant, calls, within)
+        return self._evaluator.evaluate(tenant, calls, within)
 
 
 class Store:
@@ -92,13 +90,6 @@ class Store:
         self._taken += [(each.offset) for each in batch.updates if each.position == 0]
         if death == "after":
             raise Crash
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    examples = Examples()
-    yield examples
-    examples.pool.close()
 
 
 @st.composite
@@ -135,9 +126,10 @@ class Runs:
     """Tasks one after the other over one log, each until it dies."""
 
     def __init__(
-        self, platform: MemoryPlatform, sandbox, shares: Whims, deaths, most=10, **means
+        self, platform: MemoryPlatform, evaluators, shares: Whims, deaths, most=10, **means
     ) -> None:
-        self.platform, self.sandbox, self.shares, self.deaths = platform, sandbox, shares, deaths
+        self.platform, self.shares, self.deaths = platform, shares, deaths
+        self.evaluators = evaluators
         self.taken: list[int] = []
         self.most, self.means = most, means
         self.task = self._new()
@@ -145,7 +137,7 @@ class Runs:
     def _new(self) -> Task:
         self.platform.state.claims.clear()
         store = Store(self.platform.partition_store(argument_names), self.taken, self.deaths)
-        engine = Engine(self.sandbox, self.most, 10**6, **self.means)
+        engine = Engine(self.evaluators, self.most, 10**6, **self.means)
         return Task(0, store, lambda: self.platform.output(0), engine, Fairness(self.shares))
 
     def take(self, first: int, end: int) -> None:
@@ -169,7 +161,7 @@ class Runs:
 
 @LAW
 @given(data=st.data())
-def test_what_is_put_off_is_computed_as_if_it_had_come_later(data, sandbox) -> None:
+def test_what_is_put_off_is_computed_as_if_it_had_come_later(data, in_sandbox) -> None:
     """The result is the serial one of a log in which late updates stand where they were taken."""
     objects, codes = data.draw(two_tenants())
     history = data.draw(histories(objects))
@@ -179,14 +171,13 @@ def test_what_is_put_off_is_computed_as_if_it_had_come_later(data, sandbox) -> N
     death = st.sampled_from(["before", "after"])
     deaths = data.draw(st.dictionaries(st.integers(1, 30), death, max_size=4))
     kinds = st.sampled_from(["", "", "", "prepared", "slow"])
-    slow = Slow(sandbox, data.draw(st.lists(kinds, max_size=12)))
+    slow = {"javascript": Slow(in_sandbox, data.draw(st.lists(kinds, max_size=12)))}
     platform = MemoryPlatform()
     tenants = [platform.tenants.tenant_of(platform.tenants.create_tenant(n)) for n in "ab"]
     for each in objects:
         define(each, codes, tenants[each.tenant], platform)
     first = len(platform.state.log[0])
     append(platform, history)
-    sandbox.example += 1
 
     runs = Runs(platform, slow, shares, deaths, data.draw(st.integers(1, 5)))
     edges = sorted({0, first, len(platform.state.log[0]), *(first + c % 41 for c in cuts)})
@@ -230,7 +221,7 @@ def owner(ref, objects) -> int:
     return next(each.tenant for each in objects if each.id == ref[0])
 
 
-def test_a_change_waits_behind_what_waits(sandbox) -> None:
+def test_a_change_waits_behind_what_waits(in_sandbox) -> None:
     """A deletion must not come before updates that stand before it in the log."""
     platform = MemoryPlatform()
     tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
@@ -239,7 +230,7 @@ def test_a_change_waits_behind_what_waits(sandbox) -> None:
     platform.changes.erase(ServiceObjectKey(tenant, "so"), "d0")
     append(platform, [(("so", "d0"), 2, 2)])
     shares = Whims([])
-    runs = Runs(platform, sandbox, shares, {})
+    runs = Runs(platform, in_sandbox, shares, {})
 
     runs.take(0, 1)
     shares.always = {tenant}
@@ -253,14 +244,14 @@ def test_a_change_waits_behind_what_waits(sandbox) -> None:
     assert not platform.state.put_off or platform.state.taken_up
 
 
-def test_updates_wait_for_the_document_that_declares_their_stream(sandbox) -> None:
+def test_updates_wait_for_the_document_that_declares_their_stream(in_sandbox) -> None:
     """It may have been put off itself; what was accepted must not become a dead letter."""
     platform = MemoryPlatform()
     tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
     define(Object("so", ("d0",), ()), {}, tenant, platform)
     append(platform, [(("so", "d0"), 1, 1)])
     shares = Whims([])
-    runs = Runs(platform, sandbox, shares, {})
+    runs = Runs(platform, in_sandbox, shares, {})
     shares.always = {tenant}
 
     runs.take(0, 2)
@@ -272,7 +263,7 @@ def test_updates_wait_for_the_document_that_declares_their_stream(sandbox) -> No
     assert not platform.state.dead_letters
 
 
-def test_what_waits_of_a_log_that_is_lost_is_computed_once(sandbox) -> None:
+def test_what_waits_of_a_log_that_is_lost_is_computed_once(in_sandbox) -> None:
     """Its offsets are below zero then (log_identity.py); also where it is taken in pieces."""
     platform = MemoryPlatform()
     tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
@@ -280,8 +271,7 @@ def test_what_waits_of_a_log_that_is_lost_is_computed_once(sandbox) -> None:
     plus_one = Composite("c", ("d0",), lambda values: values[0] + 1)
     define(Object("so", ("d0",), (plus_one,)), {("so", "c"): code}, tenant, platform)
     shares = Whims([])
-    sandbox.example += 1
-    runs = Runs(platform, Slow(sandbox, ["slow"]), shares, {})
+    runs = Runs(platform, {"javascript": Slow(in_sandbox, ["slow"])}, shares, {})
     runs.take(0, 1)
     append(platform, [(("so", "d0"), at, at) for at in range(4)])
     shares.always = {tenant}
@@ -305,30 +295,29 @@ def test_what_waits_of_a_log_that_is_lost_is_computed_once(sandbox) -> None:
 
 
 class AlwaysSlow:
-    """A sandbox in which nothing is done in time, where there is a time."""
+    """An evaluator by which nothing is done in time, where there is a time."""
 
-    def __init__(self, sandbox) -> None:
-        self._sandbox = sandbox
+    def __init__(self, evaluators) -> None:
+        self._evaluator = evaluators["javascript"]
         self.refused = 0
 
-    def run(self, tenant, calls, within=None):
+    def evaluate(self, tenant, calls, within=None):
         if within is not None:
             self.refused += 1
             raise TookTooLong(1.0, 0.5, prepared=False)
-        return self._sandbox.run(tenant, calls, within)
+        return self._evaluator.evaluate(tenant, calls, within)
 
 
-def test_after_a_slow_tree_others_of_its_tenant_are_cut_at_once(sandbox) -> None:
+def test_after_a_slow_tree_others_of_its_tenant_are_cut_at_once(in_sandbox) -> None:
     """The first is tried again, as the machine may have been busy; a row of them is not."""
     platform = MemoryPlatform()
     tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
     thing = Object("so", ("d0",), (Composite("c", ("d0",), lambda values: values[0]),))
     define(thing, {("so", "c"): CODE}, tenant, platform)
     append(platform, [(("so", "d0"), 1, 1)])
-    slow = AlwaysSlow(sandbox)
+    slow = AlwaysSlow(in_sandbox)
     limits = NO_LIMITS._replace(tree_seconds=1e-9)
-    runs = Runs(platform, slow, Whims([]), {}, limits=limits)
-    sandbox.example += 1
+    runs = Runs(platform, {"javascript": slow}, Whims([]), {}, limits=limits)
     end = len(platform.state.log[0])
 
     runs.take(0, end)
@@ -340,7 +329,7 @@ def test_after_a_slow_tree_others_of_its_tenant_are_cut_at_once(sandbox) -> None
     assert len(platform.state.updates) == 4
 
 
-def test_what_was_put_off_lets_rows_pass_after_a_long_batch(sandbox) -> None:
+def test_what_was_put_off_lets_rows_pass_after_a_long_batch(in_sandbox) -> None:
     """What came meanwhile would wait for both; but every second time it is taken up."""
     platform = MemoryPlatform()
     tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
@@ -348,7 +337,7 @@ def test_what_was_put_off_lets_rows_pass_after_a_long_batch(sandbox) -> None:
     append(platform, [(("so", "d0"), at, 1) for at in range(1, 5)])
     shares = Whims([])
     ticks = count(step=10)
-    runs = Runs(platform, sandbox, shares, {}, most=1, clock=lambda: float(next(ticks)))
+    runs = Runs(platform, in_sandbox, shares, {}, most=1, clock=lambda: float(next(ticks)))
     shares.always = {tenant}
     runs.take(0, 4)
     shares.always = set()

@@ -13,13 +13,6 @@ from servioticy.memory import MemoryPlatform
 from servioticy.ports.change_store import NewServiceObject
 
 
-class NoScripts:
-    """There are none to run."""
-
-    def run(self, *_arguments: object) -> list[list[object]]:
-        return []
-
-
 def test_the_later_one_waits_while_the_earlier_is_on_its_way() -> None:
     """The broker is away: stored over it at once, the earlier one would be lost in a crash."""
     platform = MemoryPlatform()
@@ -37,7 +30,7 @@ def test_the_later_one_waits_while_the_earlier_is_on_its_way() -> None:
         0,
         store,
         lambda: platform.output(0),
-        Engine(NoScripts(), 10, 10, sleep=broker_comes_back),
+        Engine({}, 10, 10, sleep=broker_comes_back),
     )
 
     def put(value: int) -> None:

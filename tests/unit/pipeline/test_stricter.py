@@ -18,13 +18,6 @@ STRICTER = b"""{"version":"0.2.0","streams":{
   "b":{"channels":{"x":{"type":"number","current-value":"function(unheard){return 1}"}}}}}"""
 
 
-class NoScripts:
-    """Nothing of the document computes."""
-
-    def run(self, *_arguments: object) -> list[list[object]]:
-        raise AssertionError("a program ran")
-
-
 def test_its_updates_are_stored_and_nothing_of_it_computes() -> None:
     platform = MemoryPlatform()
     new = NewServiceObject("so", 1, False, STRICTER, ("a", "b"), (), 0)
@@ -32,7 +25,7 @@ def test_its_updates_are_stored_and_nothing_of_it_computes() -> None:
     update = b'{"channels":{"x":{"current-value":1}},"lastUpdate":7}'
     platform.log.append(0, UpdateRecord("so", "a", 7, msgspec.Raw(update)))
     store = platform.partition_store(argument_names)
-    task = Task(0, store, lambda: platform.output(0), Engine(NoScripts(), 10, 10))
+    task = Task(0, store, lambda: platform.output(0), Engine({}, 10, 10))
     task.take([Row(offset, value) for offset, value in enumerate(platform.state.log[0])])
 
     stored = [row.document for _, row in platform.state.updates.values()]

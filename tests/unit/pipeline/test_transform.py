@@ -1,185 +1,286 @@
-"""Stage 3 by itself: what comes out of folds, and how each computation ended."""
+"""Stage 3 by itself: whom it asks, what comes of the answers, and what is too much."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import msgspec
 import pytest
-from engine_builders import C, D, FakeSandbox, a_service_object, document, new
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from engine_builders import D, a_graph, a_service_object, document, evaluators, logged
+from python_evaluator import Fault, PythonEvaluator
 
+from pipeline.errors import BatchTooLarge, TreeTooLarge
+from pipeline.growth import Asked, Entering, Grown, Verdict
 from pipeline.limits import NO_LIMITS, Limits
+from pipeline.sharing import spending as spendings
+from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import transform
-from pipeline.state.batch import BatchState
 from pipeline.state.decided import Decided
-from pipeline.state.programs import Programs
-from pipeline.steps import ARRIVAL, DIRECT_WRITE, Fold, Place, Step
-from sandbox import TookTooLong
-from sandbox.program import Fault, Value
+from pipeline.work import LoggedUpdate
+from sandbox import TookTooLong, trees
+from sandbox.trees import Call, Event
 from servioticy.domain.graph import Graph
-from servioticy.domain.model import SensorUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord
 
-NOTHING_DECIDED = Decided()
-X = StreamRef("other", "x")
-THEIRS = a_service_object(
-    {"x": ("g",)}, id_="other", groups={"g": (["so"], "d")}, tenant=2, sequence=1
-)
-GRAPH = Graph([a_service_object({"c": ("d",)}), THEIRS])
+CHAIN = {"c": ("d",), "e": ("c",)}
 
 
-def arrivals(*timestamps: int, composite: StreamRef = C) -> list[Step]:
-    """Updates of `d` with these timestamps reach a composite, one after the other."""
-    return [
-        Step(Place(offset, 1, (0,)), composite, ARRIVAL, new(D, offset, timestamp).update, 0)
-        for offset, timestamp in enumerate(timestamps)
+class World:
+    """Trees of updates of `so/d`, and what comes of them."""
+
+    def __init__(
+        self,
+        *updates: LoggedUpdate,
+        graph: Graph | None = None,
+        limits: Limits = NO_LIMITS,
+        alone: bool = False,
+        refused: frozenset[int] = frozenset(),
+        emitted: Sequence[EmittedRecord] = (),
+    ) -> None:
+        self.updates = updates
+        self.graph = graph or a_graph(CHAIN)
+        self.rules = Rules(limits, alone, refused)
+        self.spending = Spending(limits, {each.offset: each.tenant for each in updates})
+        self.decided = Decided(emitted)
+
+    def asked(self) -> list[Asked]:
+        """What regions of the lowest level are asked."""
+        origin = self.graph.stream(D)
+        self.graph.plan(origin)
+        entries = self.graph.whole(origin) if self.rules.alone else origin.entries
+        entering = [
+            Entering(
+                region,
+                range(len(self.updates)),
+                [[Event(node, each.timestamp, each.document)] for each in self.updates],
+            )
+            for region, node in entries
+            if region.level == 0
+        ]
+        return fetch(entering, self.updates, self.graph, {}, self.rules, self.spending)
+
+    def transform(
+        self, by: Any = None, within: float | None = None
+    ) -> tuple[list[Grown], list[Verdict]]:
+        return transform(
+            self.asked(),
+            self.updates,
+            by or evaluators(),
+            self.decided,
+            self.rules,
+            self.spending,
+            within,
+        )
+
+
+def kinds(ended: Sequence[Verdict]) -> dict[tuple[str, str], int]:
+    return {(each.composite.key, each.kind): each.times for each in ended}
+
+
+def failing(*kinds: str) -> PythonEvaluator:
+    """An evaluator whose computations end so, one after the other; `value` is a value."""
+    left = list(kinds)
+
+    def compute(_trigger: object, _values: object) -> int:
+        kind = left.pop(0)
+        if kind != "value":
+            raise Fault(kind)
+        return 1
+
+    return PythonEvaluator(compute)
+
+
+def test_what_is_made_has_its_place_in_the_tree() -> None:
+    new, ended = World(logged(5, 1), logged(6, 2)).transform()
+
+    assert [
+        (number, [(stream.key, timestamp, path) for stream, timestamp, _text, path, _ in updates])
+        for _region, number, updates in new
+    ] == [
+        (0, [("so/c", 1, (0,)), ("so/e", 1, (0, 0))]),
+        (1, [("so/c", 2, (0,)), ("so/e", 2, (0, 0))]),
     ]
+    assert kinds(ended) == {("so/c", "emitted"): 2, ("so/e", "emitted"): 2}
 
 
-def write(offset: int, timestamp: int) -> Step:
-    update = SensorUpdate(C, timestamp, document(timestamp))
-    return Step(Place(offset), C, DIRECT_WRITE, update)
+def test_a_verdict_tells_its_last_trigger() -> None:
+    """It came from outside, or from the region itself."""
+    _new, ended = World(logged(5, 3), logged(6, 2), logged(7, 9)).transform()
+
+    found = {(each.composite.key, each.kind): each for each in ended}
+    assert set(found) == {("so/c", "emitted"), ("so/c", "stale"), ("so/e", "emitted")}
+    stale, emitted = found["so/c", "stale"], found["so/e", "emitted"]
+    assert (stale.trigger.key, stale.timestamp, stale.inputs) == ("so/d", 2, None)
+    assert (emitted.trigger.key, emitted.timestamp) == ("so/c", 9)
+    assert emitted.inputs is not None
+    assert emitted.inputs[0] == 9
 
 
-def folds_of(**steps: list[Step]) -> list[Fold]:
-    by_ref = {{"c": C, "x": X}[name]: theirs for name, theirs in steps.items()}
-    return fetch(by_ref, GRAPH, BatchState({}), Programs())[0]
-
-
-def spending_of(limits: Limits = NO_LIMITS) -> Spending:
-    return Spending(limits, {0: 1})
-
-
-def test_each_tenant_is_asked_once_for_all_its_folds() -> None:
-    sandbox = FakeSandbox()
-    folds = folds_of(c=arrivals(1), x=arrivals(1, composite=X))
-
-    made, _ended = transform(folds, sandbox, NOTHING_DECIDED, spending_of())
-
-    assert [(tenant, len(calls)) for tenant, calls, _ in sandbox.asked] == [("1", 1), ("2", 1)]
-    assert set(made) == {C, X}
-
-
-@settings.get_profile("law")
-@given(
-    st.lists(
-        st.tuples(st.booleans(), st.integers(0, 9), st.sampled_from(["value", "filtered", "oom"])),
-        min_size=1,
-        max_size=12,
+def test_each_tenant_is_asked_once_for_all_its_regions() -> None:
+    mine = a_service_object({"c": ("d",)})
+    theirs = a_service_object(
+        {"x": ("g",)}, id_="other", groups={"g": (["so"], "d")}, tenant=2, sequence=1
     )
-)
-def test_what_comes_out_is_in_order_of_place_and_every_computation_has_one_end(
-    history: list[tuple[bool, int, str]],
+    asked: list[tuple[str, int]] = []
+
+    class Noting(PythonEvaluator):
+        def evaluate(self, tenant: str, calls: Sequence[Call], within: float | None = None):
+            asked.append((tenant, len(calls)))
+            return super().evaluate(tenant, calls, within)
+
+    World(logged(1, 1), graph=Graph([mine, theirs])).transform(
+        {"javascript": Noting(lambda *_: 1)}
+    )
+
+    assert asked == [("1", 1), ("2", 1)]
+
+
+def a_knot() -> Graph:
+    """`so/c` and `other/x` wake each other, and belong to two tenants."""
+    mine = a_service_object({"c": ("d", "g")}, groups={"g": (["other"], "x")})
+    theirs = a_service_object(
+        {"x": ("h",)}, id_="other", simple=(), groups={"h": (["so"], "c")}, tenant=2, sequence=1
+    )
+    return Graph([mine, theirs])
+
+
+def test_a_knot_is_taken_step_by_step_each_by_its_tenant() -> None:
+    by = evaluators()["javascript"]
+    assert isinstance(by, PythonEvaluator)
+    world = World(logged(1, 5), graph=a_knot())
+
+    ((_region, _number, updates),), ended = world.transform({"javascript": by})
+
+    assert [(stream.key, path) for stream, _at, _text, path, _ in updates] == [
+        ("so/c", (0,)),
+        ("other/x", (0, 0)),
+    ]
+    assert kinds(ended)["so/c", "stale"] == 1
+    assert [(tenant, len(calls)) for tenant, calls, _ in by.asked] == [("1", 1), ("2", 1)]
+    assert dict(world.spending._computations) == {1: 2, 2: 1}
+
+
+def test_in_a_knot_refused_tenants_are_not_woken() -> None:
+    world = World(logged(1, 5), graph=a_knot(), refused=frozenset({2}))
+
+    _new, ended = world.transform()
+
+    assert kinds(ended) == {("so/c", "emitted"): 1, ("other/x", "over-share"): 1}
+
+
+def too_large(world: World, by: Any = None) -> int:
+    with pytest.raises(TreeTooLarge) as raised:
+        world.transform(by)
+    return raised.value.offset
+
+
+@pytest.mark.parametrize("limits", [Limits(9, 1), Limits(9, 9, 100)])
+@pytest.mark.parametrize("graph", [a_graph(CHAIN), a_knot()], ids=["region", "knot"])
+def test_a_tree_beyond_a_limit_is_to_be_taken_alone(limits: Limits, graph: Graph) -> None:
+    """The first update makes nothing: only the tree of the second is too large."""
+    world = World(logged(5, 1), logged(6, 2), graph=graph, limits=limits)
+    by = failing("filtered", *["value"] * 9)
+
+    if graph.shared:
+        limits = limits._replace(tree_bytes=min(limits.tree_bytes, 50))
+        world = World(logged(5, 1), logged(6, 2), graph=graph, limits=limits)
+    assert too_large(world, {"javascript": by}) == 6
+
+
+def test_rows_are_counted_whatever_an_evaluator_says() -> None:
+    """A script may have taken its process over."""
+
+    class Liar:
+        def evaluate(self, _tenant: str, calls: Sequence[Call], _within: object):
+            made = trees.Made(0, 0, calls[0].trees[0][0].node - 1, 1, b"{}")
+            return [trees.Grown([[made, made]], [])]
+
+    assert too_large(World(logged(5, 1), limits=Limits(9, 1)), {"javascript": Liar()}) == 5
+
+
+def test_several_trees_with_too_much_together_are_a_batch_too_large(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Direct writes come out as they are; of the emitted ones the verdict tells the last."""
-    answers = iter([kind for writes, _at, kind in history if not writes])
-    steps, expected, last, ends = [], [], None, []
-    for offset, (writes, timestamp, _kind) in enumerate(history):
-        if writes:
-            steps.append(write(offset, timestamp))
-        else:
-            (step,) = arrivals(timestamp)
-            steps.append(step._replace(place=Place(offset, 1, (0,))))
-    kinds = iter([kind for writes, _at, kind in history if not writes])
-    for step in steps:
-        timestamp = step.timestamp
-        stale = last is not None and timestamp <= last
-        if step.kind == DIRECT_WRITE:
-            expected.append(step.place)
-            last = timestamp if last is None else max(last, timestamp)
-        elif stale:
-            ends.append("stale")
-        else:
-            kind = next(kinds)
-            ends.append("emitted" if kind == "value" else kind)
-            if kind == "value":
-                expected.append(step.place)
-                last = timestamp
+    monkeypatch.setattr(spendings, "MAX_BATCH_COMPUTATIONS", 3)
 
-    def answer(step):
-        kind = next(answers)
-        return Value(step.floor, document(step.floor)) if kind == "value" else Fault(kind, "why")
-
-    made, ended = transform(folds_of(c=steps), FakeSandbox(answer), NOTHING_DECIDED, spending_of())
-
-    assert [each.place for each in made[C]] == expected
-    assert sum(each.times for each in ended) == len(ends)
-    assert {each.kind for each in ended} == set(ends)
-    emitted = [each for each in ended if each.kind == "emitted"]
-    assert [each.times for each in emitted] == [ends.count("emitted")] * len(emitted)
-    assert all(each.place == max(p for p in expected if p.depth) for each in emitted)
+    with pytest.raises(BatchTooLarge):
+        World(logged(1, 1), logged(2, 2)).transform()
+    World(logged(1, 1)).transform()
 
 
-def test_direct_writes_alone_need_no_sandbox() -> None:
-    sandbox = FakeSandbox()
+@pytest.mark.parametrize(
+    ("limits", "kind"),
+    [
+        (Limits(1, 9), "hop-limit"),
+        (Limits(9, 1), "computation-limit"),
+        (Limits(9, 9, 1), "size-limit"),
+        (Limits(9, 9, tree_seconds=-1.0), "time-limit"),
+    ],
+    ids=str,
+)
+def test_alone_what_is_beyond_a_limit_ends_with_its_verdict(limits: Limits, kind: str) -> None:
+    new, ended = World(logged(5, 1), limits=limits, alone=True).transform()
 
-    made, ended = transform(folds_of(c=[write(1, 1)]), sandbox, NOTHING_DECIDED, spending_of())
-
-    assert sandbox.asked == []
-    assert [each.place for each in made[C]] == [Place(1)]
-    assert ended == []
-
-
-def test_a_stale_computation_has_no_inputs_and_others_tell_theirs() -> None:
-    steps = arrivals(3, 2)
-
-    _made, ended = transform(folds_of(c=steps), FakeSandbox(), NOTHING_DECIDED, spending_of())
-
-    assert {each.kind: each.inputs for each in ended} == {
-        "emitted": (3, None),
-        "stale": (),
-    }
+    if kind == "time-limit":
+        assert kinds(ended) == {("so/c", kind): 1}
+        return
+    assert kinds(ended) == {("so/c", "emitted"): 1, ("so/e", kind): 1}
+    ((_region, _number, updates),) = new
+    assert [stream.key for stream, *_ in updates] == ["so/c"]
 
 
 def test_what_subscribers_got_counts_whatever_comes_out_now() -> None:
     """Of the place beyond which they got nothing, what comes out now counts."""
-    (first, second) = arrivals(1, 2)
-    record = EmittedRecord("so", "c", 1, 1, 1, msgspec.Raw(b'{"then":1}'), (0, 1, 0))
-    decided = Decided([record])
+    then = msgspec.Raw(b'{"then":1}')
+    emitted = [
+        EmittedRecord("so", "d", 1, 1, 1, msgspec.Raw(document(1)), (5, 0)),
+        EmittedRecord("so", "c", 1, 1, 1, then, (5, 1, 0)),
+    ]
+    world = World(logged(5, 1), alone=True, emitted=emitted)
 
-    made, ended = transform(
-        folds_of(c=[first, second]), FakeSandbox(lambda _s: Fault("timeout", "")), decided,
-        spending_of(),
-    )  # fmt: skip
+    new, ended = world.transform({"javascript": failing("timeout", "timeout")})
 
-    assert [each.update.document for each in made[C]] == [b'{"then":1}']
-    assert sorted(each.kind for each in ended) == ["emitted", "timeout"]
+    ((_region, _number, updates),) = new
+    assert [text for _stream, _at, text, *_ in updates] == [b'{"then":1}']
+    assert kinds(ended) == {("so/c", "emitted"): 1, ("so/e", "timeout"): 1}
 
 
-def test_a_direct_write_is_no_computation_though_subscribers_got_it() -> None:
-    record = EmittedRecord("so", "c", 1, 1, 1, msgspec.Raw(document(1)), (0, 0))
+def test_what_subscribers_did_not_get_is_nothing_again() -> None:
+    emitted = [
+        EmittedRecord("so", "d", 1, 1, at, msgspec.Raw(document(at)), (offset, 0))
+        for offset, at in ((5, 1), (6, 2))
+    ]
+    world = World(logged(5, 1), alone=True, emitted=emitted)
 
-    made, ended = transform(
-        folds_of(c=[write(0, 1)]), FakeSandbox(), Decided([record]), spending_of()
-    )
-
-    assert [each.update for each in made[C]] == [write(0, 1).update]
-    assert ended == []
+    assert kinds(world.transform()[1]) == {("so/c", "timeout"): 1}
 
 
 def test_scripts_get_no_more_time_than_their_tenant_has_left() -> None:
-    sandbox = FakeSandbox()
-    spending = spending_of(Limits(9, 9, tree_seconds=2.0, foreign=0.25))
-    spending.seconds[1] = 0.5
+    by = evaluators()["javascript"]
+    assert isinstance(by, PythonEvaluator)
+    limits = Limits(9, 9, tree_seconds=2.0)
 
-    transform(
-        folds_of(c=arrivals(1), x=arrivals(1, composite=X)),
-        sandbox, NOTHING_DECIDED, spending, within=1.0,
-    )  # fmt: skip
-    transform(folds_of(c=arrivals(1)), sandbox, NOTHING_DECIDED, spending)
+    def asked(within: float | None, spent: float) -> float | None:
+        world = World(logged(1, 1), limits=limits)
+        world.spending.seconds[1] = spent
+        world.transform({"javascript": by}, within)
+        return by.asked[-1][2]
 
-    assert [within for _tenant, _calls, within in sandbox.asked] == [1.0, 0.5, None]
+    assert asked(1.0, 0.5) == pytest.approx(1.0, abs=0.2)
+    assert asked(9.0, 0.5) == 1.5
+    assert asked(None, 9.0) is None
 
 
 def test_time_is_noted_of_scripts_that_take_too_long() -> None:
-    def never(_step):
-        raise TookTooLong(1.0, 0.5, False)
+    def never(*_arguments: object) -> int:
+        raise TookTooLong(1.0, 0.5)
 
-    spending = spending_of()
+    world = World(logged(1, 1))
     with pytest.raises(TookTooLong):
-        transform(folds_of(c=arrivals(1)), FakeSandbox(never), NOTHING_DECIDED, spending)
+        world.transform({"javascript": PythonEvaluator(never)})
 
-    assert spending.seconds[1] > 0
-    assert spending.latest == 1
+    assert world.spending.seconds[1] > 0
+    assert world.spending.latest == 1

@@ -46,7 +46,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> int:
 
 
 def line(name: str, measured: Measured) -> str:
-    """One row of the table."""
+    """Return one row of the table."""
     suffered = measured.suffered
     after = suffered.recovered
     cells = (

@@ -33,7 +33,7 @@ class Apart:
         self.got: Counter[str] = Counter()
 
     def is_over(self) -> bool:
-        """Whether it has ended; one that overstays its time is ended."""
+        """Tell whether it has ended; one that overstays its time is ended."""
         try:
             while self._ours.poll():
                 self._heard(self._ours.recv())

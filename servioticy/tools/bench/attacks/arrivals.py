@@ -10,8 +10,8 @@ TIMES_AS_SLOW = 2.0
 NOISE_SECONDS = 0.05
 """A p99 below this counts as usual: what disturbs one is the machine, not an attack."""
 
-MOST_SECONDS_TO_WAIT = 1.0
-MOST_SECONDS_TO_RECOVER = 10.0
+MAX_SECONDS_TO_WAIT = 1.0
+MAX_SECONDS_TO_RECOVER = 10.0
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Suffered:
 
 
 def waits(sent: Iterable[Sent], now: float) -> Waits:
-    """Percentiles of these updates; what has not come out has waited until `now`."""
+    """Return the percentiles of these updates; what has not come out has waited until `now`."""
     seconds = sorted((now if each.arrived is None else each.arrived) - each.due for each in sent)
     if not seconds:
         return Waits(0.0, 0.0, 0.0)
@@ -53,12 +53,12 @@ def waits(sent: Iterable[Sent], now: float) -> Waits:
 
 
 def usual(before: Waits) -> float:
-    """The p99 in seconds up to which the innocent is served as before the attack."""
+    """Return the p99 in seconds up to which the innocent is served as before the attack."""
     return max(TIMES_AS_SLOW * before.p99, NOISE_SECONDS)
 
 
 def recovered(sent: Sequence[Sent], end: float, limit: float, now: float) -> float | None:
-    """Seconds from `end` to the first second whose p99 is within the limit.
+    """Return the seconds from `end` to the first second whose p99 is within the limit.
 
     None where there is no such second yet.
     """
@@ -73,15 +73,15 @@ def recovered(sent: Sequence[Sent], end: float, limit: float, now: float) -> flo
 
 
 def faults(suffered: Suffered) -> list[str]:
-    """What is not acceptable, in words; empty: the innocent was served."""
+    """Return what is not acceptable, in words; empty: the innocent was served."""
     found = []
-    if suffered.during.p99 > MOST_SECONDS_TO_WAIT:
+    if suffered.during.p99 > MAX_SECONDS_TO_WAIT:
         found.append(f"p99 {suffered.during.p99:.1f} s")
     if suffered.lost:
         found.append(f"{suffered.lost} lost")
     if suffered.turned_away:
         found.append(f"{suffered.turned_away} turned away")
-    if suffered.recovered is None or suffered.recovered > MOST_SECONDS_TO_RECOVER:
+    if suffered.recovered is None or suffered.recovered > MAX_SECONDS_TO_RECOVER:
         found.append("not as before in time")
     return found
 

@@ -25,12 +25,12 @@ class Attack:
 def document(
     streams: dict[str, Any], kind: str = "number", groups: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A document with a device's stream `s` (a channel `v` of this kind) and these streams."""
+    """Return a document of a device's stream `s` (a channel `v` of this kind) and these."""
     device = {"channels": {"v": {"type": kind}}}
     found: dict[str, Any] = {"version": "0.2.0", "streams": {"s": device, **streams}}
     return found if groups is None else {**found, "groups": groups}
 
 
 def composite(code: str, kind: str = "number") -> dict[str, Any]:
-    """A composite stream with one channel `v`."""
+    """Return a composite stream with one channel `v`."""
     return {"channels": {"v": {"type": kind, "current-value": code}}}

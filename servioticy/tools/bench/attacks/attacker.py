@@ -54,7 +54,7 @@ class Attacker:
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds until the attack ends."""
+        """Return the seconds until the attack ends."""
         return max(0.0, self._end - time.monotonic())
 
     def every(self, seconds: float) -> Iterator[int]:
@@ -83,7 +83,10 @@ class Attacker:
             each.join(self.left())
 
     def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-        """Status and body of the answer; 0 where there is none. Each thread has a connection."""
+        """Return status and body of the answer.
+
+        0 where there is none. Each thread has a connection.
+        """
         connection = getattr(self._own, "connection", None)
         if connection is None:
             connection = Connection(self.place.settings, self.place.token)
@@ -98,7 +101,7 @@ class Attacker:
         return status, content
 
     def create(self, document: dict[str, Any]) -> str:
-        """The id of a new Service Object; empty where it is refused."""
+        """Return the id of a new Service Object; empty where it is refused."""
         status, body = self.request("POST", "/", orjson.dumps(document))
         return str(orjson.loads(body)["id"]) if status == 201 else ""
 
@@ -111,7 +114,7 @@ class Attacker:
         return self.request("PUT", f"/{service_object}/streams/s", orjson.dumps(update))[0]
 
     def open(self, port: int, receive_buffer: int = 0) -> socket.socket:
-        """A bare connection. Raises OSError."""
+        """Return a bare connection. Raises OSError."""
         plain = socket.socket()
         plain.settimeout(ANSWER_SECONDS)
         if receive_buffer:
@@ -124,7 +127,7 @@ class Attacker:
         return plain
 
     def head(self, method: str, path: str, *more: str) -> bytes:
-        """The beginning of a request, to be written by hand."""
+        """Return the beginning of a request, to be written by hand."""
         own = (f"Host: {self.place.host}", f"Authorization: {self.place.token}")
         return "\r\n".join((f"{method} {path} HTTP/1.1", *own, *more, "", "")).encode()
 

@@ -43,7 +43,7 @@ def _every_second(attacker: Attacker, service_object: str) -> None:
 
 
 def subscribers(source: str, stream: str, count: int) -> dict[str, Any]:
-    """A document of so many composites that subscribe to that stream."""
+    """Return a document of so many composites that subscribe to that stream."""
     groups = {"g": {"soIds": [source], "stream": stream}}
     streams = {f"c{n}": composite("function(g){return 1}") for n in range(count)}
     return {"version": "0.2.0", "groups": groups, "streams": streams}

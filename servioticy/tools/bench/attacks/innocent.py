@@ -68,11 +68,14 @@ class Innocent:
         self._threads[0].join(ANSWER_SECONDS + 1)
 
     def missing(self) -> int:
-        """Updates that have not come out."""
+        """Return updates that have not come out."""
         return sum(each.arrived is None for each in list(self.sent))
 
     def oldest(self) -> float:
-        """Seconds since the oldest update was due that has not come out; 0 if there is none."""
+        """Return the seconds since the oldest update was due that has not come out.
+
+        0 if there is none.
+        """
         missing = (each.due for each in list(self.sent) if each.arrived is None)
         return max(0.0, time.perf_counter() - next(missing, time.perf_counter()))
 

@@ -60,7 +60,7 @@ def platform(settings: Settings, logs: Path | None) -> Iterator[Settings]:
 
 
 def memory(settings: Settings) -> dict[str, float]:
-    """Megabytes by program now, shared pages counted in parts."""
+    """Return the megabytes by program now, shared pages counted in parts."""
     found: dict[str, float] = {}
     for name, pid in (read_run(settings.data_path) or {}).get("pids", {}).items():
         for each in processes.tree(pid):

@@ -10,14 +10,14 @@ from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.tools.bench.attacks.attack import Attack, composite, document
 from servioticy.tools.bench.attacks.attacker import Attacker
 
-LONGEST_STRING = 65_536
-LARGEST_BODY = 1024 * 1024
+MAX_STRING = 65_536
+MAX_BODY = 1024 * 1024
 PERIOD_SECONDS = 5.0
 TIMES = 4
 
 
 def strings(count: int) -> str:
-    """A function that makes so many strings of 65,536 characters of one update of `s`."""
+    """Return a function that makes so many strings of 65,536 characters of one update of `s`."""
     return (
         "function(s){var t='x';while(t.length<60000)t=t+t;var r=[];"
         f"for(var i=0;i<{count};i++)r.push(t);return r}}"
@@ -25,7 +25,7 @@ def strings(count: int) -> str:
 
 
 def with_outputs(composites: int, count: int) -> dict[str, Any]:
-    """A document whose composites make outputs of so many strings each."""
+    """Return a document whose composites make outputs of so many strings each."""
     streams = {f"c{n}": composite(strings(count), "Array[string]") for n in range(composites)}
     return document(streams)
 
@@ -36,7 +36,7 @@ def _large_output(attacker: Attacker) -> str:
 
 def _many_large_outputs(attacker: Attacker) -> str:
     # One string less than fits: the document around them has to have room, too.
-    return attacker.create(with_outputs(200, MAX_MESSAGE_BYTES // LONGEST_STRING - 1))
+    return attacker.create(with_outputs(200, MAX_MESSAGE_BYTES // MAX_STRING - 1))
 
 
 def _now_and_then(attacker: Attacker, service_object: str) -> None:
@@ -45,9 +45,9 @@ def _now_and_then(attacker: Attacker, service_object: str) -> None:
 
 
 def escaped_body() -> bytes:
-    """An update of nearly 1 MiB that doubles with each time it is written into JSON."""
+    """Return an update of nearly 1 MiB that doubles with each time it is written into JSON."""
     start, end = b'{"lastUpdate":1,"channels":{"v":{"current-value":"', b'"}}}'
-    return start + b'\\"' * ((LARGEST_BODY - len(start) - len(end)) // 2) + end
+    return start + b'\\"' * ((MAX_BODY - len(start) - len(end)) // 2) + end
 
 
 def _nothing(_attacker: Attacker) -> None:
@@ -82,7 +82,7 @@ def _device(attacker: Attacker) -> str:
 
 
 def _large_updates(attacker: Attacker, service_object: str) -> None:
-    value = "x" * (LARGEST_BODY - 200)
+    value = "x" * (MAX_BODY - 200)
     attacker.together(16, lambda _: attacker.put(service_object, value), 1500)
 
 

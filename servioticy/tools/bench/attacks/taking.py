@@ -16,7 +16,7 @@ import orjson
 
 from servioticy.tools.bench.attacks.attack import Attack, composite, document
 from servioticy.tools.bench.attacks.attacker import Attacker, counted
-from servioticy.tools.bench.attacks.stopping import LARGEST_BODY
+from servioticy.tools.bench.attacks.stopping import MAX_BODY
 
 FEW, MANY = 1100, 5000
 HALF = 64
@@ -98,7 +98,7 @@ def _ten_a_second(attacker: Attacker, service_object: str) -> None:
 
 
 def amplified(channels: int, code: str, victims: Sequence[str] = ()) -> dict[str, Any]:
-    """A document of few bytes that names 900 references in each channel, by an alias `X`.
+    """Return a document of few bytes that names 900 references in each channel, by an alias `X`.
 
     `code` names the alias; with victims the references are to their public streams `s0`.
     """
@@ -145,7 +145,7 @@ def _amplified(attacker: Attacker, _nothing: None) -> None:
 
 
 def many_programs(programs: int, first: int = 0) -> dict[str, Any]:
-    """A document of so many small programs, none like another from a different `first` on."""
+    """Return a document of so many small programs, other ones for another `first`."""
     streams = {}
     for start in range(0, programs, 500):
         names = range(start, min(start + 500, programs))
@@ -176,7 +176,7 @@ def _many_programs(attacker: Attacker, _nothing: None) -> None:
 
 def _long_history(attacker: Attacker) -> str:
     service_object = _device(attacker)
-    value = "x" * (LARGEST_BODY - 200)
+    value = "x" * (MAX_BODY - 200)
     attacker.together(4, lambda _: attacker.put(service_object, value), MEGABYTES)
     return service_object
 

@@ -21,7 +21,7 @@ from servioticy.tools.demonstration.templates import SHOWN, STREAM, Shown
 SECONDS_TO_ARRIVE = 10.0
 
 
-def tell(settings: Settings, speed: float, again: bool, stays: bool = True) -> bool:
+def play(settings: Settings, speed: float, again: bool, stays: bool = True) -> bool:
     """Make the objects, replay what is not sent yet, show, judge, and say what to try next.
 
     `stays`: the platform goes on running afterwards. If not, all that it has stored and shown is

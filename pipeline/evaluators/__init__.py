@@ -1,0 +1,1 @@
+"""Who computes composites: trees of regions in, updates and verdicts out."""

@@ -1,0 +1,26 @@
+"""What the engine asks of whoever computes composites."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from sandbox.trees import Call, Grown
+
+
+class Evaluator(Protocol):
+    """Grows trees of regions. What a composite's code and state mean is its own affair."""
+
+    def evaluate(
+        self, tenant: str, calls: Sequence[Call], within: float | None = None
+    ) -> list[Grown]:
+        """What came of each call: of all its trees, each as if it were taken after the others.
+
+        Except where one makes more than its bounds allow: then of the trees before it, and
+        `failed` is said of it. Raises TookTooLong where all takes more than `within` seconds.
+        Other errors are raised only where nobody's code is to blame.
+        """
+
+
+Evaluators: TypeAlias = Mapping[str, Evaluator]
+"""By the names that composites call them by."""

@@ -1,0 +1,236 @@
+"""Grows trees one computation at a time, whoever computes which.
+
+The serial law itself, as plainly as in `sandbox/trees.py`. It is for what no evaluator can
+grow whole: knots of several tenants or evaluators, trees whose code ends a process, and
+trees whose limits or outcomes somebody has to watch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple, TypeAlias
+
+from pipeline.evaluators.steps import Lasts, Outcome, decided_here, step
+from sandbox.trees import Call, Ended, Event, Grown, Last, Made, Path, Wake
+from servioticy.domain.timing import becomes_last
+from servioticy.domain.verdicts import HOP_LIMIT, SUPERSEDED
+
+TRIALS = 20
+"""Of a tree in which composites settle whose arrivals are not known beforehand."""
+
+Ask: TypeAlias = Callable[[int, Call], Grown]
+"""Has one computation done: of the composite with this number, by whoever computes it."""
+
+Refusal: TypeAlias = tuple[str, str]
+"""Verdict and message."""
+
+UNTOLD: Refusal = "", ""
+"""It is refused, and nobody is told."""
+
+
+class TooMuch(Exception):
+    """A tree makes more than it may."""
+
+
+class Stepwise:
+    """Grows the trees of one call, within its bounds.
+
+    Who has to watch more than these overrides what is asked of each computation.
+    """
+
+    knows_arrivals = True
+    """Whether all that arrives at composites that settle comes into the region, and computes."""
+
+    def __init__(self, call: Call, ask: Ask) -> None:
+        self.call = call
+        self.lasts: Lasts = {each.node: each for each in call.lasts}
+        self._ask = ask
+        self._found: dict[object, tuple[Outcome, float]] = {}
+        self._computations = 0
+
+    def begin(self, _tree: int) -> None:
+        """The tree with this number begins; where it begins again, all of it counts anew."""
+        self._computations = 0
+
+    def arrives(self, _node: int, path: Path) -> Refusal | None:
+        """Why what arrives at a composite is no computation, if so. Raises TooMuch."""
+        refusal = self.too_deep(path)
+        self._computations += refusal is None
+        if self._computations > self.call.bounds.computations:
+            raise TooMuch
+        return refusal
+
+    def too_deep(self, path: Path) -> Refusal | None:
+        """The end of what is more composites deep in its tree than it may be."""
+        hops = self.call.bounds.hops
+        return (HOP_LIMIT, f"more than {hops} hops") if len(path) > hops else None
+
+    def refuses(self, _node: int, _path: Path) -> Refusal | None:
+        """Why a computation does not run, if so."""
+        return None
+
+    def decides(self, _node: int, _path: Path, outcome: Outcome, _seconds: float) -> Outcome:
+        """What counts as the outcome, which took so many seconds. Raises TooMuch."""
+        return outcome
+
+    def grow(self) -> Grown:
+        """All trees; or those before the first that makes too much, with `failed`."""
+        made: list[list[Made]] = []
+        endings = Endings()
+        for number, events in enumerate(self.call.trees):
+            try:
+                tree = self._tree(number, list(events))
+            except TooMuch:
+                return Grown(made, endings.all(), failed=True)
+            made.append(tree.made)
+            for each in tree.ended:
+                endings.add(each)
+            self.lasts.update(tree.lasts)
+        return Grown(made, endings.all())
+
+    def outcome(
+        self, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last]
+    ) -> tuple[Outcome, float]:
+        """What comes of one computation, and the seconds that it took; asked for once a tree."""
+        found = decided_here(self.call.wiring.nodes[node], lasts.get(node), event)
+        if found is not None:
+            return found, 0.0
+        asked = step(self.call, node, event, wake, lasts)
+        key = node, event.path, wake.number, tuple(asked.lasts)
+        if key not in self._found:
+            began = time.monotonic()
+            grown = self._ask(node, asked)
+            self._found[key] = Outcome.of(grown), time.monotonic() - began
+        return self._found[key]
+
+    def _tree(self, number: int, events: list[Event]) -> _Tree:
+        """Let the tree grow; where composites settle, until it is known which path comes last."""
+        self._found.clear()
+        superseded = self._superseded(events) if self.knows_arrivals else frozenset()
+        for _ in range(TRIALS):
+            self.begin(number)
+            tree = _Tree(self, number, events, superseded)
+            tree.grow()
+            earlier = _all_but_last(tree.arrived)
+            if earlier == superseded:
+                break
+            superseded = earlier
+        return tree
+
+    def _superseded(self, events: Iterable[Event]) -> frozenset[Path]:
+        """The paths of the events that others to the same composite follow."""
+        arrived: dict[int, list[Path]] = {}
+        nodes = self.call.wiring.nodes
+        for event in events:
+            for wake in nodes[event.node].wakes if event.only is None else ():
+                if nodes[wake.node].settles and len(event.path) < self.call.bounds.hops:
+                    arrived.setdefault(wake.node, []).append((*event.path, wake.number))
+        for paths in arrived.values():
+            paths.sort(key=lambda path: (len(path), path))
+        return _all_but_last(arrived)
+
+
+class _Arrival(NamedTuple):
+    """An update of the tree, by its number, reaches a composite."""
+
+    parent: int
+    wake: Wake
+
+
+class _Tree:
+    """One tree while it grows: what happens at each place, in the serial order."""
+
+    def __init__(
+        self, by: Stepwise, number: int, events: list[Event], superseded: frozenset[Path]
+    ) -> None:
+        self._by = by
+        self._nodes = by.call.wiring.nodes
+        self._number = number
+        self._updates = list(events)
+        self._superseded = superseded
+        self._waiting: list[tuple[int, Path, _Arrival | int]] = [
+            (len(event.path), event.path, at) for at, event in enumerate(events)
+        ]
+        heapify(self._waiting)
+        self.lasts: Lasts = {}
+        """Those that the tree changes."""
+        self._known = ChainMap(self.lasts, by.lasts)
+        self.made: list[Made] = []
+        self.ended: list[Ended] = []
+        self.arrived: dict[int, list[Path]] = {}
+        """The paths to composites that settle, in order."""
+
+    def grow(self) -> None:
+        while self._waiting:
+            _depth, path, what = heappop(self._waiting)
+            if isinstance(what, _Arrival):
+                self._arrive(what, path)
+            else:
+                self._becomes(what, None)
+
+    def _arrive(self, arrival: _Arrival, path: Path) -> None:
+        parent, wake = arrival
+        refusal = self._refusal(wake.node, path)
+        if refusal is None:
+            event = self._updates[parent]
+            found, seconds = self._by.outcome(wake.node, event, wake, self._known)
+            outcome = self._by.decides(wake.node, path, found, seconds)
+        else:
+            outcome = Outcome(None, *refusal)
+        if refusal != UNTOLD:
+            self.ended.append(
+                Ended(wake.node, outcome.kind, 1, self._number, parent, *outcome[2:])
+            )
+        if outcome.made is not None:
+            made = outcome.made._replace(parent=parent, wake=wake.number, node=wake.node)
+            self.made.append(made)
+            self._updates.append(Event(wake.node, made.timestamp, made.document, path))
+            self._becomes(len(self._updates) - 1, made.state)
+
+    def _refusal(self, node: int, path: Path) -> Refusal | None:
+        refusal = self._by.arrives(node, path)
+        if refusal is not None:
+            return refusal
+        if self._nodes[node].settles:
+            self.arrived.setdefault(node, []).append(path)
+            if path in self._superseded:
+                return SUPERSEDED, "a later path of the same tree computes"
+        return self._by.refuses(node, path)
+
+    def _becomes(self, number: int, state: bytes | None) -> None:
+        """An update is its stream's last one from here on, if not older, and wakes others."""
+        event = self._updates[number]
+        last = self._known.get(event.node)
+        if last is None or becomes_last(event.timestamp, last.timestamp):
+            kept = last.state if last is not None and state is None else state
+            self.lasts[event.node] = Last(event.node, event.timestamp, event.document, kept)
+        for wake in self._nodes[event.node].wakes:
+            if event.only is None or event.only == wake.number:
+                path = (*event.path, wake.number)
+                heappush(self._waiting, (len(path), path, _Arrival(number, wake)))
+
+
+class Endings:
+    """How computations ended: one of each composite and kind."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[int, str], Ended] = {}
+
+    def add(self, ended: Ended) -> None:
+        """Note one that comes after those before."""
+        key = ended.node, ended.kind
+        before = self._last.get(key)
+        if before is not None:
+            ended = ended._replace(times=ended.times + before.times)
+        self._last[key] = ended
+
+    def all(self) -> list[Ended]:
+        """All of them."""
+        return list(self._last.values())
+
+
+def _all_but_last(arrived: Mapping[int, list[Path]]) -> frozenset[Path]:
+    return frozenset(path for paths in arrived.values() for path in paths[:-1])

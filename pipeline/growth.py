@@ -1,0 +1,83 @@
+"""What the stages hand to each other: trees on their way through regions, and what comes of them.
+
+The *place* of an update in the serial order is the offset of the record that its tree grows
+from, its depth in the tree, and its path through it. Places of a tree compare as breadth
+first goes, whatever the scripts decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from typing import NamedTuple, TypeAlias
+
+from sandbox.trees import Call, Event, Path, Tree
+from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.model import LastUpdate, Timestamp
+from servioticy.domain.regions import Region
+
+NewUpdate: TypeAlias = tuple[KnownStream, Timestamp, bytes, Path, bytes | None]
+"""An update that this batch stores: stream, timestamp, document, path through its tree, and
+the state of the stream's evaluator with it, if there is one. At the empty path it came from
+outside. A plain tuple: there are many."""
+
+Entered: TypeAlias = Mapping[Region, Mapping[int, list[Event]]]
+"""What comes into regions of one level: of each tree, by its number in the batch."""
+
+
+NewRow: TypeAlias = tuple[KnownStream, Timestamp, bytes, int, int, Path]
+"""A new update as it is to be stored: stream, timestamp, document, offset in the log of what
+its tree grows from, number in its tree, and path."""
+
+
+class Finished(NamedTuple):
+    """What a batch is to store."""
+
+    rows: Sequence[NewRow]
+    """In the serial order."""
+    last_updates: Mapping[KnownStream, LastUpdate]
+    """Those that are other ones than before."""
+    repeating: Set[KnownStream]
+    """Streams with an update that is not newer than their last one was at its place."""
+
+
+class Entering(NamedTuple):
+    """The trees that a region is to grow, in order of the log."""
+
+    region: Region
+    numbers: Sequence[int]
+    """Of each tree, its number in the batch."""
+    trees: Sequence[Tree]
+
+
+class Asked(NamedTuple):
+    """What is asked of a region's evaluator."""
+
+    region: Region
+    numbers: Sequence[int]
+    call: Call
+    most_bytes: int
+    """Of what the region makes of one tree."""
+
+
+class Grown(NamedTuple):
+    """What a region has made of a tree."""
+
+    region: Region
+    number: int
+    updates: Sequence[NewUpdate]
+
+
+class Verdict(NamedTuple):
+    """How computations of a composite ended that ended alike."""
+
+    composite: KnownStream
+    kind: str
+    trigger: KnownStream
+    timestamp: Timestamp
+    """Of the trigger."""
+    message: str = ""
+    inputs: Sequence[Timestamp | None] | None = None
+    """The timestamp of each input that it had; None where there was no update yet, and in all
+    where it came to no inputs."""
+    times: int = 1
+    """How many computations ended so; all else is told of the last of them."""

@@ -1,0 +1,63 @@
+"""What is sent to subscribers, as the bytes that stand in the topic `emitted`.
+
+A worker sends tens of thousands of these a second, so a record is put together from pieces of
+which most are made once: `write` gives the same bytes for it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from servioticy.domain.model import StreamRef, Timestamp
+from servioticy.domain.records import EmittedRecord, write
+
+Emission: TypeAlias = tuple[bytes, bytes]
+"""The key and the value of a message: all of a stream have one key, so they stay in order."""
+
+KEPT = 8192
+"""Ends of places, about a hundred bytes each."""
+
+_EMPTY = b'0,"update":0}'
+
+
+class Head(NamedTuple):
+    """What all emitted records of one version of a stream begin with, and their key."""
+
+    key: bytes
+    begin: bytes
+
+
+def head(stream: StreamRef, tenant: int, version: int) -> Head:
+    """Return the head of the records of this version of a stream."""
+    empty = EmittedRecord(*stream, tenant, version, 0, msgspec.Raw(b"0"))
+    return Head(_key(empty), write(empty).removesuffix(_EMPTY))
+
+
+def placed(
+    head: Head,
+    timestamp: Timestamp,
+    update: bytes,
+    offset: int,
+    path: tuple[int, ...],
+) -> Emission:
+    """Return the record of an update that was made at this place of the serial order."""
+    key, begin = head
+    end = _end(path)
+    return key, b'%b%d,"update":%b,"place":[%d%b' % (begin, timestamp, update, offset, end)
+
+
+def emission(record: EmittedRecord) -> Emission:
+    """Return a record as it is sent."""
+    return _key(record), write(record)
+
+
+@lru_cache(KEPT)
+def _end(path: tuple[int, ...]) -> bytes:
+    return b"".join([b",%d" % each for each in (len(path), *path)]) + b"]}"
+
+
+def _key(record: EmittedRecord) -> bytes:
+    return f"{record.service_object}/{record.stream}".encode()

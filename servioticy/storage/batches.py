@@ -1,0 +1,132 @@
+"""What a batch is to Postgres: the parts of one message, each for one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from struct import Struct
+from typing import Any
+
+from servioticy.ports.partition_store import Batch, StoredUpdate
+from servioticy.storage.arrays import blobs, columns, numbers, texts
+from servioticy.storage.database import Copied, Prepared
+from servioticy.storage.queries import queries
+
+_SQL = queries("partition")
+
+_HEADER = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_TRAILER = b"\xff\xff"
+_ROW = Struct("!hiqiqiqiiiiiqiii").pack
+"""Eight fields, each after its length; the document itself follows.
+
+With lengths nothing has to be escaped, so no document can be taken for more than one field.
+"""
+
+
+def batch_parts(batch: Batch) -> list[Prepared | Copied]:
+    """The fence first, then of each table what the batch has for it."""
+    return [
+        _prepared(
+            "fence",
+            partition=batch.partition,
+            first_offset=batch.first_offset,
+            next_offset=batch.next_offset,
+            emitted_offset=batch.emitted_offset,
+        ),
+        *_updates(batch),
+        *_states(batch),
+        *_verdicts(batch),
+        *_forwarded(batch),
+    ]
+
+
+def superseded(updates: Sequence[StoredUpdate]) -> list[StoredUpdate]:
+    """Those that a later one of the same stream and timestamp displaces."""
+    if all(each.is_new for each in updates):
+        return []
+    last = _last_of_each(updates)
+    if len(last) == len(updates):
+        return []
+    return [each for each in updates if last[each.stream_id, each.timestamp] is not each]
+
+
+def update_columns(updates: Sequence[StoredUpdate]) -> dict[str, str]:
+    """Updates as arrays."""
+    tenants, streams, timestamps, documents, versions, offsets, positions, _ = columns(updates, 8)
+    return {
+        "tenants": numbers(tenants),
+        "streams": numbers(streams),
+        "timestamps": numbers(timestamps),
+        "documents": texts(documents),
+        "versions": numbers(versions),
+        "offsets": numbers(offsets),
+        "positions": numbers(positions),
+    }
+
+
+def copied(updates: Sequence[StoredUpdate], partition: int) -> bytes:
+    """Rows in Postgres' binary format."""
+    pieces = [_HEADER]
+    add = pieces.append
+    for tenant, stream, at, document, version, offset, place, _ in updates:
+        size = len(document)
+        add(
+            _ROW(
+                8, 8, tenant, 8, stream, 8, at, 4, version, 4, partition, 8, offset, 4, place, size
+            )
+        )
+        add(document)
+    add(_TRAILER)
+    return b"".join(pieces)
+
+
+def _updates(batch: Batch) -> Iterator[Prepared | Copied]:
+    """A stream and timestamp met twice is stored as it was last."""
+    new: Sequence[StoredUpdate] = batch.updates
+    others: Sequence[StoredUpdate] = ()
+    if not all(each.is_new for each in new):
+        last = _last_of_each(batch.updates).values()
+        new = [each for each in last if each.is_new]
+        others = [each for each in last if not each.is_new]
+    if new:
+        yield Copied(_SQL["copy_updates"], copied(new, batch.partition))
+    if others:
+        yield _prepared("store_updates", partition=batch.partition, **update_columns(others))
+
+
+def _last_of_each(updates: Sequence[StoredUpdate]) -> dict[tuple[int, int], StoredUpdate]:
+    return {(each.stream_id, each.timestamp): each for each in updates}
+
+
+def _states(batch: Batch) -> Iterator[Prepared]:
+    if batch.states:
+        tenants, streams, states = columns(batch.states, 3)
+        yield _prepared(
+            "store_states",
+            tenants=numbers(tenants),
+            streams=numbers(streams),
+            states=blobs(states),
+        )
+
+
+def _verdicts(batch: Batch) -> Iterator[Prepared]:
+    if batch.verdicts:
+        tenants, streams, verdicts, counts, lasts = columns(batch.verdicts, 5)
+        yield _prepared(
+            "count_verdicts",
+            tenants=numbers(tenants),
+            streams=numbers(streams),
+            verdicts=texts([each.encode() for each in verdicts]),
+            counts=numbers(counts),
+            lasts=texts(lasts),
+        )
+
+
+def _forwarded(batch: Batch) -> Iterator[Prepared]:
+    if batch.forwarded:
+        origins, offsets = numbers(batch.forwarded), numbers(batch.forwarded.values())
+        values = {"partition": batch.partition, "from": origins, "next": offsets}
+        yield _prepared("note_forwarded", **values)
+
+
+def _prepared(name: str, **values: Any) -> Prepared:
+    return Prepared(name, _SQL[name], values)

@@ -1,0 +1,216 @@
+"""Records from a real log through a real Spark: what a Python worker gets, and when."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import pytest
+from confluent_kafka import Producer
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from running_platform import until
+
+from pipeline.spark import bundles, job
+from servioticy.bootstrap import kafka
+from servioticy.domain.topics import Topics
+from servioticy.embedded import jars, java, setup
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.messaging.admin import ensure_topics
+from servioticy.settings import Settings, load
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+pytestmark = pytest.mark.timeout(240)
+
+SECONDS = 60.0
+SHORT_SECONDS, LONG_SECONDS = 5, 300
+"""Of a Spark batch: the least that real-time mode takes, and more than the test does."""
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    settings = load()
+    setup.prepare(settings)
+    home = str(java.find(settings).home)
+    with mock.patch.dict(os.environ, {"JAVA_HOME": home}):
+        scratch = tmp_path_factory.mktemp("spark")
+        session = job.session(settings, jars.spark_jars(settings), 1, scratch)
+        yield session
+        session.stop()
+        gateway = SparkContext._gateway
+        assert gateway is not None
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # then it ends
+        gateway.proc.wait()
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+def collected(spark: SparkSession, count: int, value: str) -> list[list[bundles.Row]]:
+    """Bundles of records numbered from 0, each with the value of an SQL expression of `id`."""
+    records = spark.range(0, count, 1, 1).selectExpr("id AS offset", f"{value} AS value")
+    return [bundles.unpack(bytes(row[0])) for row in job.bundled(records).collect()]
+
+
+def readers(spark: SparkSession) -> int:
+    """How many threads of ours there are in the JVM."""
+    threads = spark._jvm.java.lang.Thread.getAllStackTraces().keySet()
+    return sum(each.getName() == "bundle-reader" for each in threads)
+
+
+def test_every_record_comes_once_in_order_in_bounded_bundles(spark: SparkSession) -> None:
+    """A record with no value is not one with an empty value."""
+    value = (
+        "CASE id % 3 WHEN 0 THEN NULL WHEN 1 THEN X'' ELSE CAST(CAST(id AS STRING) AS BINARY) END"
+    )
+    found = collected(spark, 20_000, value)
+
+    rows = [row for bundle in found for row in bundle]
+    assert [row.offset for row in rows] == list(range(20_000))
+    assert [row.value for row in rows[:6]] == [None, b"", b"2", None, b"", b"5"]
+    assert max(map(len, found)) <= bundles.MAX_RECORDS
+    assert found[-1] == []
+    assert all(found[:-1])
+
+
+@pytest.mark.parametrize("large", [bundles.MAX_BYTES // 3, bundles.MAX_BYTES + 1])
+def test_bundles_are_bounded_in_bytes(spark: SparkSession, large: int) -> None:
+    """Or hold a single record."""
+    found = collected(spark, 60, f"CAST(repeat('x', IF(id % 3 = 0, 1, {large})) AS BINARY)")
+
+    assert [row.offset for bundle in found for row in bundle] == list(range(60))
+    assert all(
+        len(bundle) < 2 or len(bundles.pack(bundle)) <= bundles.MAX_BYTES for bundle in found
+    )
+
+
+def test_what_stops_the_reading_stops_the_task_with_its_cause(spark: SparkSession) -> None:
+    value = "IF(id = 30, CAST(raise_error('the log is gone') AS BINARY), X'00')"
+
+    with pytest.raises(PySparkException, match="the log is gone"):
+        collected(spark, 50, value)
+    assert readers(spark) == 0
+
+
+def test_a_task_that_wants_no_more_leaves_no_thread(spark: SparkSession) -> None:
+    """Its thread waits to hand over the next bundle, as the records are without end."""
+    records = spark.range(0, 10**12, 1, 1).selectExpr("id AS offset", "X'00' AS value")
+
+    assert job.bundled(records).limit(2).count() == 2
+    assert readers(spark) == 0
+
+
+class Log:
+    """A topic of one partition, and a query that writes down what its Python worker gets."""
+
+    def __init__(self, spark: SparkSession, settings: Settings, folder: Path) -> None:
+        self._spark, self._settings, self._folder = spark, settings, folder
+        self._topic = Topics(settings.log.topic_prefix).updates
+        ensure_topics(kafka(settings), Topics(settings.log.topic_prefix), 1)
+        self._producer = Producer(
+            kafka(settings).for_librdkafka() | {"message.max.bytes": 4 << 20}
+        )
+        self._seen = folder / "seen"
+        self._seen.touch()
+
+    def append(self, *values: bytes | None) -> None:
+        for value in values:
+            self._producer.produce(self._topic, value, partition=0)
+        self._producer.flush()
+
+    def query(self, seconds: int, first: int = 0) -> StreamingQuery:
+        source = job.rows(self._spark, kafka(self._settings), self._topic, {0: first})
+        checkpoint = self._folder / f"checkpoint-{first}"
+        return (
+            source.mapInArrow(_writing_down(self._seen), "done boolean")
+            .writeStream.format("noop")
+            .outputMode("update")
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(realTime=f"{seconds} seconds")
+            .start()
+        )
+
+    def bundles(self) -> list[list[tuple[int, int]]]:
+        """Offset and length (-1: no value) of the records of each bundle that has come."""
+        lines = self._seen.read_text().splitlines()
+        return [[tuple(map(int, each.split(":"))) for each in line.split()] for line in lines]
+
+    def wait_for(self, records: int) -> None:
+        until(lambda: len(self.records()) >= records, SECONDS)
+
+    def wait_for_an_end(self) -> None:
+        """Of a Spark batch: its last bundle is empty."""
+        ends = self._ends()
+        until(lambda: self._ends() > ends, SECONDS)
+
+    def _ends(self) -> int:
+        return sum(not bundle for bundle in self.bundles())
+
+    def records(self) -> list[tuple[int, int]]:
+        return [each for bundle in self.bundles() for each in bundle]
+
+
+def _writing_down(path: Path) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        with path.open("a", buffering=1) as seen:
+            for batch in batches:
+                for bundle in batch.column(0).to_pylist():
+                    rows = bundles.unpack(bundle)
+                    sizes = [-1 if value is None else len(value) for _offset, value in rows]
+                    pairs = zip(rows, sizes, strict=True)
+                    seen.write(" ".join(f"{row.offset}:{size}" for row, size in pairs) + "\n")
+        return iter(())
+
+    return run
+
+
+@pytest.fixture
+def log(spark: SparkSession, real_kafka: EmbeddedKafka, topic_prefix: str, tmp_path: Path) -> Log:
+    overrides = {"bootstrap_servers": real_kafka.bootstrap_servers, "topic_prefix": topic_prefix}
+    return Log(spark, load(overrides=overrides), tmp_path)
+
+
+def test_a_single_record_waits_for_no_other(log: Log) -> None:
+    """Spark would keep it until the next one comes, or its batch ends."""
+    query = log.query(LONG_SECONDS)
+    try:
+        for number in range(5):
+            log.append(b"x" * number)
+            log.wait_for(number + 1)
+    finally:
+        query.stop()
+
+    assert log.records() == [(number, number) for number in range(5)]
+
+
+def test_records_come_once_whatever_they_are_and_whenever(log: Log, spark: SparkSession) -> None:
+    """Large ones, none, very many, over the ends of Spark's batches; then from another query."""
+    log.append(b"", None, b"x" * 1_000_000, b"y")
+    expected = [0, -1, 1_000_000, 1]
+    first = log.query(SHORT_SECONDS)
+    try:
+        for _ in range(4):
+            log.wait_for(len(expected))
+            log.append(*[b"z" * 100] * 3000, b"x" * 1_000_000)
+            expected += [100] * 3000 + [1_000_000]
+            log.wait_for(len(expected))
+            log.wait_for_an_end()
+    finally:
+        first.stop()
+    assert readers(spark) == 0
+    second = log.query(LONG_SECONDS, len(expected))
+    try:
+        log.append(b"again")
+        log.wait_for(len(expected) + 1)
+        assert readers(spark) == 1
+    finally:
+        second.stop()
+
+    assert readers(spark) == 0
+    assert log.records() == list(enumerate([*expected, 5]))
+    assert len([each for each in log.bundles() if each]) < len(expected) / 2

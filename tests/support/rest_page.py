@@ -1,0 +1,31 @@
+"""What docs/rest.md says of each route."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from werkzeug.routing import Rule
+
+PAGE = (Path(__file__).parents[2] / "docs" / "rest.md").read_text(encoding="utf-8")
+NAMES = {"service_object": "so", "stream": "s", "version": "n", "subscription": "id"}
+"""What the page calls the parts of a path; others have the name that the route gives them."""
+
+Route = tuple[str, str]
+"""A method, and a path as the page writes it."""
+
+
+def called(rule: Rule) -> str:
+    """Return the path of a rule as the page writes it."""
+    return re.sub(
+        r"<(?:\w+:)?(\w+)>", lambda part: f"{{{NAMES.get(part[1], part[1])}}}", rule.rule
+    )
+
+
+def rights_on_the_page() -> dict[Route, str]:
+    """Return the right of each route; a row with several routes has as many rights."""
+    found: dict[Route, str] = {}
+    for cell, rights in re.findall(r"^\| (`[A-Z]+ /.*?) \| (.*?) \|", PAGE, re.MULTILINE):
+        routes = re.findall(r"`([A-Z]+) (/\S*?)`", cell)
+        found.update(zip(routes, rights.split(", "), strict=True))
+    return found
