@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -15,6 +15,9 @@ from sandbox.text import normal_type, well_formed
 MAX_OUTPUT_BYTES = 1_000_000
 """Of an output's JSON. Less than an update from outside may have, and with what it travels in
 less than the broker takes. The runner decides it; here it is only looked at again."""
+
+MAX_CHANNELS = 1000
+"""Kinds of channels, each with its unit, that are kept: a tenant may think of any number."""
 
 _NUMBER = r"-?[0-9]{1,25}(?:\.[0-9]{1,25})?(?:e[+-]?[0-9]{1,3})?"
 
@@ -89,7 +92,7 @@ def _output(channels: dict[str, Any] | None) -> Any:
     )
 
 
-@cache
+@lru_cache(MAX_CHANNELS)
 def _channel(kind: str, unit: str | None) -> Any:
     """What a channel of this type and unit is read as; nothing is of an unknown type."""
     fields: list[Any] = [("value", _kind(kind))]
