@@ -36,7 +36,7 @@ def moved_past(trigger: Timestamp, last_output: Timestamp | None) -> Timestamp:
 def output_timestamp(
     trigger: Timestamp, inputs: Iterable[Timestamp], last_output: Timestamp | None
 ) -> Timestamp:
-    """Return the largest timestamp of what went into the output (contract 2.4, rule 3)."""
+    """Return the largest timestamp of what went into the output."""
     return max(trigger, *inputs, trigger if last_output is None else last_output)
 
 
@@ -48,9 +48,7 @@ def becomes_last(timestamp: Timestamp, last: Timestamp | None) -> bool:
 def newest(
     members: Iterable[tuple[StreamRef, LastUpdate | None]],
 ) -> tuple[StreamRef, LastUpdate] | None:
-    """Return the value of a group: its newest update, the first of equals (contract 2.4, rule
-    4).
-    """
+    """Return the value of a group: its newest update, the first of equals."""
     best: tuple[StreamRef, LastUpdate] | None = None
     for stream, last in members:
         if last is not None and (best is None or last.timestamp > best[1].timestamp):
@@ -66,7 +64,7 @@ def too_far_ahead(timestamp: Timestamp, now_seconds: float, allowed_seconds: flo
     """Tell whether a device's clock is further ahead of ours than the platform accepts.
 
     An update from the future would silence every later trigger of what is
-    computed from it (contract 2.4, rule 3), so a limit protects its tenant.
+    computed from it, so a limit protects its tenant.
     """
     unit = 1000 if timestamp >= MILLISECONDS_FROM else 1
     return timestamp > (now_seconds + allowed_seconds) * unit

@@ -1,4 +1,4 @@
-"""Who is woken by an update, directly or not (design, section 5)."""
+"""Who is woken by an update, directly or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a composite stream computes (the paper's section 3.4; contract 2.4)."""
+"""When a composite stream computes (the paper's section 3.4)."""
 
 from __future__ import annotations
 
