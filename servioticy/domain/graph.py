@@ -91,11 +91,6 @@ class Graph:
             raise KeyError(ref)
         return composite
 
-    def is_composite(self, ref: StreamRef) -> bool:
-        """Whether the stream is computed (and known to this graph)."""
-        stream = self._streams.get(ref)
-        return stream is not None and stream.composite is not None
-
     def plan(self, origin: KnownStream) -> Plan:
         """What an update of this stream enters, and what has to be known to compute its tree."""
         plan = self._plans.get(origin.ref)

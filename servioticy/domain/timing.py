@@ -1,4 +1,8 @@
-"""When a composite stream computes, and with which timestamp: the paper's section 3.4."""
+"""When a composite stream computes, and what its inputs are: the paper's section 3.4.
+
+These are the rules that the engine itself needs; how an evaluator computes by them, and with
+which timestamp, is in `sandbox/trees.py` and `sandbox/guest/realm/trees.js`.
+"""
 
 from __future__ import annotations
 
@@ -15,29 +19,6 @@ def triggers(trigger: Timestamp, last_output: Timestamp | None) -> bool:
     An equal timestamp means another branch of the same tree got here first.
     """
     return last_output is None or trigger > last_output
-
-
-def triggers_by_input(trigger: Timestamp, last_use: Timestamp | None) -> bool:
-    """Return the rule of `staleness: "input"`: newer than what was last used of the same source.
-
-    So one source whose clock runs ahead does not silence the others.
-    """
-    return last_use is None or trigger > last_use
-
-
-def moved_past(trigger: Timestamp, last_output: Timestamp | None) -> Timestamp:
-    """Return the time of a trigger that may be older than the last output: then one tick after it.
-
-    Timestamps of a stream only advance, or what is computed from it would be stale.
-    """
-    return trigger if last_output is None else max(trigger, last_output + 1)
-
-
-def output_timestamp(
-    trigger: Timestamp, inputs: Iterable[Timestamp], last_output: Timestamp | None
-) -> Timestamp:
-    """Return the largest timestamp of what went into the output."""
-    return max(trigger, *inputs, trigger if last_output is None else last_output)
 
 
 def becomes_last(timestamp: Timestamp, last: Timestamp | None) -> bool:
