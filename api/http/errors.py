@@ -1,4 +1,4 @@
-"""One table from error to answer, and one body for all of them (contract, section 1)."""
+"""One table from error to answer, and one body for all of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_MESSAGE = 500
 """A message may quote what the client sent; not all of it."""
 
 STATUSES = {INCOMPLETE_GROUP: 404, UNKNOWN_STREAM: 404}
-"""Of what is wrong with a document, by its code: where it is not 400 (contract, section 1.2)."""
+"""Of what is wrong with a document, by its code: where it is not 400."""
 
 MESSAGES = {
     400: "Bad request",

@@ -1,7 +1,7 @@
 """Reads see writes: a read waits until what was accepted before it is stored.
 
 As raw and derived updates are stored in one transaction, such a read sees what was
-computed from the caller's last write, too (design, section 3).
+computed from the caller's last write, too.
 
 A wait holds no thread. Behind the edge a route says what it waits for and is called again
 when that is stored; one waiter asks for all reads of the process.

@@ -1,4 +1,4 @@
-"""Service Objects: creating, listing, reading (contract, sections 1.1 and 1.2)."""
+"""Service Objects: creating, listing, reading."""
 
 from __future__ import annotations
 

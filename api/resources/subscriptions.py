@@ -1,4 +1,4 @@
-"""Subscriptions to a stream (contract, section 1.4)."""
+"""Subscriptions to a stream."""
 
 from __future__ import annotations
 

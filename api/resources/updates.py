@@ -1,4 +1,4 @@
-"""Sensor Updates: accepting and reading them (contract, section 1.3)."""
+"""Sensor Updates: accepting and reading them."""
 
 from __future__ import annotations
 

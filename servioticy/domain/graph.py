@@ -28,7 +28,7 @@ class Graph:
     """The streams of some Service Objects and what wakes the composites among them.
 
     An update is offered to the streams of its own object first, in document order, then
-    to subscribers in order of subscription (design, section 5, choice 2).
+    to subscribers in order of subscription.
     """
 
     def __init__(self, service_objects: Iterable[ServiceObject]) -> None:
@@ -90,11 +90,6 @@ class Graph:
         if composite is None:
             raise KeyError(ref)
         return composite
-
-    def is_composite(self, ref: StreamRef) -> bool:
-        """Whether the stream is computed (and known to this graph)."""
-        stream = self._streams.get(ref)
-        return stream is not None and stream.composite is not None
 
     def plan(self, origin: KnownStream) -> Plan:
         """What an update of this stream enters, and what has to be known to compute its tree."""
@@ -208,7 +203,7 @@ def _known(stream: Stream, service_object: ServiceObject) -> KnownStream:
 def _edges(service_object: ServiceObject) -> Iterable[tuple[StreamRef, Wake]]:
     """What this object subscribes to: by source in document order, then by stream.
 
-    The same stream through two groups is two edges (design, section 5, choice 5).
+    The same stream through two groups is two edges.
     """
     definition = service_object.definition
     by_name: dict[str, list[tuple[StreamRef, Wake]]] = {}

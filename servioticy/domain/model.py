@@ -89,7 +89,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """How a stream is computed from others (contract sections 2.2 and 2.3).
+    """How a stream is computed from others.
 
     `inputs` are all streams and groups read, in the order the document names them; each
     of them triggers, except the stream's own last update, which is `inputs[own]`.

@@ -1,4 +1,8 @@
-"""When a composite stream computes, and with which timestamp: the paper's section 3.4."""
+"""When a composite stream computes, and what its inputs are: the paper's section 3.4.
+
+These are the rules that the engine itself needs; how an evaluator computes by them, and with
+which timestamp, is in `sandbox/trees.py` and `sandbox/guest/realm/trees.js`.
+"""
 
 from __future__ import annotations
 
@@ -17,29 +21,6 @@ def triggers(trigger: Timestamp, last_output: Timestamp | None) -> bool:
     return last_output is None or trigger > last_output
 
 
-def triggers_by_input(trigger: Timestamp, last_use: Timestamp | None) -> bool:
-    """Return the rule of `staleness: "input"`: newer than what was last used of the same source.
-
-    So one source whose clock runs ahead does not silence the others.
-    """
-    return last_use is None or trigger > last_use
-
-
-def moved_past(trigger: Timestamp, last_output: Timestamp | None) -> Timestamp:
-    """Return the time of a trigger that may be older than the last output: then one tick after it.
-
-    Timestamps of a stream only advance, or what is computed from it would be stale.
-    """
-    return trigger if last_output is None else max(trigger, last_output + 1)
-
-
-def output_timestamp(
-    trigger: Timestamp, inputs: Iterable[Timestamp], last_output: Timestamp | None
-) -> Timestamp:
-    """Return the largest timestamp of what went into the output (contract 2.4, rule 3)."""
-    return max(trigger, *inputs, trigger if last_output is None else last_output)
-
-
 def becomes_last(timestamp: Timestamp, last: Timestamp | None) -> bool:
     """Tell whether a stored update is its stream's last one from now on; equal overwrites."""
     return last is None or timestamp >= last
@@ -48,9 +29,7 @@ def becomes_last(timestamp: Timestamp, last: Timestamp | None) -> bool:
 def newest(
     members: Iterable[tuple[StreamRef, LastUpdate | None]],
 ) -> tuple[StreamRef, LastUpdate] | None:
-    """Return the value of a group: its newest update, the first of equals (contract 2.4, rule
-    4).
-    """
+    """Return the value of a group: its newest update, the first of equals."""
     best: tuple[StreamRef, LastUpdate] | None = None
     for stream, last in members:
         if last is not None and (best is None or last.timestamp > best[1].timestamp):
@@ -66,7 +45,7 @@ def too_far_ahead(timestamp: Timestamp, now_seconds: float, allowed_seconds: flo
     """Tell whether a device's clock is further ahead of ours than the platform accepts.
 
     An update from the future would silence every later trigger of what is
-    computed from it (contract 2.4, rule 3), so a limit protects its tenant.
+    computed from it, so a limit protects its tenant.
     """
     unit = 1000 if timestamp >= MILLISECONDS_FROM else 1
     return timestamp > (now_seconds + allowed_seconds) * unit

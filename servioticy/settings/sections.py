@@ -256,10 +256,12 @@ class Sandbox:
     PREFIX: ClassVar[str] = "sandbox_"
 
     budget_ms: Milliseconds = setting(
-        100, "wall budget of one call into the sandbox, in ms", name="script_budget_ms"
+        100, "wall budget of one frame into the sandbox, in ms", name="script_budget_ms"
     )
     budget_ms_per_update: Annotated[float, Meta(ge=0, le=10_000)] = setting(
-        1.0, "added to the budget per update, in ms", name="script_budget_ms_per_update"
+        1.0,
+        "added to the budget for each computation that the frame may hold, in ms",
+        name="script_budget_ms_per_update",
     )
     workers: Annotated[int, Meta(ge=1, le=10_000)] = setting(
         64, "most sandbox processes alive per partition"

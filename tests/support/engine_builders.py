@@ -12,7 +12,6 @@ from pipeline.work import LoggedUpdate
 from sandbox import argument_names
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.graph import Graph
-from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import ServiceObject, StreamRef
 
 D, C, E = StreamRef("so", "d"), StreamRef("so", "c"), StreamRef("so", "e")
@@ -59,13 +58,6 @@ def a_graph(composites: Mapping[str, Sequence[str]], **named: Any) -> Graph:
 
 def document(value: int) -> bytes:
     return b'{"channels":{"v":{"current-value":%d}}}' % value
-
-
-def a_stream(
-    name: str = "d", *, tenant: int = 1, number: int = 1, id_: str = "so", version: int = 1
-) -> KnownStream:
-    """A stream of which no graph knows."""
-    return KnownStream(StreamRef(id_, name), tenant, version, number, None)
 
 
 def logged(offset: int, timestamp: int, origin: StreamRef = D, *, tenant: int = 1) -> LoggedUpdate:

@@ -1,8 +1,8 @@
 """The serial law, written once more and as plainly as possible: the oracle of the engine.
 
 It takes the log one update at a time and runs its whole tree breadth first, in order of
-subscription, from the paper's sections 3.3 to 3.5 and the contract's section 2.4. It
-shares no code with the engine. Values are integers and code is a Python function.
+subscription, from the paper's sections 3.3 to 3.5. It shares no code with the engine. Values are
+integers and code is a Python function.
 """
 
 from __future__ import annotations

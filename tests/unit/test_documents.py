@@ -1,4 +1,4 @@
-"""What documents mean, and what is said about wrong ones (contract, sections 1.2, 1.3 and 2)."""
+"""What documents mean, and what is said about wrong ones."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_streams_keep_their_order() -> None:
 
 
 def test_a_function_reads_its_arguments_and_its_own_last_update() -> None:
-    """Arguments are trimmed; `$input` is the trigger, not a source (contract 2.3)."""
+    """Arguments are trimmed; `$input` is the trigger, not a source."""
     groups = {"g": {"soIds": ["p", "q", "p"], "stream": "s"}}
     found = composite(groups=groups, **streams(a=SIMPLE, b=code("function( a , $input, g){}")))
 
@@ -203,7 +203,7 @@ def test_aliases_mean_the_same_in_any_order(order: list[int], texts: list[list[i
 
 
 def test_an_empty_filter_is_kept_and_an_absent_one_is_none() -> None:
-    """An empty one is always false (contract 2.2)."""
+    """An empty one is always false."""
     found = composite("0.1.0", **streams(a=SIMPLE, b=code("{$a}", **{"pre-filter": ""})))
 
     assert (found.pre_filter, found.post_filter) == ("", None)

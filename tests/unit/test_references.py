@@ -1,4 +1,4 @@
-"""References in expressions (contract 2.2)."""
+"""References in expressions."""
 
 from __future__ import annotations
 

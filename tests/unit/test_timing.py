@@ -1,21 +1,16 @@
-"""When a composite stream computes (the paper's section 3.4; contract 2.4)."""
+"""When a composite stream computes (the paper's section 3.4)."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.timing import (
     becomes_last,
     newest,
-    output_timestamp,
     too_far_ahead,
     triggers,
 )
-
-timestamps = st.integers(0, 2**63 - 1)
 
 
 def test_without_an_output_so_far_any_trigger_computes() -> None:
@@ -27,23 +22,6 @@ def test_second_branch_of_a_diamond_is_discarded() -> None:
     assert triggers(100, last_output=99)
     assert not triggers(100, last_output=100)
     assert not triggers(100, last_output=101)
-
-
-def test_the_output_is_as_new_as_the_newest_that_went_into_it() -> None:
-    assert output_timestamp(5, [], None) == 5
-    assert output_timestamp(5, [3, 9, 4], 7) == 9
-    assert output_timestamp(5, [3], 7) == 7
-
-
-@given(timestamps, st.lists(timestamps), st.none() | timestamps)
-def test_an_output_silences_its_own_trigger(
-    trigger: int, inputs: list[int], last: int | None
-) -> None:
-    """So loops end."""
-    output = output_timestamp(trigger, inputs, last)
-
-    assert not triggers(trigger, last_output=output)
-    assert becomes_last(output, last)
 
 
 def test_an_equal_timestamp_becomes_the_last_update() -> None:

@@ -1,7 +1,7 @@
 """JSON documents <-> model: the one place that knows spellings such as `current-value`.
 
 Parse at the edge, once: past this package nobody handles a raw document. The messages
-are those of the original platform (contract, sections 1.2 and 1.3) where it had one.
+are those of the original platform where it had one.
 """
 
 from servioticy.domain.documents.errors import BadDocument

@@ -1,4 +1,4 @@
-"""Aliases of a document: texts that stand for other texts (contract, section 2.2)."""
+"""Aliases of a document: texts that stand for other texts."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class Parsed(NamedTuple):
 def members_of(service_object: str, streams: Iterable[str], groups: Iterable[Group]) -> Members:
     """Return what the code of a document may name, and the streams meant by it.
 
-    A group named like a stream shadows the stream (contract 2.1).
+    A group named like a stream shadows the stream.
     """
     members: Members = {name: (StreamRef(service_object, name),) for name in streams}
     for group in groups:

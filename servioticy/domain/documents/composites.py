@@ -1,4 +1,4 @@
-"""The composite streams of a document, in either dialect (contract, sections 2.2 and 2.3)."""
+"""The composite streams of a document, in either dialect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dialect of expressions: references `{$source.path}`, and aliases (contract, section 2.2)."""
+"""The dialect of expressions: references `{$source.path}`, and aliases."""
 
 from __future__ import annotations
 

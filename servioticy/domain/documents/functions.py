@@ -1,4 +1,4 @@
-"""The dialect of functions, version 0.2.0: arguments name the inputs (contract, section 2.3)."""
+"""The dialect of functions, version 0.2.0: arguments name the inputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parse_functions(written: Written, context: Context) -> Parsed:
     inputs = inputs_of(names, "a function", written, context)
     own = written.ref.stream
     if own not in names and own_input(written.ref, inputs) is None:
-        # Always available under its own name, an argument or not (contract 2.3).
+        # Always available under its own name, an argument or not.
         inputs += (Input(own, context.members[own]),)
     pre = _counted(written.pre_filter, context.meter)
     post = _counted(written.post_filter, context.meter)

@@ -1,4 +1,4 @@
-"""Service Object documents as tenants send them (contract, sections 1.2 and 2)."""
+"""Service Object documents as tenants send them."""
 
 from __future__ import annotations
 
@@ -209,6 +209,6 @@ def check_name(name: str, kind: str, part: Part) -> None:
 
 
 def is_public(document: dict[str, Any]) -> bool:
-    """Tell whether it is public: only if the text is exactly `true` (contract 1)."""
+    """Tell whether it is public: only if the text is exactly `true`."""
     value = document.get("public")
     return value is True or value == "true"

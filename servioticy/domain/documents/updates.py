@@ -1,4 +1,4 @@
-"""Sensor Updates as devices send them (contract, section 1.3)."""
+"""Sensor Updates as devices send them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of channels: how they are spelt, and which JSON values fit them (contract 1.3)."""
+"""The types of channels: how they are spelt, and which JSON values fit them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _finite(value: float) -> bool:
 
 
 def _is_place(value: Any) -> bool:
-    """`"lat,lon"`, a geohash, or `[lon, lat]`; not an object (contract 1.3)."""
+    """`"lat,lon"`, a geohash, or `[lon, lat]`; not an object."""
     if isinstance(value, list):
         return len(value) == 2 and _in_range(latitude=value[1], longitude=value[0])
     if not isinstance(value, str):

@@ -74,7 +74,7 @@ DELETE FROM graph_edges
    AND tenant_id = %(tenant)s;
 
 -- add_edges --
--- What a document's groups read (contract 2.1): streams of its tenant, and public ones of others.
+-- What a document's groups read: streams of its tenant, and public ones of others.
 INSERT INTO graph_edges (tenant_id, reader, group_name, stream_id)
 SELECT %(tenant)s, %(id)s, wanted.group_name, streams.id
   FROM unnest(%(groups)s::text[], %(sources)s::text[], %(streams)s::text[])

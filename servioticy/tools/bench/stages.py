@@ -51,9 +51,9 @@ LENGTH = 3
 
 TASK = "task: read, admit, order, remember"
 PARTS = {
-    "dispatch": "dispatch: pair with composites",
-    "fetch": "fetch: inputs of computations",
-    "transform": "transform: calls and outcomes",
+    "dispatch": "dispatch: which trees enter which regions",
+    "fetch": "fetch: last updates and bounds",
+    "transform": "transform: new updates and verdicts",
     "emit": "emit: rows and records",
 }
 """The part of each stage's own time."""

@@ -1,4 +1,4 @@
-"""Who may ask what (contract, section 1)."""
+"""Who may ask what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error has the one body, and no body makes us fail (contract, section 1)."""
+"""Every error has the one body, and no body makes us fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Creating and reading Service Objects (contract, sections 0, 1.1 and 1.2)."""
+"""Creating and reading Service Objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subscribing to a stream (contract, section 1.4)."""
+"""Subscribing to a stream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Putting and reading updates (contract, sections 0 and 1.3)."""
+"""Putting and reading updates."""
 
 from __future__ import annotations
 
