@@ -21,7 +21,9 @@ SETTLES, BY_INPUT, SKIPS = 1, 2, 4
 """The options of a node, as bits; as in trees.js."""
 
 PORTION_NODES = 5000
-"""Of a wiring that are sent at once."""
+PORTION_LINKS = 100_000
+"""Of a wiring that are sent at once: streams, and what they read and wake together; of one stream
+all."""
 
 
 def encode_program(program: Program) -> bytes:
@@ -58,9 +60,16 @@ def encode_wiring(wiring: Wiring, slot: int, slots: Mapping[str, int]) -> Iterat
     `slots` has the numbers of the programs, which are the codes of its composites.
     """
     whole = len(wiring.nodes)
-    for first in range(0, whole, PORTION_NODES):
-        some = wiring.nodes[first : first + PORTION_NODES]
-        yield _dumped([slot, whole, first, [_node(each, slots) for each in some]])
+    some: list[Any] = []
+    links = 0
+    for number, node in enumerate(wiring.nodes):
+        more = len(node.wakes) + sum([len(each) for each in node.inputs])
+        if len(some) == PORTION_NODES or (some and links + more > PORTION_LINKS):
+            yield _dumped([slot, whole, number - len(some), some])
+            some, links = [], 0
+        some.append(_node(node, slots))
+        links += more
+    yield _dumped([slot, whole, whole - len(some), some])
 
 
 def _node(node: Node, slots: Mapping[str, int]) -> tuple[Any, ...]:

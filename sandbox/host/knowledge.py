@@ -56,11 +56,14 @@ class Knowledge:
         self._programs: dict[str, int] = {}
         self._defined: set[str] = set()
         self._shapes: dict[str, Shape] = {}
-        self._bytes = 0
+        self._bytes = self._largest = 0
 
     def is_full(self) -> bool:
-        """Tell whether all of it takes so much memory that a script might lack it."""
-        return self._bytes > MAX_MEMORY
+        """Tell whether all of it takes so much memory that a script might lack it.
+
+        The largest wiring is left out: whatever worker is asked for it has to have it.
+        """
+        return self._bytes - self._largest > MAX_MEMORY
 
     def known(self, calls: Sequence[Call]) -> list[Known]:
         """Return what is looked up again and again of the wiring of each call."""
@@ -85,7 +88,9 @@ class Knowledge:
             Known(wiring, self._shapes),
             dict(programs_of(wiring)),
         )
-        self._bytes += NODE_BYTES * len(wiring.nodes)
+        size = NODE_BYTES * len(wiring.nodes)
+        self._bytes += size
+        self._largest = max(self._largest, size)
 
     def new_programs(self, calls: Sequence[Call]) -> list[list[Definition]]:
         """Return the programs that the calls may run and the worker lacks, in portions.
