@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from lone_pipeline import Emitted, Ground, Replay
-from python_evaluator import Fault, PythonEvaluator, Trigger
+from plain_trees import Ends
+from python_evaluator import PythonEvaluator, Trigger
 
 from pipeline.engine import Engine
 from pipeline.task import Task
@@ -34,7 +35,7 @@ UPDATES = 60
 def fickle(_trigger: Trigger, _values: list[bytes | None]) -> float:
     """Another value, or a timeout, whenever it is asked."""
     if random.random() < 0.3:
-        raise Fault("timeout")
+        raise Ends("timeout")
     return random.random()
 
 

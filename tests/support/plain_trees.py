@@ -165,13 +165,15 @@ class _Growing:
         """Let a composite compute, and tell whether the tree keeps within its bounds."""
         path = (*trigger.path, wake.number)
         if len(path) > self._bounds.hops:
-            self._end(wake.node, "hop-limit", trigger)
+            hops = f"more than {self._bounds.hops} hops"
+            self._end(wake.node, "hop-limit", trigger, message=hops)
             return True
         self._computations += 1
         if self._computations > self._bounds.computations:
             return False
         if self._settled.get(wake.node, (len(path), path)) != (len(path), path):
-            self._end(wake.node, "superseded", trigger)
+            later = "a later path of the same tree computes"
+            self._end(wake.node, "superseded", trigger, message=later)
             return True
         computation = self._computation(trigger, wake)
         times = [each and each.timestamp for each in computation.inputs]
@@ -209,15 +211,16 @@ class _Growing:
         region, node = self._region, self._region.nodes[computation.node]
         others = [each for n, each in enumerate(computation.inputs) if n != node.own]
         if node.skips and None in others:
-            raise Ends("missing")
+            raise Ends("missing", "an input has no update yet")
         trigger, last = computation.trigger, computation.last
-        bound = last.timestamp if last else None
+        bound, what = last and last.timestamp, f"output {last and last.timestamp}"
         if node.by_input:
             bound = (computation.uses or {}).get(region.nodes[trigger.node].name)
+            what = f"{bound}, last used of this input"
         if bound is not None and trigger.timestamp <= bound:
-            raise Ends("stale")
+            raise Ends("stale", f"trigger {trigger.timestamp} is not newer than {what}")
         if computation.timestamp > LATEST:
-            raise Ends("stale")
+            raise Ends("stale", "no timestamp is later than that of the last output")
         if computation.node in region.call.refused:
             raise Ends(*region.call.refused[computation.node])
 
@@ -243,7 +246,7 @@ class _Growing:
             name = self._region.nodes[each.node].name
             uses[name] = max(each.timestamp, uses.get(name, each.timestamp))
         self._region.uses[computation.node] = uses
-        return json.dumps(uses).encode()
+        return state_of(uses)
 
     def _end(
         self,
@@ -258,6 +261,12 @@ class _Growing:
         self.ended[node, kind] = Ended(
             node, kind, count, self._number, trigger.number, message, times
         )
+
+
+def state_of(uses: Mapping[str, int]) -> bytes:
+    """Return a state as the realm writes it: what JavaScript's numbers cannot hold are texts."""
+    exact = {name: at if abs(at) < 2**53 else str(at) for name, at in uses.items()}
+    return json.dumps(exact, separators=(",", ":")).encode()
 
 
 def lasts_after(call: Call, grown: Grown) -> list[Last]:

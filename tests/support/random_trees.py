@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
-from plain_trees import Computation, Ends, Update
+from plain_trees import Computation, Ends, Update, state_of
 
 from sandbox import ChannelCode, Program
 from sandbox.trees import Bounds, Call, Event, Last, Node, Path, Tree, Wake, Wiring
@@ -171,7 +171,7 @@ def _state(
         return None
     members = {each for members in wiring.nodes[number].inputs for each in members}
     uses = {wiring.nodes[each].name: draw(times) for each in members if draw(st.booleans())}
-    return json.dumps({name: at if at < HUGE else str(at) for name, at in uses.items()}).encode()
+    return state_of(uses)
 
 
 def _tree(draw: st.DrawFn, wiring: Wiring, times: st.SearchStrategy[int]) -> Tree:

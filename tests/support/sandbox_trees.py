@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import plain_trees
-from plain_trees import Computation, Ends, lasts_after
+from plain_trees import Computation, Ends, lasts_after, state_of
 
 from sandbox import Binding, ChannelCode, Program, SandboxPool
 from sandbox.trees import Bounds, Call, Ended, Event, Grown, Last, Made, Node, Tree, Wake, Wiring
@@ -165,18 +165,12 @@ def joined(first: Grown, then: Grown) -> Grown:
     return Grown([*first.made, *then.made], list(ended.values()))
 
 
-def a_state(uses: Mapping[str, int]) -> bytes:
-    """A state as the realm writes it: what its numbers cannot hold are texts."""
-    exact = {name: at if abs(at) < 2**53 else str(at) for name, at in uses.items()}
-    return json.dumps(exact).encode()
-
-
 def step_by_step(pool: SandboxPool, call: Call, tenant: str = "tenant") -> Grown:
     """Grow the trees of a call outside, and ask the pool for each computation alone."""
 
     def code(asked: Computation) -> Any:
         others = [each for n, each in enumerate(asked.inputs) if n != asked.argument]
-        state = None if asked.uses is None else a_state(asked.uses)
+        state = None if asked.uses is None else state_of(asked.uses)
         lasts = {
             each.node: Last(each.node, each.timestamp, each.document)
             for each in others

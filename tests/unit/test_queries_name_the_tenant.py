@@ -81,7 +81,7 @@ def tables() -> set[str]:
 def every_table() -> list[tuple[str, str]]:
     """Each table with the text of its columns."""
     schema = "\n".join(told_schema())
-    return re.findall(r"CREATE TABLE (\w+) \((.*?)\n\);", schema, re.DOTALL)
+    return re.findall(r"CREATE TABLE (\w+) \((.*?)\n\)[^;\n]*;", schema, re.DOTALL)
 
 
 CONDITION = re.compile(

@@ -9,7 +9,8 @@ import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object
-from python_evaluator import Fault, PythonEvaluator, Trigger
+from plain_trees import Ends
+from python_evaluator import PythonEvaluator, Trigger
 from test_joining_components import Postgres
 from test_serial_law import define
 
@@ -29,7 +30,7 @@ def fickle(seed: int) -> PythonEvaluator:
 
     def compute(_trigger: Trigger, _values: list[bytes | None]) -> int:
         if chance.random() < 0.4:
-            raise Fault("timeout")
+            raise Ends("timeout")
         return chance.randrange(10**12)
 
     return PythonEvaluator(compute)

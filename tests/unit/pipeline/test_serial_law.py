@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, ScriptError
 from oracle import Limits as OracleLimits
-from python_evaluator import Fault, PythonEvaluator
+from plain_trees import Ends
+from python_evaluator import PythonEvaluator
 
 from pipeline.engine import Engine
 from pipeline.limits import NO_LIMITS, Limits
@@ -42,7 +43,7 @@ def functions(objects) -> PythonEvaluator:
         try:
             return composite.compute([None if each is None else value_of(each) for each in read])
         except ScriptError as error:
-            raise Fault("script-error", str(error)) from error
+            raise Ends("script-error", str(error)) from error
 
     return PythonEvaluator(compute)
 

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 from engine_builders import D, a_graph, a_service_object, document, evaluators, logged
-from python_evaluator import Fault, PythonEvaluator
+from plain_trees import Ends
+from python_evaluator import PythonEvaluator
 
 from pipeline.errors import BatchTooLarge, TreeTooLarge
 from pipeline.growth import Asked, Entering, Grown, Verdict
@@ -87,7 +88,7 @@ def failing(*kinds: str) -> PythonEvaluator:
     def compute(_trigger: object, _values: object) -> int:
         kind = left.pop(0)
         if kind != "value":
-            raise Fault(kind)
+            raise Ends(kind)
         return 1
 
     return PythonEvaluator(compute)
