@@ -52,13 +52,15 @@ def _path(raw: list[Any]) -> Path:
     return tuple(_path(each) if isinstance(each, list) else each for each in raw)
 
 
-def encode_wiring(wiring: Wiring, slot: int, slots: Mapping[str, int]) -> Iterator[bytes]:
-    """Write a wiring as wire() reads it, a portion at a time.
+def encode_wiring(
+    wiring: Wiring, slot: int, slots: Mapping[str, int], begin: int = 0
+) -> Iterator[bytes]:
+    """Write a wiring as wire() reads it, a portion at a time, from this node on.
 
     `slots` has the numbers of the programs, which are the codes of its composites.
     """
     whole = len(wiring.nodes)
-    for first in range(0, whole, PORTION_NODES):
+    for first in range(begin, whole, PORTION_NODES):
         some = wiring.nodes[first : first + PORTION_NODES]
         yield _dumped([slot, whole, first, [_node(each, slots) for each in some]])
 
