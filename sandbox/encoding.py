@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -21,7 +22,9 @@ SETTLES, BY_INPUT, SKIPS = 1, 2, 4
 """The options of a node, as bits; as in trees.js."""
 
 PORTION_NODES = 5000
-"""Of a wiring that are sent at once."""
+PORTION_LINKS = 100_000
+"""Of a wiring that are sent at once: streams, and what they read and wake together; of one stream
+all."""
 
 
 def encode_program(program: Program) -> bytes:
@@ -55,14 +58,26 @@ def _path(raw: list[Any]) -> Path:
 def encode_wiring(
     wiring: Wiring, slot: int, slots: Mapping[str, int], begin: int = 0
 ) -> Iterator[bytes]:
-    """Write a wiring as wire() reads it, a portion at a time, from this node on.
+    """Write a wiring as wire() reads it, a portion at a time, without the first ones.
 
     `slots` has the numbers of the programs, which are the codes of its composites.
     """
     whole = len(wiring.nodes)
-    for first in range(begin, whole, PORTION_NODES):
-        some = wiring.nodes[first : first + PORTION_NODES]
-        yield _dumped([slot, whole, first, [_node(each, slots) for each in some]])
+    for first, end in islice(_portions(wiring.nodes), begin, None):
+        some = [_node(each, slots) for each in wiring.nodes[first:end]]
+        yield _dumped([slot, whole, first, some])
+
+
+def _portions(nodes: Sequence[Node]) -> Iterator[tuple[int, int]]:
+    """Yield where each portion begins and ends."""
+    first = links = 0
+    for number, node in enumerate(nodes):
+        more = len(node.wakes) + sum([len(each) for each in node.inputs])
+        if number - first == PORTION_NODES or (number > first and links + more > PORTION_LINKS):
+            yield first, number
+            first, links = number, 0
+        links += more
+    yield first, len(nodes)
 
 
 def _node(node: Node, slots: Mapping[str, int]) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from sandbox.encoding import PORTION_NODES, encode_program, encode_wiring
+from sandbox.encoding import encode_program, encode_wiring
 from sandbox.host.frames import is_step, woken
 from sandbox.host.grown import Known
 from sandbox.host.outputs import Shape
@@ -59,13 +59,14 @@ class Knowledge:
         self._defined: set[str] = set()
         self._shapes: dict[str, Shape] = {}
         self._begun: dict[str, int] = {}
-        """Of wirings that the worker has in part, how many nodes."""
-        self._bytes = 0
-        self._largest = 0
-        """Of these, in the largest wiring: another worker would need as many."""
+        """Of wirings that the worker has in part, how many portions."""
+        self._bytes = self._largest = 0
 
     def is_full(self) -> bool:
-        """Tell whether so much memory could be freed that a script might lack it."""
+        """Tell whether all of it takes so much memory that a script might lack it.
+
+        The largest wiring is left out: whatever worker is asked for it has to have it.
+        """
         return self._bytes - self._largest > MAX_MEMORY
 
     def known(self, calls: Sequence[Call]) -> list[Known]:
@@ -90,7 +91,7 @@ class Knowledge:
 
     def note_portion(self, wiring: Wiring) -> None:
         """Note that the worker has one more portion of the wiring."""
-        self._begun[wiring.id] = self._begun.get(wiring.id, 0) + PORTION_NODES
+        self._begun[wiring.id] = self._begun.get(wiring.id, 0) + 1
 
     def note_wiring(self, wiring: Wiring) -> None:
         """Note that the worker has the wiring from now on."""

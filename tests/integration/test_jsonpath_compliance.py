@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 from sandbox_pools import JAVASCRIPT, a_pool
+from sandbox_trees import a_call, once, value_of
 
-from sandbox import Binding, Call, ChannelCode, Computation, Program, SandboxPool, Value
+from sandbox import Binding, ChannelCode, Program, SandboxPool
+from sandbox.trees import Call, Event, Made
 from servioticy.domain import references
 from servioticy.domain.model import Reference
 from servioticy.embedded.javascript import COMPLIANCE
@@ -85,11 +87,10 @@ def test_every_path_that_is_read_finds_what_the_suite_says(pool: SandboxPool) ->
         if not case.get("invalid_selector")
         if (reference := read(case["selector"]))
     ]
-    calls = [call(reference, case["document"]) for case, reference in read_rightly]
-    for (case, reference), (outcome,) in zip(read_rightly, pool.run("tenant", calls), strict=True):
-        assert isinstance(outcome, Value), (case, outcome)
-        channel = json.loads(outcome.document)["channels"]["found"]
-        found = json.loads(channel["current-value"])
+    for case, reference in read_rightly:
+        outcome = once(pool, call(reference, case["document"]))
+        assert isinstance(outcome, Made), (case, outcome)
+        found = json.loads(value_of(outcome, "found"))
         assert found in expected(case, reference), case
     assert len(read_rightly) == 326
 
@@ -110,6 +111,4 @@ def call(reference: Reference, document: Any) -> Call:
         (ChannelCode("found", "JSON.stringify($0)", "string"),),
         bindings=(Binding("$0", 0, reference.path),),
     )
-    return Call(
-        program, None, None, (json.dumps(document).encode(),), (Computation(0, 1, 1, (0,)),)
-    )
+    return a_call(program, Event(0, 1, json.dumps(document).encode()))

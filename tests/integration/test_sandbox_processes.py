@@ -17,6 +17,7 @@ from process_walks import alive
 from sandbox_pools import a_pool
 from sandbox_trees import (
     a_call,
+    a_call_of,
     a_formula,
     a_function,
     an_event,
@@ -32,6 +33,7 @@ from waiting import until
 from sandbox import SandboxPool
 from sandbox.host.knowledge import Knowledge
 from sandbox.host.worker_client import Budget, Failure
+from sandbox.trees import Node, Wiring
 
 NOTE_PROGRAMS = Knowledge.note_programs
 
@@ -171,6 +173,25 @@ def test_a_worker_full_of_programs_is_replaced(
         assert [values(each) for each in pool.grow("tenant", calls)] == [[[n]] for n in range(100)]
     assert pool._workers["tenant"].pid != first
     assert pool.suspended() == {}
+
+
+def test_a_region_that_is_large_alone_stays_in_its_worker(
+    pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another worker would have to be told all of it again, at every frame."""
+    monkeypatch.setattr("sandbox.host.knowledge.MAX_MEMORY", 100_000)
+    nodes = GOOD.wiring.nodes
+    large, other = (Wiring(f"large {n}", (*nodes, *[Node()] * n)) for n in (1000, 999))
+
+    def process_after(wiring: Wiring) -> int:
+        assert values(pool.grow("tenant", [a_call_of(wiring, *events(3))])[0]) == RIGHT
+        return pool._workers["tenant"].pid
+
+    first = process_after(large)
+    assert process_after(large) == first
+    assert process_after(GOOD.wiring) == first
+    assert process_after(other) == first  # it is full from now on
+    assert process_after(GOOD.wiring) != first
 
 
 def test_thousands_of_programs_stay_in_one_worker(pool: SandboxPool) -> None:

@@ -107,6 +107,22 @@ def test_a_large_wiring_is_sent_in_portions(more: int, portions: int) -> None:
     assert told[-1][3][-1] == [-1, [], [], -1, 0, ""]
 
 
+@pytest.mark.parametrize(("members", "portions"), [(49_999, 1), (50_000, 2), (200_000, 3)])
+def test_streams_that_read_much_are_sent_in_smaller_portions(members: int, portions: int) -> None:
+    """A frame has an end, however large the groups are."""
+    reader = Node((Wake(0, 0, 0),), PROGRAM, ((0,) * members,))
+    few = (Node(),) * (portions == 3)
+
+    told = [
+        orjson.loads(each)
+        for each in encode_wiring(Wiring("w", (*few, reader, reader)), 7, {"p": 9})
+    ]
+
+    assert len(told) == portions
+    assert sum(len(each[3]) for each in told) == len(few) + 2
+    assert [each[2] for each in told] == list(range(portions))
+
+
 def test_half_a_surrogate_pair_in_a_program_is_replaced() -> None:
     """There is no UTF-8 for it, and everything beyond is UTF-8."""
     channels = (ChannelCode("t\ud800", "'\udc00x'", "string", "\ud83d\ude00"),)
