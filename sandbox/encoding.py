@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -54,22 +55,29 @@ def _path(raw: list[Any]) -> Path:
     return tuple(_path(each) if isinstance(each, list) else each for each in raw)
 
 
-def encode_wiring(wiring: Wiring, slot: int, slots: Mapping[str, int]) -> Iterator[bytes]:
-    """Write a wiring as wire() reads it, a portion at a time.
+def encode_wiring(
+    wiring: Wiring, slot: int, slots: Mapping[str, int], begin: int = 0
+) -> Iterator[bytes]:
+    """Write a wiring as wire() reads it, a portion at a time, without the first ones.
 
     `slots` has the numbers of the programs, which are the codes of its composites.
     """
     whole = len(wiring.nodes)
-    some: list[Any] = []
-    links = 0
-    for number, node in enumerate(wiring.nodes):
+    for first, end in islice(_portions(wiring.nodes), begin, None):
+        some = [_node(each, slots) for each in wiring.nodes[first:end]]
+        yield _dumped([slot, whole, first, some])
+
+
+def _portions(nodes: Sequence[Node]) -> Iterator[tuple[int, int]]:
+    """Yield where each portion begins and ends."""
+    first = links = 0
+    for number, node in enumerate(nodes):
         more = len(node.wakes) + sum([len(each) for each in node.inputs])
-        if len(some) == PORTION_NODES or (some and links + more > PORTION_LINKS):
-            yield _dumped([slot, whole, number - len(some), some])
-            some, links = [], 0
-        some.append(_node(node, slots))
+        if number - first == PORTION_NODES or (number > first and links + more > PORTION_LINKS):
+            yield first, number
+            first, links = number, 0
         links += more
-    yield _dumped([slot, whole, whole - len(some), some])
+    yield first, len(nodes)
 
 
 def _node(node: Node, slots: Mapping[str, int]) -> tuple[Any, ...]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import cast
 
 from pipeline.growth import Entered, Finished, Grown, NewRow, NewUpdate, Verdict
@@ -38,7 +40,10 @@ class BatchState:
             for origin, each in zip(origins, updates, strict=True)
         ]
         self._mixed: set[int] = set()
-        self._waiting: dict[Region, dict[int, list[Event]]] = {}
+        self._waiting: defaultdict[int, dict[Region, dict[int, list[Event]]]] = defaultdict(dict)
+        """By level."""
+        self._levels: list[int] = []
+        """A heap: a tree may enter thousands of regions, each of another level."""
         self._endings: dict[tuple[KnownStream, str], Verdict] = {}
 
     def enter(self, entries: Iterable[Sequence[Entry]]) -> None:
@@ -51,9 +56,9 @@ class BatchState:
         """Let an update of the tree with this number wait for regions that it enters."""
         _stream, timestamp, document, path, _state = update
         for region, node in entries:
-            waiting = self._waiting.get(region)
-            if waiting is None:
-                waiting = self._waiting[region] = {}
+            if region.level not in self._waiting:
+                heappush(self._levels, region.level)
+            waiting = self._waiting[region.level].setdefault(region, {})
             event = _event(Event, (node, timestamp, document, path, None))
             events = waiting.get(number)
             if events is None:
@@ -63,10 +68,7 @@ class BatchState:
 
     def next_level(self) -> Entered:
         """What waits for the regions of the lowest level; nothing comes into them any more."""
-        level = min((each.level for each in self._waiting), default=0)
-        found = {each: trees for each, trees in self._waiting.items() if each.level == level}
-        self._waiting = {each: self._waiting[each] for each in self._waiting if each not in found}
-        return found
+        return self._waiting.pop(heappop(self._levels)) if self._levels else {}
 
     def add(self, grown: Iterable[Grown]) -> None:
         """Note what regions have made; it goes on into the regions behind them."""

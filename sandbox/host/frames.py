@@ -53,9 +53,13 @@ def is_too_large(call: Call) -> bool:
 
 
 def is_step(call: Call) -> bool:
-    """Tell whether a call is one computation."""
-    trees = call.trees
-    return len(trees) == 1 and len(trees[0]) == 1 and trees[0][0].only is not None
+    """Tell whether a call is one computation; an update that wakes nobody is none."""
+    if len(call.trees) != 1 or len(call.trees[0]) != 1:
+        return False
+    event = call.trees[0][0]
+    if event.only is None:
+        return False
+    return any(wake.number == event.only for wake in call.wiring.nodes[event.node].wakes)
 
 
 def _first_trees(call: Call, lasts: int, sizes: Sequence[int]) -> Call:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from sandbox.encoding import encode_program, encode_wiring
@@ -44,6 +44,8 @@ class _Wired:
     known: Known
     undefined: dict[int, Program]
     """The composites whose programs the worker lacks, as far as is known."""
+    ready: set[int] = field(default_factory=set)
+    """Streams whose updates reach no such composite."""
 
 
 class Knowledge:
@@ -56,6 +58,8 @@ class Knowledge:
         self._programs: dict[str, int] = {}
         self._defined: set[str] = set()
         self._shapes: dict[str, Shape] = {}
+        self._begun: dict[str, int] = {}
+        """Of wirings that the worker has in part, how many portions."""
         self._bytes = self._largest = 0
 
     def is_full(self) -> bool:
@@ -72,18 +76,26 @@ class Knowledge:
     def new_wirings(self, calls: Sequence[Call]) -> Iterator[Wiring]:
         """Yield the wirings that the worker does not have; note each before the next."""
         for call in calls:
-            if call.wiring.id not in self.slots:
+            if call.wiring.id not in self._wirings:
                 yield call.wiring
 
     def portions_of(self, wiring: Wiring) -> Iterator[bytes]:
-        """Yield the questions that make a wiring known, and give its programs numbers."""
+        """Yield the questions that make a wiring known, and give its programs numbers.
+
+        Without those portions that are noted: it may be gone on with another time.
+        """
         for program in programs_of(wiring).values():
             self._number(program.id)
-        return encode_wiring(wiring, len(self.slots), self._programs)
+        slot = self.slots.setdefault(wiring.id, len(self.slots))
+        return encode_wiring(wiring, slot, self._programs, self._begun.get(wiring.id, 0))
+
+    def note_portion(self, wiring: Wiring) -> None:
+        """Note that the worker has one more portion of the wiring."""
+        self._begun[wiring.id] = self._begun.get(wiring.id, 0) + 1
 
     def note_wiring(self, wiring: Wiring) -> None:
         """Note that the worker has the wiring from now on."""
-        self.slots[wiring.id] = len(self.slots)
+        self._begun.pop(wiring.id, None)
         self._wirings[wiring.id] = _Wired(
             Known(wiring, self._shapes),
             dict(programs_of(wiring)),
@@ -99,23 +111,36 @@ class Knowledge:
         """
         new: dict[str, Program] = {}
         for call in calls:
-            undefined = self._wirings[call.wiring.id].undefined
-            if undefined:
-                self._add_lacking(new, call, undefined)
+            wired = self._wirings[call.wiring.id]
+            if wired.undefined:
+                self._add_lacking(new, call, wired)
         texts = [Definition(name, encode_program(program)) for name, program in new.items()]
         return portions(texts, lambda each: len(each.text))
 
-    def _add_lacking(
-        self, new: dict[str, Program], call: Call, undefined: dict[int, Program]
-    ) -> None:
-        composites: Iterable[int] = (woken(call),) if is_step(call) else undefined
-        for node in list(composites):
-            if node not in undefined or node in call.refused:
+    def _add_lacking(self, new: dict[str, Program], call: Call, wired: _Wired) -> None:
+        """Add what the trees can reach: a region may have thousands of others."""
+        if is_step(call):
+            self._add(new, call, wired, (woken(call),))
+            return
+        entries = {event.node for tree in call.trees for event in tree}
+        for entry in entries - wired.ready:
+            if self._add(new, call, wired, reached(call.wiring, entry)):
+                wired.ready.add(entry)
+
+    def _add(
+        self, new: dict[str, Program], call: Call, wired: _Wired, nodes: Iterable[int]
+    ) -> bool:
+        """Add those that the worker lacks; whether it lacks none, not even refused ones."""
+        whole = True
+        for node in [each for each in nodes if each in wired.undefined]:
+            program = wired.undefined[node]
+            if node not in call.refused and program.id in self._defined:
+                del wired.undefined[node]
                 continue
-            if undefined[node].id in self._defined:
-                del undefined[node]
-            else:
-                new[undefined[node].id] = undefined[node]
+            whole = False
+            if node not in call.refused:
+                new[program.id] = program
+        return whole
 
     def question_of(self, portion: Sequence[Definition]) -> bytes:
         """Return the question that makes some programs known."""
@@ -129,6 +154,18 @@ class Knowledge:
         for each in portion:
             self._defined.add(each.name)
             self._bytes += PROGRAM_BYTES + PROGRAM_GROWTH * len(each.text)
+
+
+def reached(wiring: Wiring, entry: int) -> Collection[int]:
+    """Return the composites that an update of a stream can wake, directly or not."""
+    found: dict[int, None] = {}
+    waiting = [entry]
+    while waiting:
+        for wake in wiring.nodes[waiting.pop()].wakes:
+            if wake.node not in found:
+                found[wake.node] = None
+                waiting.append(wake.node)
+    return found
 
 
 def programs_of(wiring: Wiring) -> Mapping[int, Program]:

@@ -35,7 +35,9 @@ class Refusals:
         """Without `approval` everything is allowed."""
         self._approval, self._breaker, self._usage = approval, breaker, usage
         self._faults: LRUCache[str, dict[int, Refusal]] = LRUCache(MAX_WIRINGS)
-        self._unready: TTLCache[str, Refusal] = TTLCache(MAX_UNREADY, WINDOW_SECONDS)
+        self._unready: TTLCache[tuple[str, str], Refusal] = TTLCache(MAX_UNREADY, WINDOW_SECONDS)
+        """By tenant and program: another tenant may have the same one, and a sound worker."""
+        self._with_unready: TTLCache[str, None] = TTLCache(MAX_UNREADY, WINDOW_SECONDS)
 
     def learn(self, tenant: str, calls: Sequence[Call], allowance: Allowance) -> None:
         """Find out which of the calls' programs are allowed. Raises TookTooLong."""
@@ -58,7 +60,7 @@ class Refusals:
 
     def applied(self, tenant: str, call: Call) -> Call:
         """Return the call with what does not run of it."""
-        refused = {**self._not_allowed(call), **self._not_ready(call)}
+        refused = {**self._not_allowed(call), **self._not_ready(tenant, call)}
         if not self._breaker.is_quiet:
             for node, name in enumerate(call.names):
                 found = self._breaker.suspension(tenant, name) if name else None
@@ -87,7 +89,8 @@ class Refusals:
         self, tenant: str, calls: Iterable[Call], program: str, failure: Failure
     ) -> None:
         """Note that a program cannot even be made ready: its code runs when it is only read."""
-        self._unready[program] = failure.kind, failure.message
+        self._unready[tenant, program] = failure.kind, failure.message
+        self._with_unready[tenant] = None
         names = (
             call.names[node]
             for call in calls
@@ -108,9 +111,9 @@ class Refusals:
         faults = {n: approval.fault(code) for n, code in programs_of(call.wiring).items()}
         return {n: (f.kind, f.message) for n, f in faults.items() if f}
 
-    def _not_ready(self, call: Call) -> dict[int, Refusal]:
-        if not self._unready:
+    def _not_ready(self, tenant: str, call: Call) -> dict[int, Refusal]:
+        if tenant not in self._with_unready:
             return {}
         codes = programs_of(call.wiring)
-        found = {node: self._unready.get(code.id) for node, code in codes.items()}
+        found = {node: self._unready.get((tenant, code.id)) for node, code in codes.items()}
         return {node: why for node, why in found.items() if why}

@@ -174,8 +174,9 @@ class WorkerClient:
                 failure = self._tell(protocol.WIRE, portion, longer, allowance)
                 if failure:
                     return failure
+                self._knowledge.note_portion(wiring)
+                allowance.note_preparation()
             self._knowledge.note_wiring(wiring)
-            allowance.note_preparation()
         return None
 
     def _define(

@@ -10,7 +10,7 @@ from sandbox.trees import Wiring
 from servioticy.domain.known_streams import Entry, KnownStream, Wake
 from servioticy.domain.model import Composite, ServiceObject, Stream, StreamRef
 from servioticy.domain.plans import Needs, Plan, needs_of, plan_of
-from servioticy.domain.regions import Region, cut, region_of
+from servioticy.domain.regions import Region, cut, whole
 
 __all__ = ["Graph", "KnownStream", "Wake"]
 
@@ -121,7 +121,7 @@ class Graph:
         members = [self._streams[each] for each in sorted(self.reachable([origin.ref]))]
         if not members:
             return ()
-        region = region_of(members, self._streams, self.wakes, 0, {})
+        region = whole(members, self._streams, self.wakes)
         return ((region, region.streams.index(origin)),)
 
     def reachable(self, origins: Iterable[StreamRef]) -> set[StreamRef]:

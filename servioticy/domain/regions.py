@@ -26,6 +26,9 @@ from servioticy.domain.strong_components import strongly_connected_components
 
 Wakes = Callable[[StreamRef], Sequence[Wake]]
 
+Woken = Mapping[StreamRef, Sequence[tuple[int, Wake]]]
+"""Whom streams wake in a region, with the numbers among all whom they wake."""
+
 
 @dataclass(slots=True, eq=False)
 class Region:
@@ -83,9 +86,10 @@ def cut(
     """
     classes = _classes(composites, known, wakes)
     crosses: defaultdict[KnownStream, list[Entry]] = defaultdict(list)
-    for members in _connected(composites, classes):
+    connected = _connected(composites, classes)
+    for members, woken in zip(connected, _woken(connected, wakes), strict=True):
         found = classes[members[0]]
-        region = region_of(members, known, wakes, found.level, wirings)
+        region = region_of(members, known, woken, found.level, wirings)
         for number, stream in enumerate(region.streams):
             if stream is not None and region.wiring.nodes[number].code is None:
                 crosses[stream].append((region, number))
@@ -99,10 +103,40 @@ def cut(
             stream.region.leads_on = True
 
 
+def whole(
+    members: Sequence[KnownStream], known: Mapping[StreamRef, KnownStream], wakes: Wakes
+) -> Region:
+    """These composites as one region."""
+    (woken,) = _woken([members], wakes)
+    return region_of(members, known, woken, 0, {})
+
+
+def _woken(connected: Sequence[Sequence[KnownStream]], wakes: Wakes) -> list[Woken]:
+    """Whom streams wake in each region.
+
+    It is found for all regions at once: a stream may wake composites of thousands.
+    """
+    places = {each.ref: place for place, some in enumerate(connected) for each in some}
+    sources = {
+        member
+        for some in connected
+        for each in some
+        for read in (each.composite.inputs if each.composite else ())
+        for member in read.members
+    }
+    found: list[dict[StreamRef, list[tuple[int, Wake]]]] = [{} for _ in connected]
+    for ref in sources:
+        for number, wake in enumerate(wakes(ref)):
+            place = places.get(wake.composite)
+            if place is not None:
+                found[place].setdefault(ref, []).append((number, wake))
+    return list(found)
+
+
 def region_of(
     members: Sequence[KnownStream],
     known: Mapping[StreamRef, KnownStream],
-    wakes: Wakes,
+    woken: Woken,
     level: int,
     wirings: dict[str, trees.Wiring],
 ) -> Region:
@@ -116,14 +150,13 @@ def region_of(
     named = _named(members)
     nodes = []
     for ref in numbers:
-        woken = tuple(
+        following = tuple(
             trees.Wake(number, inside[wake.composite], wake.input)
-            for number, wake in enumerate(wakes(ref))
-            if wake.composite in inside
+            for number, wake in woken.get(ref, ())
         )
         name = str(ref) if ref in named else ""
         stream = known[ref] if ref in inside else None
-        nodes.append(_node(stream, woken, name, numbers))
+        nodes.append(_node(stream, following, name, numbers))
     found = wiring(tuple(nodes))
     found = wirings.setdefault(found.id, found)
     kinds = {_kind(each) for each in members}

@@ -19,7 +19,10 @@ CHANCE = b"random"
 """What code says that depends on the program's id: `Math.random` is seeded by it."""
 
 
-CAN_NAME_ANYTHING = r"\\|eval|arguments|Function"
+NAME = re.compile(r"[\w$]+")
+"""What code names, and whatever else looks like it."""
+
+CAN_NAME_ANYTHING = re.compile(r"\\|eval|arguments|Function")
 """Is found in code that can name a variable without writing its name."""
 
 
@@ -66,10 +69,14 @@ def reads_own(program: Program, own: int | None) -> bool:
     """
     if own is None or program.dialect == "expression":
         return any(each.argument == own for each in program.bindings)
-    name = rf"(?<![\w$]){re.escape(program.arguments[own])}(?![\w$])|{CAN_NAME_ANYTHING}"
+    name = program.arguments[own]
     texts = [each.code for each in program.channels]
     texts += [each for each in (program.pre_filter, program.post_filter) if each is not None]
-    return any(re.search(name, text) for text in texts)
+    # One expression for all names: to compile one takes longer than to search.
+    return not NAME.fullmatch(name) or any(
+        CAN_NAME_ANYTHING.search(text) or (name in text and name in NAME.findall(text))
+        for text in texts
+    )
 
 
 def program_name(ref: StreamRef, version: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servioticy.domain import graph as graphs
+from servioticy.domain import regions
 from servioticy.domain.graph import Graph
+from servioticy.domain.known_streams import Wake
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.plans import Plan
 from servioticy.domain.regions import Region
@@ -266,3 +269,22 @@ def test_regions_read_only_regions_of_lower_levels(
             assert not other.settles
         else:
             assert one.region.level < other.region.level
+
+
+def test_regions_of_many_who_read_one_stream_are_found_in_one_pass() -> None:
+    """A public stream may have thousands of readers: for each, all the others are not asked."""
+    asked = 0
+    readers = [reader(f"r{n}", ("so", "d"), n, tenant=n) for n in range(1, 31)]
+    graph = Graph([a_service_object(), *readers])
+    wakes = graph.wakes
+
+    def counted(ref: StreamRef) -> Sequence[Wake]:
+        nonlocal asked
+        asked += len(wakes(ref))
+        return wakes(ref)
+
+    known = {each: graph.stream(each) for each in graph.reachable([StreamRef("so", "d")])}
+    regions.cut(list(known.values()), known, counted, {})
+
+    assert len({each.region for each in known.values()}) == 30
+    assert asked <= 2 * 30

@@ -104,6 +104,7 @@ def test_a_step_is_one_update_that_wakes_one_composite() -> None:
     assert not is_step(a_call(PROGRAM, step, step))
     assert not is_step(a_call(PROGRAM, [step, step]))
     assert not is_step(a_call(PROGRAM, an_event()))
+    assert not is_step(a_call(PROGRAM, step._replace(only=-1))), "it wakes nobody"
     assert not is_step(a_call(PROGRAM))
 
 
