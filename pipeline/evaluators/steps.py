@@ -15,10 +15,16 @@ from servioticy.domain.verdicts import STALE
 Lasts: TypeAlias = dict[int, Last]
 """The last updates of streams, by their numbers."""
 
-MAX_WIRINGS = 10_000
+MAX_NODES = 200_000
+"""Of all wirings of single composites that are kept, some 300 bytes each: one that reads a
+large group has as many as the group has members."""
 
-_wirings: LRUCache[tuple[str, int], tuple[Wiring, tuple[int, ...]]] = LRUCache(MAX_WIRINGS)
-"""Of single composites: the wiring, and the numbers that its streams have in the region."""
+Single: TypeAlias = tuple[Wiring, tuple[int, ...]]
+"""The wiring of a single composite, and the numbers that its streams have in the region."""
+
+_singles: LRUCache[tuple[str, int], Single] = LRUCache(
+    MAX_NODES, getsizeof=lambda single: len(single[1])
+)
 
 
 class Outcome(NamedTuple):
@@ -47,11 +53,7 @@ def decided_here(node: Node, last: Last | None, event: Event) -> Outcome | None:
 
 def step(call: Call, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last]) -> Call:
     """The computation that an update of a call's tree causes, as a call of its own."""
-    key = call.wiring.id, node
-    found = _wirings.get(key)
-    if found is None:
-        found = _wirings[key] = _single(call.wiring, node)
-    wiring, streams = found
+    wiring, streams = single(call.wiring, node)
     needed = dict.fromkeys([node])
     for members in call.wiring.nodes[node].inputs:
         needed[_newest(members, lasts)] = None
@@ -63,7 +65,18 @@ def step(call: Call, node: int, event: Event, wake: Wake, lasts: Mapping[int, La
     return Call(wiring, names, known, [[alone]], Bounds(1, 1), refused)
 
 
-def _single(whole: Wiring, node: int) -> tuple[Wiring, tuple[int, ...]]:
+def single(whole: Wiring, node: int) -> Single:
+    """A composite of a region by itself; kept while there is room."""
+    key = whole.id, node
+    found = _singles.get(key)
+    if found is None:
+        found = _cut_out(whole, node)
+        if len(found[1]) <= MAX_NODES:
+            _singles[key] = found
+    return found
+
+
+def _cut_out(whole: Wiring, node: int) -> Single:
     composite = whole.nodes[node]
     streams = tuple(dict.fromkeys([node, *(each for read in composite.inputs for each in read)]))
     numbers = {stream: number for number, stream in enumerate(streams)}

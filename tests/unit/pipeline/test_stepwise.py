@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+from cachetools import LRUCache
 from engine_builders import a_graph, document
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from python_evaluator import PythonEvaluator
 
+from pipeline.evaluators import steps
 from pipeline.evaluators.stepwise import Stepwise
 from sandbox.trees import Bounds, Call, Event, Grown, Last, Node, Wake, Wiring
 from servioticy.domain.regions import wiring
@@ -141,3 +144,24 @@ def test_a_tree_with_too_many_computations_is_failed() -> None:
     too_much = replace(call, lasts=[])
     found = Stepwise(too_much, ask).grow()
     assert (list(found.made), found.failed) == ([], True)
+
+
+def test_what_is_kept_of_single_composites_is_bounded_by_what_they_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Composites that read a large group each would fill the memory by their number alone."""
+    kept: LRUCache[tuple[str, int], steps.Single] = LRUCache(
+        10, getsizeof=lambda single: len(single[1])
+    )
+    monkeypatch.setattr(steps, "MAX_NODES", 10)
+    monkeypatch.setattr(steps, "_singles", kept)
+    members = tuple(range(4))
+    readers = [Node((), CODE, (members,)) for _ in range(3)]
+    whole = Wiring("w", (*[Node() for _ in members], *readers))
+    huge = Wiring("h", (*[Node()] * 11, Node((), CODE, (tuple(range(11)),))))
+
+    for node in (4, 5, 6):
+        assert steps.single(whole, node)[1] == (node, *members)
+    assert steps.single(huge, 11)[1] == (11, *range(11))
+
+    assert list(kept) == [("w", 5), ("w", 6)]
