@@ -141,7 +141,8 @@ class Ended(NamedTuple):
     message: str = ""
     inputs: Sequence[int | None] | None = None
     """The timestamp of each input that it had, None where there was no update yet. None
-    in all where it came to no inputs: `stale`, `superseded`, `hop-limit`."""
+    in all where it came to no inputs (`stale`, `superseded`, `hop-limit`), or where there is
+    so much to tell of a call that only numbers are told."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -328,11 +328,11 @@ class _Reading:
         inputs, message = ending.inputs, ending.message
         if node not in self._woken[tree][parent].composites:
             raise MalformedAnswer("an ending of a stream that was not woken")
+        if inputs is not None and len(inputs) != self._wiring.inputs[node]:
+            raise MalformedAnswer("not the inputs of the composite")
         if kind in DID_NOT_RUN:
             if inputs is not None:
                 raise MalformedAnswer("inputs of a computation that did not run")
-        elif inputs is None or len(inputs) != self._wiring.inputs[node]:
-            raise MalformedAnswer("not the inputs of the composite")
         elif node in self._call.refused:
             if kind not in (self._call.refused[node][0], "missing"):
                 raise MalformedAnswer("an ending of a program that does not run")

@@ -10,7 +10,16 @@ import plain_trees
 import pytest
 from random_trees import in_python
 from sandbox_pools import a_pool
-from sandbox_trees import BOUNDS, a_call_of, an_event, an_update, kinds, value_of, values
+from sandbox_trees import (
+    BOUNDS,
+    a_call_of,
+    a_function,
+    an_event,
+    an_update,
+    kinds,
+    value_of,
+    values,
+)
 from test_sandbox_trees_law import told
 
 from sandbox import ChannelCode, Program, SandboxPool
@@ -226,6 +235,23 @@ def test_a_wiring_of_any_size_comes_in_portions(pool: SandboxPool, nodes: int) -
 
     assert values(found) == [["x", "x"]]
     assert [made.node for made in found.made[0]] == [1, nodes - 1]
+
+
+def test_however_much_there_is_to_tell_it_fits_into_a_frame(pool: SandboxPool) -> None:
+    """Thousands of long errors cost their messages, and no process."""
+    count = 3000
+    program = a_function(r"throw new Error('\u0001'.repeat(300))")
+    nodes = [Node(tuple(Wake(n, n + 1, 0) for n in range(count)))]
+    nodes += [Node(code=program, inputs=((0,),))] * count
+    call = a_call_of(Wiring("thousands", tuple(nodes)), an_event())
+
+    (grown,) = pool.grow("tenant", [call])
+
+    assert kinds(grown) == {"script-error": count}
+    explained = [each for each in grown.ended if each.message]
+    assert 0 < len(explained) < count
+    assert {tuple(each.inputs or ()) for each in explained} == {(2,)}
+    assert not pool.kills
 
 
 def test_what_is_nobody_s_to_read_needs_no_document(pool: SandboxPool) -> None:

@@ -25,6 +25,9 @@
   const MAX_BEGUN = 1000000;
   const MAX_TREE = 1000000;
 
+  // Characters of how the computations of a call ended; beyond, only how often is told.
+  const MAX_SAID = 250000;
+
   // ---- Timestamps: numbers as far as numbers are exact, beyond that bigints. -------------
   const timeOf = (given) => (typeof given === "string" ? toBig(given) : given);
   const LAST = toBig("9223372036854775807");
@@ -128,9 +131,10 @@
       for (let each = node.endings; each !== null; each = each.next) {
         if (each.count === 0) continue;
         if (answer !== "") answer += ",";
+        const silent = answer.length > MAX_SAID;
         answer += "[" + node.number + ',"' + each.kind + '",' + each.count + "," + each.tree + "," +
-          each.parent + "," + (each.message === "" ? '""' : each.message);
-        if (each.hasInputs) {
+          each.parent + "," + (silent || each.message === "" ? '""' : each.message);
+        if (each.hasInputs && !silent) {
           answer += ",[";
           const { times } = each;
           for (let i = 0; i < times.length; i++) answer += (i === 0 ? "" : ",") + times[i];
