@@ -201,13 +201,19 @@ class SandboxPool:
         return [ended_step(first, answer.kind, answer.message)]
 
     def _grown(self, tenant: str, call: Call, part: Part, allowance: Allowance) -> Grown:
-        """Return what came of a call. Before a tree that failed, what the others make."""
-        if part.failed < 0:
-            return Grown(part.made, part.ended)
-        if part.failed == 0:
+        """Return what came of a call. Before a tree that failed, what the others make.
+
+        Asked again, an honest worker has no other that fails.
+        """
+        if part.failed > 0:
+            before = replace(call, trees=call.trees[: part.failed])
+            answer = self._grow_patiently(tenant, [before], allowance)
+            if isinstance(answer, Failure):
+                return Grown([], [], failed=True)
+            part = answer[0]
+        if part.failed >= 0:
             return Grown([], [], failed=True)
-        before = replace(call, trees=call.trees[: part.failed])
-        return self._grow_isolated(tenant, [before], allowance)[0]
+        return Grown(part.made, part.ended)
 
     def _finds_unready(
         self,
