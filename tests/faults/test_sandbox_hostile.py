@@ -70,17 +70,19 @@ def test_a_hostile_program_is_contained(judge: Judge, hostile: Hostile) -> None:
 
 def test_generated_programs_are_contained(judge: Judge) -> None:
     """A hundred and fifty each; any more by the command."""
+    tried = 150
     judge.verdicts.wrong.clear()
     judge.verdicts.counts.clear()
     start = 500 if judge.pool.options.allow_list else 0
-    for number in range(start, start + 150):
+    for number in range(start, start + tried):
         judge.try_out(generated(20, number))
 
     assert judge.verdicts.wrong == []
     counts = judge.verdicts.counts
-    assert counts["timeout"] > 10  # they do bite
-    assert counts["policy" if judge.pool.options.allow_list else "script-error"] > 50
-    assert counts["syntax"] < 150  # and are mostly programs
+    assert counts["timeout"] > 0  # they do bite
+    refused = counts["policy" if judge.pool.options.allow_list else "script-error"]
+    assert refused > tried // 10
+    assert counts["syntax"] < tried // 2  # and are mostly programs
 
 
 def test_the_generator_is_the_same_everywhere() -> None:
