@@ -29,3 +29,14 @@ def rights_on_the_page() -> dict[Route, str]:
         routes = re.findall(r"`([A-Z]+) (/\S*?)`", cell)
         found.update(zip(routes, rights.split(", "), strict=True))
     return found
+
+
+def statuses_on_the_page() -> dict[Route, set[int]]:
+    """Return the statuses of success of each route; a row with several tells one of each."""
+    found: dict[Route, set[int]] = {}
+    for cell, answer in re.findall(r"^\| (`[A-Z]+ /.*?) \|.*?\| (.*) \|$", PAGE, re.MULTILINE):
+        routes = re.findall(r"`([A-Z]+) (/\S*?)`", cell)
+        told = [int(each) for each in re.findall(r"\b(2\d\d)\b", re.sub("`.*?`", "", answer))]
+        of_each = [set(told)] if len(routes) == 1 else [{each} for each in told]
+        found.update(zip(routes, of_each, strict=True))
+    return found

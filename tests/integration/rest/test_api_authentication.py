@@ -13,7 +13,10 @@ from werkzeug.routing import Rule
 from api.http.authentication import guard, right_to
 from servioticy.domain.access import Right
 
-OPEN = {"/private/health"}
+OPEN = {
+    "/private/health",
+    *("/openapi.json", "/asyncapi.json", "/docs", "/docs/<asset>"),
+}
 
 
 def filled(rule: Rule) -> str:
