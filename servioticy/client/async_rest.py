@@ -88,19 +88,16 @@ class AsyncRest:
         stream: str,
         after: int | None = None,
         before: int | None = None,
-        limit: int | None = None,
         newest_first: bool = False,
+        page_size: int | None = None,
     ) -> AsyncIterator[dict[str, Any]]:
         """Yield the updates between two timestamps, page by page; both bounds belong to it."""
-        page = await self.run(
-            calls.page(service_object, stream, after, before, limit, newest_first)
-        )
-        for each in page.updates:
-            yield each
-        while page.next is not None:
-            page = await self.run(calls.page_at(page.next))
+        query: str | None = calls.history_query(after, before, page_size, newest_first)
+        while query is not None:
+            page = await self.run(calls.page(service_object, stream, query))
             for each in page.updates:
                 yield each
+            query = page.next
 
     async def last_update(self, service_object: str, stream: str) -> dict[str, Any] | None:
         """Return the stream's newest update, or None."""

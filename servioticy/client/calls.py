@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from servioticy.client.answers import Answer
 
@@ -22,8 +22,14 @@ Update = Mapping[str, Any]
 IDEMPOTENCY = "Idempotency-Key"
 MAX_ITEMS = 10_000
 """Updates of one batch; the API takes no more."""
+MAX_STREAMS = 1_000
+"""Streams that one batch may name."""
 MAX_BYTES = 1_000_000
 """Bytes of one batch; the API takes `max_body_bytes`, a little more where it is not set."""
+
+
+_Item = tuple[tuple[str, str], bytes]
+"""An update as it is sent, and its stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,7 @@ class BatchResult:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a stream's history, and where the next one is; None after the last."""
+    """A part of a stream's history, and what to ask for the next one; None after the last."""
 
     updates: list[dict[str, Any]]
     next: str | None
@@ -160,7 +166,7 @@ def batches(
 ) -> Iterator[Call[BatchResult]]:
     """Yield the calls that send these updates of one stream, as few as may be."""
     path = f"{stream_path(service_object, stream)}/updates"
-    yield from _batches(path, [_json(each) for each in updates])
+    yield from _batches(path, [((service_object, stream), _json(each)) for each in updates])
 
 
 def batches_of_many(
@@ -168,38 +174,35 @@ def batches_of_many(
 ) -> Iterator[Call[BatchResult]]:
     """Yield the calls that send updates of many streams: Service Object, stream, update."""
     written = [
-        _json({"serviceObject": service_object, "stream": stream, "update": update})
+        (
+            (service_object, stream),
+            _json({"serviceObject": service_object, "stream": stream, "update": update}),
+        )
         for service_object, stream, update in updates
     ]
     yield from _batches("/updates", written)
 
 
-def page(
-    service_object: str,
-    stream: str,
-    after: int | None,
-    before: int | None,
-    limit: int | None,
-    newest_first: bool,
-) -> Call[Page]:
-    """Read the first page of a stream's history; both bounds belong to it."""
-    wanted = {
-        "from": after,
-        "to": before,
-        "limit": limit,
-        "order": "desc" if newest_first else None,
-    }
-    query = urlencode({name: each for name, each in wanted.items() if each is not None})
-    return page_at(f"{stream_path(service_object, stream)}/updates{'?' if query else ''}{query}")
-
-
-def page_at(place: str) -> Call[Page]:
-    """Read the page that the one before it named."""
+def page(service_object: str, stream: str, query: str) -> Call[Page]:
+    """Read a page of a stream's history: the first by `history_query`, or the one it named."""
 
     def reads(answer: Answer) -> Page:
         return Page(_data(answer), _next(answer.headers.get("link", "")))
 
-    return Call("GET", place, reads)
+    return Call("GET", f"{stream_path(service_object, stream)}/updates?{query}", reads)
+
+
+def history_query(
+    after: int | None, before: int | None, page_size: int | None, newest_first: bool
+) -> str:
+    """Return what to ask a history for; both bounds belong to it."""
+    wanted = {
+        "from": after,
+        "to": before,
+        "limit": page_size,
+        "order": "desc" if newest_first else None,
+    }
+    return urlencode({name: each for name, each in wanted.items() if each is not None})
 
 
 def object_path(service_object: str) -> str:
@@ -217,15 +220,21 @@ def _posted(path: str, document: Document, read: Callable[[Answer], T]) -> Call[
     return Call("POST", path, read, _json(document), {IDEMPOTENCY: uuid.uuid4().hex})
 
 
-def _batches(path: str, items: Sequence[bytes]) -> Iterator[Call[BatchResult]]:
-    first = size = 0
-    for index, item in enumerate(items):
-        if index > first and (index - first >= MAX_ITEMS or size + len(item) > MAX_BYTES):
-            yield _batch(path, items[first:index], first)
-            first, size = index, 0
+def _batches(path: str, items: Sequence[_Item]) -> Iterator[Call[BatchResult]]:
+    """Yield the calls that send these items; what is refused is counted over all of them."""
+    batch: list[bytes] = []
+    streams: set[tuple[str, str]] = set()
+    size = sent = 0
+    for stream, item in items:
+        streams.add(stream)
         size += len(item) + 1
-    if first < len(items):
-        yield _batch(path, items[first:], first)
+        if batch and (len(batch) == MAX_ITEMS or size > MAX_BYTES or len(streams) > MAX_STREAMS):
+            yield _batch(path, batch, sent)
+            sent += len(batch)
+            batch, streams, size = [], {stream}, len(item) + 1
+        batch.append(item)
+    if batch:
+        yield _batch(path, batch, sent)
 
 
 def _batch(path: str, items: Sequence[bytes], first: int) -> Call[BatchResult]:
@@ -247,11 +256,14 @@ def _batch(path: str, items: Sequence[bytes], first: int) -> Call[BatchResult]:
 
 
 def _next(link: str) -> str | None:
-    """Return where the header `Link` says that the next page is."""
+    """Return what to ask for the next page, as the header `Link` says.
+
+    Its path is that of the page before it. Its host is not looked at: the token is for ours.
+    """
     for each in link.split(","):
         place, _, more = each.strip().partition(">")
         if place.startswith("<") and 'rel="next"' in more:
-            return place[1:]
+            return urlsplit(place[1:]).query
     return None
 
 

@@ -90,15 +90,15 @@ class Rest:
         stream: str,
         after: int | None = None,
         before: int | None = None,
-        limit: int | None = None,
         newest_first: bool = False,
+        page_size: int | None = None,
     ) -> Iterator[dict[str, Any]]:
         """Yield the updates between two timestamps, page by page; both bounds belong to it."""
-        page = self.run(calls.page(service_object, stream, after, before, limit, newest_first))
-        yield from page.updates
-        while page.next is not None:
-            page = self.run(calls.page_at(page.next))
+        query: str | None = calls.history_query(after, before, page_size, newest_first)
+        while query is not None:
+            page = self.run(calls.page(service_object, stream, query))
             yield from page.updates
+            query = page.next
 
     def last_update(self, service_object: str, stream: str) -> dict[str, Any] | None:
         """Return the stream's newest update, or None."""

@@ -48,6 +48,7 @@ class Server:
     answers: list[tuple[int, Any]] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
     """more of them, with every answer"""
+    links: list[str] = field(default_factory=list)
     asked: list[tuple[str, str, bytes]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
     tokens: set[str | None] = field(default_factory=set)
@@ -77,6 +78,8 @@ def server() -> Iterator[Server]:
             self.send_header("ETag", '"7"')
             for name, value in told.headers.items():
                 self.send_header(name, value)
+            if told.links:
+                self.send_header("Link", told.links.pop(0))
             self.end_headers()
             self.wfile.write(text)
 
@@ -339,6 +342,21 @@ def test_a_document_is_changed_over_what_was_read_only(server: Server, client: C
             api.change("so1", {}, found.etag)
 
 
+def test_a_history_is_read_page_by_page(server: Server, client: Client) -> None:
+    """Whatever the answer calls the host: the token goes to the one we were told."""
+    link = '<http://elsewhere/so1/streams/s/updates?from=1&cursor=x%2By>; rel="next"'
+    server.links = [f'<http://elsewhere/>; rel="first", {link}', ""]
+    server.answers = [(200, {"data": [{"lastUpdate": at}]}) for at in (1, 2)]
+    with client() as api:
+        found = list(api.history("so1", "s", after=1, newest_first=True))
+
+    assert found == [{"lastUpdate": 1}, {"lastUpdate": 2}]
+    assert [path for _, path, _ in server.asked] == [
+        "/so1/streams/s/updates?from=1&order=desc",
+        "/so1/streams/s/updates?from=1&cursor=x%2By",
+    ]
+
+
 def an_update(at: int, text: str = "") -> dict[str, Any]:
     return {"channels": {"t": {"current-value": text}}, "lastUpdate": at}
 
@@ -368,6 +386,15 @@ def test_a_batch_has_no_more_bytes_than_are_taken(server: Server, client: Client
 
     assert max(len(body) for _, _, body in server.asked) < calls.MAX_BYTES + 10
     assert [path for _, path, _ in server.asked] == ["/updates"] * 3
+
+
+def test_a_batch_names_no_more_streams_than_it_may(server: Server, client: Client) -> None:
+    updates = [("so1", f"s{at // 2}", an_update(at)) for at in range(2_002)]
+    server.answers = [(202, {"accepted": 2_000}), (202, {"accepted": 2})]
+    with client() as api:
+        assert api.put_everywhere(updates).accepted == 2_002
+
+    assert [len(body.splitlines()) for _, _, body in server.asked] == [2_000, 2]
 
 
 def test_no_updates_are_no_request(server: Server, client: Client) -> None:
