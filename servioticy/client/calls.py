@@ -19,6 +19,7 @@ Document = Mapping[str, Any]
 Update = Mapping[str, Any]
 """A Sensor Update: `channels` and `lastUpdate`."""
 
+NDJSON = "application/x-ndjson"
 IDEMPOTENCY = "Idempotency-Key"
 MAX_ITEMS = 10_000
 """Updates of one batch; the API takes no more."""
@@ -192,6 +193,24 @@ def page(service_object: str, stream: str, query: str) -> Call[Page]:
     return Call("GET", f"{stream_path(service_object, stream)}/updates?{query}", reads)
 
 
+def csv_batch(service_object: str, stream: str, rows: bytes, first: int) -> Call[BatchResult]:
+    """Send updates of one stream as CSV: a line of names, then a line each.
+
+    `first` is the place of the first of them among all that are sent.
+    """
+    path = f"{stream_path(service_object, stream)}/updates"
+    return _batch(path, rows, "text/csv", first)
+
+
+def export_path(
+    service_object: str, stream: str, form: str, after: int | None, before: int | None
+) -> str:
+    """Return the path of a stream's history as a file: csv, ndjson, parquet or arrow."""
+    bounds = {"format": form, "from": after, "to": before}
+    query = urlencode({name: each for name, each in bounds.items() if each is not None})
+    return f"{stream_path(service_object, stream)}/export?{query}"
+
+
 def history_query(
     after: int | None, before: int | None, page_size: int | None, newest_first: bool
 ) -> str:
@@ -229,15 +248,15 @@ def _batches(path: str, items: Sequence[_Item]) -> Iterator[Call[BatchResult]]:
         streams.add(stream)
         size += len(item) + 1
         if batch and (len(batch) == MAX_ITEMS or size > MAX_BYTES or len(streams) > MAX_STREAMS):
-            yield _batch(path, batch, sent)
+            yield _batch(path, b"\n".join(batch), NDJSON, sent)
             sent += len(batch)
             batch, streams, size = [], {stream}, len(item) + 1
         batch.append(item)
     if batch:
-        yield _batch(path, batch, sent)
+        yield _batch(path, b"\n".join(batch), NDJSON, sent)
 
 
-def _batch(path: str, items: Sequence[bytes], first: int) -> Call[BatchResult]:
+def _batch(path: str, body: bytes, form: str, first: int) -> Call[BatchResult]:
     def reads(answer: Answer) -> BatchResult:
         said = answer.json()
         refused = tuple(
@@ -252,7 +271,7 @@ def _batch(path: str, items: Sequence[bytes], first: int) -> Call[BatchResult]:
         )
         return BatchResult(said["accepted"], refused)
 
-    return Call("POST", path, reads, b"\n".join(items), {"Content-Type": "application/x-ndjson"})
+    return Call("POST", path, reads, body, {"Content-Type": form})
 
 
 def _next(link: str) -> str | None:
