@@ -18,17 +18,14 @@ from servioticy.domain.documents.codes import TOO_FAR_AHEAD
 from servioticy.domain.model import SensorUpdate, Stream
 from servioticy.domain.records import UpdateRecord
 from servioticy.domain.timing import too_far_ahead
-from servioticy.domain.topics import MAX_MESSAGE_BYTES
+from servioticy.domain.topics import largest_update
 from servioticy.ports.history import VersionedUpdate
-
-ENVELOPE = 16_384
-"""More than the rest of a log record can take: an id and the longest stream name, escaped."""
 
 
 def blueprint(services: Services) -> Blueprint:
     """`/{service_object}/streams/{stream}` and its `/lastUpdate`."""
     routes = Blueprint("updates", __name__)
-    largest = min(services.settings.requests.max_body_bytes, MAX_MESSAGE_BYTES - ENVELOPE)
+    largest = largest_update(services.settings.requests.max_body_bytes)
 
     @routes.put("/<service_object>/streams/<stream>")
     @needs(Right.SEND)
