@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from api.http import authentication
 from api.http.answers import data, stored
@@ -19,7 +19,6 @@ from servioticy.domain.model import SensorUpdate, Stream
 from servioticy.domain.records import UpdateRecord
 from servioticy.domain.timing import too_far_ahead
 from servioticy.domain.topics import largest_update
-from servioticy.ports.history import VersionedUpdate
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -61,8 +60,7 @@ def blueprint(services: Services) -> Blueprint:
     def read(**_names: str) -> Response:
         address, stream = authentication.stream()
         headers = services.reads.wait(address)
-        show = _with_version if _wants_versions() else _document
-        return histories.whole(services.ports.history, stream, show, headers)
+        return histories.whole(services.ports.history, stream, histories.shown(), headers)
 
     @routes.get("/<service_object>/streams/<stream>/lastUpdate")
     @needs(Right.READ)
@@ -70,23 +68,9 @@ def blueprint(services: Services) -> Blueprint:
         address, stream = authentication.stream()
         headers = services.reads.wait(address)
         update = services.ports.history.last_update(stream)
-        show = _with_version if _wants_versions() else _document
-        return data(() if update is None else (show(update),), headers)
+        return data(() if update is None else (histories.shown()(update),), headers)
 
     return routes
-
-
-def _wants_versions() -> bool:
-    return request.args.get("versions") == "true"
-
-
-def _document(update: VersionedUpdate) -> bytes:
-    return update.document
-
-
-def _with_version(update: VersionedUpdate) -> bytes:
-    """Return the update as stored, and which version made it."""
-    return b'%b,"version":%d}' % (update.document[:-1], update.version)
 
 
 def _parsed(content: bytes, declared: Stream | None) -> SensorUpdate:
