@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,7 +21,7 @@ from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.producer import Emitter, LogWriter
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.history import History
-from servioticy.ports.log import Log
+from servioticy.ports.log import BatchLog
 from servioticy.ports.service_objects import ServiceObjects
 from servioticy.ports.statements import Statements
 from servioticy.ports.stream_graph import StreamGraph
@@ -60,7 +61,18 @@ class KafkaLog:
 
     def append(self, partition: int, record: LogRecord) -> int:
         """Append and return the offset once it is safe. Raises Unavailable, Rejected."""
-        if partition not in self._whole:
+        with self._whole_before((partition,)):
+            return self._writer.append(partition, record)
+
+    def append_all(self, records: Sequence[tuple[int, LogRecord]]) -> None:
+        """Append each to its partition, in this order. Raises Unavailable, Rejected."""
+        with self._whole_before({partition for partition, _ in records}):
+            self._writer.append_all(records)
+
+    @contextmanager
+    def _whole_before(self, partitions: Collection[int]) -> Iterator[None]:
+        """Raises Unavailable where one of them ends before what is stored of it."""
+        for partition in set(partitions) - self._whole:
             stored = self._progress(partition)
             if stored > (end := self.end_offset(partition)):
                 raise Unavailable(
@@ -69,9 +81,10 @@ class KafkaLog:
                 )
             self._whole.add(partition)
         try:
-            return self._writer.append(partition, record)
+            yield
         except Unavailable:
-            self._whole.discard(partition)  # who knows what the broker comes back with
+            # Who knows what the broker comes back with.
+            self._whole.difference_update(partitions)
             raise
 
     def end_offset(self, partition: int) -> int:
@@ -98,7 +111,7 @@ class Ports:
     changes: Changes
     statements: Callable[[str], Statements]
     history: History
-    log: Log
+    log: BatchLog
 
 
 def ports(settings: Settings) -> Ports:
@@ -108,7 +121,7 @@ def ports(settings: Settings) -> Ports:
     return ports_on(database, log, settings.requests.change_wait_seconds)
 
 
-def ports_on(database: Database, log: Log, change_wait_seconds: float = 10.0) -> Ports:
+def ports_on(database: Database, log: BatchLog, change_wait_seconds: float = 10.0) -> Ports:
     """Return the ports on this Postgres and this log."""
     graph = PostgresStreamGraph(database)
     return Ports(

@@ -64,6 +64,7 @@ class Edge:
         self._threads: list[Threads] = []
         self._pools = {
             "updates": self._pool("updates", settings.api.update_threads, settings),
+            "batches": self._pool("batches", settings.api.batch_threads, settings),
             "reads": self._pool("reads", settings.api.read_threads, settings),
             "changes": self._pool("changes", settings.api.change_threads, settings),
         }
@@ -277,8 +278,9 @@ def kind(method: str, path: str) -> str:
     if method in READS:
         return "reads"
     names = path.strip("/").split("/")
-    is_stream = len(names) == 3 and names[1] == "streams"
-    return "updates" if method == "PUT" and is_stream else "changes"
+    if method == "PUT" and len(names) == 3 and names[1] == "streams":
+        return "updates"
+    return "batches" if method == "POST" and names[-1] == "updates" else "changes"
 
 
 def _token(head: Head) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from flask import Response
+from flask import Response, request
 
 from api.http.answers import JSON, nothing, stored
 from servioticy.domain.model import StreamKey, Timestamp
@@ -16,6 +16,11 @@ PAGE_BYTES = 262_144
 FIRST = -(2**63)
 
 Show = Callable[[VersionedUpdate], bytes]
+
+
+def shown() -> Show:
+    """Return how updates are shown: with `?versions=true`, with which version made each."""
+    return _with_version if request.args.get("versions") == "true" else _document
 
 
 def whole(history: History, stream: StreamKey, show: Show, headers: Mapping[str, str]) -> Response:
@@ -54,6 +59,15 @@ def _pages(
             break
         rows = _page(history, stream, last + 1, newest)
     yield b"]}"
+
+
+def _document(update: VersionedUpdate) -> bytes:
+    return update.document
+
+
+def _with_version(update: VersionedUpdate) -> bytes:
+    """Return the update as stored, and which version made it."""
+    return b'%b,"version":%d}' % (update.document[:-1], update.version)
 
 
 def _page(

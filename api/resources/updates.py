@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from api.http import authentication
 from api.http.answers import data, stored
@@ -18,17 +18,13 @@ from servioticy.domain.documents.codes import TOO_FAR_AHEAD
 from servioticy.domain.model import SensorUpdate, Stream
 from servioticy.domain.records import UpdateRecord
 from servioticy.domain.timing import too_far_ahead
-from servioticy.domain.topics import MAX_MESSAGE_BYTES
-from servioticy.ports.history import VersionedUpdate
-
-ENVELOPE = 16_384
-"""More than the rest of a log record can take: an id and the longest stream name, escaped."""
+from servioticy.domain.topics import largest_update
 
 
 def blueprint(services: Services) -> Blueprint:
     """`/{service_object}/streams/{stream}` and its `/lastUpdate`."""
     routes = Blueprint("updates", __name__)
-    largest = min(services.settings.requests.max_body_bytes, MAX_MESSAGE_BYTES - ENVELOPE)
+    largest = largest_update(services.settings.requests.max_body_bytes)
 
     @routes.put("/<service_object>/streams/<stream>")
     @needs(Right.SEND)
@@ -64,8 +60,7 @@ def blueprint(services: Services) -> Blueprint:
     def read(**_names: str) -> Response:
         address, stream = authentication.stream()
         headers = services.reads.wait(address)
-        show = _with_version if _wants_versions() else _document
-        return histories.whole(services.ports.history, stream, show, headers)
+        return histories.whole(services.ports.history, stream, histories.shown(), headers)
 
     @routes.get("/<service_object>/streams/<stream>/lastUpdate")
     @needs(Right.READ)
@@ -73,23 +68,9 @@ def blueprint(services: Services) -> Blueprint:
         address, stream = authentication.stream()
         headers = services.reads.wait(address)
         update = services.ports.history.last_update(stream)
-        show = _with_version if _wants_versions() else _document
-        return data(() if update is None else (show(update),), headers)
+        return data(() if update is None else (histories.shown()(update),), headers)
 
     return routes
-
-
-def _wants_versions() -> bool:
-    return request.args.get("versions") == "true"
-
-
-def _document(update: VersionedUpdate) -> bytes:
-    return update.document
-
-
-def _with_version(update: VersionedUpdate) -> bytes:
-    """Return the update as stored, and which version made it."""
-    return b'%b,"version":%d}' % (update.document[:-1], update.version)
 
 
 def _parsed(content: bytes, declared: Stream | None) -> SensorUpdate:

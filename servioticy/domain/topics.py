@@ -7,11 +7,19 @@ from dataclasses import dataclass
 MAX_MESSAGE_BYTES = 2_097_152
 """Key and value of one message; room for the largest body the API accepts, with its envelope."""
 
+ENVELOPE_BYTES = 16_384
+"""More than the rest of a log record can take: an id and the longest stream name, escaped."""
+
 FRAME_BYTES = 1024
 """More than what Kafka's protocol puts around a message, which the topic's limit counts, too."""
 
 MAX_LETTER_BYTES = MAX_MESSAGE_BYTES + 8192
 """A dead letter: a message of any other topic as it was, with headers that say what is wrong."""
+
+
+def largest_update(max_body_bytes: int) -> int:
+    """Return how many bytes the document of an accepted update may have."""
+    return min(max_body_bytes, MAX_MESSAGE_BYTES - ENVELOPE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

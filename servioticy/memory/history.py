@@ -22,15 +22,22 @@ class MemoryHistory:
         return max((row.timestamp for row in self._of_stream(stream)), default=None)
 
     def page(
-        self, stream: StreamKey, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
+        self,
+        stream: StreamKey,
+        span: tuple[Timestamp, Timestamp],
+        most_rows: int,
+        most_bytes: int,
+        *,
+        newest_first: bool = False,
     ) -> list[VersionedUpdate]:
-        """Return the first updates with a timestamp within the span, oldest first.
+        """Return the first updates with a timestamp within the span, oldest first, or newest.
 
         They end with the one that reaches `most_rows` or `most_bytes`.
         """
         found: list[VersionedUpdate] = []
         size = 0
-        for row in self._of_stream(stream):
+        rows = list(self._of_stream(stream))
+        for row in reversed(rows) if newest_first else rows:
             if size >= most_bytes or len(found) >= most_rows:
                 break
             if span[0] <= row.timestamp <= span[1]:

@@ -26,6 +26,9 @@ log = logging.getLogger("servioticy.messaging")
 QUEUE_KIB = 65_536
 """Most that a client holds of what the broker has not taken: bounded by bytes, not by number."""
 
+QUEUE_MESSAGES = 500_000
+"""More than batches under way hold: the bound by bytes is to be met first."""
+
 SHORT_LETTER_BYTES = 65_536
 """What is kept of a record that even the dead letters refuse: their topic may be smaller."""
 
@@ -58,6 +61,7 @@ class LogWriter:
             **_SAFE,
             **connection.for_librdkafka(),
             "delivery.timeout.ms": max(1000, int(timeout_seconds * 1000)),
+            "queue.buffering.max.messages": QUEUE_MESSAGES,
         }
         self._producer = Producer(self._configuration)
         self._renewed_at = -RENEWAL_SECONDS
@@ -94,6 +98,32 @@ class LogWriter:
             raise meaning(failure, "a record of the log")
         return offset
 
+    def append_all(self, records: Sequence[tuple[int, LogRecord]]) -> None:
+        """Append each to its partition, in this order, and wait until the broker has all.
+
+        Raises as `append` does. Of what is refused on the way, a full queue for one, more that
+        follows may be in the log: whoever sends the rest again sends it out of order.
+        """
+        # A call for each partition: librdkafka would not heed one that a message names.
+        messages: dict[int, list[dict[str, Any]]] = {}
+        for partition, record in records:
+            value = write(record)
+            _check_size(value, "a record of the log")
+            messages.setdefault(partition, []).append({"value": value})
+        waiting = _Acknowledgements(len(records))
+        for partition, own in messages.items():
+            try:
+                self._producer.produce_batch(self._topic, own, partition, waiting.note)
+            except (BufferError, KafkaException) as error:
+                raise meaning(error, "a record of the log") from error
+            for each in own:
+                if "_error" in each:
+                    raise meaning(each["_error"], "a record of the log")
+        if not waiting.done.wait(self._timeout + 1):
+            raise Unavailable("the broker did not acknowledge in time")
+        if waiting.failure is not None:
+            raise meaning(waiting.failure, "a record of the log")
+
     def close(self) -> None:
         """Wait for what is under way and stop."""
         with contextlib.suppress(KafkaException):  # a fatal one: nothing is under way any more
@@ -127,6 +157,28 @@ class LogWriter:
                 log.exception("log_writer_not_renewed")
 
 
+class _Acknowledgements:
+    """What the broker says of several records; told by the poller's thread alone."""
+
+    __slots__ = ("_waiting", "done", "failure")
+
+    def __init__(self, waiting: int) -> None:
+        self._waiting = waiting
+        self.done = threading.Event()
+        self.failure: object = None
+        """Why one of them is not in the log, the last of such reasons."""
+        if not waiting:
+            self.done.set()
+
+    def note(self, error: object, _message: Message) -> None:
+        """Note that the broker has taken one, or has not."""
+        if error is not None:
+            self.failure = error
+        self._waiting -= 1
+        if not self._waiting:
+            self.done.set()
+
+
 class Emitter:
     """Sends what was stored to subscribers, and knows how far that is acknowledged.
 
@@ -142,7 +194,7 @@ class Emitter:
             {
                 **_SAFE,
                 **connection.for_librdkafka(),
-                "queue.buffering.max.messages": 500_000,
+                "queue.buffering.max.messages": QUEUE_MESSAGES,
             }
         )
         self._batches: deque[_Batch] = deque()

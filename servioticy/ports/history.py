@@ -28,8 +28,10 @@ class History(Protocol):
         span: tuple[Timestamp, Timestamp],
         most_rows: int,
         most_bytes: int,
+        *,
+        newest_first: bool = False,
     ) -> list[VersionedUpdate]:
-        """Return the first updates with a timestamp within the span, oldest first.
+        """Return the first updates with a timestamp within the span, oldest first, or newest.
 
         They end with the one that reaches `most_rows` or `most_bytes`.
         """

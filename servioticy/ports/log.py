@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from servioticy.domain.records import LogRecord
@@ -21,3 +22,14 @@ class Log(Protocol):
 
     def partitions(self) -> int:
         """Return how many partitions there are."""
+
+
+class BatchLog(Log, Protocol):
+    """The log, for whoever accepts many updates at once."""
+
+    def append_all(self, records: Sequence[tuple[int, LogRecord]]) -> None:
+        """Append each to its partition, in this order; return once all of them are safe.
+
+        Raises Unavailable: some of them may be in the log, and nothing may be promised. Raises
+        Rejected where one is too large to be ever in the log; then none of them is there.
+        """

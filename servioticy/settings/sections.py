@@ -111,6 +111,9 @@ class Api:
     update_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
         32, "updates one API process works on at once"
     )
+    batch_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        4, "batches of updates one API process works on at once"
+    )
     read_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
         16, "reads one API process works on at once"
     )

@@ -87,6 +87,8 @@ class Database:
             connection, fresh = self._connection()
             try:
                 return self._run(connection, sql, values)
+            except psycopg2.errors.QueryCanceled:
+                raise  # tried again it would take as long again
             except LOST:
                 self.close()
                 inside = getattr(self._local, "inside", False)
@@ -203,6 +205,10 @@ class Database:
             yield
         except psycopg2.errors.LockNotAvailable as error:
             raise Unavailable("others are changing what this changes; try again later") from error
+        except psycopg2.errors.QueryCanceled as error:
+            raise Unavailable(
+                "Postgres takes too long for this; ask for less, or later"
+            ) from error
         except LOST as error:
             if (error.pgcode or "").startswith(TOO_MUCH):
                 raise Rejected(f"Postgres cannot take this: {str(error).strip()}") from error

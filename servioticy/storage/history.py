@@ -23,9 +23,15 @@ class PostgresHistory:
         return row[0] if row else None
 
     def page(
-        self, stream: StreamKey, span: tuple[Timestamp, Timestamp], most_rows: int, most_bytes: int
+        self,
+        stream: StreamKey,
+        span: tuple[Timestamp, Timestamp],
+        most_rows: int,
+        most_bytes: int,
+        *,
+        newest_first: bool = False,
     ) -> list[VersionedUpdate]:
-        """Return the first updates with a timestamp within the span, oldest first.
+        """Return the first updates with a timestamp within the span, oldest first, or newest.
 
         They end with the one that reaches `most_rows` or `most_bytes`.
         """
@@ -35,7 +41,8 @@ class PostgresHistory:
             "rows": most_rows,
             "bytes": most_bytes,
         }
-        rows = self._database.rows(self._sql["page"], values)
+        statement = "page_back" if newest_first else "page"
+        rows = self._database.rows(self._sql[statement], values)
         return [
             VersionedUpdate(timestamp, document.encode(), v) for timestamp, document, v in rows
         ]

@@ -59,6 +59,28 @@ def test_records_are_read_as_they_were_appended(messaging: Messaging) -> None:
     assert messaging.records(0) == records
 
 
+def test_many_records_are_appended_in_their_order(messaging: Messaging) -> None:
+    """Those of each partition; one message or a thousand is the same."""
+    records = [(n % 3 % 2, an_update(n)) for n in range(3_000)]
+
+    messaging.log.append_all([])
+    messaging.log.append_all(records)
+
+    for partition in (0, 1):
+        expected = [record for where, record in records if where == partition]
+        assert messaging.records(partition) == expected
+        assert messaging.log.end_offset(partition) == len(expected)
+
+
+def test_of_many_records_none_is_appended_where_one_is_too_large(messaging: Messaging) -> None:
+    large = msgspec.structs.replace(an_update(), update=msgspec.Raw(b"1" * MAX_MESSAGE_BYTES))
+
+    with pytest.raises(Rejected):
+        messaging.log.append_all([(0, an_update()), (0, large)])
+
+    assert messaging.log.end_offset(0) == 0
+
+
 def test_emitted_updates_are_acknowledged_in_order(messaging: Messaging) -> None:
     output = messaging.output(1)
     updates = [EmittedRecord("so1", "a", 1, 1, n, msgspec.Raw(b'{"v":%d}' % n)) for n in range(5)]

@@ -437,6 +437,21 @@ def test_a_page_of_the_history_ends_with_what_reaches_its_bounds(
     assert storage.history.newest(key(stream)) == 4
 
 
+def test_a_page_may_begin_with_the_newest(storage: Storage, stream: int) -> None:
+    for at in range(1, 6):
+        storage.store.store(a_batch(stream, at - 1, at, at))
+
+    def page(first: int, last: int, rows: int, size: int) -> list[int]:
+        history, span = storage.history, (first, last)
+        found = history.page(key(stream), span, rows, size, newest_first=True)
+        return [each.timestamp for each in found]
+
+    assert page(2, 4, 9, 9_999) == [4, 3, 2]
+    assert page(1, 5, 2, 9_999) == [5, 4]
+    assert page(1, 5, 9, 1) == [5]
+    assert page(6, 9, 9, 9_999) == []
+
+
 def test_pages_follow_each_other_without_a_gap(storage: Storage, stream: int) -> None:
     for value in (1, 2, 3):
         storage.store.store(a_batch(stream, value - 1, value, value))

@@ -18,7 +18,7 @@ from servioticy.domain.records import (
 )
 from servioticy.ports.change_store import Change, ChangeStore, NewServiceObject
 from servioticy.ports.history import History, VersionedUpdate
-from servioticy.ports.log import Log
+from servioticy.ports.log import BatchLog
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PartitionStore
 from servioticy.ports.stream_graph import GraphNode, StreamGraph
@@ -140,7 +140,7 @@ def stream_id(database: Database, id_: str, name: str) -> int:
 class Messaging:
     """The ports that share one broker, and what a reader finds in its topics."""
 
-    log: Log
+    log: BatchLog
     output: Callable[[int], Output]
     records: Callable[[int], list[LogRecord]]
     emitted: Callable[[], list[EmittedRecord]]

@@ -188,6 +188,7 @@ OF_THE_API = {
     "unknown-stream",
     "too-far-ahead",
     "not-understood",
+    "not-csv",
 }
 """Codes of what only the API finds; its own tests meet them."""
 

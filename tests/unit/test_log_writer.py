@@ -65,6 +65,24 @@ def test_who_waits_is_told_at_once_when_nothing_more_will_come(writer: LogWriter
         assert len(told) == 1
 
 
+def test_who_appends_many_is_told_as_soon_as_nothing_more_will_come(writer: LogWriter) -> None:
+    told: list[Exception] = []
+
+    def append() -> None:
+        try:
+            writer.append_all([(0, RECORD), (1, RECORD)])
+        except Unavailable as error:
+            told.append(error)
+
+    waiting = threading.Thread(target=append, daemon=True)
+    waiting.start()
+    until_queued(writer)
+    bring_fatal_error(writer._producer)
+    waiting.join(SECONDS)
+
+    assert len(told) == 1
+
+
 def test_an_emitter_says_that_it_has_to_be_made_anew() -> None:
     """Then the partition begins again with another; any other error would be the record's."""
     emitter = Emitter(NOBODY, Topics(), 0)

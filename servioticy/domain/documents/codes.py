@@ -21,6 +21,9 @@ def _code(word: str, meaning: str) -> str:
 
 
 NOT_JSON = _code("not-json", "What was sent is not valid JSON.")
+NOT_CSV = _code(
+    "not-csv", "What was sent is not valid CSV, or a row of it has too few or many cells."
+)
 TOO_NESTED = _code("too-nested", "Arrays and objects are nested in more than 254 levels.")
 REQUIRED = _code("required", "Something that has to be there is not.")
 WRONG_TYPE = _code("wrong-type", "The value is of another type than it has to be.")
@@ -45,7 +48,10 @@ INCOMPLETE_GROUP = _code("incomplete-group", "A group lacks `soIds` or `stream`.
 UNKNOWN_SERVICE_OBJECT = _code(
     "unknown-service-object", "A group names a Service Object that does not exist."
 )
-UNKNOWN_STREAM = _code("unknown-stream", "A group names a stream that one of its members lacks.")
+UNKNOWN_STREAM = _code(
+    "unknown-stream",
+    "A group names a stream that one of its members lacks, or a batch one that is not yours.",
+)
 UNKNOWN_CHANNEL = _code("unknown-channel", "The stream does not declare the channel.")
 TOO_FAR_AHEAD = _code("too-far-ahead", "The timestamp is too far ahead of the platform's clock.")
 NOT_UNDERSTOOD = _code(

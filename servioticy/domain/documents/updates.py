@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import orjson
 
 from servioticy.domain.documents.codes import (
@@ -15,29 +16,63 @@ from servioticy.domain.documents.codes import (
 )
 from servioticy.domain.documents.errors import WHOLE, BadDocument
 from servioticy.domain.documents.values import fits
-from servioticy.domain.model import Channel, SensorUpdate, Stream
+from servioticy.domain.model import SensorUpdate, Stream
 
 MAX_TIMESTAMP = 2**63 - 1
 
 
-def parse_update(body: bytes, stream: Stream) -> SensorUpdate:
-    """Read a device's update of a stream; extra fields are kept and returned to readers.
+class UpdateReader:
+    """Reads updates of one stream: what the stream declares is looked at once for all of them.
 
-    Some channels may be missing. Raises BadDocument with the reason and the channel.
+    Some channels may be missing; extra fields are kept and returned to readers.
     """
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise BadDocument(f"The request is not valid JSON: {error}", "", NOT_JSON) from error
-    if not isinstance(document, dict):
-        raise BadDocument("A Sensor Update has to be a JSON object", "", WRONG_TYPE)
-    timestamp = _timestamp(document)
-    _check_channels(document, stream)
-    try:
-        return SensorUpdate(stream.ref, timestamp, orjson.dumps(document))
-    except orjson.JSONEncodeError as error:
-        reason = "The request is nested too deeply: at most 254 levels"
-        raise BadDocument(reason, "", TOO_NESTED) from error
+
+    def __init__(self, stream: Stream) -> None:
+        self._origin = stream.ref
+        self.types = {each.name: each.type for each in stream.channels}
+        """The type of each declared channel."""
+
+    def parse(self, body: bytes | msgspec.Raw) -> SensorUpdate:
+        """Read an update as a device sends it. Raises BadDocument: the reason and the place."""
+        try:
+            document = orjson.loads(memoryview(body))
+        except orjson.JSONDecodeError as error:
+            raise BadDocument(f"The request is not valid JSON: {error}", "", NOT_JSON) from error
+        return self.take(document)
+
+    def take(self, document: Any) -> SensorUpdate:
+        """Take an update that is parsed already, or made of another form. Raises BadDocument."""
+        if not isinstance(document, dict):
+            raise BadDocument("A Sensor Update has to be a JSON object", "", WRONG_TYPE)
+        timestamp = _timestamp(document)
+        self._check_channels(document)
+        try:
+            return SensorUpdate(self._origin, timestamp, orjson.dumps(document))
+        except orjson.JSONEncodeError as error:
+            reason = "The request is nested too deeply: at most 254 levels"
+            raise BadDocument(reason, "", TOO_NESTED) from error
+
+    def _check_channels(self, document: dict[str, Any]) -> None:
+        if "channels" not in document:
+            raise BadDocument("No channels", "", REQUIRED)
+        channels = document["channels"]
+        if not isinstance(channels, dict) or not channels:
+            code = REQUIRED if channels == {} else WRONG_TYPE
+            raise BadDocument("No channels", "/channels", code)
+        types = self.types
+        for name, content in channels.items():
+            if name not in types:
+                raise BadDocument(
+                    f"The Service Object Stream does not have a channel: {name}",
+                    WHOLE.at("channels", name).pointer,
+                    UNKNOWN_CHANNEL,
+                )
+            _check_value(name, content, types[name])
+
+
+def parse_update(body: bytes, stream: Stream) -> SensorUpdate:
+    """Read a device's update of a stream. Raises BadDocument with the reason and the channel."""
+    return UpdateReader(stream).parse(body)
 
 
 def _timestamp(document: dict[str, Any]) -> int:
@@ -49,24 +84,7 @@ def _timestamp(document: dict[str, Any]) -> int:
     return value
 
 
-def _check_channels(document: dict[str, Any], stream: Stream) -> None:
-    if "channels" not in document:
-        raise BadDocument("No channels", "", REQUIRED)
-    channels = document["channels"]
-    if not isinstance(channels, dict) or not channels:
-        raise BadDocument("No channels", "/channels", REQUIRED if channels == {} else WRONG_TYPE)
-    declared = {each.name: each for each in stream.channels}
-    for name, content in channels.items():
-        if name not in declared:
-            raise BadDocument(
-                f"The Service Object Stream does not have a channel: {name}",
-                WHOLE.at("channels", name).pointer,
-                UNKNOWN_CHANNEL,
-            )
-        _check_value(name, content, declared[name])
-
-
-def _check_value(name: str, content: Any, channel: Channel) -> None:
+def _check_value(name: str, content: Any, type_name: str) -> None:
     if not isinstance(content, dict) or "current-value" not in content:
         code = REQUIRED if isinstance(content, dict) else WRONG_TYPE
         reason = f"channel {name} without current-value"
@@ -74,10 +92,10 @@ def _check_value(name: str, content: Any, channel: Channel) -> None:
     value = content["current-value"]
     if isinstance(value, dict):
         raise _wrong_value(name, f"current-value cannot be an Object. channel: {name}")
-    if not fits(value, channel.type):
+    if not fits(value, type_name):
         reason = (
             f"The Service Object stream channel {name} data type does not match: "
-            f"it is declared {channel.type}"
+            f"it is declared {type_name}"
         )
         raise _wrong_value(name, reason)
 

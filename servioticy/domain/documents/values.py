@@ -27,18 +27,18 @@ def fits(value: Any, type_name: str) -> bool:
     Strict, as in the original: no numeric text for a number. A device's array fits only
     an array type.
     """
-    if type_name == ANY:
-        return True
-    array = _ARRAY.fullmatch(type_name)
-    if array:
-        return isinstance(value, list) and all(fits(each, array[1]) for each in value)
     if type_name == "number":
         return isinstance(value, int | float) and not isinstance(value, bool) and _finite(value)
     if type_name == "string":
         return isinstance(value, str)
     if type_name == "boolean":
         return isinstance(value, bool)
-    return _is_place(value)
+    if type_name == "geo_point":
+        return _is_place(value)
+    array = _ARRAY.fullmatch(type_name)
+    if array:
+        return isinstance(value, list) and all(fits(each, array[1]) for each in value)
+    return type_name == ANY
 
 
 def _finite(value: float) -> bool:

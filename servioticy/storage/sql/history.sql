@@ -36,6 +36,38 @@ SELECT "timestamp", document, version
   FROM page
  ORDER BY "timestamp";
 
+-- page_back --
+-- The next updates of a stream, newest first, as many as fit: row after row, so that one
+-- that does not fit any more is not even read, however large it is.
+WITH RECURSIVE page AS (
+    (SELECT "timestamp", document::text AS document, version,
+            octet_length(document::text)::bigint AS bytes, 1 AS rows
+       FROM updates
+      WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
+        AND tenant_id = %(tenant)s
+        AND "timestamp" BETWEEN %(from)s AND %(to)s
+      ORDER BY "timestamp" DESC
+      LIMIT 1)
+     UNION ALL
+    SELECT next."timestamp", next.document, next.version,
+           page.bytes + octet_length(next.document), page.rows + 1
+      FROM page
+     CROSS JOIN LATERAL (
+           SELECT "timestamp", document::text AS document, version
+             FROM updates
+            WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
+              AND tenant_id = %(tenant)s
+              AND "timestamp" < page."timestamp"
+              AND "timestamp" >= %(from)s
+            ORDER BY "timestamp" DESC
+            LIMIT 1) AS next
+     WHERE page.bytes < %(bytes)s
+       AND page.rows < %(rows)s
+)
+SELECT "timestamp", document, version
+  FROM page
+ ORDER BY "timestamp" DESC;
+
 -- updates_after --
 -- One row after the other, so that no more documents are opened than fit, and one. The first
 -- comes whatever its size: a reader has to get on.

@@ -9,23 +9,13 @@ from sys import getrefcount
 import orjson
 import pytest
 from api_builders import Caller, Served
+from histories import store
 
 from api.resources import histories
 from servioticy.domain.model import StreamKey
 from servioticy.errors import Unavailable
 from servioticy.ports.history import VersionedUpdate
-from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.storage.history import PostgresHistory
-
-
-def store(served: Served, so: str, count: int, size: int = 10) -> list[bytes]:
-    """Store so many updates of the stream `a`, and tell what they are."""
-    key, store = served.platform.stream(so), served.platform.store
-    documents = [b'{"lastUpdate":%d,"x":"%b"}' % (n, b"y" * size) for n in range(count)]
-    rows = [StoredUpdate(*key, at, each, 1, at, 0) for at, each in enumerate(documents)]
-    offset, _ = store.begin(0)
-    store.store(Batch(0, offset, offset, 0, rows))
-    return documents
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7])

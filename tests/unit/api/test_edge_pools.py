@@ -7,6 +7,7 @@ import math
 import pytest
 
 from api.edge.deadlines import Deadlines
+from api.edge.edge import kind
 from api.edge.pools import Budget, Busy, Holding, Job, Pool
 
 
@@ -174,3 +175,20 @@ def test_who_began_first_is_late_first() -> None:
     assert deadlines.late() == ["b"]
     now[0] = 99.0
     assert deadlines.late() == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "pool"),
+    [
+        ("PUT", "/so/streams/s", "updates"),
+        ("PUT", "/so/streams/s/", "updates"),
+        ("POST", "/so/streams/s/updates", "batches"),
+        ("POST", "/updates/", "batches"),
+        ("GET", "/so/streams/s/updates", "reads"),
+        ("PUT", "/so", "changes"),
+        ("POST", "/", "changes"),
+    ],
+)
+def test_each_request_has_its_pool(method: str, path: str, pool: str) -> None:
+    """A batch takes the time of thousands of updates: it does not keep their threads."""
+    assert kind(method, path) == pool

@@ -1,0 +1,48 @@
+"""What stands behind the question mark: numbers, choices, spans of time. Raises Refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from flask import request
+
+from api.http.errors import Refused
+from servioticy.domain.documents.updates import MAX_TIMESTAMP
+from servioticy.domain.model import Timestamp
+
+_INTEGER = re.compile(r"[0-9]{1,19}")
+
+
+def integer(name: str, default: int, least: int, most: int) -> int:
+    """Return the parameter as a number between the two, or the default where there is none."""
+    text = request.args.get(name)
+    if text is None:
+        return default
+    if _INTEGER.fullmatch(text) is None or not least <= int(text) <= most:
+        raise Refused(f"{name} has to be a whole number from {least} to {most}")
+    return int(text)
+
+
+def timestamp(text: str) -> Timestamp:
+    """Return the place that a cursor of updates names."""
+    if _INTEGER.fullmatch(text) is None or int(text) > MAX_TIMESTAMP:
+        raise Refused("The cursor does not name a timestamp")
+    return int(text)
+
+
+def choice(name: str, choices: Sequence[str]) -> str:
+    """Return the parameter, which is one of the choices; the first where there is none."""
+    found = request.args.get(name, choices[0])
+    if found not in choices:
+        raise Refused(f"{name} has to be one of {', '.join(choices)}")
+    return found
+
+
+def span() -> tuple[Timestamp, Timestamp]:
+    """Return `from` and `to`, both inclusive; without them everything."""
+    first = integer("from", 0, 0, MAX_TIMESTAMP)
+    last = integer("to", MAX_TIMESTAMP, 0, MAX_TIMESTAMP)
+    if first > last:
+        raise Refused("from is after to")
+    return first, last

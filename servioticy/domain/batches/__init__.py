@@ -1,0 +1,1 @@
+"""Batches of Sensor Updates in the forms in which devices and people send them."""
