@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -38,12 +38,12 @@ def json_body() -> bytes:
     return body()
 
 
-def text_body() -> str:
-    """Return the whole body, which is plain text by its Content-Type, or has none; perhaps empty.
+def text_body(types: Mapping[str, bool] = TEXT_TYPES) -> str:
+    """Return the whole body as it is, perhaps empty; plain text unless `types` names others.
 
     Raises for another type, for what is no UTF-8, and for a NUL, which no stored text has.
     """
-    sent(TEXT_TYPES, "text/plain")
+    sent(types, "text/plain")
     return _text(request.get_data(cache=False))
 
 

@@ -21,7 +21,8 @@ def test_create_answers_one_line_with_the_id_first(alice: Caller) -> None:
 
     assert answer.status_code == 201
     id_ = answer.text.split('"')[3]
-    assert answer.text == f'{{"id":"{id_}","createdAt":{int(NOW * 1000)}}}'
+    assert answer.text.startswith(f'{{"id":"{id_}","api_token":"')
+    assert answer.text.endswith(f'","createdAt":{int(NOW * 1000)}}}')
     assert re.fullmatch(r"[0-9]{13}[0-9a-f]{32}", id_)
     assert answer.headers["Location"] == f"http://127.0.0.1:8080/{id_}"
     assert answer.headers["Server"] == "api.servIoTicy"
