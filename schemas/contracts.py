@@ -46,12 +46,14 @@ def operations(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]
 
 
 def _give_statuses(document: dict[str, Any], shared: dict[str, list[str]]) -> None:
-    for (_method, path), operation in operations(document).items():
+    for (method, path), operation in operations(document).items():
         with_token = operation["x-right"] != "none"
         added = [
             *shared["every route"],
             *(shared["with a token"] if with_token else ()),
             *(shared["of a Service Object"] if "{so}" in path else ()),
+            *(shared["with a body"] if "requestBody" in operation else ()),
+            *(shared["of a read"] if method == "GET" else ()),
         ]
         responses = operation["responses"]
         responses |= {

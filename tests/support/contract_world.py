@@ -25,8 +25,19 @@ class World:
     names: dict[str, str]
     """what to put into a path for each of its parameters"""
 
-    def path(self, path: str) -> str:
-        return path.format_map(self.names)
+    def path(self, method: str, path: str) -> str:
+        """The path of an operation, leading to what is there."""
+        asked = {"actuation": "reboot"} if method == "POST" else {}
+        return path.format_map(self.names | asked)
+
+    def query(self, operation: dict[str, Any]) -> dict[str, Any]:
+        """The examples of an operation's parameters."""
+        parameters = [resolved(each) for each in operation.get("parameters", [])]
+        return {
+            each["name"]: each["example"]
+            for each in parameters
+            if each["in"] == "query" and "example" in each
+        }
 
     def named(self, value: Any) -> Any:
         """An example that names the Service Object of this world in the place of its own."""
@@ -47,17 +58,24 @@ def a_world(served: Served) -> World:
     wanted = request_examples("POST", "/{so}/streams/{s}/subscriptions")["websocket"]
     answer = tenant.ask("POST", f"{stream}/subscriptions", json=wanted | {"destination": "first"})
     names["id"] = answer.get_json()["id"]
+    answer = tenant.ask("POST", f"/{so}/actuations/reboot", data="", content_type="text/plain")
+    names["actuation"] = answer.get_json()["id"]
     served.store()
     return world
 
 
 def request_examples(method: str, path: str) -> dict[str, Any]:
     """The bodies that the document shows for an operation, by their names."""
+    return {name: each for name, (_media, each) in examples_with_types(method, path).items()}
+
+
+def examples_with_types(method: str, path: str) -> dict[str, tuple[str, Any]]:
+    """These bodies, each with its media type."""
     content = OPERATIONS[method, path].get("requestBody", {}).get("content", {})
     return {
-        name: example["value"]
-        for media in content.values()
-        for name, example in media.get("examples", {}).items()
+        name: (media, example["value"])
+        for media, each in content.items()
+        for name, example in each.get("examples", {}).items()
     }
 
 

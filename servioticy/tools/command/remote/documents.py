@@ -139,7 +139,8 @@ def _members(document: Mapping[str, Any]) -> Iterator[str]:
     groups = document.get("groups")
     for group in groups.values() if isinstance(groups, dict) else ():
         members = group.get("soIds") if isinstance(group, dict) else None
-        yield from (each for each in members or () if isinstance(each, str))
+        if isinstance(members, list):
+            yield from (each for each in members if isinstance(each, str))
 
 
 def _read(file: Path) -> Local:

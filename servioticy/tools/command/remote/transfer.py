@@ -119,7 +119,7 @@ def _standard_input() -> Iterator[tuple[int, list[Any]]]:
     Nothing waits for what comes later, and what has come together is sent together.
     """
     first, rest = 0, b""
-    while part := sys.stdin.buffer.read1(READ_BYTES):
+    while part := os.read(sys.stdin.fileno(), READ_BYTES):
         *lines, rest = (rest + part).split(b"\n")
         yield first, [_parsed(line, first + place) for place, line in enumerate(lines)]
         first += len(lines)
