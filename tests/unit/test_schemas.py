@@ -71,6 +71,7 @@ def without(document: dict[str, Any], key: str) -> dict[str, Any]:
 
 ACCEPTED: dict[str, list[Any]] = {
     "service-object.json": [
+        *({"streams": {}, "groups": each} for each in (None, [], {})),
         {"streams": {}},
         of_stream({"channels": {}}),
         of_channel({"type": " Array[ Number ] "}),
@@ -101,6 +102,7 @@ REFUSED: dict[str, list[Any]] = {
         {},
         {"streams": None},
         {"streams": []},
+        *({"streams": {}, "groups": each} for each in (False, 0, "", [{}], [[]])),
         {"streams": {"a/b": {"channels": {}}}},
         {"streams": {" ": {"channels": {}}}},
         {"streams": {"x" * 201: {"channels": {}}}},

@@ -60,7 +60,7 @@ def parse_service_object(
     groups = tuple(
         parse_group(name, content, meter)
         for name, content in _object(
-            document.get("groups") or {}, WHOLE.at("groups", words="groups")
+            _groups(document.get("groups")), WHOLE.at("groups", words="groups")
         ).items()
     )
     aliases = _aliases(document.get("aliases"), meter)
@@ -147,6 +147,11 @@ def parse_group(name: str, content: Any, meter: Meter) -> Group:
     check_name(name, "group", part)
     check_name(stream, "stream", part.at("stream"))
     return Group(name, tuple(dict.fromkeys(members)), stream)
+
+
+def _groups(content: Any) -> Any:
+    """Return the groups; there are none where the document says null, or an empty list."""
+    return {} if content is None or content == [] else content
 
 
 def _aliases(content: Any, meter: Meter) -> list[Alias]:

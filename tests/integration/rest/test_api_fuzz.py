@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import load_all_checks, not_a_server_error
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
+    negative_data_rejection,
     response_headers_conformance,
     response_schema_conformance,
     status_code_conformance,
@@ -32,6 +33,8 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
+BATCHES = {"POST /updates", "POST /{so}/streams/{s}/updates"}
+"""What is wrong in them is refused part by part: the whole is accepted."""
 KNOWN = 3
 """Of four requests, so many go to what is there."""
 
@@ -59,17 +62,18 @@ def world(served: Served) -> World:
     suppress_health_check=list(HealthCheck),
 )
 def test_answers_are_those_of_the_document(case: Any, served: Served, world: World) -> None:
-    """No request makes us fail, and none gets what the document does not tell."""
+    """No request makes us fail or gets what the document does not tell; bad ones are refused."""
     go_to_what_is_there(case, world)
     token = {"Authorization": world.tenant.token}
     case.operation.schema.app = served.app
-    case.call_and_validate(app=served.app, headers=token, checks=CHECKS)
+    checks = CHECKS if case.operation.label in BATCHES else [*CHECKS, negative_data_rejection]
+    case.call_and_validate(app=served.app, headers=token, checks=checks)
 
 
 def go_to_what_is_there(case: Any, world: World) -> None:
     """Most of the time: made-up ids would only be met by 404."""
     for name, value in list((case.path_parameters or {}).items()):
-        if sum(map(ord, str(value))) % (KNOWN + 1):
+        if name != "n" and sum(map(ord, str(value))) % (KNOWN + 1):
             case.path_parameters[name] = world.names[name]
 
 
