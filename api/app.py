@@ -15,6 +15,7 @@ from api.http.answers import with_common_headers
 from api.http.authentication import guard
 from api.http.backlog import Backlog
 from api.http.errors import handle_errors
+from api.http.idempotency import Idempotency
 from api.http.inflow import Inflow
 from api.http.read_after_write import ReadAfterWrite
 from api.resources import blueprints
@@ -53,6 +54,7 @@ def create_app(
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
         backlog=Backlog(ports.history, settings.requests.max_put_off),
         inflow=Inflow(settings.requests.tenant_bytes_per_second),
+        idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),
     )
     app = Flask("api", static_folder=None)
     # One more than is allowed: a body without a Content-Length is cut there in silence.

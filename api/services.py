@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from api.documents.definitions import Definitions
 from api.http.backlog import Backlog
+from api.http.idempotency import Idempotency
 from api.http.inflow import Inflow
 from api.http.read_after_write import ReadAfterWrite
 from servioticy.bootstrap import Ports
@@ -33,6 +34,7 @@ class Services:
     reads: ReadAfterWrite
     backlog: Backlog
     inflow: Inflow
+    idempotency: Idempotency
 
     @property
     def base(self) -> str:

@@ -45,7 +45,8 @@ class Answer:
 class NotStoredYet:
     """The read has to wait, and is then to be called again."""
 
-    awaited: Awaited
+    awaited: tuple[Awaited, ...]
+    """everything that has to be stored, each once"""
     caller: int | None
 
 
@@ -119,7 +120,7 @@ class Application:
                 if close is not None:
                     close()
             if waits_for:
-                return NotStoredYet(waits_for[0], caller)
+                return NotStoredYet(tuple(dict.fromkeys(waits_for)), caller)
             return Answer(status, headers, body, None, caller, route)
         return Answer(status, headers, b"", iter(parts), caller, route)
 

@@ -24,7 +24,7 @@ from api.edge.waiter import Waiter
 from api.http.answers import COMMON_HEADERS, JSON
 from api.http.metrics import HttpMetrics
 from api.http.problems import content
-from api.http.read_after_write import Progress
+from api.http.read_after_write import Awaited, Progress
 from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
 from servioticy.domain.tokens import read_token
 from servioticy.metrics import Registry
@@ -198,17 +198,22 @@ class Edge:
         who = client.who if not_yet.caller is None else share_of(not_yet.caller)
         self._waiting_reads.take(who, 1)
         client.who = who
-        told: list[bool] = []
+        left = set(not_yet.awaited)
+        merged: dict[str, str] = {}
 
-        def stored(headers: dict[str, str]) -> None:
-            if told:
+        def stored(awaited: Awaited, headers: dict[str, str]) -> None:
+            if awaited not in left:
                 return  # answered twice, every later answer would be another request's
-            told.append(True)
+            left.remove(awaited)
+            merged.update(headers)
+            if left:
+                return
             self._waiting_reads.give(who, 1)
             if not client.gone:
-                self._submit(client, request, headers)
+                self._submit(client, request, merged)
 
-        self._waiter.wait(not_yet.awaited, stored)
+        for each in not_yet.awaited:
+            self._waiter.wait(each, partial(stored, each))
 
     def make_page(self, client: Client, pages: Iterator[bytes]) -> None:
         """Have the next page of an answer made.
@@ -278,6 +283,8 @@ def kind(method: str, path: str) -> str:
     if method in READS:
         return "reads"
     names = path.strip("/").split("/")
+    if names == ["lastUpdates"]:
+        return "reads"
     if method == "PUT" and len(names) == 3 and names[1] == "streams":
         return "updates"
     return "batches" if method == "POST" and names[-1] == "updates" else "changes"

@@ -10,7 +10,7 @@ when that is stored; one waiter asks for all reads of the process.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from flask import has_request_context, request
@@ -132,20 +132,27 @@ class ReadAfterWrite:
         that the log ends before what is stored of it: some of what was accepted is lost.
         Behind the edge it raises NotYet instead of waiting.
         """
-        awaited = Awaited(address.partition, address.tenant)
+        return self.wait_for_all([address])
+
+    def wait_for_all(self, addresses: Iterable[Address]) -> dict[str, str]:
+        """Wait as `wait` does, for each of several addresses.
+
+        The header then is that of one of them.
+        """
+        awaited = dict.fromkeys(Awaited(each.partition, each.tenant) for each in addresses)
         if has_request_context():
             waited: dict[str, str] | None = request.environ.get(WAITED)
             if waited is not None:
                 return waited
-            if WAITS_FOR in request.environ:
-                request.environ[WAITS_FOR].append(awaited)
+            if awaited and WAITS_FOR in request.environ:
+                request.environ[WAITS_FOR].extend(awaited)
                 raise NotYet
         return self._here(awaited)
 
-    def _here(self, awaited: Awaited) -> dict[str, str]:
+    def _here(self, awaited: Iterable[Awaited]) -> dict[str, str]:
         headers: dict[str, str] = {}
         deadline = self._monotonic() + self._seconds
-        reads = [WaitingRead(awaited, deadline, headers.update)]
+        reads = [WaitingRead(each, deadline, headers.update) for each in awaited]
         pause = FIRST_PAUSE_SECONDS
         while reads := self._progress.look(reads, self._monotonic()):
             self._sleep(max(0.0, min(pause, deadline - self._monotonic())))

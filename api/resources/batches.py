@@ -32,6 +32,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @routes.post("/<service_object>/streams/<stream>/updates")
     @needs(Right.SEND)
+    @services.idempotency.once
     def of_one(service_object: str, stream: str) -> Response:
         address, _ = authentication.stream()
         origin = StreamRef(service_object, stream)
@@ -42,6 +43,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @routes.post("/updates")
     @needs(Right.SEND)
+    @services.idempotency.once
     def of_many() -> Response:
         items = _items(None, services)
         caller = authentication.authenticated().caller

@@ -48,15 +48,7 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.CHANGE)
     def replace(**_names: str) -> Response:
         body, key = json_object(), authentication.service_object()
-        return _on_the_newest(
-            key,
-            services,
-            lambda found: (
-                _customised(body, key, found, services)
-                if _only_customises(body, key.id, found)
-                else _replaced(body, key, found, services)
-            ),
-        )
+        return on_the_newest(key, services, lambda found: put(body, key, found, services))
 
     @routes.delete("/<service_object>")
     @needs(Right.CHANGE)
@@ -68,7 +60,7 @@ def blueprint(services: Services) -> Blueprint:
             services.ports.changes.delete(key, revision, services.now())
             return nothing()
 
-        return _on_the_newest(key, services, deleted)
+        return on_the_newest(key, services, deleted)
 
     @routes.delete("/<service_object>/streams/<stream>")
     @needs(Right.CHANGE)
@@ -83,7 +75,7 @@ def blueprint(services: Services) -> Blueprint:
     return routes
 
 
-def _on_the_newest(
+def on_the_newest(
     key: ServiceObjectKey, services: Services, change: Callable[[CurrentVersion], Response]
 ) -> Response:
     """Make a change to what is there now, again where somebody else was faster.
@@ -98,6 +90,15 @@ def _on_the_newest(
         except Changed:
             continue
     raise Conflict("The Service Object is being changed by others all the time; try again")
+
+
+def put(
+    body: dict[str, Any], key: ServiceObjectKey, found: CurrentVersion, services: Services
+) -> Response:
+    """Put a body in the place of what is there. Raises Changed where that is not `found`."""
+    if _only_customises(body, key.id, found):
+        return _customised(body, key, found, services)
+    return _replaced(body, key, found, services)
 
 
 def expect(found: CurrentVersion) -> None:

@@ -33,6 +33,7 @@ def blueprint(services: Services) -> Blueprint:
 
     @routes.post("/")
     @needs(Right.CREATE)
+    @services.idempotency.once
     def create() -> Response:
         document = json_object()
         now, caller = services.now(), authenticated().caller

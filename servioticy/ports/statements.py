@@ -14,12 +14,12 @@ Row = tuple[Any, ...]
 class Statements(Protocol):
     """Runs the statements of one resource."""
 
-    def rows(self, name: str, **values: object) -> list[Row]:
+    def rows(self, name: str, /, **values: object) -> list[Row]:
         """Run the statement of that name and return its rows.
 
         A statement that is given text with a NUL in it finds nothing and changes nothing: no
         stored text has one. Raises Unavailable.
         """
 
-    def row(self, name: str, **values: object) -> Row | None:
+    def row(self, name: str, /, **values: object) -> Row | None:
         """Run the statement and return its first row, or None. Raises Unavailable."""

@@ -13,12 +13,12 @@ class PostgresStatements:
         self._database = database
         self._sql = queries(resource)
 
-    def rows(self, name: str, **values: object) -> list[Row]:
+    def rows(self, name: str, /, **values: object) -> list[Row]:
         """Run the statement of that name and return its rows; none if a text has a NUL in it."""
         if any("\0" in each for each in values.values() if isinstance(each, str)):
             return []
         return self._database.rows(self._sql[name], values)
 
-    def row(self, name: str, **values: object) -> Row | None:
+    def row(self, name: str, /, **values: object) -> Row | None:
         """Run the statement and return its first row, or None."""
         return next(iter(self.rows(name, **values)), None)

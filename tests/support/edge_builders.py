@@ -67,6 +67,8 @@ class Told:
             environ[ROUTE] = "/<service_object>"
         if name == "waits" and WAITED not in environ:
             environ[WAITS_FOR].append(Awaited(0, 0))
+        if name == "waits-for-two" and WAITED not in environ:
+            environ[WAITS_FOR].extend([Awaited(0, 0), Awaited(1, 0), Awaited(0, 0)])
         if name in ("pages", "broken"):
             start_response("200 OK", [("Content-Type", "text/plain")])
             return self._made(3 if name == "broken" else 1_000, name == "broken")

@@ -21,6 +21,7 @@ OF_THE_PLATFORM = {"tenants", "progress", "forwarded", "log_identity", "log_loss
 """Tables without a tenant in each row."""
 
 WHO = "finds out whose it is, or tells 401 from 404: before that there is no tenant to name"
+READABLE = "what is public is everybody's to read: the view `readers` says who may, and names him"
 GRAPH = "the stream graph reaches from tenant to tenant; who asks decides what of it is shown"
 CHANGES = "changes are made one after the other over the whole platform"
 PIPELINE = "a partition's task computes for all tenants; what it is told comes from the log"
@@ -32,6 +33,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "subscriptions.subscription": ({"subscriptions", "streams", "service_objects"}, WHO),
     # One stream's: of the subscriptions to it each belongs to another tenant, perhaps.
     "subscriptions.of_stream": ({"subscriptions"}, "its stream is the tenant's"),
+    "last_updates.readable": ({"service_objects", "streams"}, READABLE),
     "stream_graph.nodes": ({"service_objects", "streams"}, GRAPH),
     "stream_graph.readers": ({"streams", "graph_edges", "service_objects"}, GRAPH),
     "stream_graph.sources_of": ({"streams", "graph_edges"}, GRAPH),

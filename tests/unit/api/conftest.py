@@ -22,7 +22,7 @@ def app() -> Iterator[Told]:
 
 @pytest.fixture
 def platform() -> MemoryPlatform:
-    return MemoryPlatform(1)
+    return MemoryPlatform(2)
 
 
 @pytest.fixture

@@ -309,6 +309,20 @@ def test_a_read_that_has_waited_long_enough_says_how_much_is_missing(
     assert (answer.read(), answer.headers["X-Servioticy-Behind"]) == (b"waits", "2")
 
 
+@pytest.mark.parametrize("partition", [0, 1])
+def test_a_read_of_two_partitions_waits_for_both(
+    partition: int, serve: Callable[..., Serving], platform: MemoryPlatform
+) -> None:
+    """It is answered once, and what one of them lacks is told."""
+    platform.state.log[partition].append(b"not stored")
+    serving = serve(read_wait_seconds=0.1)
+
+    answer = serving.ask("/waits-for-two")
+
+    assert (answer.read(), answer.headers["X-Servioticy-Behind"]) == (b"waits-for-two", "1")
+    assert serving.ask("/hello").read() == b"hello"
+
+
 def test_an_answer_does_not_break_off_because_others_have_the_threads(
     serve: Callable[..., Serving], app: Told
 ) -> None:

@@ -185,6 +185,7 @@ def test_who_began_first_is_late_first() -> None:
         ("POST", "/so/streams/s/updates", "batches"),
         ("POST", "/updates/", "batches"),
         ("GET", "/so/streams/s/updates", "reads"),
+        ("POST", "/lastUpdates", "reads"),
         ("PUT", "/so", "changes"),
         ("POST", "/", "changes"),
     ],
