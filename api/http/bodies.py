@@ -32,9 +32,12 @@ def body() -> bytes:
     return content
 
 
-def json_body() -> bytes:
-    """Return the whole body, which is JSON by its Content-Type, or has none."""
-    sent(JSON_TYPES, "application/json")
+def json_body(types: Mapping[str, bool] = JSON_TYPES) -> bytes:
+    """Return the whole body, which is JSON by its Content-Type, or has none.
+
+    `types` are others that the route takes as JSON.
+    """
+    sent(types, "application/json")
     return body()
 
 
@@ -59,13 +62,13 @@ def _text(content: bytes) -> str:
     return text
 
 
-def json_object() -> dict[str, Any]:
+def json_object(types: Mapping[str, bool] = JSON_TYPES) -> dict[str, Any]:
     """Return the body as a JSON object.
 
     Raises BadDocument with the place where it is no JSON. A key that occurs twice is refused,
     too: one of the two would be lost without a word.
     """
-    content = json_body()
+    content = json_body(types)
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
