@@ -16,7 +16,8 @@ from servioticy.client.answers import (
     UnknownToken,
 )
 from servioticy.client.async_rest import AsyncRest
-from servioticy.client.calls import BatchResult, Call, Refusal, ServiceObject
+from servioticy.client.batches import BatchResult, Refusal
+from servioticy.client.calls import Call, ServiceObject
 from servioticy.client.follower import AsyncFollower, Follower, Refused
 from servioticy.client.rest import Rest
 from servioticy.client.retries import NEVER, Retries

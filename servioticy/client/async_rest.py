@@ -10,9 +10,10 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from servioticy.client import calls
+from servioticy.client import batches, calls
 from servioticy.client.answers import Answer, Answered
-from servioticy.client.calls import BatchResult, Call, Document, ServiceObject, Update
+from servioticy.client.batches import BatchResult
+from servioticy.client.calls import Call, Document, ServiceObject, Update
 from servioticy.client.retries import Attempts, Retries
 from servioticy.client.transport import TIMEOUT_SECONDS, answer, explained, options, typed
 from servioticy.errors import Unavailable
@@ -56,6 +57,12 @@ class AsyncRest:
         """Put another document in force; with `if_match` only over the state that it names."""
         await self.run(calls.change(service_object, document, if_match))
 
+    async def merge(
+        self, service_object: str, part: Document, if_match: str | None = None
+    ) -> None:
+        """Change a part of the document: objects are merged, None takes a key away."""
+        await self.run(calls.merge(service_object, part, if_match))
+
     async def delete(self, service_object: str) -> None:
         """Delete a Service Object and all that is stored of it."""
         await self.run(calls.delete(service_object))
@@ -63,6 +70,17 @@ class AsyncRest:
     async def ids(self) -> list[str]:
         """Return the tenant's Service Objects."""
         return await self.run(calls.ids())
+
+    async def find(
+        self, conditions: Mapping[str, str] | None = None, page_size: int | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Yield id, name and dates of the Service Objects that fit (docs/rest.md)."""
+        query: str | None = calls.find_query(conditions or {}, page_size)
+        while query is not None:
+            page = await self.run(calls.found(query))
+            for each in page.data:
+                yield each
+            query = page.next
 
     async def put(self, service_object: str, stream: str, update: Update) -> None:
         """Send a Sensor Update; returns when the platform has it for good."""
@@ -72,11 +90,11 @@ class AsyncRest:
         self, service_object: str, stream: str, updates: Sequence[Update]
     ) -> BatchResult:
         """Send many updates of a stream in batches; what is refused is told one by one."""
-        return await self._all(calls.batches(service_object, stream, updates))
+        return await self._all(batches.of_one(service_object, stream, updates))
 
     async def put_everywhere(self, updates: Sequence[tuple[str, str, Update]]) -> BatchResult:
         """Send updates of many streams in batches: Service Object, stream and update of each."""
-        return await self._all(calls.batches_of_many(updates))
+        return await self._all(batches.of_many(updates))
 
     async def updates(self, service_object: str, stream: str) -> list[dict[str, Any]]:
         """Return everything stored of a stream, oldest first."""
@@ -95,13 +113,19 @@ class AsyncRest:
         query: str | None = calls.history_query(after, before, page_size, newest_first)
         while query is not None:
             page = await self.run(calls.page(service_object, stream, query))
-            for each in page.updates:
+            for each in page.data:
                 yield each
             query = page.next
 
     async def last_update(self, service_object: str, stream: str) -> dict[str, Any] | None:
         """Return the stream's newest update, or None."""
         return await self.run(calls.last_update(service_object, stream))
+
+    async def last_updates(
+        self, streams: Sequence[tuple[str, str]]
+    ) -> list[dict[str, Any] | None]:
+        """Return the newest update of each stream; None where there is none to be read."""
+        return await self.run(calls.last_updates(streams))
 
     async def last_timestamp(self, service_object: str, stream: str) -> int | None:
         """Return the stream's newest `lastUpdate`, or None."""
@@ -130,7 +154,7 @@ class AsyncRest:
 
     async def run(self, call: Call[T]) -> T:
         """Send a call, and again while that may help, and return what its answer says."""
-        attempts = Attempts(f"{call.method} {call.path}", self._retries, call.harmless_again)
+        attempts = Attempts(call, self._retries)
         while True:
             try:
                 found = await self._sent(call.method, call.path, call.body, call.headers)
@@ -178,8 +202,8 @@ class AsyncRest:
             found = await self._http.request(method, path, content=body, headers=sent)
             return answer(found)
 
-    async def _all(self, batches: Iterable[Call[BatchResult]]) -> BatchResult:
+    async def _all(self, wanted: Iterable[Call[BatchResult]]) -> BatchResult:
         result = BatchResult(0)
-        for each in batches:
+        for each in wanted:
             result += await self.run(each)
         return result

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -19,18 +19,7 @@ Document = Mapping[str, Any]
 Update = Mapping[str, Any]
 """A Sensor Update: `channels` and `lastUpdate`."""
 
-NDJSON = "application/x-ndjson"
 IDEMPOTENCY = "Idempotency-Key"
-MAX_ITEMS = 10_000
-"""Updates of one batch; the API takes no more."""
-MAX_STREAMS = 1_000
-"""Streams that one batch may name."""
-MAX_BYTES = 1_000_000
-"""Bytes of one batch; the API takes `max_body_bytes`, a little more where it is not set."""
-
-
-_Item = tuple[tuple[str, str], bytes]
-"""An update as it is sent, and its stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +27,7 @@ class Call(Generic[T]):
     """One request, and how the answer to it is read.
 
     `harmless_again`: whether it may be sent twice; so it may with a key that the API remembers.
+    Then a conflict says that the first time is still being worked on.
     """
 
     method: str
@@ -46,6 +36,11 @@ class Call(Generic[T]):
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     harmless_again: bool = True
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the API knows it again by a key."""
+        return IDEMPOTENCY in self.headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,43 +53,33 @@ class ServiceObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """An update of a batch that was not accepted. `index` counts from 0 in what was sent."""
-
-    index: int
-    status: int
-    reason: str
-    pointer: str | None = None
-    code: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BatchResult:
-    """What became of a batch: all that is not refused is in the log for good."""
-
-    accepted: int
-    refused: tuple[Refusal, ...] = ()
-
-    def __add__(self, other: BatchResult) -> BatchResult:
-        return BatchResult(self.accepted + other.accepted, self.refused + other.refused)
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a stream's history, and what to ask for the next one; None after the last."""
+    """A part of a list, and what to ask for the next one; None after the last."""
 
-    updates: list[dict[str, Any]]
+    data: list[dict[str, Any]]
     next: str | None
 
 
 def create(document: Document) -> Call[str]:
-    """Create a Service Object."""
-    return _posted("/", document, lambda answer: str(answer.json()["id"]))
+    """Create a Service Object, under a key of its own by which the API knows it again."""
+    key = {IDEMPOTENCY: uuid.uuid4().hex}
+    return Call("POST", "/", _id, to_json(document), key)
 
 
 def ids() -> Call[list[str]]:
     """List the tenant's Service Objects."""
     return Call("GET", "/", lambda answer: list(answer.json()))
+
+
+def found(query: str) -> Call[Page]:
+    """Read a page of the Service Objects that fit a query of `find_query`, or the next one."""
+    return _page(f"/service-objects?{query}")
+
+
+def find_query(conditions: Mapping[str, str], page_size: int | None) -> str:
+    """Return what to ask for Service Objects that fit the conditions of docs/rest.md."""
+    limit = {} if page_size is None else {"limit": str(page_size)}
+    return urlencode({**conditions, **limit})
 
 
 def read(service_object: str) -> Call[ServiceObject]:
@@ -109,7 +94,14 @@ def read(service_object: str) -> Call[ServiceObject]:
 def change(service_object: str, document: Document, if_match: str | None) -> Call[None]:
     """Put another document in force; with `if_match` only over the state that it names."""
     headers = {} if if_match is None else {"If-Match": if_match}
-    return Call("PUT", object_path(service_object), _nothing, _json(document), headers)
+    return Call("PUT", object_path(service_object), _nothing, to_json(document), headers)
+
+
+def merge(service_object: str, part: Document, if_match: str | None) -> Call[None]:
+    """Change a part of the document: objects are merged, None takes a key away (RFC 7396)."""
+    headers = {"Content-Type": "application/merge-patch+json"}
+    headers |= {} if if_match is None else {"If-Match": if_match}
+    return Call("PATCH", object_path(service_object), _nothing, to_json(part), headers)
 
 
 def delete(service_object: str) -> Call[None]:
@@ -119,7 +111,7 @@ def delete(service_object: str) -> Call[None]:
 
 def put(service_object: str, stream: str, update: Update) -> Call[None]:
     """Send a Sensor Update. Twice is harmless: the same timestamp overwrites."""
-    return Call("PUT", stream_path(service_object, stream), _nothing, _json(update))
+    return Call("PUT", stream_path(service_object, stream), _nothing, to_json(update))
 
 
 def updates(service_object: str, stream: str) -> Call[list[dict[str, Any]]]:
@@ -134,6 +126,16 @@ def last_update(service_object: str, stream: str) -> Call[dict[str, Any] | None]
         return next(iter(_data(answer)), None)
 
     return Call("GET", f"{stream_path(service_object, stream)}/lastUpdate", reads)
+
+
+def last_updates(streams: Sequence[tuple[str, str]]) -> Call[list[dict[str, Any] | None]]:
+    """Read the newest update of each of many streams, in their order."""
+    asked = [{"serviceObject": one, "stream": stream} for one, stream in streams]
+
+    def reads(answer: Answer) -> list[dict[str, Any] | None]:
+        return [each.get("update") for each in _data(answer)]
+
+    return Call("POST", "/lastUpdates", reads, to_json({"streams": asked}))
 
 
 def erase(service_object: str, stream: str) -> Call[None]:
@@ -152,9 +154,9 @@ def tree(service_object: str, stream: str) -> Call[dict[str, Any]]:
 
 
 def subscribe(service_object: str, stream: str, wanted: Document) -> Call[str]:
-    """Subscribe to a stream."""
+    """Subscribe to a stream. Twice would be two subscriptions."""
     path = f"{stream_path(service_object, stream)}/subscriptions"
-    return _posted(path, wanted, lambda answer: str(answer.json()["id"]))
+    return Call("POST", path, _id, to_json(wanted), harmless_again=False)
 
 
 def unsubscribe(subscription: str) -> Call[None]:
@@ -162,44 +164,9 @@ def unsubscribe(subscription: str) -> Call[None]:
     return Call("DELETE", f"/subscriptions/{quote(subscription, safe='')}", _nothing)
 
 
-def batches(
-    service_object: str, stream: str, updates: Sequence[Update]
-) -> Iterator[Call[BatchResult]]:
-    """Yield the calls that send these updates of one stream, as few as may be."""
-    path = f"{stream_path(service_object, stream)}/updates"
-    yield from _batches(path, [((service_object, stream), _json(each)) for each in updates])
-
-
-def batches_of_many(
-    updates: Sequence[tuple[str, str, Update]],
-) -> Iterator[Call[BatchResult]]:
-    """Yield the calls that send updates of many streams: Service Object, stream, update."""
-    written = [
-        (
-            (service_object, stream),
-            _json({"serviceObject": service_object, "stream": stream, "update": update}),
-        )
-        for service_object, stream, update in updates
-    ]
-    yield from _batches("/updates", written)
-
-
 def page(service_object: str, stream: str, query: str) -> Call[Page]:
     """Read a page of a stream's history: the first by `history_query`, or the one it named."""
-
-    def reads(answer: Answer) -> Page:
-        return Page(_data(answer), _next(answer.headers.get("link", "")))
-
-    return Call("GET", f"{stream_path(service_object, stream)}/updates?{query}", reads)
-
-
-def csv_batch(service_object: str, stream: str, rows: bytes, first: int) -> Call[BatchResult]:
-    """Send updates of one stream as CSV: a line of names, then a line each.
-
-    `first` is the place of the first of them among all that are sent.
-    """
-    path = f"{stream_path(service_object, stream)}/updates"
-    return _batch(path, rows, "text/csv", first)
+    return _page(f"{stream_path(service_object, stream)}/updates?{query}")
 
 
 def export_path(
@@ -234,44 +201,15 @@ def stream_path(service_object: str, stream: str) -> str:
     return f"{object_path(service_object)}/streams/{quote(stream, safe='')}"
 
 
-def _posted(path: str, document: Document, read: Callable[[Answer], T]) -> Call[T]:
-    """Post under a key of its own, by which the API knows it again."""
-    return Call("POST", path, read, _json(document), {IDEMPOTENCY: uuid.uuid4().hex})
+def _page(path: str) -> Call[Page]:
+    def reads(answer: Answer) -> Page:
+        return Page(_data(answer), _next(answer.headers.get("link", "")))
+
+    return Call("GET", path, reads)
 
 
-def _batches(path: str, items: Sequence[_Item]) -> Iterator[Call[BatchResult]]:
-    """Yield the calls that send these items; what is refused is counted over all of them."""
-    batch: list[bytes] = []
-    streams: set[tuple[str, str]] = set()
-    size = sent = 0
-    for stream, item in items:
-        streams.add(stream)
-        size += len(item) + 1
-        if batch and (len(batch) == MAX_ITEMS or size > MAX_BYTES or len(streams) > MAX_STREAMS):
-            yield _batch(path, b"\n".join(batch), NDJSON, sent)
-            sent += len(batch)
-            batch, streams, size = [], {stream}, len(item) + 1
-        batch.append(item)
-    if batch:
-        yield _batch(path, b"\n".join(batch), NDJSON, sent)
-
-
-def _batch(path: str, body: bytes, form: str, first: int) -> Call[BatchResult]:
-    def reads(answer: Answer) -> BatchResult:
-        said = answer.json()
-        refused = tuple(
-            Refusal(
-                first + each["index"],
-                each["status"],
-                each["message"],
-                each.get("pointer"),
-                each.get("code"),
-            )
-            for each in said.get("items", ())
-        )
-        return BatchResult(said["accepted"], refused)
-
-    return Call("POST", path, reads, body, {"Content-Type": form})
+def _id(answer: Answer) -> str:
+    return str(answer.json()["id"])
 
 
 def _next(link: str) -> str | None:
@@ -286,7 +224,8 @@ def _next(link: str) -> str | None:
     return None
 
 
-def _json(value: Any) -> bytes:
+def to_json(value: Any) -> bytes:
+    """Return a value as compact JSON."""
     return json.dumps(value, separators=(",", ":")).encode()
 
 

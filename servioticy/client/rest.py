@@ -11,9 +11,10 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from servioticy.client import calls
+from servioticy.client import batches, calls
 from servioticy.client.answers import Answer, Answered
-from servioticy.client.calls import BatchResult, Call, Document, ServiceObject, Update
+from servioticy.client.batches import BatchResult
+from servioticy.client.calls import Call, Document, ServiceObject, Update
 from servioticy.client.retries import Attempts, Retries
 from servioticy.client.transport import TIMEOUT_SECONDS, answer, explained, options, typed
 from servioticy.errors import Unavailable
@@ -60,6 +61,10 @@ class Rest:
         """Put another document in force; with `if_match` only over the state that it names."""
         self.run(calls.change(service_object, document, if_match))
 
+    def merge(self, service_object: str, part: Document, if_match: str | None = None) -> None:
+        """Change a part of the document: objects are merged, None takes a key away."""
+        self.run(calls.merge(service_object, part, if_match))
+
     def delete(self, service_object: str) -> None:
         """Delete a Service Object and all that is stored of it."""
         self.run(calls.delete(service_object))
@@ -68,17 +73,27 @@ class Rest:
         """Return the tenant's Service Objects."""
         return self.run(calls.ids())
 
+    def find(
+        self, conditions: Mapping[str, str] | None = None, page_size: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Yield id, name and dates of the Service Objects that fit (docs/rest.md)."""
+        query: str | None = calls.find_query(conditions or {}, page_size)
+        while query is not None:
+            page = self.run(calls.found(query))
+            yield from page.data
+            query = page.next
+
     def put(self, service_object: str, stream: str, update: Update) -> None:
         """Send a Sensor Update; returns when the platform has it for good."""
         self.run(calls.put(service_object, stream, update))
 
     def put_many(self, service_object: str, stream: str, updates: Sequence[Update]) -> BatchResult:
         """Send many updates of a stream in batches; what is refused is told one by one."""
-        return sum(map(self.run, calls.batches(service_object, stream, updates)), BatchResult(0))
+        return sum(map(self.run, batches.of_one(service_object, stream, updates)), BatchResult(0))
 
     def put_everywhere(self, updates: Sequence[tuple[str, str, Update]]) -> BatchResult:
         """Send updates of many streams in batches: Service Object, stream and update of each."""
-        return sum(map(self.run, calls.batches_of_many(updates)), BatchResult(0))
+        return sum(map(self.run, batches.of_many(updates)), BatchResult(0))
 
     def updates(self, service_object: str, stream: str) -> list[dict[str, Any]]:
         """Return everything stored of a stream, oldest first."""
@@ -97,12 +112,16 @@ class Rest:
         query: str | None = calls.history_query(after, before, page_size, newest_first)
         while query is not None:
             page = self.run(calls.page(service_object, stream, query))
-            yield from page.updates
+            yield from page.data
             query = page.next
 
     def last_update(self, service_object: str, stream: str) -> dict[str, Any] | None:
         """Return the stream's newest update, or None."""
         return self.run(calls.last_update(service_object, stream))
+
+    def last_updates(self, streams: Sequence[tuple[str, str]]) -> list[dict[str, Any] | None]:
+        """Return the newest update of each stream; None where there is none to be read."""
+        return self.run(calls.last_updates(streams))
 
     def last_timestamp(self, service_object: str, stream: str) -> int | None:
         """Return the stream's newest `lastUpdate`, or None."""
@@ -131,7 +150,7 @@ class Rest:
 
     def run(self, call: Call[T]) -> T:
         """Send a call, and again while that may help, and return what its answer says."""
-        attempts = Attempts(f"{call.method} {call.path}", self._retries, call.harmless_again)
+        attempts = Attempts(call, self._retries)
         while True:
             try:
                 found = self._sent(call.method, call.path, call.body, call.headers)

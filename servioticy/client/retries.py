@@ -5,8 +5,10 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 
 from servioticy.client.answers import Answer, Answered, reason_in
+from servioticy.client.calls import Call
 from servioticy.errors import Unavailable
 
 HEALING = (
@@ -45,10 +47,9 @@ NEVER = Retries(tries=1)
 class Attempts:
     """One request, from its first attempt to its last."""
 
-    def __init__(self, what: str, retries: Retries, may_be_repeated: bool) -> None:
-        self._what = what
+    def __init__(self, call: Call[Any], retries: Retries) -> None:
+        self._call = call
         self._retries = retries
-        self._may_be_repeated = may_be_repeated
         self._made = 0
 
     def failed(self, error: Unavailable) -> float:
@@ -56,7 +57,7 @@ class Attempts:
 
         Raises Unavailable where there is none.
         """
-        pause = self._pause(None) if self._may_be_repeated else None
+        pause = self._pause(None) if self._call.harmless_again else None
         if pause is None:
             raise self._given_up(str(error)) from error
         return pause
@@ -68,18 +69,25 @@ class Attempts:
         told to come later (429) has had nothing done; after any other answer something may
         have been, which is only asked for again where a second time does no harm.
         """
-        if answer.status not in HEALING:
+        if not self._heals(answer.status):
             raise Answered.of(answer)
         come_later = answer.status == HTTPStatus.TOO_MANY_REQUESTS
-        again = come_later or self._may_be_repeated
+        again = come_later or self._call.harmless_again
         pause = self._pause(answer.retry_after()) if again else None
         if pause is None:
             raise Answered.of(answer) if come_later else self._given_up(reason_in(answer.body))
         return pause
+
+    def _heals(self, status: int) -> bool:
+        if status == HTTPStatus.CONFLICT:  # our own first attempt, which the API still works on
+            return self._call.has_key and self._made > 0
+        return status in HEALING
 
     def _pause(self, asked: float | None) -> float | None:
         self._made += 1
         return self._retries.pause(self._made - 1, asked)
 
     def _given_up(self, problem: str) -> Unavailable:
-        return Unavailable(f"the API does not take {self._what}: {problem}")
+        return Unavailable(
+            f"the API does not take {self._call.method} {self._call.path}: {problem}"
+        )

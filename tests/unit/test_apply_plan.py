@@ -30,7 +30,8 @@ def stored(name: str, document: dict[str, Any] = SIMPLE, id_: str = ID) -> Servi
 def planned(folder: Path, documents: dict[str, Any], *found: ServiceObject) -> list[Step]:
     for name, document in documents.items():
         (folder / f"{name}.json").write_text(json.dumps(document))
-    return plan(read_folder(folder), {each.document["name"]: each for each in found})
+    by_name = {each.document["name"]: each for each in found}
+    return plan(read_folder(folder), by_name, {name: each.id for name, each in by_name.items()})
 
 
 def test_a_document_is_called_by_its_name_else_by_its_file(tmp_path: Path) -> None:

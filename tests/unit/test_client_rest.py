@@ -31,6 +31,7 @@ from servioticy.client import (
     TooLarge,
     TooMany,
     UnknownToken,
+    batches,
     calls,
 )
 from servioticy.embedded import tcp_ports
@@ -320,6 +321,49 @@ def test_what_is_created_again_has_the_same_key(server: Server, client: Client) 
     assert server.keys[3] != server.keys[2]
 
 
+def test_what_the_first_attempt_is_still_being_worked_on_for_is_waited_for(
+    server: Server, client: Client
+) -> None:
+    """A conflict at once is somebody else's."""
+    server.answers = [CUT, (409, {"message": "still"}), (201, {"id": "so1"}), (409, None)]
+    with client() as api:
+        assert api.create({}) == "so1"
+        with pytest.raises(Conflict):
+            api.create({})
+
+    assert len(server.asked) == 4
+
+
+def test_a_subscription_is_not_made_twice(server: Server, client: Client) -> None:
+    server.answers = [CUT]
+    with client() as api, pytest.raises(Unavailable):
+        api.subscribe("so1", "s", {"callback": "websocket"})
+
+    assert len(server.asked) == 1
+
+
+def test_service_objects_are_found_page_by_page(server: Server, client: Client) -> None:
+    server.links = ['</service-objects?cursor=x>; rel="next"', ""]
+    server.answers = [(200, {"data": [{"id": "so1"}]}), (200, {"data": [{"id": "so2"}]})]
+    with client() as api:
+        found = list(api.find({"name": "a b", "customFields.room": "k&ü"}, page_size=1))
+
+    assert found == [{"id": "so1"}, {"id": "so2"}]
+    assert [path for _, path, _ in server.asked] == [
+        "/service-objects?name=a+b&customFields.room=k%26%C3%BC&limit=1",
+        "/service-objects?cursor=x",
+    ]
+
+
+def test_the_last_updates_of_many_streams(server: Server, client: Client) -> None:
+    entries = [{"update": {"lastUpdate": 1}}, {"update": None}, {"status": 404}]
+    server.answers = [(200, {"data": entries})]
+    with client() as api:
+        found = api.last_updates([("so1", "a"), ("so1", "b"), ("so2", "c")])
+
+    assert found == [{"lastUpdate": 1}, None, None]
+
+
 def test_what_may_do_harm_again_is_not_sent_again(server: Server, client: Client) -> None:
     """Unless the answer says that nothing was done."""
     call = calls.Call("POST", "/x", lambda answer: answer.status, harmless_again=False)
@@ -384,7 +428,7 @@ def test_a_batch_has_no_more_bytes_than_are_taken(server: Server, client: Client
     with client() as api:
         assert api.put_everywhere(updates).accepted == 7
 
-    assert max(len(body) for _, _, body in server.asked) < calls.MAX_BYTES + 10
+    assert max(len(body) for _, _, body in server.asked) < batches.MAX_BYTES + 10
     assert [path for _, path, _ in server.asked] == ["/updates"] * 3
 
 

@@ -12,7 +12,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from servioticy.client.calls import MAX_BYTES, MAX_ITEMS
+from servioticy.client.batches import MAX_BYTES, MAX_ITEMS
 from servioticy.errors import ServioticyError
 from servioticy.tools.command.remote.files import Batch, batches
 

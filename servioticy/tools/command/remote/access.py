@@ -15,6 +15,7 @@ from servioticy.settings import Settings
 ID = re.compile(r"[0-9]{13}[0-9a-f]{32}")
 """What the platform makes ids of; whatever looks otherwise is a name."""
 READ_AT_ONCE = 16
+PAGE = 1_000
 
 
 def token(parsed: argparse.Namespace) -> str:
@@ -43,30 +44,30 @@ def rest(parsed: argparse.Namespace, settings: Settings) -> Rest:
     return Rest(url(parsed, settings), token(parsed))
 
 
-def all_objects(parsed: argparse.Namespace, settings: Settings) -> list[ServiceObject]:
-    """Return all Service Objects of the tenant, read several at once."""
-    return asyncio.run(_read_all(url(parsed, settings), token(parsed)))
+def names(api: Rest) -> dict[str, list[str]]:
+    """Return the ids of the tenant's Service Objects by their names."""
+    found: dict[str, list[str]] = {}
+    for each in api.find(page_size=PAGE):
+        if each["name"]:
+            found.setdefault(each["name"], []).append(each["id"])
+    return found
 
 
-def by_name(found: Iterable[ServiceObject]) -> dict[str, ServiceObject]:
-    """Return them by their names; a name that several have is no name of any."""
-    named: dict[str, list[ServiceObject]] = {}
-    for each in found:
-        name = each.document.get("name")
-        if isinstance(name, str) and name:
-            named.setdefault(name, []).append(each)
-    return {name: each[0] for name, each in named.items() if len(each) == 1}
+def read_all(
+    ids: Iterable[str], parsed: argparse.Namespace, settings: Settings
+) -> list[ServiceObject]:
+    """Return these Service Objects, read several at once; none that are gone meanwhile."""
+    return asyncio.run(_read_all(ids, url(parsed, settings), token(parsed)))
 
 
-def service_object(wanted: str, parsed: argparse.Namespace, settings: Settings) -> str:
+def service_object(wanted: str, api: Rest) -> str:
     """Return the id of a Service Object, of which this is the id or the name."""
     if ID.fullmatch(wanted):
         return wanted
-    ids = [
-        each.id for each in all_objects(parsed, settings) if each.document.get("name") == wanted
-    ]
+    # The API looks for names with this text in them.
+    ids = [each["id"] for each in api.find({"name": wanted}) if each["name"] == wanted]
     if len(ids) == 1:
-        return ids[0]
+        return str(ids[0])
     if not ids:
         raise ServioticyError(f"no Service Object of yours has the name {wanted!r}")
     raise ServioticyError(
@@ -75,7 +76,7 @@ def service_object(wanted: str, parsed: argparse.Namespace, settings: Settings) 
     )
 
 
-async def _read_all(address: str, its_token: str) -> list[ServiceObject]:
+async def _read_all(ids: Iterable[str], address: str, its_token: str) -> list[ServiceObject]:
     turns = asyncio.Semaphore(READ_AT_ONCE)
     async with AsyncRest(address, its_token) as api:
 
@@ -86,7 +87,7 @@ async def _read_all(address: str, its_token: str) -> list[ServiceObject]:
                 except NotFound:  # deleted since the list was read
                     return None
 
-        found = await asyncio.gather(*map(read, await api.ids()))
+        found = await asyncio.gather(*map(read, ids))
     return [each for each in found if each is not None]
 
 

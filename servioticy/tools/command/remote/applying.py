@@ -21,10 +21,19 @@ NOT_DONE = 3
 def run(parsed: argparse.Namespace, settings: Settings) -> int:
     """Show the differences, ask, and make them go."""
     locals_ = read_folder(Path(parsed.folder))
-    objects = access.all_objects(parsed, settings)
-    found = access.by_name(objects)
-    _refuse_doubtful(locals_, {each.document.get("name") for each in objects} - found.keys())
-    steps = [each for each in plan(locals_, found) if each.needed()]
+    with access.rest(parsed, settings) as api:
+        return _run(locals_, api, parsed, settings)
+
+
+def _run(
+    locals_: Sequence[Local], api: Rest, parsed: argparse.Namespace, settings: Settings
+) -> int:
+    every = access.names(api)
+    _refuse_doubtful(locals_, {name for name, found in every.items() if len(found) > 1})
+    ids = {name: found[0] for name, found in every.items() if len(found) == 1}
+    own = [ids[each.name] for each in locals_ if each.name in ids]
+    found = {each.document["name"]: each for each in access.read_all(own, parsed, settings)}
+    steps = [each for each in plan(locals_, found, ids) if each.needed()]
     for each in steps:
         sys.stdout.write(each.difference)
     made = sum(each.found is None for each in steps)
@@ -37,15 +46,14 @@ def run(parsed: argparse.Namespace, settings: Settings) -> int:
         return DONE
     if parsed.dry_run or not (parsed.yes or _agreed()):
         return NOT_DONE
-    with access.rest(parsed, settings) as api:
-        _apply(steps, {name: each.id for name, each in found.items()}, api)
+    _apply(steps, ids, api)
     return DONE
 
 
-def _refuse_doubtful(locals_: Sequence[Local], several: set[object]) -> None:
+def _refuse_doubtful(locals_: Sequence[Local], several: set[str]) -> None:
     """Raise where it cannot be said which Service Object a name means."""
     for each in locals_:
-        if doubtful := sorted({each.name, *each.refers_to()} & several, key=str):
+        if doubtful := sorted({each.name, *each.refers_to()} & several):
             raise ServioticyError(
                 f"{each.file}: several Service Objects of yours have the name {doubtful[0]!r}"
             )

@@ -62,20 +62,23 @@ def read_folder(folder: Path) -> list[Local]:
     return list(found.values())
 
 
-def plan(locals_: Sequence[Local], found: Mapping[str, ServiceObject]) -> list[Step]:
+def plan(
+    locals_: Sequence[Local], found: Mapping[str, ServiceObject], ids: Mapping[str, str]
+) -> list[Step]:
     """Return a step for each document, those that others refer to before these.
 
+    `found` are the documents of these names on the platform, `ids` those of all names there.
     Raises ServioticyError where a name means nothing, or documents refer to each other in a
     circle: the first of them could not be made.
     """
     own = {each.name: each for each in locals_}
     for each in locals_:
-        if unknown := sorted(each.refers_to() - own.keys() - found.keys()):
+        if unknown := sorted(each.refers_to() - own.keys() - ids.keys()):
             raise ServioticyError(
                 f"{each.file}: neither a document here nor one Service Object of yours has the "
                 f"name {', '.join(map(repr, unknown))}"
             )
-    names = {each.id: name for name, each in found.items()}
+    names = {id_: name for name, id_ in ids.items()}
     return [
         Step(own[name], found.get(name), _difference(own[name], found.get(name), names))
         for name in _ordered(own)

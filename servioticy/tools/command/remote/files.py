@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from servioticy.client.calls import MAX_BYTES, MAX_ITEMS
+from servioticy.client.batches import MAX_BYTES, MAX_ITEMS
 from servioticy.errors import ServioticyError
 
 PARQUET = (b"PAR1",)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from servioticy.client import BatchResult, Rest, calls
+from servioticy.client import BatchResult, Rest, batches, calls
 from servioticy.errors import ServioticyError, SettingsError
 from servioticy.settings import Settings
 from servioticy.tools.command.remote import access, files, progress
@@ -87,7 +87,7 @@ def import_(parsed: argparse.Namespace, settings: Settings) -> int:
         sent = 0
         with progress.shown(f"import {parsed.file.name}", size) as advanced:
             for batch in files.batches(parsed.file):
-                call = calls.csv_batch(id_, parsed.stream, batch.content, sent)
+                call = batches.of_csv(id_, parsed.stream, batch.content, sent)
                 result = _told(result, api.run(call), 0, "row")
                 sent += batch.rows
                 advanced(batch.read, f"{result.accepted} updates")
@@ -97,9 +97,8 @@ def import_(parsed: argparse.Namespace, settings: Settings) -> int:
 @contextmanager
 def _of(parsed: argparse.Namespace, settings: Settings) -> Iterator[tuple[Rest, str]]:
     """Hand out a client, and the id of the Service Object that the command names."""
-    id_ = access.service_object(parsed.service_object, parsed, settings)
     with access.rest(parsed, settings) as api:
-        yield api, id_
+        yield api, access.service_object(parsed.service_object, api)
 
 
 def _channel(pair: str) -> tuple[str, dict[str, Any]]:
