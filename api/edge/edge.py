@@ -277,6 +277,8 @@ def kind(method: str, path: str) -> str:
     if method in READS:
         return "reads"
     names = path.strip("/").split("/")
+    if method == "POST" and len(names) == 4 and names[3] == "search":
+        return "reads"
     is_stream = len(names) == 3 and names[1] == "streams"
     return "updates" if method == "PUT" and is_stream else "changes"
 
