@@ -283,7 +283,8 @@ def kind(method: str, path: str) -> str:
     if method in READS:
         return "reads"
     names = path.strip("/").split("/")
-    if names == ["lastUpdates"]:
+    asks = names == ["lastUpdates"] or (len(names) == 4 and names[3] == "search")
+    if method == "POST" and asks:
         return "reads"
     if method == "PUT" and len(names) == 3 and names[1] == "streams":
         return "updates"
