@@ -13,8 +13,10 @@ import pyarrow
 import pytest
 from api_builders import Caller, Served
 from pyarrow import parquet
+from rich.console import Console
 from werkzeug.serving import make_server
 
+from servioticy import terminal
 from servioticy.tools.command import cli
 
 RAW: dict[str, Any] = {"streams": {"a": {"channels": {"x": {"type": "number"}}}}}
@@ -110,6 +112,55 @@ def test_nothing_is_done_unless_somebody_says_yes(
     """Exit code 3; here nobody sits at the terminal."""
     assert run("apply", folder, *options) == 3
     assert named(alice) == {}
+
+
+class Terminal(io.StringIO):
+    """Somebody who sits there, and types this."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("typed", "code"), [("y\n", 0), ("yes\n", 0), ("n\n", 3), ("", 3)])
+def test_who_sits_at_the_terminal_is_asked(
+    run: Run,
+    folder: Path,
+    alice: Caller,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    typed: str,
+    code: int,
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(typed))
+
+    assert run("apply", folder) == code
+    assert "apply? [y/N]" in capsys.readouterr().err
+    assert set(named(alice)) == ({"raw", "sum"} if code == 0 else set())
+
+
+def test_what_changed_since_it_was_shown_is_not_changed(
+    run: Run,
+    folder: Path,
+    alice: Caller,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """While somebody reads the differences, somebody else puts another document in force."""
+    run("apply", folder, "--yes")
+    so = named(alice)["raw"]["id"]
+    write(folder, "raw", {**RAW, "description": "mine"})
+
+    class Slow(Terminal):
+        def readline(self, *_: Any) -> str:
+            theirs = {**RAW, "name": "raw", "description": "theirs"}
+            assert alice.ask("PUT", f"/{so}", json=theirs).status_code == 200
+            return "y\n"
+
+    monkeypatch.setattr("sys.stdin", Slow())
+
+    assert run("apply", folder) == 1
+    assert "raw.json: somebody has changed it" in capsys.readouterr().err
+    assert named(alice)["raw"]["description"] == "theirs"
 
 
 def test_what_others_still_read_goes_when_they_have_changed(
@@ -259,6 +310,21 @@ def test_what_is_exported_can_be_imported(
 
     found = alice.ask("GET", f"/{copy}/streams/a").get_json()
     assert found == alice.ask("GET", f"/{with_history}/streams/a").get_json()
+
+
+def test_a_terminal_shows_how_far_an_import_is(
+    run: Run, alice: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody looks, nothing is drawn."""
+    alice.create({**RAW, "name": "raw"})
+    (tmp_path / "a.csv").write_text("lastUpdate,x\n1,1\n2,2\n")
+    shown = io.StringIO()
+    console = Console(file=shown, force_terminal=True, width=100)
+    monkeypatch.setattr(terminal, "console", lambda _stream: console)
+
+    assert run("import", "raw", "a", tmp_path / "a.csv") == 0
+    assert "import a.csv" in shown.getvalue()
+    assert "2 updates" in shown.getvalue()
 
 
 def test_rows_that_are_refused_are_told_and_the_others_sent(
