@@ -22,6 +22,7 @@ from servioticy.ports.history import VersionedUpdate
 
 ROOM = 64 * 1024 * 1024
 """Bytes of blocks that a process remembers."""
+ROOM_FOR_BOUNDS = 8 * 1024 * 1024
 PAGE_BYTES = 262_144
 PAGE_SECONDS = 0.5
 """So long a page is made; then others have their turn."""
@@ -32,7 +33,7 @@ FIRST_SECONDS = 20.0
 def blueprint(services: Services) -> Blueprint:
     """`/{service_object}/streams/{stream}/search`."""
     routes = Blueprint("search", __name__)
-    statements, kept = services.ports.statements("search"), Kept(ROOM)
+    statements, kept = services.ports.statements("search"), Kept(ROOM, ROOM_FOR_BOUNDS)
 
     @routes.post("/<service_object>/streams/<stream>/search")
     @needs(Right.READ)

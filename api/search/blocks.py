@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from operator import itemgetter
+from itertools import product
 from typing import Any
 
 import orjson
@@ -23,8 +22,21 @@ PLANNED = 500
 """Blocks looked up at once."""
 TIMESTAMPS = "timestamps"
 
-Kept = Cache[tuple[int, str], bytes]
-"""What is remembered of blocks, by their number and what it is. A block never changes."""
+BOUNDS_BYTES = 500
+"""About as much memory the bounds of a column take."""
+
+Bounds = dict[str, list[float]]
+
+
+class Kept:
+    """What a process remembers of blocks, by their number and what it is.
+
+    Numbers are not given twice, and a block never changes.
+    """
+
+    def __init__(self, room: int, room_for_bounds: int) -> None:
+        self.contents: Cache[tuple[int, str], bytes] = Cache(room)
+        self.bounds: Cache[tuple[int, str], list[float]] = Cache(room_for_bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +46,7 @@ class Block:
     id: int
     after: Timestamp
     upto: Timestamp
-    bounds: dict[str, list[float]]
+    bounds: Bounds
 
 
 @dataclass(slots=True)
@@ -73,7 +85,7 @@ class Blocks:
         self, stored: Statements, kept: Kept, stream: StreamKey, conditions: Sequence[Condition]
     ) -> None:
         self._stored = stored
-        self._kept = kept
+        self._kept, self._kept_bounds = kept.contents, kept.bounds
         self._stream = stream
         self.conditions = {columns.subject(each): each for each in conditions}
 
@@ -103,15 +115,30 @@ class Blocks:
             number=state[0],
             first=first,
             last=last,
-            subjects=list(self.conditions),
             most=PLANNED,
         )
-        found = [
-            Block(id_, after, upto, {row[3]: row[4] for row in its if row[3] is not None})
-            for (id_, after, upto), its in groupby(rows, key=itemgetter(0, 1, 2))
-        ]
+        bounds = self._bounds([id_ for id_, _, _ in rows])
+        found = [Block(id_, after, upto, bounds[id_]) for id_, after, upto in rows]
         number, changes = state
         return Plan(number, changes, found, len(found) < PLANNED)
+
+    def _bounds(self, blocks: Sequence[int]) -> dict[int, Bounds]:
+        """Return the bounds of those of the wanted columns that each block has."""
+        found: dict[int, Bounds] = {id_: {} for id_ in blocks}
+        lacking = set[int]()
+        for id_, name in product(blocks, self.conditions):
+            bounds = self._kept_bounds.get((id_, name))
+            if bounds is None:
+                lacking.add(id_)
+            else:
+                found[id_][name] = bounds
+        if lacking:
+            values = {"blocks": sorted(lacking), "subjects": list(self.conditions)}
+            rows = self._stored.rows("bounds", tenant=self._stream.tenant, **values)
+            for id_, name, bounds in rows:
+                found[id_][name] = bounds
+                self._kept_bounds.put((id_, name), bounds, BOUNDS_BYTES)
+        return found
 
     def lacks(self, block: Block) -> bool:
         """Tell whether a block lacks a column that this search needs."""

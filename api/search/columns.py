@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -136,8 +137,7 @@ def _ends(condition: NumberWithin) -> tuple[float, float]:
 
 def _scale(low: float, high: float) -> float:
     """Return the codes for one unit; none where all values are one, or too far apart."""
-    with np.errstate(all="ignore"):
-        scale = float(np.float64(STEPS) / (np.float64(high) - np.float64(low)))
+    scale = STEPS / (high - low) if high > low else 0.0
     return scale if math.isfinite(scale) else 0.0
 
 
@@ -163,14 +163,20 @@ def _steps(values: NDArray[np.float64], low: float, scale: float) -> NDArray[np.
     return steps
 
 
+def _step(value: float, low: float, scale: float) -> int:
+    """Return the same of one number, by the same arithmetic."""
+    return min(max(math.floor((value - low) * scale), 0), STEPS)
+
+
 def _within(codes: Codes, low: float, high: float, first: float, last: float) -> Mask:
     """Tell which codes may be of values from `first` to `last`."""
     odd: Mask = codes == ODD
-    if low > high or first > high or last < low:
+    if low > high or first > high or last < low or first > last:
         return odd
-    ends = np.array([max(first, low), min(last, high)])
-    lowest, highest = FIRST + _steps(ends, low, _scale(low, high))
-    found: Mask = odd | ((codes >= max(FIRST, lowest)) & (codes <= highest))
+    scale = _scale(low, high)
+    lowest = FIRST + _step(max(first, low), low, scale)
+    highest = FIRST + _step(min(last, high), low, scale)
+    found: Mask = odd | ((codes >= lowest) & (codes <= highest))
     return found
 
 
@@ -185,12 +191,19 @@ def _hashed(texts: Sequence[list[int] | None]) -> Column:
     return [float(counts.count(ODD))], codes.tobytes()
 
 
+@lru_cache(maxsize=64)
+def _wanted(words: frozenset[str]) -> Mask:
+    """Tell of each hash whether one of the words has it."""
+    found: Mask = np.zeros(65_536, dtype=bool)
+    found[[_hash(each) for each in words]] = True
+    return found
+
+
 def _with_words(codes: bytes, rows: int, condition: AnyTerm) -> Mask:
     every = _array(codes)
     counts, hashes = every[:rows], every[rows:]
     odd: Mask = counts == ODD
-    wanted = np.array([_hash(each) for each in condition.terms], dtype="<u2")
-    hit = np.isin(hashes, wanted)
+    hit = _wanted(condition.terms)[hashes]
     if not hit.any():
         return odd
     owners = np.repeat(np.arange(rows), np.where(odd, 0, counts))

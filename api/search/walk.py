@@ -18,6 +18,8 @@ from servioticy.ports.statements import Statements
 PAGE_ROWS = 1_000
 PAGE_BYTES = 262_144
 """Read at once; a page ends with the update that reaches it."""
+LARGE_BYTES = 4_096
+"""An update of more is read with regard to its size: a page of smaller ones is 4 MiB at most."""
 BLOCKS_AT_ONCE = 64
 
 
@@ -153,10 +155,24 @@ class Walk:
             self._blocks.complete(block, rows)
 
     def _pages(self, first: Timestamp, last: Timestamp) -> Iterator[list[VersionedUpdate]]:
+        """Yield all updates of a span, oldest first, as many at once as is safe."""
         while first <= last:
-            page = self._history.page(self._stream, (first, last), PAGE_ROWS, PAGE_BYTES)
-            if page:
-                yield page
-            if len(page) < PAGE_ROWS and sum(len(u.document) for u in page) < PAGE_BYTES:
+            page = self._small(first, last)
+            if not page:
+                page = self._history.page(self._stream, (first, last), PAGE_ROWS, PAGE_BYTES)
+            if not page:
                 return
+            yield page
             first = page[-1].timestamp + 1
+
+    def _small(self, first: Timestamp, last: Timestamp) -> list[VersionedUpdate]:
+        """Return the next updates, up to one that is large."""
+        rows = self._stored.rows(
+            "small_updates",
+            **self._stream._asdict(),
+            first=first,
+            last=last,
+            rows=PAGE_ROWS,
+            large=LARGE_BYTES,
+        )
+        return [VersionedUpdate(at, document.encode(), version) for at, document, version in rows]

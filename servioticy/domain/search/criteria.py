@@ -30,6 +30,8 @@ def _each(value: Any) -> Iterator[Any]:
 
 def numbers(value: Any) -> list[Number]:
     """Return the numbers of a channel's value."""
+    if type(value) in (int, float):  # neither an array nor a boolean
+        return [value]
     return [n for n in _each(value) if isinstance(n, int | float) and not isinstance(n, bool)]
 
 

@@ -15,21 +15,22 @@ SELECT stream_id, changes
    AND tenant_id = %(tenant)s;
 
 -- blocks --
--- The next blocks within a span of time, and the bounds of those of the wanted columns they have.
-SELECT b.id, b.after, b.upto, c.subject, c.bounds
-  FROM (SELECT id, tenant_id, after, upto
-          FROM search_blocks
-         WHERE stream_id = %(number)s
-           AND tenant_id = %(tenant)s
-           AND upto >= %(first)s
-           AND after < %(last)s
-         ORDER BY upto
-         LIMIT %(most)s) AS b
-  LEFT JOIN search_columns AS c
-    ON c.block_id = b.id
-   AND c.tenant_id = b.tenant_id
-   AND c.subject = ANY(%(subjects)s::text[])
- ORDER BY b.upto;
+-- The next blocks within a span of time.
+SELECT id, after, upto
+  FROM search_blocks
+ WHERE stream_id = %(number)s
+   AND tenant_id = %(tenant)s
+   AND upto >= %(first)s
+   AND after < %(last)s
+ ORDER BY upto
+ LIMIT %(most)s;
+
+-- bounds --
+SELECT block_id, subject, bounds
+  FROM search_columns
+ WHERE block_id = ANY(%(blocks)s::bigint[])
+   AND subject = ANY(%(subjects)s::text[])
+   AND tenant_id = %(tenant)s;
 
 -- columns --
 SELECT block_id, subject, codes
@@ -81,6 +82,26 @@ SELECT b.id, b.tenant_id, c.subject, c.bounds::double precision[], c.codes
  CROSS JOIN unnest(%(subjects)s::text[], %(bounds)s::text[], %(codes)s::bytea[])
        AS c (subject, bounds, codes)
     ON CONFLICT DO NOTHING;
+
+-- small_updates --
+-- The next updates of a span, before the first that is large: what is neither compressed nor of
+-- more bytes than these is as large as it is stored, which is known without opening it.
+WITH next AS MATERIALIZED (
+    SELECT "timestamp", document, version,
+           pg_column_compression(document) IS NOT NULL OR pg_column_size(document) > %(large)s
+           AS is_large
+      FROM updates
+     WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
+       AND tenant_id = %(tenant)s
+       AND "timestamp" BETWEEN %(first)s AND %(last)s
+     ORDER BY "timestamp"
+     LIMIT %(rows)s
+)
+SELECT "timestamp", document::text, version
+  FROM next
+ WHERE "timestamp" < coalesce((SELECT min("timestamp") FROM next WHERE is_large),
+                              9223372036854775807)
+ ORDER BY "timestamp";
 
 -- updates --
 -- Those of the timestamps that are stored, in their order, until one reaches the size; how far
