@@ -58,7 +58,8 @@ SELECT subscription_id, tenant_id, %(delivery)s, %(service_object)s, %(stream)s,
 
 -- forget_oldest --
 DELETE FROM dead_deliveries
- WHERE id IN (
+ WHERE tenant_id = %(tenant)s
+   AND id IN (
        SELECT id
          FROM dead_deliveries
         WHERE subscription_id = %(id)s
