@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servioticy.domain import graph as graphs
-from servioticy.domain import regions
+from servioticy.domain.cutting import cutting
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import Wake
 from servioticy.domain.model import ServiceObject, StreamRef
+from servioticy.domain.pauses import finished
 from servioticy.domain.plans import Plan
-from servioticy.domain.regions import Region
+from servioticy.domain.regions import Region, Shared
 
 
 def refs(region: Region) -> set[str]:
@@ -284,7 +285,7 @@ def test_regions_of_many_who_read_one_stream_are_found_in_one_pass() -> None:
         return wakes(ref)
 
     known = {each: graph.stream(each) for each in graph.reachable([StreamRef("so", "d")])}
-    regions.cut(list(known.values()), known, counted, {})
+    finished(cutting(list(known.values()), known, counted, Shared()))
 
     assert len({each.region for each in known.values()}) == 30
     assert asked <= 2 * 30
