@@ -19,7 +19,7 @@ MAX_REMEMBERED = 2_000_000
 """Entries of all that is remembered of who reaches whom: 16 MB of references."""
 
 Key = TypeVar("Key")
-Value = TypeVar("Value", Needs, Plan)
+Value = TypeVar("Value")
 
 
 class Graph:
@@ -38,6 +38,7 @@ class Graph:
         self._shared = Shared()
         self._plans: _Remembered[StreamRef, Plan] = _Remembered(MAX_REMEMBERED)
         self._needs: _Remembered[tuple[str, int], Needs] = _Remembered(MAX_REMEMBERED)
+        self._wholes: _Remembered[StreamRef, tuple[Entry, ...]] = _Remembered(MAX_REMEMBERED)
         finished(self._take_in(service_objects))
 
     def component(self, service_objects: Iterable[ServiceObject]) -> Paused[Graph]:
@@ -88,6 +89,7 @@ class Graph:
                 for ref in gone:
                     known.pop(ref, None)
             self._plans.drop(gone)
+            self._wholes.drop(gone)
 
     @property
     def shared(self) -> bool:
@@ -135,12 +137,14 @@ class Graph:
 
         It is to be taken step by step.
         """
-        self._cut(origin)
-        members = [self._streams[each] for each in sorted(self.reachable([origin.ref]))]
-        if not members:
-            return ()
-        region = whole(members, self._streams, self.wakes)
-        return ((region, region.streams.index(origin)),)
+        entries = self._wholes.get(origin.ref)
+        if entries is None:
+            self._cut(origin)
+            members = [self._streams[each] for each in sorted(self.reachable([origin.ref]))]
+            region = whole(members, self._streams, self.wakes) if members else None
+            entries = ((region, region.streams.index(origin)),) if region else ()
+            self._wholes.put(origin.ref, entries, len(region.streams) if region else 1)
+        return entries
 
     def reachable(self, origins: Iterable[StreamRef]) -> set[StreamRef]:
         """Every composite that updates of these streams can wake, directly or not."""
