@@ -145,6 +145,7 @@ def test_the_graph_of_a_component_is_made_in_slices(
     """Others are computed meanwhile; the component is known when all of it is."""
     for module in (cutting, graph, regions):
         monkeypatch.setattr(module, "PAUSE", 1)
+    monkeypatch.setattr(components, "LOADING_SECONDS", 1.5)
     known = Components(0, store, count().__next__)  # type: ignore[arg-type]
     slices = 0
     while isinstance(known.get("so3"), StillLoading):
