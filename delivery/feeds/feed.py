@@ -80,6 +80,8 @@ class Feed:
         """How often all that was kept had to go."""
         self._history_ids: OrderedDict[str, None] = OrderedDict()
         self._something = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._settled.set()
 
     @property
     def tenant(self) -> int:
@@ -216,6 +218,7 @@ class Feed:
 
     def done(self, delivery: Delivery) -> None:
         """Note that the receiver has got it, and all before it."""
+        self._settled.clear()
         self._taken = max(0, self._taken - 1)
         if delivery.position is not None:
             self._acknowledged.advance(delivery.position)
@@ -224,6 +227,15 @@ class Feed:
             self._acknowledged_history[delivery.stream] = delivery.update.timestamp
             self._note_history_end()
         self._changed(self)
+
+    async def settled(self) -> None:
+        """Return when all that is done is stored: it does not come again."""
+        await self._settled.wait()
+
+    def note_stored(self, cursor: StoredCursor) -> None:
+        """Note that this is stored of it."""
+        if cursor == self.stored():
+            self._settled.set()
 
     def pass_over(self) -> bool:
         """Where nothing waits for it: note that it needs nothing from before where it stands."""

@@ -26,8 +26,8 @@ from servioticy.ports.cursors import Cursors, DurableSubscription
 from servioticy.ports.emitted import EmittedPages
 from servioticy.ports.history import History
 
-STORE_SECONDS = 0.02
-"""Between two notes of how far feeds have got: what a crash repeats is acknowledged in it."""
+STORE_SECONDS = 0.003
+"""Those that move within it are stored together."""
 
 PASS_OVER_SECONDS = 30.0
 LOOK_SECONDS = 0.5
@@ -81,10 +81,16 @@ class Feeds:
         self._running: dict[str, asyncio.Task[None]] = {}
         self._moved: dict[str, Feed] = {}
         self._behind: dict[str, Feed] = {}
+        self._has_moved = asyncio.Event()
         self._read_on = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         # One thread: the claim is its connection's.
         self._storing = ThreadPoolExecutor(1, "cursors")
+
+    @property
+    def behind(self) -> int:
+        """How many feeds have something to read; may be asked from any thread."""
+        return sum(not each.is_live for each in list(self.feeds.values()))
 
     def start(self) -> None:
         """Feed from now on. What is emitted must be read already (see FanOut.begin_at)."""
@@ -152,6 +158,7 @@ class Feeds:
         if self.feeds.get(feed.subscription.id) is not feed:
             return
         self._moved[feed.subscription.id] = feed
+        self._has_moved.set()
         if not feed.is_live and feed.has_room:
             self._behind[feed.subscription.id] = feed
             self._read_on.set()
@@ -248,8 +255,14 @@ class Feeds:
 
     async def _note(self) -> None:
         """Store once what has moved."""
+        await self._has_moved.wait()
+        self._has_moved.clear()
         await asyncio.sleep(STORE_SECONDS)
-        await self._store_cursors()
+        try:
+            await self._store_cursors()
+        except Unavailable:
+            self._has_moved.set()
+            raise
 
     async def _store_cursors(self) -> None:
         moved, self._moved = self._moved, {}
@@ -261,11 +274,14 @@ class Feeds:
         except BaseException:
             self._moved = moved | self._moved
             raise
+        for id_, each in moved.items():
+            each.note_stored(cursors[id_])
 
     async def _pass_over(self) -> None:
         """Let all for which nothing waits stand where the fan-out stands."""
         await asyncio.sleep(PASS_OVER_SECONDS)
         self._moved |= {id_: each for id_, each in self.feeds.items() if each.pass_over()}
+        self._has_moved.set()
 
 
 async def _for_ever(work: Callable[[], Awaitable[None]]) -> None:
