@@ -8,10 +8,12 @@ import logging
 import resource
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from api.allocation import keep_some_memory
 from api.edge.calls import Application
 from api.edge.connection import Connection
 from api.edge.edge import Edge
@@ -33,6 +35,8 @@ ROOM_AT_ONCE = 8
 SECONDS_TO_FINISH = 3.0
 """What is under way at SIGTERM may take so long."""
 BACKLOG = 4_096
+SWITCH_SECONDS = 0.001
+"""So long a thread may compute while others want to: a PUT waits no longer for a large batch."""
 FILES_OF_OUR_OWN = 512
 """Open files that are no clients' connections: Postgres, Kafka, the sandbox."""
 NO_FILES = (errno.EMFILE, errno.ENFILE)
@@ -53,6 +57,8 @@ def run(
         settings,
         api_connections=max(1, min(settings.api.connections, raise_files() - FILES_OF_OUR_OWN)),
     )
+    keep_some_memory()
+    sys.setswitchinterval(SWITCH_SECONDS)
     app, progress = build()
     application = Application(app, *listener.getsockname()[:2])
     asyncio.run(_serve(settings, listener, application, progress, registry))

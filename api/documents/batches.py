@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,8 +24,6 @@ from servioticy.ports.addresses import Address
 
 MAX_REASON = 200
 """Characters of what is told of one item."""
-AT_ONCE = 100
-"""Items read before others may go on: some 1 ms. A thread else keeps all others waiting for 5."""
 
 
 def form(services: Services, *, milliseconds: bool) -> Form:
@@ -69,9 +66,7 @@ def sort(
 ) -> Sorted:
     """Look at every item. `ahead`: our clock, and how many seconds a timestamp may be later."""
     found = Sorted()
-    for number, item in enumerate(items):
-        if number % AT_ONCE == AT_ONCE - 1:
-            time.sleep(0)
+    for item in items:
         try:
             if isinstance(item, Unreadable):
                 raise item.error

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+
+import msgspec
 
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import TOO_MUCH
@@ -16,7 +17,7 @@ MAX_STREAMS = 1_000
 """Streams that one batch names."""
 
 
-class Item(NamedTuple):
+class Item(msgspec.Struct, frozen=True):
     """One update of a batch, not looked at yet."""
 
     place: int
@@ -27,7 +28,7 @@ class Item(NamedTuple):
     """Reads it as an update of its stream. Raises BadDocument."""
 
 
-class Unreadable(NamedTuple):
+class Unreadable(msgspec.Struct, frozen=True):
     """A part of a batch that is no update, whatever its stream."""
 
     place: int
