@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from delivery.callbacks.requests import CallbackForm
+from delivery.feeds.feed import Delivery
 from schemas import contracts
+from servioticy.domain.model import LastUpdate, StreamRef
 
 CONTRACTS = {"openapi": contracts.openapi(), "asyncapi": contracts.asyncapi()}
 PAGE = (Path(__file__).parents[2] / "docs" / "rest.md").read_text("utf-8")
@@ -58,11 +62,43 @@ def test_nothing_of_openapi_is_there_without_being_used() -> None:
 
 
 def test_examples_of_messages_fit() -> None:
-    document = contracts.asyncapi()
-    for message in document["components"]["messages"].values():
-        schema = {"components": document["components"], "allOf": [message["payload"]["schema"]]}
+    for message in contracts.asyncapi()["components"]["messages"].values():
         for example in message["examples"]:
-            jsonschema.Draft202012Validator(schema).validate(example["payload"])
+            for part in ("payload", "headers"):
+                assert (part in message) is (part in example)
+                if part in message:
+                    fit(example[part], message[part]["schema"])
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("plain", "plainCallback"),
+        ("cloudevents", "cloudEvent"),
+        ("cloudevents-binary", "cloudEventBinary"),
+    ],
+)
+@pytest.mark.parametrize("secrets", [(), ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",) * 2])
+def test_callbacks_fit_their_message(form: str, name: str, secrets: tuple[str, ...]) -> None:
+    """The request itself that delivery makes of an update."""
+    update = LastUpdate(5, b'{"channels":{"t":{"current-value":4.5}},"lastUpdate":5}')
+    delivery = Delivery(StreamRef("1401819725000a", "a s\u00e9"), update, None)
+    wanted = CallbackForm("sub", "http://example.org/", form, {}, secrets)
+    request = wanted.request(delivery, 1_500_000_000)
+
+    message = contracts.asyncapi()["components"]["messages"][name]
+    fit(json.loads(request.body), message["payload"]["schema"])
+    fit(dict(request.headers), message["headers"]["schema"])
+    assert request.headers["Content-Type"] == message["contentType"]
+    assert set(request.headers) - {"Content-Type"} <= set(
+        message["headers"]["schema"]["properties"]
+    )
+
+
+def fit(value: Any, schema: dict[str, Any]) -> None:
+    document = contracts.asyncapi()
+    whole = {"components": document["components"], "allOf": [schema]}
+    jsonschema.Draft202012Validator(whole).validate(value)
 
 
 def test_the_codes_of_sockets_are_those_of_the_page() -> None:
