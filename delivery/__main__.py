@@ -8,6 +8,9 @@ import signal
 import sys
 
 from delivery.admission.capacity import capacity, raise_descriptors
+from delivery.callbacks.caller import Caller
+from delivery.callbacks.receiver import Callbacks
+from delivery.feeds.feeds import Feeds
 from delivery.hub import Hub
 from delivery.metrics import observe
 from delivery.transports.websocket import WebSocketTransport
@@ -16,6 +19,8 @@ from servioticy.errors import ServioticyError, Unavailable
 from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings
 from servioticy.storage.addresses import PostgresAddresses
+from servioticy.storage.cursors import PostgresCursors
+from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
 from servioticy.storage.history import PostgresHistory
 
 CHECK_SECONDS = 1.0
@@ -38,17 +43,26 @@ async def run(chosen: Settings) -> None:
         capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
         max_backlog_bytes=own.backlog_bytes,
     )
+    caller = Caller(own.callback_networks.split())
+    callbacks = Callbacks(caller, PostgresDeadDeliveries(database))
+    # A cursor that a killed Postgres has forgotten makes a repeat: it need not wait for the disk.
+    cursors = PostgresCursors(bootstrap.connect(chosen, durable=False))
+    pages = bootstrap.emitted_pages(chosen)
+    feeds = hub.feeds(cursors, pages, {"http": callbacks.receive})
     registry = Registry()
-    observe(hub, registry)
+    observe(hub, feeds, callbacks, registry)
     serve(registry, chosen.metrics_host, own.metrics_port)
     try:
+        await caller.start()
         await hub.start([WebSocketTransport(hub, chosen.host, chosen.delivery.port)])
-        await _read(chosen, hub, stop)
+        await _read(chosen, hub, feeds, stop)
     finally:
+        await feeds.stop()
+        await caller.stop()
         await hub.stop()
 
 
-async def _read(chosen: Settings, hub: Hub, stop: asyncio.Event) -> None:
+async def _read(chosen: Settings, hub: Hub, feeds: Feeds, stop: asyncio.Event) -> None:
     """Read what is emitted until told to stop; without a reader we are of no use."""
     reader = bootstrap.emitted_reader(chosen)
     for attempt in range(MAX_STARTS):
@@ -59,6 +73,8 @@ async def _read(chosen: Settings, hub: Hub, stop: asyncio.Event) -> None:
             if stop.is_set() or attempt == MAX_STARTS - 1:
                 raise
             await asyncio.sleep(CHECK_SECONDS)
+    hub.fanout.begin_at(reader.begins)
+    feeds.start()
     hub.let_in()
     log.info("delivery_ready", extra={"port": chosen.delivery.port})
     while not stop.is_set():

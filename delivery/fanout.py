@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from delivery.byte_semaphore import ByteSemaphore
@@ -27,13 +27,16 @@ log = logging.getLogger("servioticy.delivery")
 
 
 class LiveUpdate(NamedTuple):
-    """An update that was emitted just now."""
+    """An update that was emitted just now, or was read from the topic later."""
 
+    stream: StreamRef
     update: LastUpdate
     version: int
     """The version of the document that made it."""
     position: Position
     """Where it stands in the topic: a subscriber that remembers it can go on from there."""
+    origin: int | None
+    """The offset in the log of what it follows from; None where it was emitted again."""
 
 
 class Subscriber(Protocol):
@@ -65,6 +68,15 @@ class FanOut:
         """Updates that were offered so far, once for each subscriber."""
         self.cursor = Cursor()
         """Stands behind the last record that was offered to all its subscribers."""
+
+    def begin_at(self, offsets: Mapping[int, int]) -> None:
+        """Note by partition the offset of the first record that is published.
+
+        Where one has come already, that counts.
+        """
+        for partition, offset in offsets.items():
+            if partition not in self.cursor.next_offsets():
+                self.cursor.advance(Position(partition, offset - 1))
 
     def start(self) -> None:
         """Offer from now on, in the running loop."""
@@ -121,10 +133,9 @@ class FanOut:
     def _offer(self, record: EmittedRecord, position: Position) -> Iterator[None]:
         yield
         subscribers = self._subscribers_of(StreamRef(record.service_object, record.stream))
-        update = _update(record) if subscribers else None
-        if update is None:
+        live = live_update(record, position) if subscribers else None
+        if live is None:
             return
-        live = LiveUpdate(update, record.version, position)
         for subscriber in subscribers:
             try:
                 subscriber.offer(live)
@@ -135,7 +146,7 @@ class FanOut:
             yield
 
 
-def _update(record: EmittedRecord) -> LastUpdate | None:
+def live_update(record: EmittedRecord, position: Position) -> LiveUpdate | None:
     """Return what clients get, or None for what is no update: they could do nothing with it."""
     document = bytes(record.update)
     try:
@@ -144,9 +155,11 @@ def _update(record: EmittedRecord) -> LastUpdate | None:
         readable = False
     else:
         readable = document.startswith(b"{")
+    stream = StreamRef(record.service_object, record.stream)
     if readable:
-        return LastUpdate(record.timestamp, document)
+        update = LastUpdate(record.timestamp, document)
+        origin = record.place[0] if record.place else None
+        return LiveUpdate(stream, update, record.version, position, origin)
     # Names may hold what the log cannot write.
-    stream = ascii(f"{record.service_object}/{record.stream}")
-    log.warning("record_dropped", extra={"stream": stream, "bytes": len(document)})
+    log.warning("record_dropped", extra={"stream": ascii(str(stream)), "bytes": len(document)})
     return None

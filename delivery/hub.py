@@ -7,7 +7,7 @@ stores whatever may block.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from delivery.admission.capacity import Capacity
@@ -16,12 +16,15 @@ from delivery.admission.reception import Reception
 from delivery.admission.requests import Admission
 from delivery.backlog import Backlog
 from delivery.fanout import FanOut, Subscriber
+from delivery.feeds.feeds import Feeds, Receiver
 from delivery.transports.transport import CLOSE_SECONDS, Connection, Transport
 from delivery.watcher import MAX_UNSENT_BYTES, Watcher
 from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.domain.records import ConsumedRecord
 from servioticy.ports.addresses import Addresses
+from servioticy.ports.cursors import Cursors
+from servioticy.ports.emitted import EmittedPages
 from servioticy.ports.history import History
 
 HISTORY_THREADS = 4
@@ -57,6 +60,13 @@ class Hub:
         self._max_unsent_bytes = max_unsent_bytes
         self._transports: list[Transport] = []
         self._checking: asyncio.Task[None] | None = None
+
+    def feeds(
+        self, store: Cursors, pages: EmittedPages, receivers: Mapping[str, Receiver]
+    ) -> Feeds:
+        """Return the feeds of durable subscriptions, which stand on the same stream of updates."""
+        shared = self.fanout, self.watchers, self.backlog, self.history_calls
+        return Feeds(store, pages, self._history, *shared, receivers)
 
     async def start(self, transports: Sequence[Transport]) -> None:
         """Start to send, and all transports. Raises OSError where one of them cannot start."""

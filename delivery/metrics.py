@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from delivery.callbacks.receiver import Callbacks
+from delivery.feeds.feeds import Feeds
 from delivery.hub import Hub
 from servioticy.metrics import Registry
-from servioticy.metrics.names import BACKLOG_BYTES, CONNECTIONS, EMITTED_READ, OFFERED
+from servioticy.metrics.names import (
+    BACKLOG_BYTES,
+    CALLBACKS,
+    CALLBACKS_FAILED,
+    CONNECTIONS,
+    EMITTED_READ,
+    FEEDS,
+    FEEDS_BEHIND,
+    OFFERED,
+)
 
 
-def observe(hub: Hub, registry: Registry) -> None:
-    """Let the hub be asked for its metrics, from any thread."""
+def observe(hub: Hub, feeds: Feeds, callbacks: Callbacks, registry: Registry) -> None:
+    """Let delivery be asked for its metrics, from any thread."""
     registry.observe(CONNECTIONS, lambda: hub.connections)
     registry.observe(BACKLOG_BYTES, lambda: hub.backlog.total)
     registry.observe(EMITTED_READ, lambda: hub.fanout.records_read)
     registry.observe(OFFERED, lambda: hub.fanout.updates_offered)
+    registry.observe(FEEDS, lambda: len(feeds.feeds))
+    registry.observe(FEEDS_BEHIND, lambda: feeds.behind)
+    registry.observe(CALLBACKS, lambda: callbacks.delivered)
+    registry.observe(CALLBACKS_FAILED, lambda: callbacks.failed)

@@ -25,6 +25,10 @@ SLICE_SECONDS = 0.2
 """What batches are cut to beforehand, by what updates took so far."""
 
 
+LOADING_SECONDS = 0.1
+"""Loading components may take so long between two batches."""
+
+
 class Limits(NamedTuple):
     """How far one update may go.
 

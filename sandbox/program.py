@@ -81,7 +81,7 @@ class Binding:
     path: Path = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Program:
     """The code of a composite stream.
 

@@ -56,7 +56,7 @@ class Node:
     """Of a stream that a composite with `by_input` reads: its name in the composite's state."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Wiring:
     """The streams of a region by number. Equal ids mean equal wirings, whatever the streams."""
 

@@ -17,6 +17,7 @@ from servioticy.errors import SettingsError, Unavailable
 from servioticy.messaging.admin import ensure_topics, topic_id
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader, LogEnds
+from servioticy.messaging.emitted_pages import KafkaEmittedPages
 from servioticy.messaging.producer import Emitter, LogWriter
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.history import History
@@ -204,3 +205,8 @@ def emitter(settings: Settings, partition: int) -> Emitter:
 def emitted_reader(settings: Settings) -> EmittedReader:
     """Return what the pipeline emits from now on."""
     return EmittedReader(kafka(settings), topics(settings))
+
+
+def emitted_pages(settings: Settings) -> KafkaEmittedPages:
+    """Return what the pipeline has emitted, to be read from any place."""
+    return KafkaEmittedPages(kafka(settings), topics(settings))

@@ -69,6 +69,7 @@ class LateWork:
         here = self._partition.next_offset
         updates: list[LoggedUpdate] = []
         done: list[PutOff] = []
+        self._partition.prepare([each.service_object for each in records])
         for each in records:
             row = Row(each.offset, each.record)
             found = self._intake.admit(row, self._intake.read(row), late=True, at_once=at_once)

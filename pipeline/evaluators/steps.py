@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from cachetools import LRUCache
@@ -16,14 +17,10 @@ Lasts: TypeAlias = dict[int, Last]
 """The last updates of streams, by their numbers."""
 
 MAX_NODES = 200_000
-"""Of all wirings of single composites that are kept, some 300 bytes each: one that reads a
-large group has as many as the group has members."""
+"""Of all wirings of single composites that are kept, some 300 bytes each."""
 
-Single: TypeAlias = tuple[Wiring, tuple[int, ...]]
-"""The wiring of a single composite, and the numbers that its streams have in the region."""
-
-_singles: LRUCache[tuple[str, int], Single] = LRUCache(
-    MAX_NODES, getsizeof=lambda single: len(single[1])
+_singles: LRUCache[tuple[object, ...], Wiring] = LRUCache(
+    MAX_NODES, getsizeof=lambda wiring: len(wiring.nodes)
 )
 
 
@@ -52,56 +49,63 @@ def decided_here(node: Node, last: Last | None, event: Event) -> Outcome | None:
 
 
 def step(call: Call, node: int, event: Event, wake: Wake, lasts: Mapping[int, Last]) -> Call:
-    """The computation that an update of a call's tree causes, as a call of its own."""
-    wiring, streams = single(call.wiring, node)
-    needed = dict.fromkeys([node])
-    for members in call.wiring.nodes[node].inputs:
-        needed[_newest(members, lasts)] = None
-    numbers = {stream: number for number, stream in enumerate(streams)}
-    known = [lasts[each]._replace(node=numbers[each]) for each in needed if each in lasts]
-    alone = event._replace(node=numbers[event.node], path=(), only=wake.number)
-    names = (call.names[node], *[""] * (len(streams) - 1))
+    """The computation that an update of a call's tree causes, as a call of its own.
+
+    Its wiring has no groups: each input is the stream that is read through it now.
+    """
+    composite = call.wiring.nodes[node]
+    read = [_newest(members, lasts) for members in composite.inputs]
+    read[wake.argument] = event.node
+    if composite.own is not None:
+        read[composite.own] = node
+    # What has no update is a stream of its own for each input, so that few wirings differ.
+    streams = [each if each is not None else -1 - number for number, each in enumerate(read)]
+    numbers = {each: number for number, each in enumerate(dict.fromkeys([node, *streams]))}
+    inputs = tuple([numbers[each] for each in streams])
+    names: tuple[str, ...] = ()
+    if composite.by_input:
+        names = tuple([call.wiring.nodes[each].name if each >= 0 else "" for each in numbers])
+    wiring = single(call.wiring, node, inputs, names)
+    known = [
+        lasts[each]._replace(node=number) for each, number in numbers.items() if each in lasts
+    ]
+    alone = event._replace(node=numbers[event.node], path=(), only=wake.argument)
     refused = {0: call.refused[node]} if node in call.refused else {}
-    return Call(wiring, names, known, [[alone]], Bounds(1, 1), refused)
+    own_names = (call.names[node], *[""] * (len(numbers) - 1))
+    return Call(wiring, own_names, known, [[alone]], Bounds(1, 1), refused)
 
 
-def single(whole: Wiring, node: int) -> Single:
-    """A composite of a region by itself; kept while there is room."""
-    key = whole.id, node
+def single(whole: Wiring, node: int, inputs: tuple[int, ...], names: tuple[str, ...]) -> Wiring:
+    """A composite of a region by itself, as number 0, and what it reads by these numbers.
+
+    `names` are those of all, where its state names them. It is kept while there is room.
+    """
+    key = whole.id, node, inputs, names
     found = _singles.get(key)
     if found is None:
-        found = _cut_out(whole, node)
-        if len(found[1]) <= MAX_NODES:
-            _singles[key] = found
+        _singles[key] = found = _cut_out(whole.nodes[node], inputs, names)
     return found
 
 
-def _cut_out(whole: Wiring, node: int) -> Single:
-    composite = whole.nodes[node]
-    streams = tuple(dict.fromkeys([node, *(each for read in composite.inputs for each in read)]))
-    numbers = {stream: number for number, stream in enumerate(streams)}
+def _cut_out(composite: Node, inputs: tuple[int, ...], names: tuple[str, ...]) -> Wiring:
+    wakes: list[list[Wake]] = [[] for _ in range(1 + max(inputs, default=0))]
+    for argument, number in enumerate(inputs):
+        if number:
+            wakes[number].append(Wake(argument, 0, argument))
     nodes = [
-        Node(
-            tuple(
-                each._replace(node=0) for each in whole.nodes[stream].wakes if each.node == node
-            ),
-            name=whole.nodes[stream].name,
-        )
-        for stream in streams
+        Node(tuple(each), name=names[number] if names else "") for number, each in enumerate(wakes)
     ]
-    nodes[0] = Node(
-        (),
-        composite.code,
-        tuple(tuple(numbers[each] for each in read) for read in composite.inputs),
-        composite.own,
-        by_input=composite.by_input,
-        skips=composite.skips,
-        name=composite.name,
+    nodes[0] = replace(
+        composite,
+        wakes=(),
+        inputs=tuple([(each,) for each in inputs]),
+        settles=False,
+        name=nodes[0].name,
     )
-    return wiring_of(tuple(nodes)), streams
+    return wiring_of(tuple(nodes))
 
 
-def _newest(members: Sequence[int], lasts: Mapping[int, Last]) -> int:
-    """The member with the newest update, the first of equals; any where there is none."""
+def _newest(members: Sequence[int], lasts: Mapping[int, Last]) -> int | None:
+    """The member with the newest update, the first of equals; None where there is none."""
     known = [each for each in members if each in lasts]
-    return max(known, key=lambda each: lasts[each].timestamp) if known else -1
+    return max(known, key=lambda each: lasts[each].timestamp) if known else None

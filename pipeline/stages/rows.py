@@ -15,6 +15,9 @@ from servioticy.ports.partition_store import StoredState, StoredUpdate, StoredVe
 MAX_INPUTS_BYTES = 2048
 """Of the inputs that a stored verdict tells: a composite may have a thousand."""
 
+ALWAYS_FIT = 2
+"""So many inputs do, whatever their names: 200 characters, four bytes each at most."""
+
 
 def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> list[StoredUpdate]:
     """The history of new updates, which come in the serial order.
@@ -77,6 +80,8 @@ def _inputs(composite: KnownStream, times: Iterable[int | None]) -> dict[str, in
 
 def _short(inputs: dict[str, int | None]) -> dict[str, int | None]:
     """The first of them, as many as there is room for; how many more under `...`."""
+    if len(inputs) <= ALWAYS_FIT:
+        return inputs
     room = MAX_INPUTS_BYTES
     for number, name in enumerate(inputs):
         room -= 24 + len(name.encode())

@@ -11,9 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pipeline.limits import SLICE_SECONDS
+from pipeline.limits import LOADING_SECONDS
 from pipeline.state.loading import Loading
-from servioticy.domain.access import readable
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject
 from servioticy.ports.partition_store import ComponentMember, PartitionStore
@@ -24,9 +23,6 @@ MAX_DEFINITION_BYTES = 512 * 1024 * 1024
 
 PREPARED_AT_ONCE = 200
 """Service Objects whose components are asked for together."""
-
-MAX_SMALL = 20
-"""Members of a component that is loaded together with others."""
 
 
 class StillLoading(NamedTuple):
@@ -56,7 +52,7 @@ class Components:
         self._used: dict[str, int] = {}
         self._batches = 0
         self._loading: dict[str, Loading] = {}
-        self._seconds_left = SLICE_SECONDS
+        self._seconds_left = LOADING_SECONDS
         self._spent: defaultdict[int, float] = defaultdict(float)
 
     def get(
@@ -82,49 +78,51 @@ class Components:
             loading = self._begin(members.values())
         if not self._go_on(loading, at_once=at_once):
             return StillLoading(loading.tenants[service_object])
-        self._add(loading)
         return self.known.get(service_object)
 
     def prepare(self, service_objects: Iterable[str]) -> None:
-        """Load those that are not known, as many as there is time for: many small components
-        together, which one by one would take ten times as long. Larger ones are left to `get`.
-        """
-        unknown = [
-            each
-            for each in dict.fromkeys(service_objects)
-            if each not in self.known and each not in self._loading
-        ]
-        for first in range(0, len(unknown), PREPARED_AT_ONCE):
-            if self._seconds_left <= 0:
-                return
-            some = unknown[first : first + PREPARED_AT_ONCE]
-            began = self._clock()
-            small = [
-                self._begin(members)
-                for members in self._store.components(some)
-                if len(members) <= MAX_SMALL
-                and any(self._is_computed_here(each) for each in members)
-            ]
-            self._seconds_left -= self._clock() - began
-            self._load_together(small)
+        """Begin to load those that are not known, and load as many as there is time for.
 
-    def _load_together(self, some: Sequence[Loading]) -> None:
-        """Load these components, for as long as there is time; the rest goes on in `get`."""
-        by_id = {id_: each for each in some for id_ in each.tenants}
-        if not by_id:
+        Many small components are loaded together: one by one would take ten times as long.
+        Larger ones are left to `get`.
+        """
+        unknown = [each for each in dict.fromkeys(service_objects) if each not in self.known]
+        for first in range(0, len(unknown), PREPARED_AT_ONCE):
+            some = unknown[first : first + PREPARED_AT_ONCE]
+            self._begin_all([each for each in some if each not in self._loading])
+            begun = dict.fromkeys(self._loading[each] for each in some if each in self._loading)
+            self._load_together([each for each in begun if each.is_small])
+
+    def _begin_all(self, service_objects: Sequence[str]) -> None:
+        """Begin to load these, as far as they are computed here."""
+        if not service_objects:
             return
         began = self._clock()
-        for each in self._store.service_objects(list(by_id)):
-            loading = by_id[each.id]
-            loading.add(each)
-            if loading.is_complete:
-                self._add(loading)
+        for members in self._store.components(service_objects):
+            if any(self._is_computed_here(each) for each in members):
+                self._begin(members)
+        self._seconds_left -= self._clock() - began
+
+    def _load_together(self, some: Sequence[Loading]) -> None:
+        """Load these components, for as long as there is time; the rest goes on in the next."""
+        for each in some:
+            if each.is_complete:
+                self._finish(each, self._seconds_left)
+        by_id = {id_: each for each in some for id_ in each.left}
+        if self._seconds_left <= 0 or not by_id:
+            return
+        began = self._clock()
+        for found in self._store.service_objects(list(by_id)):
+            loading = by_id[found.id]
+            loading.add(found)
             took = self._clock() - began
-            began += took
             self._seconds_left -= took
-            self._spent[each.tenant] += took
+            self._spent[found.tenant] += took
+            if loading.is_complete:
+                self._finish(loading, self._seconds_left)
             if self._seconds_left <= 0:
                 return
+            began = self._clock()
         for loading in some:
             if not loading.is_complete:
                 loading.end()  # what was not found is gone
@@ -172,7 +170,7 @@ class Components:
         here on there is time again to load others.
         """
         self._batches += 1
-        self._seconds_left = SLICE_SECONDS
+        self._seconds_left = LOADING_SECONDS
         self._trim_loading()
         if self._weight <= MAX_DEFINITION_BYTES:
             return
@@ -196,20 +194,37 @@ class Components:
             self._stop_loading(next(iter(each.tenants)))
 
     def _go_on(self, loading: Loading, *, at_once: bool) -> bool:
-        """Load some more; whether that is all."""
-        if not at_once and self._seconds_left <= 0 and not loading.is_complete:
+        """Load some more; whether that is all, and the component is known."""
+        seconds = float("inf") if at_once else self._seconds_left
+        if not loading.is_complete:
+            if seconds <= 0:
+                return False
+            began = self._clock()
+            loaded = loading.go_on(self._store, seconds, self._clock)
+            took = self._clock() - began
+            seconds -= took
+            self._seconds_left -= took
+            self._charge(loaded, loading.weights, took)
+        return loading.is_complete and self._finish(loading, seconds)
+
+    def _finish(self, loading: Loading, seconds: float) -> bool:
+        """Make the graph of what is loaded; whether it is made, and the component known.
+
+        It is given as much time as there is: once it is made, all is known at once.
+        """
+        if seconds <= 0:
             return False
         began = self._clock()
-        seconds = float("inf") if at_once else self._seconds_left
-        loaded = loading.go_on(self._store, seconds, self._clock)
+        is_made = loading.make_graph(self.graph, seconds, self._clock)
+        if is_made:
+            self._add(loading)
         took = self._clock() - began
         self._seconds_left -= took
-        self._charge(loaded, loading.weights, took)
-        return loading.is_complete
+        self._charge(loading.loaded, loading.weights, took)
+        return is_made
 
     def _add(self, loading: Loading) -> None:
         """The component is loaded: from now on it is known."""
-        began = self._clock()
         self.forget(loading.tenants)
         here = loading.loaded
         members = frozenset(each.id for each in here)
@@ -219,8 +234,8 @@ class Components:
             self._used[each.id] = self._batches
         self._weights.update(loading.weights)
         self._weight += loading.weight
-        self.graph.merge(Graph(readable(here)))
-        self._charge(here, loading.weights, self._clock() - began)
+        if loading.graph is not None:
+            self.graph.merge(loading.graph)
 
     def _charge(
         self, service_objects: Sequence[ServiceObject], weights: Mapping[str, int], seconds: float

@@ -1,4 +1,4 @@
-"""A component while it is loaded, slice by slice."""
+"""A component while it is loaded, slice by slice: its documents, then its graph."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 from pipeline.state.weights import weight
+from servioticy.domain.access import readable
+from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject
+from servioticy.domain.pauses import Paused
 from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
 ASKED_AT_ONCE = 32
 """Service Objects that the store is asked for: a document may have a megabyte."""
 
+MAX_SMALL = 20
+"""Members of a component that is loaded together with others."""
+
 
 class Loading:
-    """The Service Objects of a component as far as they are loaded."""
+    """The Service Objects of a component as far as they are loaded, and their graph."""
 
     def __init__(self, members: Iterable[ComponentMember]) -> None:
         self.tenants = {each.id: each.tenant for each in members}
@@ -22,23 +28,34 @@ class Loading:
         self.loaded: list[ServiceObject] = []
         self.weights: dict[str, int] = {}
         """About how many bytes of memory each of these takes, by its id."""
+        self.weight = 0
+        """And all of them."""
+        self.graph: Graph | None = None
+        """Of the whole component, once it is made."""
+        self._making: Paused[Graph] | None = None
         self._left = dict.fromkeys(self.tenants)
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing is left to load."""
+        """Whether no document is left to load."""
         return not self._left
 
     @property
-    def weight(self) -> int:
-        """About how many bytes of memory all takes that is loaded so far."""
-        return sum(self.weights.values())
+    def is_small(self) -> bool:
+        """Whether it is loaded together with others."""
+        return len(self.tenants) <= MAX_SMALL
+
+    @property
+    def left(self) -> Iterable[str]:
+        """The members whose documents are not loaded yet."""
+        return self._left
 
     def add(self, service_object: ServiceObject) -> None:
         """Note one of them that is loaded."""
         if service_object.id in self._left:
             self.loaded.append(service_object)
             self.weights[service_object.id] = weight(service_object)
+            self.weight += self.weights[service_object.id]
             del self._left[service_object.id]
 
     def end(self) -> None:
@@ -50,17 +67,32 @@ class Loading:
     ) -> list[ServiceObject]:
         """Load for about so many seconds, but one at least; what has been loaded."""
         until = clock() + seconds
-        new: list[ServiceObject] = []
-        while self._left and (not new or clock() < until):
+        before = len(self.loaded)
+        while self._left and (len(self.loaded) == before or clock() < until):
             asked = list(islice(self._left, ASKED_AT_ONCE))
             for each in store.service_objects(asked):
-                new.append(each)
-                self.weights[each.id] = weight(each)
-                self._left.pop(each.id, None)
+                self.add(each)
                 if clock() >= until:
                     break
             else:
                 for id_ in asked:  # also what was not found
                     self._left.pop(id_, None)
-        self.loaded += new
-        return new
+        return self.loaded[before:]
+
+    def make_graph(self, among: Graph, seconds: float, clock: Callable[[], float]) -> bool:
+        """Work on the graph of what is loaded for about so many seconds; whether it is made.
+
+        `among` is the graph that it is to be merged with.
+        """
+        until = clock() + seconds
+        if self._making is None:
+            self._making = among.component(readable(self.loaded))
+        while self.graph is None:
+            try:
+                next(self._making)
+            except StopIteration as end:
+                self.graph = end.value
+            else:
+                if clock() >= until:
+                    return False
+        return True

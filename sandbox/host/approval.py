@@ -9,6 +9,7 @@ from cachetools import LRUCache
 
 from sandbox.encoding import encode_program
 from sandbox.host.allowance import UNLIMITED, Allowance
+from sandbox.host.by_tenant import ByTenant
 from sandbox.host.knowledge import portions
 from sandbox.host.worker_client import Failure, WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
@@ -51,38 +52,43 @@ class Approval:
         self._idle_seconds = idle_seconds
         self._checker: WorkerClient | None = None
         self._clock = clock
-        self._known: LRUCache[str, Fault | None] = LRUCache(MAX_REMEMBERED)
+        self._known: ByTenant[Fault | None] = ByTenant(MAX_REMEMBERED)
         self._failed: LRUCache[str, float] = LRUCache(MAX_FAILED)
         self._seconds = 0.0  # processor time nobody has been charged for
 
-    def fault(self, program: Program) -> Fault | None:
+    def fault(self, tenant: str, program: Program) -> Fault | None:
         """Return why a program may not run, None if it may; learn() it first."""
-        if program.id not in self._known:
+        known = self._known.of(tenant)
+        if program.id not in known:
             return Fault("policy", "the program cannot be checked now")
-        return self._known[program.id]
+        return known[program.id]
 
-    def knows(self, program: Program) -> bool:
-        """Tell whether the program has been looked at before."""
-        return program.id in self._known
+    def knows(self, tenant: str, program: Program) -> bool:
+        """Tell whether the program has been looked at before, for this tenant."""
+        return program.id in self._known.of(tenant)
 
-    def learn(self, programs: Iterable[Program], allowance: Allowance = UNLIMITED) -> None:
+    def learn(
+        self, tenant: str, programs: Iterable[Program], allowance: Allowance = UNLIMITED
+    ) -> None:
         """Ask for the programs that are not known yet, all at once. Raises TookTooLong.
 
         What cannot be checked is not asked again for a while: each time costs the wait.
         """
-        new = {each.id: each for each in programs if self._is_new(each.id)}
+        known = self._known.of(tenant)
+        new = {each.id: each for each in programs if each.id not in known}
+        new = {name: each for name, each in new.items() if self._is_due(name)}
         if not new:
             return
         found = examine(list(new.values()), lambda texts: self.ask(texts, allowance))
         for name, problems in zip(new, found, strict=True):  # as they come, should it be cut
             if not isinstance(problems, Failure):
-                self._known[name] = Fault(*problems[0]) if problems else None
+                self._known.put(tenant, name, Fault(*problems[0]) if problems else None)
                 allowance.note_preparation()
             elif not problems.starved:
                 self._failed[name] = self._clock() + RETRY_SECONDS
 
-    def _is_new(self, name: str) -> bool:
-        return name not in self._known and self._failed.get(name, 0.0) <= self._clock()
+    def _is_due(self, name: str) -> bool:
+        return self._failed.get(name, 0.0) <= self._clock()
 
     def take_cpu(self) -> float:
         """Return the processor seconds used since this was last asked."""

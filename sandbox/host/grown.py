@@ -96,23 +96,41 @@ NOBODY = Woken({}, ())
 
 
 class Known:
-    """What is looked up again and again of a wiring."""
+    """What is looked up again and again of a wiring, worked out when it is first met.
+
+    A region may have a hundred thousand streams, of which a batch meets a few. What has no
+    such number raises IndexError.
+    """
 
     def __init__(self, wiring: Wiring, shapes: dict[str, Shape]) -> None:
         """`shapes` are those of the programs met so far, by their ids."""
-        self.inputs = [len(each.inputs) for each in wiring.nodes]
-        """How many inputs each composite has."""
-        self.woken = [
-            Woken({w.number: w.node for w in each.wakes}, {w.node for w in each.wakes})
-            for each in wiring.nodes
-        ]
+        self.nodes = wiring.nodes
+        self.woken = _Woken(wiring)
         """Whom an update of each stream wakes."""
-        self.shapes = [_shape(each.code, shapes) for each in wiring.nodes]
+        self.shapes = _Shapes(wiring, shapes)
         """What the outputs of each composite look like; None for streams that are only read."""
-        self.by_input = [each.by_input for each in wiring.nodes]
-        self.step = int(any(self.by_input))
+        self.step = int(any(each.by_input for each in wiring.nodes))
         """By how much an output may be newer than all that went in: who goes by its inputs
         makes one a tick newer than its last."""
+
+
+class _Woken(dict[int, Woken]):
+    def __init__(self, wiring: Wiring) -> None:
+        self._nodes = wiring.nodes
+
+    def __missing__(self, number: int) -> Woken:
+        wakes = self._nodes[number].wakes
+        found = self[number] = Woken({w.number: w.node for w in wakes}, {w.node for w in wakes})
+        return found
+
+
+class _Shapes(dict[int, Shape | None]):
+    def __init__(self, wiring: Wiring, shapes: dict[str, Shape]) -> None:
+        self._nodes, self._shapes = wiring.nodes, shapes
+
+    def __missing__(self, number: int) -> Shape | None:
+        found = self[number] = _shape(self._nodes[number].code, self._shapes)
+        return found
 
 
 def _shape(program: Program | None, shapes: dict[str, Shape]) -> Shape | None:
@@ -299,14 +317,14 @@ class _Reading:
         output[0].append(document)
         output[1].append(timestamp)
         state = None
-        if self._wiring.by_input[node] or row.state is not NO_STATE:
+        if self._wiring.nodes[node].by_input or row.state is not NO_STATE:
             state = self._state(row)
         return _made(Made, (row.parent, wake, node, timestamp, bytes(document), state))
 
     def _state(self, row: _Row) -> bytes:
         """Return what the composite gets next time."""
         state = bytes(row.state)
-        if not self._wiring.by_input[row.node]:
+        if not self._wiring.nodes[row.node].by_input:
             raise MalformedAnswer("a state where there is none")
         if len(state) > MAX_STATE_BYTES or not is_one_line(state):
             raise MalformedAnswer("a state that cannot be")
@@ -328,7 +346,7 @@ class _Reading:
         inputs, message = ending.inputs, ending.message
         if node not in self._woken[tree][parent].composites:
             raise MalformedAnswer("an ending of a stream that was not woken")
-        if inputs is not None and len(inputs) != self._wiring.inputs[node]:
+        if inputs is not None and len(inputs) != len(self._wiring.nodes[node].inputs):
             raise MalformedAnswer("not the inputs of the composite")
         if kind in DID_NOT_RUN:
             if inputs is not None:
@@ -344,11 +362,11 @@ class _Reading:
 
     def _ticks(self, ticks: Sequence[tuple[int, int]]) -> dict[int, int]:
         """Return the milliseconds that can be, of composites."""
-        shapes = self._wiring.shapes
+        shapes, count = self._wiring.shapes, len(self._wiring.nodes)
         return {
             node: min(milliseconds, MAX_TICKS)
             for node, milliseconds in ticks
-            if milliseconds > 0 and node < len(shapes) and shapes[node]
+            if milliseconds > 0 and node < count and shapes[node]
         }
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from cachetools import LRUCache
+
 from sandbox.encoding import encode_program, encode_wiring
 from sandbox.host.frames import is_step, woken
 from sandbox.host.grown import Known
@@ -23,8 +25,16 @@ PROGRAM_BYTES = 500
 PROGRAM_GROWTH = 4
 """A program's share of the heap, measured: this much, and four times its text."""
 
-NODE_BYTES = 500
-"""A node's share of the heap: itself, what it reads and whom it wakes, and how it ended."""
+NODE_BYTES, WAKE_BYTES, MEMBER_BYTES = 250, 40, 16
+"""The same of a stream of a wiring with how it ended, of each wake, and of each member that an
+input reads."""
+
+MAX_WIRING_BYTES = 64 * 1024 * 1024
+"""Of one wiring, so estimated: half of it is what the heap really has to hold. A region of more
+streams is taken step by step."""
+
+MAX_KNOWN_WIRINGS = 20_000
+"""Of which it is remembered how much they take."""
 
 T = TypeVar("T")
 
@@ -100,7 +110,7 @@ class Knowledge:
             Known(wiring, self._shapes),
             dict(programs_of(wiring)),
         )
-        size = NODE_BYTES * len(wiring.nodes)
+        size = memory(wiring)
         self._bytes += size
         self._largest = max(self._largest, size)
 
@@ -154,6 +164,30 @@ class Knowledge:
         for each in portion:
             self._defined.add(each.name)
             self._bytes += PROGRAM_BYTES + PROGRAM_GROWTH * len(each.text)
+
+
+class Sizes:
+    """Tells which wirings are too large for any worker."""
+
+    def __init__(self) -> None:
+        self._known: LRUCache[str, bool] = LRUCache(MAX_KNOWN_WIRINGS)
+
+    def is_too_large(self, wiring: Wiring) -> bool:
+        """Tell it, having looked once."""
+        found = self._known.get(wiring.id)
+        if found is None:
+            found = self._known[wiring.id] = memory(wiring) > MAX_WIRING_BYTES
+        return found
+
+
+def memory(wiring: Wiring) -> int:
+    """Return about how much of the heap a wiring takes."""
+    return sum(
+        [
+            NODE_BYTES + WAKE_BYTES * len(each.wakes) + MEMBER_BYTES * sum(map(len, each.inputs))
+            for each in wiring.nodes
+        ]
+    )
 
 
 def reached(wiring: Wiring, entry: int) -> Collection[int]:

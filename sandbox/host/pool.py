@@ -16,7 +16,7 @@ from sandbox.host.breaker import Breaker, Suspension
 from sandbox.host.checking import Checking
 from sandbox.host.frames import MAX_BYTES, ended_step, frames, is_step, is_too_large, woken
 from sandbox.host.grown import Part
-from sandbox.host.knowledge import Definition
+from sandbox.host.knowledge import Definition, Sizes
 from sandbox.host.options import SandboxOptions
 from sandbox.host.refusals import KILL_CLASS, Refusals
 from sandbox.host.usage import Usage
@@ -68,6 +68,7 @@ class SandboxPool:
         self._approval = Approval(self._zygote, options.idle_seconds)
         self._checking = Checking(self._zygote, options.idle_seconds, options.allow_list)
         self._usage = Usage()
+        self._sizes = Sizes()
         self._workers = Workers(
             self._zygote, self._usage, options.max_workers, options.idle_seconds
         )
@@ -178,6 +179,8 @@ class SandboxPool:
         """Grow the calls; where that fails, one by one, and no more of the one that fails."""
         first = calls[0]
         alone = len(calls) == 1 and is_step(first)
+        if not alone and any(self._sizes.is_too_large(each.wiring) for each in calls):
+            return self._without_too_large(tenant, calls, allowance)
         if len(calls) == 1 and is_too_large(first):
             text = f"more than {MAX_BYTES} bytes of inputs"
             return [ended_step(first, "error", text) if alone else Grown([], [], failed=True)]
@@ -199,6 +202,17 @@ class SandboxPool:
             fault = self._refusals.blame(tenant, first.names[woken(first)], answer)
             return [ended_step(first, fault.kind, fault.message)]
         return [ended_step(first, answer.kind, answer.message)]
+
+    def _without_too_large(
+        self, tenant: str, calls: Sequence[Call], allowance: Allowance
+    ) -> list[Grown]:
+        """Grow the calls whose wirings a worker has room for; the others go step by step."""
+        return [
+            Grown([], [], failed=True)
+            if self._sizes.is_too_large(each.wiring)
+            else self._grow_isolated(tenant, [each], allowance)[0]
+            for each in calls
+        ]
 
     def _grown(self, tenant: str, call: Call, part: Part, allowance: Allowance) -> Grown:
         """Return what came of a call. Before a tree that failed, what the others make.

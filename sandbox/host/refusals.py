@@ -15,7 +15,7 @@ from sandbox.host.knowledge import programs_of
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import Failure
 from sandbox.program import Fault
-from sandbox.trees import Call
+from sandbox.trees import Call, Wiring
 
 MAX_WIRINGS = 20_000
 """Whose programs are known to be allowed."""
@@ -47,20 +47,23 @@ class Refusals:
         new = {each.wiring.id: each.wiring for each in calls if each.wiring.id not in self._faults}
         if not new:
             return
-        programs = [code for each in new.values() for code in programs_of(each).values()]
+        codes = {
+            name: {code.id: code for code in programs_of(wiring).values()}
+            for name, wiring in new.items()
+        }
         try:
-            approval.learn(programs, allowance)
+            approval.learn(
+                tenant, [code for some in codes.values() for code in some.values()], allowance
+            )
         finally:
             self._usage.charge(tenant, approval.take_cpu())
         for name, wiring in new.items():
-            codes = programs_of(wiring)
-            if all(approval.knows(each) for each in codes.values()):
-                faults = {node: approval.fault(code) for node, code in codes.items()}
-                self._faults[name] = {n: (f.kind, f.message) for n, f in faults.items() if f}
+            if all(approval.knows(tenant, code) for code in codes[name].values()):
+                self._faults[name] = _faults_of(approval, tenant, wiring)
 
     def applied(self, tenant: str, call: Call) -> Call:
         """Return the call with what does not run of it."""
-        refused = {**self._not_allowed(call), **self._not_ready(tenant, call)}
+        refused = {**self._not_allowed(tenant, call), **self._not_ready(tenant, call)}
         if not self._breaker.is_quiet:
             for node, name in enumerate(call.names):
                 found = self._breaker.suspension(tenant, name) if name else None
@@ -100,7 +103,7 @@ class Refusals:
         if failure.kind in KILL_CLASS:
             self._breaker.killed(tenant, next(names), failure.kind)
 
-    def _not_allowed(self, call: Call) -> dict[int, Refusal]:
+    def _not_allowed(self, tenant: str, call: Call) -> dict[int, Refusal]:
         approval = self._approval
         if approval is None:
             return {}
@@ -108,8 +111,7 @@ class Refusals:
         if known is not None:
             return known
         # Some of it cannot be checked now.
-        faults = {n: approval.fault(code) for n, code in programs_of(call.wiring).items()}
-        return {n: (f.kind, f.message) for n, f in faults.items() if f}
+        return _faults_of(approval, tenant, call.wiring)
 
     def _not_ready(self, tenant: str, call: Call) -> dict[int, Refusal]:
         if tenant not in self._with_unready:
@@ -117,3 +119,14 @@ class Refusals:
         codes = programs_of(call.wiring)
         found = {node: self._unready.get((tenant, code.id)) for node, code in codes.items()}
         return {node: why for node, why in found.items() if why}
+
+
+def _faults_of(approval: Approval, tenant: str, wiring: Wiring) -> dict[int, Refusal]:
+    """The composites whose programs may not run; thousands of them may have the same."""
+    programs = programs_of(wiring)
+    codes = {code.id: code for code in programs.values()}
+    faults = {name: approval.fault(tenant, code) for name, code in codes.items()}
+    if not any(faults.values()):
+        return {}
+    found = {node: faults[code.id] for node, code in programs.items()}
+    return {node: (fault.kind, fault.message) for node, fault in found.items() if fault}

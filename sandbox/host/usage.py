@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cachetools import LRUCache
 
+from sandbox.host.by_tenant import ByTenant
 from sandbox.host.grown import Part
 from sandbox.trees import Call
 
@@ -16,11 +17,16 @@ STEP_WEIGHT = 0.002
 
 
 class Usage:
-    """Usage adds up, until there are too many programs: then it begins anew."""
+    """Usage adds up, until a tenant has too many programs: then some of its begin anew."""
 
     def __init__(self) -> None:
         self.tenants: LRUCache[str, float] = LRUCache(MAX_TENANTS)
-        self.programs: dict[str, float] = {}
+        self._programs: ByTenant[float] = ByTenant(MAX_PROGRAMS)
+
+    @property
+    def programs(self) -> Mapping[str, float]:
+        """The processor seconds by program."""
+        return self._programs.all()
 
     def charge(
         self, tenant: str, seconds: float, calls: Sequence[Call] = (), parts: Sequence[Part] = ()
@@ -41,8 +47,8 @@ class Usage:
                 weights[names[node]] = weights.get(names[node], 0.0) + milliseconds
         if not parts and len(calls) == 1:  # it has no answer: each of its programs may be to blame
             weights = {name: STEP_WEIGHT for name in calls[0].names if name}
-        if len(self.programs) + len(weights) > MAX_PROGRAMS:
-            self.programs.clear()
         whole = sum(weights.values())
+        programs = self._programs
         for name, weight in weights.items():
-            self.programs[name] = self.programs.get(name, 0.0) + seconds * weight / whole
+            before = programs.of(tenant).get(name, 0.0)
+            programs.put(tenant, name, before + seconds * weight / whole)

@@ -6,22 +6,20 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
-from sandbox.trees import Wiring
+from servioticy.domain.cutting import cutting
 from servioticy.domain.known_streams import Entry, KnownStream, Wake
 from servioticy.domain.model import Composite, ServiceObject, Stream, StreamRef
+from servioticy.domain.pauses import PAUSE, Paused, finished
 from servioticy.domain.plans import Needs, Plan, needs_of, plan_of
-from servioticy.domain.regions import Region, cut, whole
+from servioticy.domain.regions import Region, Shared, whole
 
 __all__ = ["Graph", "KnownStream", "Wake"]
 
 MAX_REMEMBERED = 2_000_000
 """Entries of all that is remembered of who reaches whom: 16 MB of references."""
 
-MAX_WIRINGS = 10_000
-"""Wirings that are shared by equal components."""
-
 Key = TypeVar("Key")
-Value = TypeVar("Value", Needs, Plan)
+Value = TypeVar("Value")
 
 
 class Graph:
@@ -34,24 +32,45 @@ class Graph:
     def __init__(self, service_objects: Iterable[ServiceObject]) -> None:
         self._streams: dict[StreamRef, KnownStream] = {}
         self._wakes: dict[StreamRef, list[Wake]] = {}
+        self._tenants: set[int] = set()
+        self._refs: dict[str, set[StreamRef]] = {}
+        self._parts: dict[StreamRef, _Part] = {}
+        self._shared = Shared()
+        self._plans: _Remembered[StreamRef, Plan] = _Remembered(MAX_REMEMBERED)
+        self._needs: _Remembered[tuple[str, int], Needs] = _Remembered(MAX_REMEMBERED)
+        self._wholes: _Remembered[StreamRef, tuple[Entry, ...]] = _Remembered(MAX_REMEMBERED)
+        finished(self._take_in(service_objects))
+
+    def component(self, service_objects: Iterable[ServiceObject]) -> Paused[Graph]:
+        """Make the graph of other Service Objects, cut into regions; `merge` takes it in."""
+        made = Graph(())
+        made._shared = self._shared
+        yield from made._take_in(service_objects)
+        for part in dict.fromkeys(made._parts.values()):
+            yield from part.cutting(self._shared)
+        return made
+
+    def _take_in(self, service_objects: Iterable[ServiceObject]) -> Paused[None]:
         subscribers: dict[StreamRef, list[Wake]] = {}
-        for service_object in sorted(service_objects, key=lambda each: each.sequence):
-            for stream in service_object.definition.streams:
-                self._streams[stream.ref] = _known(stream, service_object)
-            for ref, wake in _edges(service_object):
-                own = ref.service_object == service_object.id
+        for number, each in enumerate(sorted(service_objects, key=lambda each: each.sequence)):
+            if not number % PAUSE:
+                yield
+            for stream in each.definition.streams:
+                self._streams[stream.ref] = _known(stream, each)
+            for ref, wake in _edges(each):
+                own = ref.service_object == each.id
                 (self._wakes if own else subscribers).setdefault(ref, []).append(wake)
-        for ref, wakes in subscribers.items():
+        for number, (ref, wakes) in enumerate(subscribers.items()):
+            if not number % PAUSE:
+                yield
             self._wakes.setdefault(ref, []).extend(wakes)
         self._tenants = {each.tenant for each in self._streams.values() if each.composite}
-        self._refs: dict[str, set[StreamRef]] = {}
-        for ref in (*self._streams, *self._wakes):
+        for number, ref in enumerate((*self._streams, *self._wakes)):
+            if not number % PAUSE:
+                yield
             self._refs.setdefault(ref.service_object, set()).add(ref)
         part = _Part(dict(self._streams), dict(self._wakes))
         self._parts = dict.fromkeys(self._streams, part)
-        self._wirings: dict[str, Wiring] = {}
-        self._plans: _Remembered[StreamRef, Plan] = _Remembered(MAX_REMEMBERED)
-        self._needs: _Remembered[tuple[str, int], Needs] = _Remembered(MAX_REMEMBERED)
 
     def merge(self, other: Graph) -> None:
         """Take in the streams of other Service Objects, which subscribe to none of these."""
@@ -70,6 +89,7 @@ class Graph:
                 for ref in gone:
                     known.pop(ref, None)
             self._plans.drop(gone)
+            self._wholes.drop(gone)
 
     @property
     def shared(self) -> bool:
@@ -117,12 +137,14 @@ class Graph:
 
         It is to be taken step by step.
         """
-        self._cut(origin)
-        members = [self._streams[each] for each in sorted(self.reachable([origin.ref]))]
-        if not members:
-            return ()
-        region = whole(members, self._streams, self.wakes)
-        return ((region, region.streams.index(origin)),)
+        entries = self._wholes.get(origin.ref)
+        if entries is None:
+            self._cut(origin)
+            members = [self._streams[each] for each in sorted(self.reachable([origin.ref]))]
+            region = whole(members, self._streams, self.wakes) if members else None
+            entries = ((region, region.streams.index(origin)),) if region else ()
+            self._wholes.put(origin.ref, entries, len(region.streams) if region else 1)
+        return entries
 
     def reachable(self, origins: Iterable[StreamRef]) -> set[StreamRef]:
         """Every composite that updates of these streams can wake, directly or not."""
@@ -144,9 +166,7 @@ class Graph:
 
     def _cut(self, stream: KnownStream) -> None:
         """Cut the stream's component into regions, unless it is."""
-        if len(self._wirings) > MAX_WIRINGS:
-            self._wirings.clear()
-        self._parts[stream.ref].cut(self._wirings)
+        finished(self._parts[stream.ref].cutting(self._shared))
 
 
 class _Part:
@@ -158,12 +178,12 @@ class _Part:
         self._left: tuple[dict[StreamRef, KnownStream], dict[StreamRef, list[Wake]]] | None
         self._left = streams, wakes
 
-    def cut(self, wirings: dict[str, Wiring]) -> None:
+    def cutting(self, shared: Shared) -> Paused[None]:
         """Cut it, unless it is."""
         if self._left is not None:
             streams, wakes = self._left
             composites = [each for each in streams.values() if each.composite is not None]
-            cut(composites, streams, lambda ref: wakes.get(ref, ()), wirings)
+            yield from cutting(composites, streams, lambda ref: wakes.get(ref, ()), shared)
             self._left = None
 
 

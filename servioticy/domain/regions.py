@@ -1,4 +1,4 @@
-"""Cuts the composites of a component into regions, each evaluated as a whole.
+"""Regions: composites of a component that are evaluated together, and how they are wired.
 
 A region is made of composites of one tenant and one evaluator that hang together. What
 another one makes comes into it as an event, so regions must not read each other in a circle:
@@ -12,17 +12,16 @@ tenants or evaluators, the region is a *knot*, to be taken step by step.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 from sandbox import trees
-from servioticy.domain.known_streams import Entry, KnownStream, Wake
+from servioticy.domain.known_streams import KnownStream, Wake
 from servioticy.domain.model import StreamRef
-from servioticy.domain.scripts import program, program_name
-from servioticy.domain.strong_components import strongly_connected_components
+from servioticy.domain.pauses import PAUSE, Paused, finished
+from servioticy.domain.scripts import Programs, program_name
 
 Wakes = Callable[[StreamRef], Sequence[Wake]]
 
@@ -63,73 +62,48 @@ class Region:
                 yield number, stream
 
 
-class _Class(NamedTuple):
-    """Composites of a region are alike in this."""
+class Shared:
+    """What equal regions have in common, as long as one of them has it."""
 
-    tenant: int | None
-    evaluator: str | None
-    level: int
-    knot: int | None
-    """The number of the circle, where it is one."""
+    def __init__(self) -> None:
+        self.programs = Programs()
+        self._wirings: WeakValueDictionary[str, trees.Wiring] = WeakValueDictionary()
 
-
-def cut(
-    composites: Sequence[KnownStream],
-    known: Mapping[StreamRef, KnownStream],
-    wakes: Wakes,
-    wirings: dict[str, trees.Wiring],
-) -> None:
-    """Cut a whole component: note at each stream which regions its updates enter.
-
-    `composites` are all of it, in an order that equal devices have in common. `wirings` are
-    those that are known by id: equal ones are the same.
-    """
-    classes = _classes(composites, known, wakes)
-    crosses: defaultdict[KnownStream, list[Entry]] = defaultdict(list)
-    connected = _connected(composites, classes)
-    for members, woken in zip(connected, _woken(connected, wakes), strict=True):
-        found = classes[members[0]]
-        region = region_of(members, known, woken, found.level, wirings)
-        for number, stream in enumerate(region.streams):
-            if stream is not None and region.wiring.nodes[number].code is None:
-                crosses[stream].append((region, number))
-        for number, stream in region.composites():
-            stream.region = region
-            stream.entries = ((region, number),)
-    for stream, entries in crosses.items():
-        stream.crosses = tuple(entries)
-        stream.entries += stream.crosses
-        if stream.region is not None:
-            stream.region.leads_on = True
+    def wiring(self, found: trees.Wiring) -> trees.Wiring:
+        """This wiring, or an equal one that is known."""
+        return self._wirings.setdefault(found.id, found)
 
 
 def whole(
     members: Sequence[KnownStream], known: Mapping[StreamRef, KnownStream], wakes: Wakes
 ) -> Region:
     """These composites as one region."""
-    (woken,) = _woken([members], wakes)
-    return region_of(members, known, woken, 0, {})
+    (woken,) = finished(find_woken([members], wakes))
+    return finished(region_of(members, known, woken, 0, Shared()))
 
 
-def _woken(connected: Sequence[Sequence[KnownStream]], wakes: Wakes) -> list[Woken]:
+def find_woken(connected: Sequence[Sequence[KnownStream]], wakes: Wakes) -> Paused[list[Woken]]:
     """Whom streams wake in each region.
 
     It is found for all regions at once: a stream may wake composites of thousands.
     """
-    places = {each.ref: place for place, some in enumerate(connected) for each in some}
-    sources = {
-        member
-        for some in connected
-        for each in some
-        for read in (each.composite.inputs if each.composite else ())
-        for member in read.members
-    }
+    places: dict[StreamRef, int] = {}
+    sources: dict[StreamRef, None] = {}
+    for place, some in enumerate(connected):
+        for number, each in enumerate(some):
+            places[each.ref] = place
+            for read in each.composite.inputs if each.composite else ():
+                sources.update(dict.fromkeys(read.members))
+            if not number % PAUSE:
+                yield
     found: list[dict[StreamRef, list[tuple[int, Wake]]]] = [{} for _ in connected]
-    for ref in sources:
+    for count, ref in enumerate(sources):
+        if not count % PAUSE:
+            yield
         for number, wake in enumerate(wakes(ref)):
-            place = places.get(wake.composite)
-            if place is not None:
-                found[place].setdefault(ref, []).append((number, wake))
+            reader = places.get(wake.composite)
+            if reader is not None:
+                found[reader].setdefault(ref, []).append((number, wake))
     return list(found)
 
 
@@ -138,40 +112,58 @@ def region_of(
     known: Mapping[StreamRef, KnownStream],
     woken: Woken,
     level: int,
-    wirings: dict[str, trees.Wiring],
-) -> Region:
+    shared: Shared,
+) -> Paused[Region]:
     """The region of these composites; a knot where they are not all alike."""
     inside = {each.ref: number for number, each in enumerate(members)}
     numbers = dict(inside)
-    for each in members:
+    for count, each in enumerate(members):
+        if not count % PAUSE:
+            yield
         for read in each.composite.inputs if each.composite else ():
             for member in read.members:
                 numbers.setdefault(member, len(numbers))
     named = _named(members)
-    nodes = []
-    for ref in numbers:
+    nodes: list[trees.Node] = []
+    streams: list[KnownStream | None] = []
+    for number, ref in enumerate(numbers):
+        if not number % PAUSE:
+            yield
         following = tuple(
-            trees.Wake(number, inside[wake.composite], wake.input)
-            for number, wake in woken.get(ref, ())
+            [
+                trees.Wake(step, inside[wake.composite], wake.input)
+                for step, wake in woken.get(ref, ())
+            ]
         )
         name = str(ref) if ref in named else ""
-        stream = known[ref] if ref in inside else None
-        nodes.append(_node(stream, following, name, numbers))
-    found = wiring(tuple(nodes))
-    found = wirings.setdefault(found.id, found)
-    kinds = {_kind(each) for each in members}
+        stream = members[number] if number < len(members) else None
+        nodes.append(_node(stream, following, name, numbers, shared.programs))
+        streams.append(stream or known.get(ref))
+    found = shared.wiring((yield from _wiring(tuple(nodes))))
+    kinds: set[tuple[int, str]] = set()
+    names: list[str] = []
+    for number, each in enumerate(members):
+        if not number % PAUSE:
+            yield
+        kinds.add(kind_of(each))
+        names.append(program_name(each.ref, each.version))
+    names += [""] * (len(numbers) - len(members))
+    owners = frozenset([tenant for tenant, _evaluator in kinds])
     tenant, evaluator = kinds.pop() if len(kinds) == 1 else (None, None)
-    names = tuple(program_name(each.ref, each.version) for each in members)
-    nameless = ("",) * (len(numbers) - len(members))
-    streams = tuple(known.get(ref) for ref in numbers)
-    owners = frozenset(each.tenant for each in members)
-    return Region(level, tenant, evaluator, streams, names + nameless, found, owners)
+    return Region(level, tenant, evaluator, tuple(streams), tuple(names), found, owners)
 
 
 def wiring(nodes: tuple[trees.Node, ...]) -> trees.Wiring:
     """These nodes with an id that equal nodes have, too."""
-    content = [
-        (
+    return finished(_wiring(nodes))
+
+
+def _wiring(nodes: tuple[trees.Node, ...]) -> Paused[trees.Wiring]:
+    content = sha256()
+    for number, each in enumerate(nodes):
+        if not number % PAUSE:
+            yield
+        facts = (
             each.code and each.code.id,
             [tuple(wake) for wake in each.wakes],
             each.inputs,
@@ -181,10 +173,8 @@ def wiring(nodes: tuple[trees.Node, ...]) -> trees.Wiring:
             each.skips,
             each.name,
         )
-        for each in nodes
-    ]
-    text = repr(content).encode("utf-8", "surrogatepass")
-    return trees.Wiring(sha256(text).hexdigest(), nodes)
+        content.update(repr(facts).encode("utf-8", "surrogatepass"))
+    return trees.Wiring(content.hexdigest(), nodes)
 
 
 def _named(members: Iterable[KnownStream]) -> set[StreamRef]:
@@ -204,6 +194,7 @@ def _node(
     woken: tuple[trees.Wake, ...],
     name: str,
     numbers: Mapping[StreamRef, int],
+    programs: Programs,
 ) -> trees.Node:
     """The node of a composite of the region; with None of a stream that is only read there."""
     if stream is None or stream.composite is None:
@@ -211,8 +202,8 @@ def _node(
     composite = stream.composite
     return trees.Node(
         woken,
-        program(stream.ref, stream.version, composite),
-        tuple(tuple(numbers[member] for member in each.members) for each in composite.inputs),
+        programs.of(stream.ref, stream.version, composite),
+        tuple([tuple([numbers[member] for member in each.members]) for each in composite.inputs]),
         composite.own,
         stream.settles,
         composite.options.staleness == "input",
@@ -221,65 +212,6 @@ def _node(
     )
 
 
-def _kind(stream: KnownStream) -> tuple[int, str]:
+def kind_of(stream: KnownStream) -> tuple[int, str]:
+    """The tenant and the evaluator of a composite."""
     return stream.tenant, stream.composite.evaluator if stream.composite else ""
-
-
-def _classes(
-    composites: Sequence[KnownStream], known: Mapping[StreamRef, KnownStream], wakes: Wakes
-) -> dict[KnownStream, _Class]:
-    """The class of each composite; notes at each whether it settles."""
-    following = {each: [known[wake.composite] for wake in wakes(each.ref)] for each in composites}
-    circles = strongly_connected_components(following)
-    number_of = {each: number for number, circle in enumerate(circles) for each in circle}
-    knots = {number for number, circle in enumerate(circles) if len(set(map(_kind, circle))) > 1}
-    for each in composites:
-        settles = each.composite is not None and each.composite.options.diamonds == "settle"
-        each.settles = settles and len(circles[number_of[each]]) == 1
-    levels = [0] * len(circles)
-    # What a component leads to stands before it in the list.
-    for number in reversed(range(len(circles))):
-        for source in circles[number]:
-            for target in following[source]:
-                other = number_of[target]
-                if other != number:
-                    border = (
-                        target.settles
-                        or number in knots
-                        or other in knots
-                        or _kind(source) != _kind(target)
-                    )
-                    levels[other] = max(levels[other], levels[number] + border)
-    return {each: _class(each, number_of[each], levels, knots) for each in composites}
-
-
-def _class(stream: KnownStream, circle: int, levels: Sequence[int], knots: set[int]) -> _Class:
-    if circle in knots:
-        return _Class(None, None, levels[circle], circle)
-    return _Class(*_kind(stream), levels[circle], None)
-
-
-def _connected(
-    composites: Sequence[KnownStream], classes: Mapping[KnownStream, _Class]
-) -> list[list[KnownStream]]:
-    """The composites of each region: of one class, and with a stream in common.
-
-    That is one that both read, or one that the other reads.
-    """
-    parents: dict[Hashable, Hashable] = {}
-
-    def root(key: Hashable) -> Hashable:
-        parents.setdefault(key, key)
-        while parents[key] != key:
-            parents[key] = key = parents[parents[key]]
-        return key
-
-    for each in composites:
-        own = root((each.ref, classes[each]))
-        for read in each.composite.inputs if each.composite else ():
-            for member in read.members:
-                parents[root((member, classes[each]))] = own
-    found: defaultdict[Hashable, list[KnownStream]] = defaultdict(list)
-    for each in composites:
-        found[root((each.ref, classes[each]))].append(each)
-    return list(found.values())

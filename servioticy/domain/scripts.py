@@ -6,8 +6,10 @@ Nothing else below the programs imports the sandbox.
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from dataclasses import replace
 from hashlib import sha256
+from weakref import WeakValueDictionary
 
 from sandbox.encoding import encode_program
 from sandbox.program import RESULT as RESULT_ARGUMENT
@@ -59,6 +61,40 @@ def program(ref: StreamRef, version: int, composite: Composite) -> Program:
     return replace(
         content, id=f"{digest} {program_name(ref, version)}" if CHANCE in text else digest
     )
+
+
+class Programs:
+    """The programs of composites; what is made once is remembered as long as somebody has it."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[Hashable, Program] = WeakValueDictionary()
+
+    def of(self, ref: StreamRef, version: int, composite: Composite) -> Program:
+        """The program of this version of a stream."""
+        code = code_of(composite)
+        found = self._known.get(code)
+        if found is None:
+            found = program(ref, version, composite)
+            if is_anybodys(found):
+                self._known[code] = found
+        return found
+
+
+def code_of(composite: Composite) -> Hashable:
+    """All of a composite that its program is made of, whatever its stream."""
+    return (
+        composite.dialect,
+        tuple([each.name for each in composite.inputs]),
+        composite.channels,
+        composite.pre_filter,
+        composite.post_filter,
+        composite.references,
+    )
+
+
+def is_anybodys(program: Program) -> bool:
+    """Whether all composites of this code have this program: it throws no dice."""
+    return " " not in program.id
 
 
 def reads_own(program: Program, own: int | None) -> bool:

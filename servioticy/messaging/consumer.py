@@ -40,7 +40,8 @@ PAUSE_SECONDS = 1.0
 """After an error, so that one that stays is not logged without end."""
 
 
-def _consumer(connection: KafkaConnection) -> Consumer:
+def new_consumer(connection: KafkaConnection) -> Consumer:
+    """Return a client that reads, and commits nothing."""
     return Consumer(
         {
             **connection.for_librdkafka(),
@@ -60,7 +61,7 @@ def wait_until_led(connection: KafkaConnection, topics: Iterable[str], partition
 
     The broker says that they are there a moment before it knows who leads them.
     """
-    consumer = _consumer(connection)
+    consumer = new_consumer(connection)
     deadline = time.monotonic() + READ_SECONDS
     try:
         for place in [TopicPartition(name, n) for name in topics for n in range(partitions)]:
@@ -85,7 +86,7 @@ class LogEnds:
 
     def __init__(self, connection: KafkaConnection, topics: Topics) -> None:
         self._topic = topics.updates
-        self._consumer = _consumer(connection)
+        self._consumer = new_consumer(connection)
 
     def end_offset(self, partition: int, timeout_seconds: float = 1.0) -> int:
         """Return the offset that the partition's next record will get. Raises Unavailable."""
@@ -119,7 +120,7 @@ def emitted_from(
     It was emitted after the log had that record, so the topic is read from that time on.
     Where the log ends there, nothing was. Raises Unavailable.
     """
-    consumer = _consumer(connection)
+    consumer = new_consumer(connection)
     try:
         since = _appended_at(consumer, TopicPartition(topics.updates, partition, next_offset))
         if since is None:
@@ -185,10 +186,12 @@ class EmittedReader:
         self._stopped = threading.Event()
         self.skipped = 0
         """Messages that could not be read, and errors of partitions, since the start."""
+        self.begins: dict[int, int] = {}
+        """By partition the offset of the first record that is handed over; known at the start."""
 
     def start(self, listener: Callable[[list[ConsumedRecord]], None]) -> threading.Thread:
         """Begin at the present end of every partition; returns once that is fixed."""
-        consumer = _consumer(self._connection)
+        consumer = new_consumer(self._connection)
         try:
             partitions = consumer.list_topics(self._topic, 10).topics[self._topic].partitions
             ends = []
@@ -201,6 +204,7 @@ class EmittedReader:
                 )
         except (KafkaException, KeyError) as error:
             raise Unavailable(f"cannot read the topic {self._topic}: {error}") from error
+        self.begins = {each.partition: int(each.offset) for each in ends}
         consumer.assign(ends or [TopicPartition(self._topic, 0, OFFSET_END)])
         thread = threading.Thread(
             target=self._read, args=(consumer, listener), name="emitted-reader", daemon=True

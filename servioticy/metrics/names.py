@@ -63,6 +63,27 @@ OFFERED = Metric(
     "delivery",
     "live updates given to connections, once for each",
 )
+FEEDS = Metric(
+    "servioticy_delivery_feeds", "gauge", "delivery", "durable subscriptions that are delivered to"
+)
+FEEDS_BEHIND = Metric(
+    "servioticy_delivery_feeds_behind",
+    "gauge",
+    "delivery",
+    "of those, how many have to read what they could not take live",
+)
+CALLBACKS = Metric(
+    "servioticy_callbacks_total",
+    "counter",
+    "delivery",
+    "updates that receivers took by HTTP",
+)
+CALLBACKS_FAILED = Metric(
+    "servioticy_callback_attempts_failed_total",
+    "counter",
+    "delivery",
+    "requests to receivers that came to nothing",
+)
 LAG = Metric(
     "servioticy_lag_records",
     "gauge",

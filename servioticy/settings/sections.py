@@ -180,7 +180,11 @@ class Delivery:
     sockets: Count = setting(10_000, "WebSockets one delivery process holds open")
     sockets_per_tenant: Count = setting(1_000, "of those, how many one tenant may have")
     backlog_bytes: Bytes = setting(
-        268_435_456, "bytes one delivery process keeps for sockets that have not taken them yet"
+        268_435_456, "bytes one delivery process keeps for clients that have not taken them yet"
+    )
+    callback_networks: str = setting(
+        "",
+        "networks callbacks may reach beside public ones, as 10.1.0.0/16 ::1/128",
     )
 
 

@@ -28,6 +28,7 @@ from servioticy.errors import Unavailable
 from servioticy.messaging.admin import MAX_MESSAGE, _client, ensure_topics
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader
+from servioticy.messaging.emitted_pages import KafkaEmittedPages
 from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter, LogWriter
 
 SECONDS = 60.0
@@ -220,3 +221,22 @@ def test_the_log_grows_again_after_a_fatal_error_of_the_client(
     until(appended)
     writer.close()
     assert offsets == [0, 1]
+
+
+def test_the_topic_is_read_from_any_place(real_kafka: EmbeddedKafka, topics: Topics) -> None:
+    connection = KafkaConnection(real_kafka.bootstrap_servers)
+    emitter = Emitter(connection, topics, 0)
+    emitter.emit(1, [emission(an_emitted_one(at)) for at in range(30)])
+    emitter.flush()
+    pages = KafkaEmittedPages(connection, topics)
+
+    first = pages.read(0, 5, 10)
+    rest = pages.read(0, first.next_offset, 30)
+
+    assert [each.record.timestamp for each in first.records] == list(range(5, 10))
+    assert [each.record.timestamp for each in rest.records] == list(range(10, 30))
+    assert [each.position for each in rest.records] == [Position(0, at) for at in range(10, 30)]
+    assert pages.read(0, 2, 4).next_offset == 4
+    assert pages.read(0, 30, 30) == ([], 30)
+    assert pages.offsets_at(0) == {0: 0}
+    assert pages.offsets_at(2**50) == {0: 30}

@@ -27,13 +27,8 @@ from sandbox import Program, SandboxPool, TookTooLong
 from sandbox.host.frames import MAX_BYTES, MAX_TREES
 from sandbox.trees import Bounds, Call, Event, Grown, Last, Node, Wake, Wiring
 
-
-@pytest.fixture(params=["v8", "quickjs"])
-def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
-    # The allow-list would refuse most of what is tried here.
-    pool = a_pool(allow_list=False, engine=request.param)
-    yield pool
-    pool.close()
+# The allow-list would refuse most of what is tried here.
+POOL_OPTIONS = {"allow_list": False}
 
 
 def busy_for(turns: int, name: str = "") -> Program:

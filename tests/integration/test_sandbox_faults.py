@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from socket import SHUT_RDWR
 from typing import Any
 from unittest import mock
 
 import pytest
-from sandbox_pools import a_pool
 from sandbox_trees import (
     a_call,
     a_call_of,
@@ -38,12 +36,8 @@ KILLED = {"timeout", "oom", "crash"}
 never_starved = pytest.mark.usefixtures("_never_starved")
 
 
-@pytest.fixture(params=["v8", "quickjs"])
-def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
-    # The allow-list would refuse most of what is tried here.
-    pool = a_pool(allow_list=False, engine=request.param)
-    yield pool
-    pool.close()
+# The allow-list would refuse most of what is tried here.
+POOL_OPTIONS = {"allow_list": False}
 
 
 GOOD = a_formula("$0+1")

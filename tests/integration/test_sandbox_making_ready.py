@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from unittest import mock
 
-import pytest
-from sandbox_pools import a_pool
 from sandbox_trees import (
     a_call,
     a_call_of,
@@ -29,12 +26,8 @@ from sandbox.trees import Node, Wiring
 SPAWN = ZygoteClient.spawn
 
 
-@pytest.fixture(params=["v8", "quickjs"])
-def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
-    # The allow-list would refuse most of what is tried here.
-    pool = a_pool(allow_list=False, engine=request.param)
-    yield pool
-    pool.close()
+# The allow-list would refuse most of what is tried here.
+POOL_OPTIONS = {"allow_list": False}
 
 
 READ = "function(){while(true){}}()"

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -38,12 +37,8 @@ from sandbox.trees import Node, Wiring
 NOTE_PROGRAMS = Knowledge.note_programs
 
 
-@pytest.fixture(params=["v8", "quickjs"])
-def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
-    # The allow-list would refuse most of what is tried here.
-    pool = a_pool(allow_list=False, engine=request.param)
-    yield pool
-    pool.close()
+# The allow-list would refuse most of what is tried here.
+POOL_OPTIONS = {"allow_list": False}
 
 
 GOOD = a_call(a_formula("$0+1"), *events(3))

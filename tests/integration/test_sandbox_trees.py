@@ -275,3 +275,20 @@ def test_the_plain_evaluator_is_asked_as_a_pool_is() -> None:
     (found,) = plain_trees.PlainTrees().grow("tenant", [call])
 
     assert [value_of(each) for each in found.made[0]] == [4 + 2 * 4]
+
+
+def test_a_region_that_is_too_large_for_a_worker_goes_step_by_step(
+    pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever else is in its frame is grown all the same, and no process ends."""
+    monkeypatch.setattr("sandbox.host.knowledge.MAX_WIRING_BYTES", 1000)
+    large = Wiring("large", diamond().nodes)
+    small = Wiring("small", (Node((Wake(0, 1, 0),)), Node((), ONE, ((0,),))))
+    kills = pool.kills
+    calls = [a_call_of(each, an_event("x", 5)) for each in (large, small)]
+
+    refused, grown = pool.grow("tenant", calls)
+
+    assert (list(refused.made), refused.failed) == ([], True)
+    assert values(grown) == [["x"]]
+    assert pool.kills == kills

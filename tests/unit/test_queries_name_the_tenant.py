@@ -24,6 +24,7 @@ WHO = "finds out whose it is, or tells 401 from 404: before that there is no ten
 GRAPH = "the stream graph reaches from tenant to tenant; who asks decides what of it is shown"
 CHANGES = "changes are made one after the other over the whole platform"
 PIPELINE = "a partition's task computes for all tenants; what it is told comes from the log"
+DELIVERY = "one process delivers to the subscriptions of all tenants, each by its id"
 LOSS = "a loss of the log is accepted for a whole partition, whoever has records in it"
 
 EXCEPTIONS: dict[str, tuple[set[str], str]] = {
@@ -46,6 +47,9 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "change_store.add_edges": ({"streams"}, GRAPH),
     "change_store.pending_changes": ({"pending_changes"}, CHANGES),
     "change_store.drop_pending_change": ({"pending_changes"}, CHANGES),
+    "cursors.changes": ({"cursors"}, DELIVERY),
+    "cursors.subscriptions": ({"cursors", "subscriptions", "streams"}, DELIVERY),
+    "cursors.store": ({"cursors"}, DELIVERY),
     "partition.component": ({"service_objects"}, PIPELINE),
     "partition.components": ({"service_objects"}, PIPELINE),
     "partition.service_objects": ({"service_objects", "definitions"}, PIPELINE),

@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servioticy.domain import graph as graphs
-from servioticy.domain import regions
+from servioticy.domain.cutting import cutting
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import Wake
 from servioticy.domain.model import ServiceObject, StreamRef
+from servioticy.domain.pauses import finished
 from servioticy.domain.plans import Plan
-from servioticy.domain.regions import Region
+from servioticy.domain.regions import Region, Shared
 
 
 def refs(region: Region) -> set[str]:
@@ -224,6 +225,20 @@ def test_what_goes_takes_its_plans_with_it() -> None:
     assert len(after.streams) == 3
 
 
+def test_what_is_taken_step_by_step_is_cut_out_once() -> None:
+    """A tree that is always too large is computed alone with every update."""
+    graph = Graph(())
+    graph.merge(Graph([a_service_object({"c": ("d",)})]))
+    origin = graph.stream(StreamRef("so", "d"))
+    ((before, _node),) = graph.whole(origin)
+
+    assert graph.whole(origin)[0][0] is before
+    graph.drop({"so"})
+    graph.merge(Graph([a_service_object({"c": ("d",), "e": ("c",)})]))
+    ((after, _node),) = graph.whole(graph.stream(StreamRef("so", "d")))
+    assert refs(after) == {"so/c", "so/e"}
+
+
 def test_plans_for_which_there_is_no_room_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphs, "MAX_REMEMBERED", 4)
     graph = Graph([a_service_object({"c": ("d",)}, id_=f"so{n}", sequence=n) for n in range(3)])
@@ -284,7 +299,7 @@ def test_regions_of_many_who_read_one_stream_are_found_in_one_pass() -> None:
         return wakes(ref)
 
     known = {each: graph.stream(each) for each in graph.reachable([StreamRef("so", "d")])}
-    regions.cut(list(known.values()), known, counted, {})
+    finished(cutting(list(known.values()), known, counted, Shared()))
 
     assert len({each.region for each in known.values()}) == 30
     assert asked <= 2 * 30

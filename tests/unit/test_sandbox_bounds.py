@@ -110,16 +110,32 @@ class Checker(Approval):
         return self.answer or [[] for _ in texts]
 
 
-def test_approval_forgets_the_longest_unused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And asks again."""
-    monkeypatch.setattr(approval, "MAX_REMEMBERED", 2)
+def test_of_whom_most_is_approved_some_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And asked again: whatever one tenant thinks of, the others' programs stay known."""
+    monkeypatch.setattr(approval, "MAX_REMEMBERED", 4)
     checker = Checker(None)
-    for name in ("a", "b"):
-        checker.learn([a_program(name)])
-    checker.fault(a_program("a"))
-    checker.learn([a_program("c")])
+    checker.learn("a", [a_program("mine")])
+    for number in range(20):
+        checker.learn("b", [a_program(str(number))])
 
-    assert set(checker._known) == {"a", "c"}
+    assert checker.knows("a", a_program("mine"))
+    assert checker.knows("b", a_program("19"))
+    assert not checker.knows("b", a_program("0"))
+    assert len(checker._known.all()) <= 4
+
+
+def test_one_tenants_programs_do_not_end_the_accounts_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(usage, "MAX_PROGRAMS", 4)
+    counted = Usage()
+    counted.charge("a", 1.0, [a_call(a_program("mine"), an_event())])
+    for number in range(20):
+        counted.charge("b", 1.0, [a_call(a_program(str(number)), an_event())])
+
+    assert counted.programs["mine"] == 1.0
+    assert counted.programs["19"] == 1.0
+    assert len(counted.programs) <= 4
 
 
 def test_what_cannot_be_checked_is_not_asked_at_every_update() -> None:
@@ -127,12 +143,14 @@ def test_what_cannot_be_checked_is_not_asked_at_every_update() -> None:
     now = 0.0
     checker = Checker(Failure("timeout", ""), lambda: now)
     for _ in range(3):
-        checker.learn([a_program("a")])
+        checker.learn("t", [a_program("a")])
     assert checker.asked == 3  # in company, alone, and once more
-    assert checker.fault(a_program("a")) == Fault("policy", "the program cannot be checked now")
+    assert checker.fault("t", a_program("a")) == Fault(
+        "policy", "the program cannot be checked now"
+    )
 
     now = approval.RETRY_SECONDS
-    checker.learn([a_program("a")])
+    checker.learn("t", [a_program("a")])
 
     assert checker.asked == 6
 
@@ -140,11 +158,11 @@ def test_what_cannot_be_checked_is_not_asked_at_every_update() -> None:
 def test_what_was_starved_is_asked_again() -> None:
     """It is the machine that had no time."""
     checker = Checker(Failure("timeout", "", starved=True))
-    checker.learn([a_program("a")])
+    checker.learn("t", [a_program("a")])
     checker.answer = None
-    checker.learn([a_program("a")])
+    checker.learn("t", [a_program("a")])
 
-    assert checker.fault(a_program("a")) is None
+    assert checker.fault("t", a_program("a")) is None
 
 
 def test_only_a_program_that_ran_has_proven_itself() -> None:

@@ -9,7 +9,14 @@ from sandbox_trees import a_call_of, a_formula, an_event
 
 from sandbox.encoding import PORTION_NODES
 from sandbox.host import knowledge
-from sandbox.host.knowledge import Knowledge
+from sandbox.host.knowledge import (
+    MEMBER_BYTES,
+    NODE_BYTES,
+    WAKE_BYTES,
+    Knowledge,
+    Sizes,
+    memory,
+)
 from sandbox.trees import Event, Node, Wake, Wiring
 
 
@@ -81,3 +88,22 @@ def test_a_worker_is_not_full_of_one_large_wiring(monkeypatch: pytest.MonkeyPatc
 
     found.note_wiring(pairs(6))
     assert found.is_full()
+
+
+def test_what_a_wiring_takes_grows_with_what_it_links() -> None:
+    """A few streams may be read, and wake, a hundred thousand times."""
+    alone = Node()
+    reads = Node(code=a_formula("$0"), inputs=((0,) * 100, (1,)))
+    wakes = Node(tuple(Wake(n, 0, 0) for n in range(10)))
+
+    assert memory(Wiring("one", (alone,))) == NODE_BYTES
+    assert memory(Wiring("two", (reads, wakes))) == (
+        2 * NODE_BYTES + 101 * MEMBER_BYTES + 10 * WAKE_BYTES
+    )
+
+
+def test_a_wiring_is_too_large_beyond_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(knowledge, "MAX_WIRING_BYTES", memory(pairs(3)))
+    sizes = Sizes()
+
+    assert [sizes.is_too_large(pairs(count)) for count in (3, 4, 3, 4)] == [False, True] * 2

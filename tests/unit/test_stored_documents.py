@@ -123,3 +123,41 @@ def test_the_memory_of_a_definition_is_known(kind: worst_documents.Kind) -> None
 
     assert found.problem is None
     assert taken <= 2 * memory(found.definition)
+
+
+ALIKE = {
+    "version": "0.2.0",
+    "streams": {
+        "a": {"channels": {"x": {"type": "number"}}},
+        "b": {"channels": {"x": {"type": "number", "current-value": "function(a,b){return 1}"}}},
+    },
+}
+
+
+@pytest.mark.parametrize("groups", [{}, {"a": {"soIds": ["one", "two"], "stream": "s"}}])
+def test_equal_documents_of_several_objects_are_understood_as_each_alone(groups: Any) -> None:
+    """Those without groups are parsed once: a fleet has thousands of them."""
+    text = orjson.dumps({**ALIKE, "groups": groups})
+    parsed: list[str] = []
+
+    def parse(document: Any, service_object: str, meter: Any) -> Any:
+        parsed.append(service_object)
+        return parsing(argument_names)(document, service_object, meter)
+
+    documents = Documents(parse, ROOM)
+    one, two = (documents.understood(each, 1, text) for each in ("one", "two"))
+
+    assert parsed == (["one", "two"] if groups else ["one"])
+    for id_, found in (("one", one), ("two", two)):
+        assert found == Documents(parsing(argument_names), ROOM).understood(id_, 1, text)
+        assert list(found.streams.values()) == list(found.definition.streams)
+
+
+def test_what_was_never_understood_is_not_taken_for_another() -> None:
+    documents = Documents(parsing(argument_names), ROOM)
+    problems = [understood({**STRICTER, "groups": {}}, documents=documents).problem]
+    problems.append(
+        documents.understood("two", 1, orjson.dumps({**STRICTER, "groups": {}})).problem
+    )
+
+    assert all(problems)

@@ -7,7 +7,8 @@ understand any more keeps its streams, and nothing of it computes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from sys import getsizeof
 from typing import Any, NamedTuple
 
@@ -23,11 +24,14 @@ from servioticy.domain.documents.service_objects import (
     parse_service_object,
 )
 from servioticy.domain.documents.values import ANY, normal_type
-from servioticy.domain.model import Channel, Composite, Definition, Group, Stream, StreamRef
+from servioticy.domain.model import Channel, Composite, Definition, Group, Input, Stream, StreamRef
 from servioticy.errors import Unavailable
 
 Parse = Callable[[dict[str, Any], str, Meter], Definition]
 """Understands a document as the Service Object of that id, and counts."""
+
+ALIKE = 8
+"""One part in so many of the room is for documents by their text."""
 
 MAX_LOGGED = 10_000
 """Versions whose problem has been logged and is not logged again, the latest ones."""
@@ -64,6 +68,8 @@ class Documents:
         """`room`: about how many bytes of memory the parsed ones may take."""
         self._parse = parse
         self._kept: Cache[tuple[str, int], Understood] = Cache(room)
+        self._by_text: Cache[bytes | str, Understood] = Cache(room // ALIKE)
+        """Those without groups, which mean the same whoever they are of."""
         self._logged: Cache[tuple[str, int], bool] = Cache(MAX_LOGGED)
 
     def known(self, service_object: str, version: int) -> Understood | None:
@@ -84,8 +90,15 @@ class Documents:
         key = (service_object, version)
         found = self._kept.get(key)
         if found is None:
-            found = self._understand(key, document, parse or self._parse)
-            self._kept.put(key, found, memory(found.definition))
+            alike = self._by_text.get(document)
+            if alike is not None:
+                found = of_another(alike, service_object)
+            else:
+                found = self._understand(key, document, parse or self._parse)
+            size = memory(found.definition)
+            self._kept.put(key, found, size)
+            if alike is None and found.problem is None and not found.definition.groups:
+                self._by_text.put(document, found, size + len(document))
         return found
 
     def _understand(self, key: tuple[str, int], document: bytes | str, parse: Parse) -> Understood:
@@ -109,6 +122,27 @@ class Documents:
         self._logged.put(key, True, 1)
         facts = {"service_object": key[0], "version": key[1], "reason": problem[:500]}
         log.error("definition_not_understood", extra=facts)
+
+
+def of_another(known: Understood, service_object: str) -> Understood:
+    """Return the same document, which has no groups, as another Service Object's."""
+
+    def renamed(stream: Stream) -> Stream:
+        composite = stream.composite
+        if composite is not None:
+            inputs = tuple([Input(each.name, refs(each.members)) for each in composite.inputs])
+            composite = replace(composite, inputs=inputs)
+        return Stream(StreamRef(service_object, stream.ref.stream), stream.channels, composite)
+
+    def refs(members: Iterable[StreamRef]) -> tuple[StreamRef, ...]:
+        return tuple([StreamRef(service_object, each.stream) for each in members])
+
+    definition = known.definition
+    streams = tuple([renamed(each) for each in definition.streams])
+    return known._replace(
+        definition=Definition(service_object, streams, (), definition.public),
+        streams={each.ref.stream: each for each in streams},
+    )
 
 
 def declared(document: Any, service_object: str) -> Definition:

@@ -1,8 +1,10 @@
 """The pipeline alone, draining a backlog: updates and stored rows a second.
 
-Each update wakes a chain of three composites: four rows stored and four updates emitted.
+Each update wakes a chain of three composites: four rows stored and four updates emitted; or
+other composites, by `--shape`.
 The backlog is in the log before the pipeline starts; the clock runs from its first
-transaction to its last, so start-up does not count and everything else does.
+transaction until everything is computed, what was put off for a while, too. So start-up does
+not count and everything else does.
 """
 
 from __future__ import annotations
@@ -26,12 +28,13 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 10, 100, 1000])
     parser.add_argument("--devices", type=int, nargs="+", default=[100, 1])
     parser.add_argument("--updates", type=int, default=60_000, help="backlog, at most")
+    parser.add_argument("--shape", choices=backlog.SHAPES, default="chain")
     options = parser.parse_args(arguments)
     print("partitions devices batch | updates/s  rows/s | processor, us an update")
     for partitions in options.partitions:
         with ground.stores(settings, partitions) as stores:
             for devices in options.devices:
-                placed = backlog.devices(stores.settings, devices, LENGTH)
+                placed = backlog.devices(stores.settings, devices, LENGTH, options.shape)
                 busy = len({partition for _id, partition in placed})
                 if busy < partitions:
                     continue  # one device keeps one partition busy, however many there are
@@ -58,7 +61,7 @@ def _drain(
         while (first := progress.total()) <= stored:
             time.sleep(PAUSE_SECONDS)
         began, used = time.perf_counter(), _used(stores.pids, pid)
-        while (at := progress.total()) < end:
+        while (at := progress.total()) < end or progress.waiting():
             _tell(f"{at - stored} of {end - stored}")
             time.sleep(PAUSE_SECONDS)
         seconds = time.perf_counter() - began

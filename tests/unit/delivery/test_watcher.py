@@ -16,6 +16,8 @@ from delivery.watcher import MAX_UNSENT_BYTES, STALL_SECONDS, Watcher
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import Position
 
+STREAM = StreamRef("pump", "flow")
+
 
 class SlowClient(MemoryClient):
     """It takes as many bytes as the test says."""
@@ -36,12 +38,12 @@ def client() -> SlowClient:
 
 @pytest.fixture
 def watcher(client: SlowClient) -> Watcher:
-    admission = Admission(StreamRef("pump", "flow"), 1, None, 1, False, 7)
+    admission = Admission(STREAM, 1, None, 1, False, 7)
     return Watcher(client, admission, Backlog(10**9))
 
 
 def offer(watcher: Watcher, size: int) -> None:
-    watcher.offer(LiveUpdate(LastUpdate(1, b"x" * size), 1, Position(0, 0)))
+    watcher.offer(LiveUpdate(STREAM, LastUpdate(1, b"x" * size), 1, Position(0, 0), None))
 
 
 def test_one_that_takes_a_byte_now_and_then_stays(watcher: Watcher, client: SlowClient) -> None:

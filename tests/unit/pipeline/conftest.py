@@ -30,7 +30,7 @@ for name, usual in {"law": 500, "changes": 100}.items():
 @pytest.fixture(autouse=True, scope="session")
 def _no_component_waits_until_it_is_loaded() -> None:
     """What is put off is not taken up by a test that does not expect it: see test_loading."""
-    components.SLICE_SECONDS = math.inf
+    components.LOADING_SECONDS = math.inf
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from unittest import mock
 
 import pytest
@@ -14,9 +14,10 @@ from test_put_off_law import Runs, Whims, append, owner, two_tenants
 from test_serial_law import LAW, define, value_of
 
 from pipeline.evaluators.evaluator import Evaluators
-from pipeline.state import components
+from pipeline.state import components, loading
 from pipeline.state.components import Components, StillLoading
 from sandbox import argument_names
+from servioticy.domain import cutting, graph, regions
 from servioticy.domain.model import ServiceObject
 from servioticy.memory import MemoryPlatform
 
@@ -66,7 +67,7 @@ def store(platform: MemoryPlatform) -> SlowStore:
 @pytest.fixture
 def known(store: SlowStore, monkeypatch: pytest.MonkeyPatch) -> Components:
     """With time for two Service Objects between two batches."""
-    monkeypatch.setattr(components, "SLICE_SECONDS", 1.5)
+    monkeypatch.setattr(components, "LOADING_SECONDS", 1.5)
     return Components(0, store, store.clock)  # type: ignore[arg-type]
 
 
@@ -122,19 +123,44 @@ def test_small_components_are_loaded_together_as_far_as_there_is_time(
 
     assert store.read == ["so0", "so1"]
     assert known.get("alone") == StillLoading(tenant_of(platform, "alone"))
-    known.trim()
-    known.prepare(["alone", "so3"])
-    assert isinstance(known.get("alone"), ServiceObject)
-    while isinstance(found := known.get("so3"), StillLoading):
+    while "alone" not in known.known or "so3" not in known.known:
         known.trim()
-    assert isinstance(found, ServiceObject)
+        known.prepare(["alone", "so3"])
     assert sorted(store.read) == sorted(known.known)
+
+
+def test_what_there_is_no_time_for_is_not_asked_for_one_by_one(
+    platform: MemoryPlatform, store: SlowStore, known: Components, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of devices may begin to send at once."""
+    monkeypatch.setattr(store, "component", None)
+    known.prepare(["so3", "alone"])
+
+    assert known.get("alone") == StillLoading(tenant_of(platform, "alone"))
+
+
+def test_the_graph_of_a_component_is_made_in_slices(
+    platform: MemoryPlatform, store: SlowStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others are computed meanwhile; the component is known when all of it is."""
+    for module in (cutting, graph, regions):
+        monkeypatch.setattr(module, "PAUSE", 1)
+    monkeypatch.setattr(components, "LOADING_SECONDS", 1.5)
+    known = Components(0, store, count().__next__)  # type: ignore[arg-type]
+    slices = 0
+    while isinstance(known.get("so3"), StillLoading):
+        assert not known.known
+        known.trim()
+        slices += len(store.read) == PARTS
+
+    assert slices > PARTS
+    assert set(known.known) == set(store.read)
 
 
 def test_a_large_component_is_not_loaded_together_with_others(
     store: SlowStore, known: Components, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(components, "MAX_SMALL", PARTS - 1)
+    monkeypatch.setattr(loading, "MAX_SMALL", PARTS - 1)
     known.prepare(["so3", "alone"])
 
     assert store.read == ["alone"]
@@ -202,7 +228,7 @@ def test_updates_that_wait_for_their_component_are_computed_as_if_they_had_come_
     first = len(platform.state.log[0])
     append(platform, history)
 
-    with mock.patch.object(components, "SLICE_SECONDS", 1e-9):
+    with mock.patch.object(components, "LOADING_SECONDS", 1e-9):
         runs = Runs(platform, in_sandbox, Whims([]), deaths)
         edges = sorted({0, first, len(platform.state.log[0]), *(first + c % 21 for c in cuts)})
         for begin, end in pairwise(each for each in edges if each <= len(platform.state.log[0])):

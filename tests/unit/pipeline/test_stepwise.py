@@ -146,22 +146,35 @@ def test_a_tree_with_too_many_computations_is_failed() -> None:
     assert (list(found.made), found.failed) == ([], True)
 
 
-def test_what_is_kept_of_single_composites_is_bounded_by_what_they_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Composites that read a large group each would fill the memory by their number alone."""
-    kept: LRUCache[tuple[str, int], steps.Single] = LRUCache(
-        10, getsizeof=lambda single: len(single[1])
-    )
-    monkeypatch.setattr(steps, "MAX_NODES", 10)
-    monkeypatch.setattr(steps, "_singles", kept)
+def test_a_step_has_its_inputs_and_not_all_members_of_its_groups() -> None:
+    """A group may have ten thousand of them; equal ones share a wiring, whoever is the newest."""
     members = tuple(range(4))
-    readers = [Node((), CODE, (members,)) for _ in range(3)]
-    whole = Wiring("w", (*[Node() for _ in members], *readers))
-    huge = Wiring("h", (*[Node()] * 11, Node((), CODE, (tuple(range(11)),))))
+    wakes = (Wake(0, 4, 0), Wake(1, 4, 1))
+    composite = Node((), CODE, (members, members[:2], (4,)), own=2)
+    whole = wiring((*[Node(wakes)] * 2, *[Node(wakes[:1])] * 2, composite))
+    call = Call(whole, ("",) * 4 + ("c",), [], [], Bounds(9, 9), {})
+    known = {each: Last(each, 10 - each, document(1)) for each in members}
 
-    for node in (4, 5, 6):
-        assert steps.single(whole, node)[1] == (node, *members)
-    assert steps.single(huge, 11)[1] == (11, *range(11))
+    one = steps.step(call, 4, Event(0, 11, document(1)), wakes[0], known)
+    known[1] = Last(1, 20, document(1))
+    other = steps.step(call, 4, Event(3, 11, document(1)), wakes[0], known)
+    same = steps.step(call, 4, Event(0, 11, document(1)), wakes[1], known)
 
-    assert list(kept) == [("w", 5), ("w", 6)]
+    assert other.wiring.nodes[0].inputs == ((1,), (2,), (0,))
+    assert [each.node for each in other.lasts] == [1, 2]
+    assert one.wiring.nodes[0].inputs == ((1,), (1,), (0,))
+    assert same.wiring is other.wiring
+
+
+def test_what_is_kept_of_single_composites_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what they read: composites of many inputs would fill the memory by their number."""
+    kept: LRUCache[tuple[object, ...], Wiring] = LRUCache(
+        10, getsizeof=lambda wiring: len(wiring.nodes)
+    )
+    monkeypatch.setattr(steps, "_singles", kept)
+    whole = Wiring("w", tuple(Node((), CODE, ((1,), (2,), (3,))) for _ in range(4)))
+
+    for node in range(4):
+        steps.single(whole, node, (1, 2, 3), ())
+
+    assert [key[1] for key in kept] == [2, 3]

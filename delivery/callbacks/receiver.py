@@ -1,0 +1,182 @@
+"""Delivers a feed by HTTP: one update after the other, each until it is taken.
+
+A receiver that cannot be reached, or says that it is not well, holds up its own feed: order is
+kept, and what waits costs nothing, as it waits in the log. An update that it refuses, while it
+is well, is given up after a few attempts and kept as a dead delivery.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from functools import partial
+from http import HTTPStatus
+from typing import TypeVar
+
+from delivery.callbacks.caller import Answer, Caller
+from delivery.callbacks.requests import CallbackForm
+from delivery.callbacks.templates import TemplateTooLong
+from delivery.feeds.feed import Delivery, Feed
+from servioticy.errors import Unavailable
+from servioticy.ports.dead_deliveries import DeadDeliveries, DeadDelivery, Trouble
+
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 300.0
+"""Between two attempts; each pause is about twice as long as the one before."""
+
+REFUSALS = 5
+"""So often an update may be refused before it is given up."""
+
+GIVE_UP_SECONDS = 24 * 3600.0
+"""So long an update may hold up those behind it."""
+
+STOP_SECONDS = 5 * 24 * 3600.0
+"""A receiver that has taken nothing for so long is not called any more."""
+
+MAX_OF_A_TENANT = 50
+"""Requests of one tenant that may be under way at once."""
+
+NOT_NOW = frozenset(
+    {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
+)
+"""Of the refusals, those that are about the moment and not about the update."""
+
+T = TypeVar("T")
+
+log = logging.getLogger("servioticy.delivery")
+
+
+class Stopped(Exception):
+    """The receiver is not called any more."""
+
+
+class Callbacks:
+    """The receiver of feeds whose subscriptions name an address to call."""
+
+    def __init__(
+        self,
+        caller: Caller,
+        dead: DeadDeliveries,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.delivered = 0
+        self.failed = 0
+        """Attempts that came to nothing."""
+        self._caller = caller
+        self.dead = dead
+        self.sleep = sleep
+        self.clock = clock
+        self._places: defaultdict[int, asyncio.Semaphore] = defaultdict(
+            partial(asyncio.Semaphore, MAX_OF_A_TENANT)
+        )
+
+    async def receive(self, feed: Feed) -> None:
+        """Deliver what the feed gives until cancelled, or until the receiver wants no more."""
+        form = CallbackForm.read(feed.subscription.id, feed.subscription.document)
+        try:
+            await _Courier(self, feed, form).run()
+        except Stopped:
+            log.warning("callback_stopped", extra={"subscription": feed.subscription.id})
+
+    async def attempt(self, tenant: int, form: CallbackForm, delivery: Delivery) -> Answer:
+        """Call the receiver once, when the tenant has a place."""
+        try:
+            request = form.request(delivery, int(self.clock()))
+        except (TemplateTooLong, ValueError) as error:
+            return Answer(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+        async with self._places[tenant]:
+            return await self._caller.call(request)
+
+
+class _Courier:
+    """Delivers one feed."""
+
+    def __init__(self, callbacks: Callbacks, feed: Feed, form: CallbackForm) -> None:
+        self._callbacks = callbacks
+        self._feed = feed
+        self._form = form
+        self._whose = feed.tenant, feed.subscription.id
+        self._failing_since: float | None = None
+
+    async def run(self) -> None:
+        """Deliver until cancelled. Raises Stopped."""
+        await self._redrive()
+        while True:
+            delivery = await self._feed.take()
+            await self._deliver(delivery)
+            self._feed.done(delivery)
+            # What is under way when we are killed comes twice; so nothing else may be.
+            await self._feed.settled()
+
+    async def _redrive(self) -> None:
+        """Deliver the dead ones first that are to be delivered once more."""
+        dead = self._callbacks.dead
+        while found := await _patiently(partial(dead.to_redrive, *self._whose)):
+            for each in found:
+                if await self._deliver(Delivery(each.stream, each.update, None)):
+                    await _patiently(partial(dead.revived, *self._whose, each.id))
+
+    async def _deliver(self, delivery: Delivery) -> bool:
+        """Attempt until it is taken (True), or given up. Raises Stopped."""
+        callbacks = self._callbacks
+        began, refusals, attempts = callbacks.clock(), 0, 0
+        while True:
+            answer = await callbacks.attempt(self._feed.tenant, self._form, delivery)
+            if 200 <= answer.status < 300:
+                callbacks.delivered += 1
+                await self._note_well()
+                return True
+            callbacks.failed += 1
+            attempts += 1
+            refusals += 400 <= answer.status < 500 and answer.status not in NOT_NOW
+            await self._note_failure(answer, attempts)
+            if refusals >= REFUSALS or callbacks.clock() - began > GIVE_UP_SECONDS:
+                await self._bury(delivery, answer)
+                return False
+            await callbacks.sleep(_pause(attempts, answer))
+
+    async def _note_well(self) -> None:
+        if self._failing_since is not None:
+            self._failing_since = None
+            await _patiently(partial(self._callbacks.dead.trouble, *self._whose, None))
+
+    async def _note_failure(self, answer: Answer, attempts: int) -> None:
+        """Tell it to whoever asks. Raises Stopped where it has to be the last one."""
+        now = self._callbacks.clock()
+        if self._failing_since is None:
+            self._failing_since = now
+        since = self._failing_since
+        trouble = Trouble(int(since * 1000), attempts, answer.status, answer.reason)
+        stop = answer.status == HTTPStatus.GONE or now - since > STOP_SECONDS
+        note = partial(self._callbacks.dead.trouble, *self._whose, trouble, stop=stop)
+        await _patiently(note)
+        if stop:
+            raise Stopped
+
+    async def _bury(self, delivery: Delivery, answer: Answer) -> None:
+        reason = f"{answer.status or 'no answer'} {answer.reason}".strip()
+        dead = DeadDelivery(delivery.id, delivery.stream, delivery.update)
+        now = int(self._callbacks.clock() * 1000)
+        await _patiently(partial(self._callbacks.dead.bury, *self._whose, dead, reason, now))
+
+
+def _pause(attempts: int, answer: Answer) -> float:
+    """Seconds until the next attempt: twice as long each time, and never two of them at once."""
+    if answer.retry_seconds is not None:
+        return max(answer.retry_seconds, FIRST_PAUSE_SECONDS)
+    longest = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 20))
+    return longest * (0.5 + random.random() / 2)  # noqa: S311
+
+
+async def _patiently(ask: Callable[[], T]) -> T:
+    """Ask the store until it answers."""
+    while True:
+        try:
+            return await asyncio.to_thread(ask)
+        except Unavailable:
+            await asyncio.sleep(FIRST_PAUSE_SECONDS)

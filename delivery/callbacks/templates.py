@@ -1,0 +1,78 @@
+"""The original's templates of HTTP callbacks: aliases, then `{$.path}` out of the update.
+
+What an update says is data. It is put into an address as one segment or value, into a header
+without line ends, and into a body as the inside of a JSON text; it can be no more than that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from servioticy.domain.references import BadReference, plain
+
+_PATH = re.compile(r"\{\$((?:\.|\[)[^{}]*)\}")
+MAX_TEXT = 65_536
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+Escape = Callable[[str], str]
+
+
+class TemplateTooLong(ValueError):
+    """What the template makes of the update is too much for a request."""
+
+
+def for_address(text: str) -> str:
+    """Write a value so that it stays one part of an address."""
+    return quote(text, safe="")
+
+
+def for_header(text: str) -> str:
+    """Write a value so that it stays one header."""
+    return _CONTROL.sub(" ", text)
+
+
+def for_body(text: str) -> str:
+    """Write a value as it stands between the quotes of a JSON text."""
+    return orjson.dumps(text).decode()[1:-1]
+
+
+def filled(text: str, aliases: Mapping[str, str], update: Any, escape: Escape) -> str:
+    """Return the text with all aliases and paths replaced. Raises TemplateTooLong.
+
+    A path that leads nowhere is replaced by nothing.
+    """
+    for name, meaning in aliases.items():
+        if name:
+            text = text.replace(name, meaning)
+        _check(text)
+    result = _PATH.sub(lambda found: escape(_value(found[1], update)), text)
+    _check(result)
+    return result
+
+
+def _check(text: str) -> None:
+    if len(text) > MAX_TEXT:
+        raise TemplateTooLong(f"the template makes more than {MAX_TEXT} characters of it")
+
+
+def _value(path: str, update: Any) -> str:
+    try:
+        reference = plain("", path)
+    except BadReference:
+        return ""
+    if reference is None:
+        return ""
+    value = update
+    for step in reference.path:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return ""
+    if isinstance(value, str):
+        return value
+    return orjson.dumps(value).decode()

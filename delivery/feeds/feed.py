@@ -1,0 +1,266 @@
+"""The updates that one durable subscription still has to get, from its cursor on.
+
+A feed is *live* while it has been offered everything up to where the fan-out stands, and had
+room for it. Else it is *behind*: what is offered passes by, and is read from the topic, or from
+the history, when there is room again. So the memory that a subscription takes is bounded,
+however slowly its receiver takes what comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from typing import NamedTuple
+
+from delivery.backlog import Backlog
+from delivery.cursors import Cursor
+from delivery.endings import Ending
+from delivery.fanout import LiveUpdate
+from delivery.handover import size
+from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
+from servioticy.domain.records import Position
+from servioticy.ports.cursors import DurableSubscription, StoredCursor
+
+MAX_QUEUED_BYTES = 1024 * 1024
+"""More is read when half of it is free."""
+
+MAX_REMEMBERED = 20_000
+"""What the history gave may be in the topic, too: so many of the newest are told apart."""
+
+
+class Delivery(NamedTuple):
+    """An update on its way to a subscription."""
+
+    stream: StreamRef
+    update: LastUpdate
+    position: Position | None
+    """Where it stands in the topic; None where it comes from the history."""
+
+    @property
+    def id(self) -> str:
+        """The same for the same update of the same stream, however often it is delivered."""
+        name = "\0".join([*self.stream, str(self.update.timestamp)]).encode()
+        return blake2b(name + b"\0" + self.update.document, digest_size=16).hexdigest()
+
+
+class Feed:
+    """Keeps what comes for one subscription until its receiver takes it, and acknowledges it.
+
+    All methods belong to the event loop's thread. `next_offsets` tells by partition how far the
+    fan-out has come; `changed` is called when the feed may have to read on, or has something new
+    to store.
+    """
+
+    def __init__(
+        self,
+        subscription: DurableSubscription,
+        backlog: Backlog,
+        next_offsets: Callable[[], Mapping[int, int]],
+        changed: Callable[[Feed], None],
+        max_bytes: int = MAX_QUEUED_BYTES,
+    ) -> None:
+        self.subscription = subscription
+        self.is_live = False
+        self.history: dict[StreamRef, Timestamp] = dict(subscription.cursor.history)
+        """Of each of these streams, the history from after this timestamp on comes first."""
+        self._backlog = backlog
+        self._next_offsets = next_offsets
+        self._changed = changed
+        self._max_bytes = max_bytes
+        self._since = subscription.cursor.since
+        self._queued = Cursor(subscription.cursor.offsets)
+        self._acknowledged = Cursor(subscription.cursor.offsets)
+        self._acknowledged_history = dict(self.history)
+        self._queue: deque[Delivery] = deque()
+        self._bytes = 0
+        self._taken = 0
+        self.drops = 0
+        """How often all that was kept had to go."""
+        self._history_ids: OrderedDict[str, None] = OrderedDict()
+        self._something = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._settled.set()
+
+    @property
+    def tenant(self) -> int:
+        """Whose memory it takes."""
+        return self.subscription.tenant
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it is worth reading on for it."""
+        return self._bytes <= self._max_bytes // 2
+
+    def kept_bytes(self) -> int:
+        """Return how many bytes wait for the receiver."""
+        return self._bytes + len(self._history_ids) * 100
+
+    def stored(self) -> StoredCursor:
+        """Return how far it has been acknowledged."""
+        offsets = self._acknowledged.next_offsets()
+        return StoredCursor(offsets, self._acknowledged_history, self._since)
+
+    def lag(self, ends: Mapping[int, int]) -> int:
+        """Return how many records of the topic, of whatever stream, it has not passed yet."""
+        here = self._acknowledged.next_offsets()
+        return sum(max(0, end - here.get(partition, end)) for partition, end in ends.items())
+
+    # What comes
+
+    def offer(self, live: LiveUpdate) -> None:
+        """Keep a live update, or fall behind where there is no room for it."""
+        if not self.is_live or self._queued.has_passed(live.position):
+            return
+        if self._bytes >= self._max_bytes:
+            self.fall_behind()
+        else:
+            self._add(live)
+
+    def read(self, live: LiveUpdate) -> bool:
+        """Keep an update that was read from the topic; tell whether what follows may be read."""
+        if self._queued.has_passed(live.position):
+            return True
+        if self._bytes >= self._max_bytes:
+            return False
+        drops = self.drops
+        self._add(live)
+        return self.drops == drops
+
+    def read_up_to(self, partition: int, offset: int) -> None:
+        """Note that a partition has been read so far; nothing before is for this feed."""
+        if not self._queued.has_passed(Position(partition, offset - 1)):
+            self._queued.advance(Position(partition, offset - 1))
+
+    def read_history(self, stream: StreamRef, page: Iterable[LastUpdate]) -> None:
+        """Keep what the history gave."""
+        for update in page:
+            delivery = Delivery(stream, update, None)
+            self._history_ids[delivery.id] = None
+            self.history[stream] = update.timestamp
+            self._put(delivery)
+        while len(self._history_ids) > MAX_REMEMBERED:
+            self._history_ids.popitem(last=False)
+        self._backlog.update(self)
+
+    def end_history(self, stream: StreamRef) -> None:
+        """Note that the history has given all of a stream: what follows is in the topic."""
+        self.history.pop(stream, None)
+        self._note_history_end()
+        self._changed(self)
+
+    def next_offset(self, partition: int) -> int | None:
+        """Return from where to read the partition on; None where that is not fixed yet."""
+        return self._queued.next_offsets().get(partition)
+
+    def begin_at(self, offsets: Mapping[int, int]) -> None:
+        """Fix from where to read on, in every partition; what is known already stays."""
+        for partition, offset in offsets.items():
+            for cursor in (self._queued, self._acknowledged):
+                if partition not in cursor.next_offsets():
+                    cursor.advance(Position(partition, offset - 1))
+        self._changed(self)
+
+    def go_live(self) -> bool:
+        """Take what is offered from now on, if nothing lies between; tell whether it does."""
+        at = self._queued.next_offsets()
+        ends = self._next_offsets()
+        self.is_live = not self.history and all(at.get(n, 0) >= end for n, end in ends.items())
+        if self.is_live:
+            self._history_ids.clear()
+        return self.is_live
+
+    def fall_behind(self) -> None:
+        """Take nothing that is offered from now on: it is read later."""
+        if self.is_live:
+            # While it was live, everything up to here was kept or for others.
+            for partition, offset in self._next_offsets().items():
+                self.read_up_to(partition, offset)
+            self.is_live = False
+        self._changed(self)
+
+    def drop(self) -> None:
+        """Keep nothing: what is not acknowledged is read again."""
+        self.drops += 1
+        self._queue.clear()
+        self._bytes = 0
+        self._history_ids.clear()
+        self._something.clear()
+        self._queued = Cursor(self._acknowledged.next_offsets())
+        self.history = dict(self._acknowledged_history)
+        self.is_live = False
+        # Not at once: the backlog is just adding up.
+        asyncio.get_running_loop().call_soon(self._changed, self)
+
+    def check_progress(self, now: float) -> None:
+        """A feed may wait for its receiver as long as it takes."""
+
+    def close(self, _ending: Ending) -> None:
+        """An update could not be offered: read it again, when others have gone on."""
+        self.fall_behind()
+
+    # What goes
+
+    async def take(self) -> Delivery:
+        """Return the next update as soon as there is one; it counts as delivered by `done`."""
+        while not self._queue:
+            self._something.clear()
+            await self._something.wait()
+        had_room = self.has_room
+        delivery = self._queue.popleft()
+        self._bytes -= size(delivery.update)
+        self._taken += 1
+        self._backlog.update(self)
+        if not had_room and self.has_room:
+            self._changed(self)
+        return delivery
+
+    def done(self, delivery: Delivery) -> None:
+        """Note that the receiver has got it, and all before it."""
+        self._settled.clear()
+        self._taken = max(0, self._taken - 1)
+        if delivery.position is not None:
+            self._acknowledged.advance(delivery.position)
+            self._acknowledged_history = {}  # all of it came before
+        elif delivery.stream in self._acknowledged_history:
+            self._acknowledged_history[delivery.stream] = delivery.update.timestamp
+            self._note_history_end()
+        self._changed(self)
+
+    async def settled(self) -> None:
+        """Return when all that is done is stored: it does not come again."""
+        await self._settled.wait()
+
+    def note_stored(self, cursor: StoredCursor) -> None:
+        """Note that this is stored of it."""
+        if cursor == self.stored():
+            self._settled.set()
+
+    def pass_over(self) -> bool:
+        """Where nothing waits for it: note that it needs nothing from before where it stands."""
+        if self._queue or self._taken or not self.is_live:
+            return False
+        for partition, offset in self._next_offsets().items():
+            if not self._acknowledged.has_passed(Position(partition, offset - 1)):
+                self._acknowledged.advance(Position(partition, offset - 1))
+        return True
+
+    def _note_history_end(self) -> None:
+        if not self.history and not self._queue and not self._taken:
+            self._acknowledged_history = {}
+
+    def _add(self, live: LiveUpdate) -> None:
+        """Keep it, unless it is a repeat or follows from too early a record."""
+        delivery = Delivery(live.stream, live.update, live.position)
+        since = self._since.get(live.position.partition, 0)
+        self._queued.advance(live.position)
+        is_repeat = self._history_ids and delivery.id in self._history_ids
+        if not is_repeat and (live.origin is None or live.origin >= since):
+            self._put(delivery)
+            self._backlog.update(self)  # last, as it may drop all of it
+
+    def _put(self, delivery: Delivery) -> None:
+        self._queue.append(delivery)
+        self._bytes += size(delivery.update)
+        self._something.set()

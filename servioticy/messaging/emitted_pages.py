@@ -1,0 +1,85 @@
+"""The topic of emitted updates, read from any place in it."""
+
+from __future__ import annotations
+
+import threading
+
+from confluent_kafka import KafkaException, TopicPartition
+
+from servioticy.domain.records import (
+    ConsumedRecord,
+    Position,
+    UnreadableRecord,
+    read_emitted,
+)
+from servioticy.domain.topics import Topics
+from servioticy.errors import Unavailable
+from servioticy.messaging.connection import KafkaConnection
+from servioticy.messaging.consumer import MAX_BATCH, MAX_BATCH_BYTES, READ_SECONDS, new_consumer
+from servioticy.ports.emitted import EmittedPage
+
+
+class KafkaEmittedPages:
+    """Reads one stretch after another. Safe to share: threads wait for each other."""
+
+    def __init__(self, connection: KafkaConnection, topics: Topics) -> None:
+        self._topic = topics.emitted
+        self._consumer = new_consumer(connection)
+        self._lock = threading.Lock()
+        self._at = Position(-1, -1)
+        """What the consumer is about to read."""
+
+    def read(self, partition: int, offset: int, end: int) -> EmittedPage:
+        """Read on from an offset, as much as is read at once, up to before `end`.
+
+        Where the topic does not reach back so far any more, it begins where the topic does.
+        """
+        with self._lock:
+            try:
+                return self._page(partition, offset, end)
+            except KafkaException as error:
+                self._at = Position(-1, -1)
+                raise Unavailable(f"what was emitted cannot be read: {error}") from error
+
+    def offsets_at(self, time_ms: int) -> dict[int, int]:
+        """Return by partition the first offset whose record was emitted then or later."""
+        with self._lock:
+            try:
+                topics = self._consumer.list_topics(self._topic, READ_SECONDS).topics
+                asked = [
+                    TopicPartition(self._topic, each, max(0, time_ms))
+                    for each in topics[self._topic].partitions
+                ]
+                found = self._consumer.offsets_for_times(asked, timeout=READ_SECONDS)
+                return {each.partition: self._or_end(each) for each in found}
+            except (KafkaException, KeyError) as error:
+                raise Unavailable(f"what was emitted cannot be found: {error}") from error
+
+    def _or_end(self, place: TopicPartition) -> int:
+        """Return its offset, or the partition's end where nothing has come since."""
+        if place.offset >= 0:
+            return int(place.offset)
+        return int(self._consumer.get_watermark_offsets(place, timeout=READ_SECONDS)[1])
+
+    def _page(self, partition: int, offset: int, end: int) -> EmittedPage:
+        if self._at != (partition, offset):
+            self._consumer.assign([TopicPartition(self._topic, partition, offset)])
+        self._at = Position(-1, -1)
+        records: list[ConsumedRecord] = []
+        at, size = offset, 0
+        while at < end and len(records) < MAX_BATCH and size < MAX_BATCH_BYTES:
+            # Not `consume`: it waits for as many as it is asked for, or until the time is over.
+            message = self._consumer.poll(READ_SECONDS)
+            if message is None:
+                raise Unavailable(f"{self._topic} cannot be read up to offset {end}")
+            if message.error() is not None:
+                raise KafkaException(message.error())
+            value = message.value() or b""
+            position = Position(partition, int(message.offset() or 0))
+            at, size = position.offset + 1, size + len(value)
+            try:
+                records.append(ConsumedRecord(read_emitted(value), position))
+            except UnreadableRecord:  # the reader of what is live has told about it
+                continue
+        self._at = Position(partition, at)
+        return EmittedPage(records, at)

@@ -1,0 +1,28 @@
+"""The topic of emitted updates, read from any place in it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from servioticy.domain.records import ConsumedRecord
+
+
+class EmittedPage(NamedTuple):
+    """A stretch of one partition."""
+
+    records: list[ConsumedRecord]
+    next_offset: int
+    """Where to read on: what cannot be read is passed over."""
+
+
+class EmittedPages(Protocol):
+    """Reads stretches of the topic. Every call may raise Unavailable."""
+
+    def read(self, partition: int, offset: int, end: int) -> EmittedPage:
+        """Read on from an offset, as much as is read at once, up to before `end`.
+
+        Where the topic does not reach back so far any more, it begins where the topic does.
+        """
+
+    def offsets_at(self, time_ms: int) -> dict[int, int]:
+        """Return by partition the first offset whose record was emitted then or later."""

@@ -1,0 +1,82 @@
+"""The Cursors in Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import orjson
+
+from servioticy.domain.model import StreamKey, StreamRef
+from servioticy.ports.cursors import DurableSubscription, StoredCursor
+from servioticy.storage.database import Database
+from servioticy.storage.queries import queries
+
+_LOCK = 7_305_808_869_232  # any number that only delivery uses
+
+
+class PostgresCursors:
+    """The durable subscriptions of the platform."""
+
+    def __init__(self, database: Database) -> None:
+        """`database` is asked by one thread at a time, which keeps the claim."""
+        self._database = database
+        self._sql = queries("cursors")
+
+    def claim(self) -> bool:
+        """Whether this process may deliver to durable subscriptions; one at a time may."""
+        return bool(self._database.rows(self._sql["claim"], {"key": _LOCK})[0][0])
+
+    def changes(self) -> Mapping[str, int]:
+        """Return the number of the last change of every durable subscription."""
+        return dict(self._database.rows(self._sql["changes"]))
+
+    def subscriptions(self, ids: Iterable[str]) -> list[DurableSubscription]:
+        """Return these, as they are now; those that are gone are missing."""
+        found = self._database.rows(self._sql["subscriptions"], {"ids": list(ids)})
+        return [
+            DurableSubscription(
+                id_,
+                tenant,
+                {StreamRef(service_object, name): StreamKey(owner, stream_id)},
+                callback,
+                document.encode(),
+                created,
+                change,
+                read_cursor(cursor),
+            )
+            for (
+                id_,
+                tenant,
+                callback,
+                document,
+                created,
+                change,
+                cursor,
+                service_object,
+                name,
+                owner,
+                stream_id,
+            ) in found
+        ]
+
+    def store(self, cursors: Mapping[str, StoredCursor]) -> None:
+        """Note how far each of these has got; those that are gone are ignored."""
+        texts = [write_cursor(each) for each in cursors.values()]
+        self._database.rows(self._sql["store"], {"ids": list(cursors), "cursors": texts})
+
+
+def write_cursor(cursor: StoredCursor) -> str:
+    """Return a cursor as it is stored."""
+    history = [[*stream, after] for stream, after in cursor.history.items()]
+    stored = {"offsets": cursor.offsets, "history": history, "since": cursor.since}
+    return orjson.dumps(stored, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def read_cursor(text: str) -> StoredCursor:
+    """Return a stored cursor."""
+    stored = orjson.loads(text)
+    return StoredCursor(
+        {int(partition): offset for partition, offset in stored["offsets"].items()},
+        {StreamRef(name, stream): after for name, stream, after in stored["history"]},
+        {int(partition): offset for partition, offset in stored["since"].items()},
+    )

@@ -1,0 +1,83 @@
+-- claim --
+-- Held by the connection, so it is free as soon as its holder is gone.
+SELECT CASE
+       WHEN EXISTS (
+            SELECT
+              FROM pg_locks
+             WHERE locktype = 'advisory'
+               AND pid = pg_backend_pid()
+               AND (classid::bigint << 32 | objid::bigint) = %(key)s)
+       THEN true
+       ELSE pg_try_advisory_lock(%(key)s)
+       END;
+
+-- changes --
+SELECT subscription_id, change
+  FROM cursors
+ WHERE active;
+
+-- subscriptions --
+-- By their ids alone, whosesoever they are: what the claim's holder delivers to.
+SELECT subscriptions.id, subscriptions.tenant_id, callback, document::text, created_at, change,
+       cursor::text, service_object, streams.name, streams.tenant_id, streams.id
+  FROM cursors
+  JOIN subscriptions ON subscriptions.id = subscription_id
+  JOIN streams ON streams.id = stream_id
+ WHERE subscription_id = ANY(%(ids)s)
+   AND active;
+
+-- store --
+UPDATE cursors
+   SET cursor = moved.cursor::json
+  FROM unnest(%(ids)s, %(cursors)s) AS moved (id, cursor)
+ WHERE subscription_id = moved.id;
+
+-- begin --
+INSERT INTO cursors (subscription_id, tenant_id, cursor)
+VALUES (%(id)s, %(tenant)s, %(cursor)s);
+
+-- trouble --
+UPDATE cursors
+   SET trouble = %(trouble)s,
+       active = active AND NOT %(stop)s
+ WHERE subscription_id = %(id)s
+   AND tenant_id = %(tenant)s;
+
+-- bury --
+INSERT INTO dead_deliveries (subscription_id, tenant_id, delivery_id, service_object, stream,
+                             "timestamp", document, reason, died_at)
+SELECT subscription_id, tenant_id, %(delivery)s, %(service_object)s, %(stream)s,
+       %(timestamp)s, %(document)s, %(reason)s, %(now)s
+  FROM cursors
+ WHERE subscription_id = %(id)s
+   AND tenant_id = %(tenant)s
+    ON CONFLICT (subscription_id, delivery_id) DO UPDATE
+   SET reason = excluded.reason,
+       died_at = excluded.died_at,
+       redrive = false;
+
+-- forget_oldest --
+DELETE FROM dead_deliveries
+ WHERE tenant_id = %(tenant)s
+   AND id IN (
+       SELECT id
+         FROM dead_deliveries
+        WHERE subscription_id = %(id)s
+          AND tenant_id = %(tenant)s
+        ORDER BY id DESC
+       OFFSET %(most)s);
+
+-- to_redrive --
+SELECT delivery_id, service_object, stream, "timestamp", document::text
+  FROM dead_deliveries
+ WHERE subscription_id = %(id)s
+   AND tenant_id = %(tenant)s
+   AND redrive
+ ORDER BY id
+ LIMIT %(most)s;
+
+-- revived --
+DELETE FROM dead_deliveries
+ WHERE subscription_id = %(id)s
+   AND tenant_id = %(tenant)s
+   AND delivery_id = %(delivery)s;

@@ -1,0 +1,18 @@
+"""What tests of parts share that stand on what they really stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sandbox_pools import a_pool
+
+from sandbox import SandboxPool
+
+
+@pytest.fixture(params=["v8", "quickjs"])
+def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
+    """A pool of sandbox processes on each engine, with the POOL_OPTIONS of the module, if any."""
+    pool = a_pool(engine=request.param, **getattr(request.module, "POOL_OPTIONS", {}))
+    yield pool
+    pool.close()

@@ -1,0 +1,80 @@
+"""Durable subscriptions and their cursors, as Postgres keeps them."""
+
+from __future__ import annotations
+
+import pytest
+from port_builders import Stored
+
+from servioticy.domain.model import StreamKey, StreamRef
+from servioticy.ports.cursors import StoredCursor
+from servioticy.storage.cursors import PostgresCursors, write_cursor
+from servioticy.storage.database import Database
+from servioticy.storage.statements import PostgresStatements
+
+pytestmark = pytest.mark.real
+
+BEGUN = StoredCursor({0: 5, 1: 7}, {StreamRef("so1", "a"): 12}, {0: 3})
+
+
+@pytest.fixture
+def stream(stored: Stored) -> StreamKey:
+    stored.create("so1")
+    return stored.stream("so1")
+
+
+@pytest.fixture
+def cursors(stored: Stored, stream: StreamKey) -> PostgresCursors:
+    """Two durable subscriptions, of two tenants, and one that is not durable."""
+    statements = PostgresStatements(stored.database, "cursors")
+    for id_, tenant in (("1", stored.tenant), ("2", stored.other)):
+        stored.subscribe(id_, stream, callback="http", tenant=tenant)
+        statements.rows("begin", id=id_, tenant=tenant, cursor=write_cursor(BEGUN))
+    stored.subscribe("3", stream, "y")
+    return PostgresCursors(stored.database)
+
+
+def test_one_process_at_a_time_delivers(cursors: PostgresCursors, dsn: str) -> None:
+    """However often it asks; the next one as soon as its connection is gone."""
+    other = Database(dsn)
+    assert PostgresCursors(other).claim()
+    assert PostgresCursors(other).claim()
+    assert not cursors.claim()
+
+    other.close()
+
+    for _ in range(100):
+        if cursors.claim():
+            break
+    assert cursors.claim()
+
+
+def test_a_subscription_is_found_with_its_cursor(
+    cursors: PostgresCursors, stored: Stored, stream: StreamKey
+) -> None:
+    one, two = cursors.subscriptions(["1", "2", "3", "nothing"])
+
+    assert (one.id, one.tenant, one.callback) == ("1", stored.tenant, "http")
+    assert (two.id, two.tenant) == ("2", stored.other)
+    assert one.streams == {StreamRef("so1", "a"): stream}
+    assert one.cursor == BEGUN
+    assert cursors.changes() == {"1": one.change, "2": two.change}
+
+
+def test_a_cursor_moves_and_its_subscription_is_not_changed(cursors: PostgresCursors) -> None:
+    before = cursors.changes()
+    cursors.store({"1": StoredCursor({0: 6}), "3": BEGUN, "nothing": BEGUN})
+
+    one, two = cursors.subscriptions(["1", "2"])
+    assert one.cursor == StoredCursor({0: 6})
+    assert two.cursor == BEGUN
+    assert cursors.changes() == before
+
+
+def test_what_is_dropped_or_stopped_is_not_delivered_to(
+    cursors: PostgresCursors, stored: Stored
+) -> None:
+    stored.subscriptions.rows("unsubscribe", tenant=stored.tenant, id="1")
+    stored.database.rows("UPDATE cursors SET active = false WHERE subscription_id = '2'")
+
+    assert cursors.changes() == {}
+    assert cursors.subscriptions(["1", "2"]) == []

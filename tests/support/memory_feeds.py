@@ -1,0 +1,91 @@
+"""What feeds stand on, in memory: a topic, a history, and stored cursors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from servioticy.domain.model import LastUpdate, StreamKey, StreamRef, Timestamp
+from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
+from servioticy.ports.cursors import DurableSubscription, StoredCursor
+from servioticy.ports.emitted import EmittedPage
+
+PARTITIONS = 2
+PAGE = 7
+
+
+class MemoryTopic:
+    """Partitions of emitted records; a page is short, so that reading takes many."""
+
+    def __init__(self) -> None:
+        self.records: list[list[ConsumedRecord]] = [[] for _ in range(PARTITIONS)]
+        self.pages_read = 0
+
+    def append(self, partition: int, stream: StreamRef, at: int) -> ConsumedRecord:
+        """Emit an update; its place in the log is its place in the topic."""
+        place = (len(self.records[partition]), 0)
+        document = msgspec.Raw(b'{"lastUpdate":%d}' % at)
+        record = EmittedRecord(*stream, 1, 1, at, document, place)
+        found = ConsumedRecord(record, Position(partition, place[0]))
+        self.records[partition].append(found)
+        return found
+
+    def ends(self) -> dict[int, int]:
+        return {number: len(each) for number, each in enumerate(self.records)}
+
+    def read(self, partition: int, offset: int, end: int) -> EmittedPage:
+        self.pages_read += 1
+        records = self.records[partition][offset : min(end, offset + PAGE)]
+        return EmittedPage(records, offset + len(records))
+
+    def offsets_at(self, time_ms: int) -> dict[int, int]:
+        return dict.fromkeys(range(PARTITIONS), 0)
+
+
+class MemoryCursors:
+    """Subscriptions that a test adds, and what was stored of them."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, DurableSubscription] = {}
+        self.is_claimed_by_others = False
+
+    def add(self, id_: str, *streams: StreamRef, cursor: StoredCursor | None = None) -> None:
+        keys = {each: StreamKey(1, number) for number, each in enumerate(streams)}
+        self.rows[id_] = DurableSubscription(
+            id_, 1, keys, "test", b"{}", 0, len(self.rows), cursor or StoredCursor()
+        )
+
+    def claim(self) -> bool:
+        return not self.is_claimed_by_others
+
+    def changes(self) -> Mapping[str, int]:
+        return {id_: each.change for id_, each in self.rows.items()}
+
+    def subscriptions(self, ids: Iterable[str]) -> list[DurableSubscription]:
+        return [self.rows[each] for each in ids if each in self.rows]
+
+    def store(self, cursors: Mapping[str, StoredCursor]) -> None:
+        for id_, cursor in cursors.items():
+            if id_ in self.rows:
+                self.rows[id_] = self.rows[id_]._replace(cursor=cursor)
+
+
+class MemoryHistory:
+    """Everything that a topic had, stream by stream."""
+
+    def __init__(self, topic: MemoryTopic, stream: StreamRef) -> None:
+        self._topic = topic
+        self._stream = stream
+
+    def updates_after(
+        self, stream: StreamKey, after: Timestamp, limit: int, max_bytes: int
+    ) -> list[LastUpdate]:
+        stored = [
+            LastUpdate(each.timestamp, bytes(each.update))
+            for partition in self._topic.records
+            for each, _ in partition
+            if StreamRef(each.service_object, each.stream) == self._stream
+        ]
+        later = sorted(each for each in stored if each.timestamp > after)
+        return later[: min(limit, PAGE)]
