@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from servioticy.domain.tokens import digest
 from servioticy.ports.addresses import Address
-from servioticy.storage.database import Database
+from servioticy.storage.database import Database, Prepared
 from servioticy.storage.queries import queries
 
 
@@ -23,5 +23,5 @@ class PostgresAddresses:
         if "\0" in (service_object or "") or "\0" in (stream or ""):
             service_object, stream = None, None
         values = {"digest": digest(token), "service_object": service_object, "stream": stream}
-        row = self._database.row(self._sql["address"], values)
+        row = self._database.row(Prepared("address", self._sql["address"], values))
         return None if row is None else Address(*row)

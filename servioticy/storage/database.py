@@ -76,7 +76,7 @@ class Database:
         self._durable = durable
         self._local = threading.local()
 
-    def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Row]:
+    def rows(self, sql: str | Prepared, values: Mapping[str, Any] | None = None) -> list[Row]:
         """Run a statement and return its rows, if it makes any.
 
         A connection found dead is replaced once, because servers restart, and a statement that
@@ -92,7 +92,8 @@ class Database:
             except LOST:
                 self.close()
                 inside = getattr(self._local, "inside", False)
-                if fresh or inside or not self._durable or not _reads(sql):
+                text = sql.sql if isinstance(sql, Prepared) else sql
+                if fresh or inside or not self._durable or not _reads(text):
                     raise
                 return self._run(self._connection()[0], sql, values)
 
@@ -133,7 +134,7 @@ class Database:
         execution: bytes = cursor.mogrify(f"EXECUTE {part.name} ({places})", values)
         return execution
 
-    def row(self, sql: str, values: Mapping[str, Any] | None = None) -> Row | None:
+    def row(self, sql: str | Prepared, values: Mapping[str, Any] | None = None) -> Row | None:
         """The first row, or None."""
         return next(iter(self.rows(sql, values)), None)
 
@@ -174,12 +175,14 @@ class Database:
         if connection is not None and not connection.closed:
             connection.close()
 
-    @staticmethod
     def _run(
-        connection: Any, sql: str, values: Mapping[str, Any] | Sequence[Any] | None
+        self, connection: Any, sql: str | Prepared, values: Mapping[str, Any] | None
     ) -> list[Row]:
         with connection.cursor() as cursor:
-            cursor.execute(sql, values)
+            if isinstance(sql, Prepared):
+                cursor.execute(self._execution(cursor, sql))
+            else:
+                cursor.execute(sql, values)
             return cursor.fetchall() if cursor.description else []
 
     def _connection(self) -> tuple[Any, bool]:

@@ -18,7 +18,7 @@ from servioticy.domain.records import LogRecord, UpdateRecord
 from servioticy.memory.log import MemoryLog
 from servioticy.memory.state import State
 from servioticy.ports.partition_store import Batch, StoredUpdate
-from servioticy.storage.database import Database, Row
+from servioticy.storage.database import Database, Prepared, Row
 from servioticy.storage.partition_store import PostgresPartitionStore
 
 NOW = 1_500_000_000.0
@@ -41,7 +41,7 @@ class SwitchedDatabase(Database):
         self._state = state
         self.rows(self._empty)
 
-    def rows(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Row]:
+    def rows(self, sql: str | Prepared, values: Mapping[str, Any] | None = None) -> list[Row]:
         if self._state is not None:
             self._state.ask_postgres()
         return super().rows(sql, values)

@@ -23,7 +23,9 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--seconds", type=float, default=5.0, help="that each measure takes")
     options = parser.parse_args(arguments)
     # Nothing computes here: no read waits for it, and no tenant is told to send less.
-    own = changed(settings, read_wait_seconds=0.0, tenant_bytes_per_second=1 << 40)
+    own = changed(
+        settings, read_wait_seconds=0.0, tenant_bytes_per_second=1 << 40, api_queue_of_one=1_000
+    )
     with served(own) as found:
         for name, part in PARTS.items():
             if options.part in (None, name):
