@@ -16,6 +16,9 @@ EXAMPLES ?= 20000
 COUNT ?= 100000
 ENGINE ?= v8
 
+# One process of tests for each core.
+BESIDE := -n auto --dist worksteal
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
@@ -31,10 +34,12 @@ demo: setup ## run the whole platform here with a demonstration to look at
 	@$(BIN)/servioticy up --demo
 
 unit: setup ## run the quick tests: no server, few examples, half a minute
-	@$(BIN)/pytest tests/unit -m 'not slow' --hypothesis-profile=quick
+	@$(BIN)/pytest tests/unit -m 'not slow' --hypothesis-profile=quick $(BESIDE)
 
+# Those that kill and starve programs have the machine for themselves.
 test: setup ## run every test, those on the real servers too
-	@$(BIN)/pytest $(PYTEST_OPTIONS)
+	@$(BIN)/pytest tests/unit tests/ports $(BESIDE) $(PYTEST_OPTIONS)
+	@$(BIN)/pytest tests/integration tests/end_to_end tests/faults $(PYTEST_OPTIONS)
 
 # A million a test is a day's work: `make property EXAMPLES=1000000`.
 property: setup ## prove batches equal to the serial order on EXAMPLES random graphs a test
