@@ -10,6 +10,7 @@ from flask import Flask
 from api.documents.definitions import Definitions
 from api.documents.document_parser import DocumentParser
 from api.http import authentication
+from api.http.acceptable import check_accept
 from api.http.answers import with_common_headers
 from api.http.authentication import guard
 from api.http.backlog import Backlog
@@ -60,6 +61,7 @@ def create_app(
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     handle_errors(app)
+    check_accept(app)
     for blueprint in blueprints(services):
         app.register_blueprint(blueprint)
     guard(app, ports.addresses)

@@ -21,6 +21,7 @@ from api.http.authentication import authenticated, needs, service_object
 from api.http.bodies import json_object
 from api.services import Services
 from servioticy.domain.access import Right
+from servioticy.domain.tokens import digest, new_token
 from servioticy.ports.change_store import NewServiceObject
 
 HIDDEN = ("userId", "data")
@@ -35,7 +36,7 @@ def blueprint(services: Services) -> Blueprint:
     def create() -> Response:
         document = json_object()
         now, caller = services.now(), authenticated().caller
-        id_ = new_id(now)
+        id_, token = new_id(now), new_token()
         definition = parse_and_check(document, id_, services)
         new = NewServiceObject(
             id=id_,
@@ -46,11 +47,13 @@ def blueprint(services: Services) -> Blueprint:
             group_sources=group_sources(definition, services),
             created_at=now,
             custom_fields=custom_fields(document),
+            token_digest=digest(token),
         )
         findings = warnings(definition, caller, services)
         services.ports.changes.create(new)
         place = {"Location": f"{services.base}/{id_}", "ETag": etag(1, 1)}
-        return answer({"id": id_, "createdAt": now} | findings, 201, place)
+        body = {"id": id_, "api_token": token, "createdAt": now} | findings
+        return answer(body, 201, place)
 
     @routes.get("/")
     @needs(Right.LIST)

@@ -39,6 +39,8 @@ class NewServiceObject:
     """(group name, stream it subscribes to)"""
     created_at: int
     custom_fields: bytes | None = None
+    token_digest: bytes | None = None
+    """of the token that is for a Service Object that is created"""
 
 
 class ChangeStore(Protocol):

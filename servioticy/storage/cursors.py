@@ -11,7 +11,7 @@ from servioticy.ports.cursors import DurableSubscription, StoredCursor
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
-_LOCK = 7_305_808_869_232  # any number that only delivery uses
+_LOCK = 7_305_808_869_233  # any number that only delivery uses
 
 
 class PostgresCursors:

@@ -25,7 +25,7 @@ from servioticy.ports.stream_graph import GraphNode, StreamGraph
 from servioticy.ports.tenants import Tenants
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.change_store import PostgresChangeStore
-from servioticy.storage.database import Database
+from servioticy.storage.database import Database, Row
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.service_objects import PostgresServiceObjects
 from servioticy.storage.statements import PostgresStatements
@@ -119,8 +119,15 @@ class Stored:
             destination=destination,
             document=f'{{"id":"{id_}"}}',
             now=now,
+            most=1000,
         )
-        return bool(found)
+        return found == [(False, True)]
+
+    def subscriptions_to(self, stream: StreamKey, only: int | None = None) -> list[Row]:
+        """Those to a stream that are stored, of one tenant or of all: their columns."""
+        first = {"created_at": -1, "id": "", "only": only, "rows": 1000}
+        rows = self.subscriptions.rows("of_stream", **stream._asdict(), **first)
+        return [row[2:] for row in rows]
 
     def stream(self, id_: str, name: str = "a") -> StreamKey:
         """The stream in the store."""

@@ -8,7 +8,13 @@ from pathlib import Path
 from werkzeug.routing import Rule
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rest.md").read_text(encoding="utf-8")
-NAMES = {"service_object": "so", "stream": "s", "version": "n", "subscription": "id"}
+NAMES = {
+    "service_object": "so",
+    "stream": "s",
+    "version": "n",
+    "subscription": "id",
+    "actuation": "id",
+}
 """What the page calls the parts of a path; others have the name that the route gives them."""
 
 Route = tuple[str, str]

@@ -55,6 +55,8 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.service_objects": ({"service_objects", "definitions"}, PIPELINE),
     "partition.owner": ({"service_objects"}, PIPELINE),
     "partition.last_updates": ({"updates", "states"}, PIPELINE),
+    "partition.note_late": ({"searched_streams"}, PIPELINE),
+    "partition.drop_blocks": ({"search_blocks"}, PIPELINE),
     "partition.activate": ({"service_objects"}, PIPELINE),
     "partition.release": ({"service_objects"}, PIPELINE),
     "partition.delete": ({"service_objects"}, PIPELINE),

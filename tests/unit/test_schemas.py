@@ -114,6 +114,7 @@ REFUSED: dict[str, list[Any]] = {
         of_channel({"type": "number", "current-value": 1}),
         of_channel({"type": "number"}, "location"),
         {"streams": {}, "actions": {}},
+        {"streams": {}, "dataTTL": "1"},
         {"streams": {}, "actions": ["reboot"]},
         {"streams": {}, "actions": [{"name": " "}]},
         {"streams": {}, "aliases": [{"a": 1}]},

@@ -57,6 +57,7 @@ def parse_service_object(
     streams = _object(document["streams"], WHOLE.at("streams", words="streams"))
     meter.count(MAX_STREAMS, len(streams), WHOLE.at("streams"))
     _check_actions(document.get("actions"))
+    _check_ttl(document.get("dataTTL"))
     groups = tuple(
         parse_group(name, content, meter)
         for name, content in _object(
@@ -190,6 +191,12 @@ def _check_actions(content: Any) -> None:
         if name in names:
             raise BadDocument("actions with the same name", action.at("name").pointer, DUPLICATE)
         names.add(name)
+
+
+def _check_ttl(seconds: Any) -> None:
+    """Raise BadDocument unless it is a number of seconds. It is kept, and not acted upon."""
+    if seconds is not None and (not isinstance(seconds, int) or isinstance(seconds, bool)):
+        raise WHOLE.at("dataTTL").bad("dataTTL has to be an integer", WRONG_TYPE)
 
 
 def _object(content: Any, part: Part) -> dict[str, Any]:

@@ -1,18 +1,36 @@
 -- subscribe --
-INSERT INTO subscriptions
-       (id, tenant_id, stream_id, callback, destination, document, created_at)
-VALUES (%(id)s, %(tenant)s, %(stream)s, %(callback)s, %(destination)s, %(document)s, %(now)s)
-ON CONFLICT DO NOTHING
-RETURNING id;
+-- Unless it is there already, or the tenant has as many to this stream as it may have.
+WITH counted AS (
+    SELECT count(*) >= %(most)s AS is_full
+      FROM (SELECT
+              FROM subscriptions
+             WHERE stream_id = %(stream)s
+               AND tenant_id = %(tenant)s
+             LIMIT %(most)s) AS own
+), added AS (
+    INSERT INTO subscriptions
+           (id, tenant_id, stream_id, callback, destination, document, created_at)
+    SELECT %(id)s, %(tenant)s, %(stream)s, %(callback)s, %(destination)s, %(document)s, %(now)s
+      FROM counted
+     WHERE NOT is_full
+        ON CONFLICT DO NOTHING
+    RETURNING id
+)
+SELECT is_full, EXISTS (SELECT FROM added)
+  FROM counted;
 
 -- of_stream --
--- Everybody's: who of them may be shown to whom is the caller's to decide.
-SELECT subscriptions.tenant_id, streams.tenant_id, document::text
+-- The next ones, in the order of their making: those of one tenant, or of all.
+SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id, streams.tenant_id,
+       document::text
   FROM streams
   JOIN subscriptions ON stream_id = streams.id
  WHERE streams.id = %(stream_id)s
    AND streams.tenant_id = %(tenant)s
- ORDER BY created_at, subscriptions.id;
+   AND subscriptions.tenant_id = coalesce(%(only)s, subscriptions.tenant_id)
+   AND (subscriptions.created_at, subscriptions.id) > (%(created_at)s, %(id)s)
+ ORDER BY subscriptions.created_at, subscriptions.id
+ LIMIT %(rows)s;
 
 -- subscription --
 -- By its id alone: a request that names it does not say whose it is.
