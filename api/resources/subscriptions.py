@@ -18,9 +18,16 @@ from api.http.errors import NotFound, Refused
 from api.http.pages import paged
 from api.services import Services
 from servioticy.domain.access import Resource, Right, may
-from servioticy.domain.documents.callbacks import DELIVERED, check_subscription
-from servioticy.domain.model import StreamKey
+from servioticy.domain.documents.callbacks import (
+    DELIVERED,
+    FORMATS,
+    check_subscription,
+    history_after,
+)
+from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.domain.tokens import digest
+from servioticy.domain.webhook_secrets import exchanged, new_secret
+from servioticy.ports.cursors import StoredCursor, write_cursor
 from servioticy.ports.statements import Statements
 
 MOST = 1_000
@@ -36,6 +43,10 @@ class Subscription(NamedTuple):
     tenant: int
     stream_owner: int
     document: str
+    active: bool | None
+    """Whether it is delivered to; None where nothing waits for it."""
+    trouble: str | None
+    """Why its receiver takes nothing."""
 
     @property
     def resource(self) -> Resource:
@@ -51,7 +62,7 @@ def blueprint(services: Services) -> Blueprint:
     @routes.post("/<service_object>/streams/<stream>/subscriptions")
     @needs(Right.SUBSCRIBE)
     def subscribe(service_object: str, stream: str) -> Response:
-        _, key = authentication.stream()
+        address, key = authentication.stream()
         caller, wanted = authentication.authenticated(), json_object()
         callback = check_subscription(wanted)
         destination = _destination(wanted, callback, caller.token)
@@ -68,6 +79,14 @@ def blueprint(services: Services) -> Blueprint:
             "delay": wanted.get("delay", 0),
             "expire": wanted.get("expire", 0),
         }
+        told, cursor = {"id": id_, "createdAt": now}, None
+        if callback == "http":
+            secret = wanted.get("secret") or new_secret()
+            told["secret"] = secret  # now, and never again
+            document["format"] = wanted.get("format", FORMATS[0])
+            document["secrets"] = exchanged([], secret, now)
+            source = StreamRef(service_object, stream)
+            cursor = _beginning(source, history_after(wanted), address.partition, services)
         is_full, is_new = stored.rows(
             "subscribe",
             id=id_,
@@ -78,12 +97,12 @@ def blueprint(services: Services) -> Blueprint:
             destination=destination,
             now=now,
             most=MOST,
+            cursor=cursor,
         )[0]
         if not is_new:
             raise Refused(TOO_MANY if is_full else "Duplicated pubsub subscription")
         place = f"{services.base}{quote(request.path.rstrip('/'))}/{id_}"
-        body = {"id": id_, "createdAt": now} | _delivery(callback)
-        return answer(body, 201, {"Location": place})
+        return answer(told | _delivery(callback), 201, {"Location": place})
 
     @routes.get("/<service_object>/streams/<stream>/subscriptions")
     @needs(Right.READ)
@@ -98,13 +117,13 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.READ)
     def read(subscription: str) -> Response:
         caller = authentication.authenticated().caller
-        return answer(_to_public(_found(subscription, stored), caller))
+        return answer(_to_public(found(subscription, stored), caller))
 
     @routes.delete("/subscriptions/<subscription>")
     @needs(Right.SUBSCRIBE)
     def drop(subscription: str) -> Response:
-        found = _found(subscription, stored)
-        stored.rows("unsubscribe", tenant=found.tenant, id=subscription)
+        own = found(subscription, stored)
+        stored.rows("unsubscribe", tenant=own.tenant, id=subscription)
         return nothing()
 
     return routes
@@ -124,12 +143,26 @@ def _pages(stored: Statements, key: StreamKey, only: int | None) -> Iterator[lis
             return
 
 
+def _beginning(
+    stream: StreamRef, history_after: int | None, partition: int, services: Services
+) -> str:
+    """Return the cursor of a new subscription: with the history, or at the end of the log."""
+    if history_after is not None:
+        return write_cursor(StoredCursor(history={stream: history_after}))
+    return write_cursor(StoredCursor(since={partition: services.ports.log.end_offset(partition)}))
+
+
 def _to_public(subscription: Subscription, caller: int) -> dict[str, Any]:
     """Return the document; where it goes to is for its own tenant to know: it may be a token."""
     document: dict[str, Any] = orjson.loads(subscription.document)
+    document.pop("secrets", None)
+    if subscription.active is not None:
+        document["state"] = "active" if subscription.active else "stopped"
     if not may(caller, Right.INSPECT, Resource((subscription.tenant,))):
         # What it is called with may hold a password of that tenant's.
         del document["destination"], document["customFields"]
+    elif subscription.trouble is not None:
+        document["trouble"] = orjson.loads(subscription.trouble)
     return document | _delivery(document["callback"])
 
 
@@ -138,14 +171,14 @@ def _delivery(callback: str) -> dict[str, bool]:
     return {} if callback in DELIVERED else {"delivered": False}
 
 
-def _found(subscription: str, stored: Statements) -> Subscription:
+def found(subscription: str, stored: Statements) -> Subscription:
     """Return a subscription of the caller, or to a stream of the caller. Raises NotFound."""
     row = stored.row("subscription", id=subscription)
     if row is None:
         raise NotFound("The Subscription was not found.")
-    found = Subscription._make(row)
-    authentication.permit(found.resource)
-    return found
+    subscribed = Subscription._make(row)
+    authentication.permit(subscribed.resource)
+    return subscribed
 
 
 def _destination(wanted: dict[str, Any], callback: str, token: str) -> str:

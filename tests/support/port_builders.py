@@ -17,6 +17,7 @@ from servioticy.domain.records import (
     UpdateRecord,
 )
 from servioticy.ports.change_store import Change, ChangeStore, NewServiceObject
+from servioticy.ports.cursors import StoredCursor, write_cursor
 from servioticy.ports.history import History, VersionedUpdate
 from servioticy.ports.log import BatchLog
 from servioticy.ports.output import Output
@@ -108,8 +109,9 @@ class Stored:
         callback: str = "pubsub",
         now: int = 1000,
         tenant: int | None = None,
+        cursor: StoredCursor | None = None,
     ) -> bool:
-        """Store a subscription, of the tenant where no other is named."""
+        """Store a subscription, durable if it has a cursor; of the tenant if no other is named."""
         found = self.subscriptions.rows(
             "subscribe",
             id=id_,
@@ -120,6 +122,7 @@ class Stored:
             document=f'{{"id":"{id_}"}}',
             now=now,
             most=1000,
+            cursor=None if cursor is None else write_cursor(cursor),
         )
         return found == [(False, True)]
 

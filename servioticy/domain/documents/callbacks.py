@@ -9,10 +9,13 @@ import orjson
 
 from servioticy.domain.documents.codes import NO_CHOICE, REQUIRED, TOO_MUCH, WRONG_TYPE
 from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
+from servioticy.domain.webhook_secrets import BadSecret, key_of
 
 KINDS = ("pubsub", "websocket", "http", "service")
-DELIVERED = frozenset({"websocket"})
+DELIVERED = frozenset({"websocket", "http"})
 """Callbacks that updates are sent by; the others are kept until they are."""
+FORMATS = ("plain", "cloudevents", "cloudevents-binary")
+LATEST, BEGINNING = "latest", "beginning"
 MAX_DESTINATION = 1_000
 MAX_BYTES = 32_768
 """Of all that a subscription holds."""
@@ -50,6 +53,7 @@ def check_subscription(wanted: dict[str, Any]) -> str:
     _check_destination(wanted.get("destination"), callback)
     if callback == "http":
         _check_call(wanted.get("customFields"))
+        _check_form(wanted)
     if len(orjson.dumps(wanted)) > MAX_BYTES:
         reason = f"A subscription holds at most {MAX_BYTES} bytes"
         raise WHOLE.bad(reason, TOO_MUCH)
@@ -96,6 +100,29 @@ def _check_call(fields: Any) -> None:
             _check_texts(each, place.at("aliases", number), "aliases", MAX_ALIASES)
     else:
         _check_texts(aliases, place.at("aliases"), "aliases", MAX_ALIASES)
+
+
+def _check_form(wanted: dict[str, Any]) -> None:
+    """Raise BadDocument unless format, secret and beginning are what they may be."""
+    if wanted.get("format", FORMATS[0]) not in FORMATS:
+        raise WHOLE.at("format").bad(f"format has to be one of {', '.join(FORMATS)}", NO_CHOICE)
+    secret = wanted.get("secret")
+    if secret is not None:
+        try:
+            key_of(secret if isinstance(secret, str) else "")
+        except BadSecret as error:
+            raise WHOLE.at("secret").bad(str(error), WRONG_TYPE) from None
+    begin = wanted.get("from", LATEST)
+    is_time = isinstance(begin, int) and not isinstance(begin, bool) and 0 <= begin < 2**63
+    if not is_time and begin not in (LATEST, BEGINNING):
+        reason = f'from has to be "{LATEST}", "{BEGINNING}" or a lastUpdate'
+        raise WHOLE.at("from").bad(reason, WRONG_TYPE)
+
+
+def history_after(wanted: dict[str, Any]) -> int | None:
+    """Return after which timestamp the history is wanted; None: nothing of it."""
+    begin = wanted.get("from", LATEST)
+    return {LATEST: None, BEGINNING: -1}.get(begin, begin - 1 if isinstance(begin, int) else None)
 
 
 def _check_texts(content: Any, place: Part, what: str, most: int) -> None:

@@ -15,6 +15,11 @@ WITH counted AS (
      WHERE NOT is_full
         ON CONFLICT DO NOTHING
     RETURNING id
+), begun AS (
+    INSERT INTO cursors (subscription_id, tenant_id, cursor)
+    SELECT id, %(tenant)s, %(cursor)s
+      FROM added
+     WHERE %(cursor)s IS NOT NULL
 )
 SELECT is_full, EXISTS (SELECT FROM added)
   FROM counted;
@@ -22,9 +27,11 @@ SELECT is_full, EXISTS (SELECT FROM added)
 -- of_stream --
 -- The next ones, in the order of their making: those of one tenant, or of all.
 SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id, streams.tenant_id,
-       document::text
+       document::text, active, trouble::text
   FROM streams
   JOIN subscriptions ON stream_id = streams.id
+  LEFT JOIN cursors ON subscription_id = subscriptions.id
+   AND cursors.tenant_id = subscriptions.tenant_id
  WHERE streams.id = %(stream_id)s
    AND streams.tenant_id = %(tenant)s
    AND subscriptions.tenant_id = coalesce(%(only)s, subscriptions.tenant_id)
@@ -34,8 +41,10 @@ SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id, stre
 
 -- subscription --
 -- By its id alone: a request that names it does not say whose it is.
-SELECT subscriptions.tenant_id, streams.tenant_id, document::text
+SELECT subscriptions.tenant_id, streams.tenant_id, document::text, active, trouble::text
   FROM subscriptions
+  LEFT JOIN cursors ON subscription_id = subscriptions.id
+   AND cursors.tenant_id = subscriptions.tenant_id
   JOIN streams ON streams.id = stream_id
   JOIN service_objects ON service_objects.id = service_object AND deleted_at IS NULL
  WHERE subscriptions.id = %(id)s;
@@ -44,3 +53,57 @@ SELECT subscriptions.tenant_id, streams.tenant_id, document::text
 DELETE FROM subscriptions
  WHERE id = %(id)s
    AND tenant_id = %(tenant)s;
+
+-- change_document --
+-- Delivery hears of it by the number.
+WITH changed AS (
+    UPDATE subscriptions
+       SET document = %(document)s
+     WHERE id = %(id)s
+       AND tenant_id = %(tenant)s
+       AND document::text = %(before)s
+    RETURNING id
+), told AS (
+    UPDATE cursors
+       SET change = nextval('cursor_changes')
+      FROM changed
+     WHERE subscription_id = changed.id
+       AND cursors.tenant_id = %(tenant)s
+)
+SELECT id
+  FROM changed;
+
+-- resume --
+UPDATE cursors
+   SET active = true,
+       trouble = NULL,
+       change = nextval('cursor_changes')
+ WHERE subscription_id = %(id)s
+   AND tenant_id = %(tenant)s
+RETURNING subscription_id;
+
+-- dead_deliveries --
+SELECT id, delivery_id, service_object, stream, document::text, reason, died_at, redrive
+  FROM dead_deliveries
+ WHERE subscription_id = %(id)s
+   AND tenant_id = %(tenant)s
+   AND id > %(after)s
+ ORDER BY id
+ LIMIT %(rows)s;
+
+-- redrive --
+-- All that are dead now; delivery hears of it by the number.
+WITH revived AS (
+    UPDATE dead_deliveries
+       SET redrive = true
+     WHERE subscription_id = %(id)s
+       AND tenant_id = %(tenant)s
+    RETURNING 1
+), told AS (
+    UPDATE cursors
+       SET change = nextval('cursor_changes')
+     WHERE subscription_id = %(id)s
+       AND tenant_id = %(tenant)s
+)
+SELECT count(*)
+  FROM revived;

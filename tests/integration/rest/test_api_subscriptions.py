@@ -96,7 +96,7 @@ HTTP = {"callback": "http", "destination": "http://h/in?lat=@lat@"}
         ({"callback": "websocket"}, None),
         ({"callback": "pubsub", "destination": "x"}, False),
         ({"callback": "service", "destination": "topic"}, False),
-        (HTTP, False),
+        (HTTP, None),
         (
             {
                 **HTTP,
@@ -109,9 +109,9 @@ HTTP = {"callback": "http", "destination": "http://h/in?lat=@lat@"}
                 "delay": 0,
                 "expire": 0,
             },
-            False,
+            None,
         ),
-        ({"callback": "http", "destination": "HTTPS://[::1]:8443/"}, False),
+        ({"callback": "http", "destination": "HTTPS://[::1]:8443/"}, None),
     ],
 )
 def test_every_callback_is_kept_and_says_where_it_is_not_delivered(
