@@ -55,8 +55,8 @@ def a_world(served: Served) -> World:
     stream = f"/{so}/streams/celsius"
     update = request_examples("PUT", "/{so}/streams/{s}")["temperature"]
     assert tenant.ask("PUT", stream, json=update).status_code == 202
-    wanted = request_examples("POST", "/{so}/streams/{s}/subscriptions")["websocket"]
-    answer = tenant.ask("POST", f"{stream}/subscriptions", json=wanted | {"destination": "first"})
+    wanted = request_examples("POST", "/{so}/streams/{s}/subscriptions")["http"]
+    answer = tenant.ask("POST", f"{stream}/subscriptions", json=wanted)
     names["id"] = answer.get_json()["id"]
     answer = tenant.ask("POST", f"/{so}/actuations/reboot", data="", content_type="text/plain")
     names["actuation"] = answer.get_json()["id"]
