@@ -8,14 +8,14 @@ is the number that the system makes of it.
 
 from __future__ import annotations
 
-import asyncio
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
+from delivery.callbacks.lookups import Found, Lookups
 from servioticy.errors import SettingsError
 
 Network = IPv4Network | IPv6Network
@@ -85,6 +85,7 @@ class CheckedResolver(AbstractResolver):
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
+        self._lookups = Lookups()
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -93,15 +94,9 @@ class CheckedResolver(AbstractResolver):
 
         One for all: whoever mixes public and private ones is up to something.
         """
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(
-            host, port, family=family, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
-        )
-        return self._checked(host, port, found)
+        return self._checked(host, port, await self._lookups.look_up(host, port, family))
 
-    def _checked(
-        self, host: str, port: int, found: Sequence[tuple[int, int, int, str, tuple[object, ...]]]
-    ) -> list[ResolveResult]:
+    def _checked(self, host: str, port: int, found: Found) -> list[ResolveResult]:
         results = []
         for family, _type, protocol, _name, (address, *_rest) in found:
             self._rules.check(str(address).partition("%")[0], port)
@@ -118,7 +113,8 @@ class CheckedResolver(AbstractResolver):
         return results
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Look nothing up any more."""
+        self._lookups.stop()
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:

@@ -13,6 +13,7 @@ import aiohttp
 from yarl import URL
 
 from delivery.callbacks.addresses import CheckedResolver, ForbiddenAddress, Rules
+from delivery.callbacks.lookups import TENANT
 from delivery.callbacks.requests import Request
 
 SECONDS = 15.0
@@ -36,13 +37,10 @@ class Answer(NamedTuple):
 class Caller:
     """Calls receivers. Follows no redirect, asks no proxy, and keeps no cookies."""
 
-    def __init__(
-        self, networks: Iterable[str] = (), *, connections: int = 500, each: int = 10
-    ) -> None:
-        """`networks` may be called though they are not public; `each`: of one host."""
+    def __init__(self, networks: Iterable[str] = (), *, connections: int = 500) -> None:
+        """`networks` may be called though they are not public."""
         self._rules = Rules(networks)
         self._connections = connections
-        self._each = each
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
@@ -53,7 +51,6 @@ class Caller:
             resolver=CheckedResolver(self._rules),
             use_dns_cache=False,  # what was public may be private a moment later
             limit=self._connections,
-            limit_per_host=self._each,
             ssl=context,
         )
         self._session = aiohttp.ClientSession(
@@ -70,8 +67,9 @@ class Caller:
         if self._session is not None:
             await self._session.close()
 
-    async def call(self, request: Request) -> Answer:
+    async def call(self, request: Request, tenant: int) -> Answer:
         """Make the request, and return what came of it; nothing is raised."""
+        TENANT.set(tenant)
         if self._session is None:
             return Answer(0, "nobody calls yet")
         try:

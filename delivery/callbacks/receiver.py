@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from delivery.callbacks.caller import Answer, Caller
 from delivery.callbacks.requests import CallbackForm
@@ -39,6 +40,9 @@ STOP_SECONDS = 5 * 24 * 3600.0
 
 MAX_OF_A_TENANT = 50
 """Requests of one tenant that may be under way at once."""
+
+MAX_TO_A_HOST = 10
+"""Of these, to one host; another tenant's to the same host count for themselves."""
 
 NOT_NOW = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
@@ -74,6 +78,9 @@ class Callbacks:
         self._places: defaultdict[int, asyncio.Semaphore] = defaultdict(
             partial(asyncio.Semaphore, MAX_OF_A_TENANT)
         )
+        self._hosts: WeakValueDictionary[tuple[int, str], asyncio.Semaphore] = (
+            WeakValueDictionary()
+        )
 
     async def receive(self, feed: Feed) -> None:
         """Deliver what the feed gives until cancelled, or until the receiver wants no more."""
@@ -89,8 +96,11 @@ class Callbacks:
             request = form.request(delivery, int(self.clock()))
         except (TemplateTooLong, ValueError) as error:
             return Answer(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
-        async with self._places[tenant]:
-            return await self._caller.call(request)
+        host = tenant, request.url.partition("://")[2].partition("/")[0].lower()
+        # The host first: who waits for a host takes no place of the tenant's.
+        place = self._hosts.setdefault(host, asyncio.Semaphore(MAX_TO_A_HOST))
+        async with place, self._places[tenant]:
+            return await self._caller.call(request, tenant)
 
 
 class _Courier:
@@ -101,7 +111,8 @@ class _Courier:
         self._feed = feed
         self._form = form
         self._whose = feed.tenant, feed.subscription.id
-        self._failing_since: float | None = None
+        since = feed.subscription.failing_since_ms
+        self._failing_since = None if since is None else since / 1000
 
     async def run(self) -> None:
         """Deliver until cancelled. Raises Stopped."""

@@ -20,6 +20,27 @@ METHODS = ("GET", "PUT")
 
 EVENT_TYPE = "com.servioticy.update"
 
+OURS = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "user-agent",
+        "webhook-id",
+        "webhook-signature",
+        "webhook-timestamp",
+    }
+)
+"""Headers that a template may not set: where the request ends, whom it is for, and our word."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -71,11 +92,14 @@ class CallbackForm:
             }
             body = delivery.update.document
         elif body is None:
-            fixed["Content-Type"] = JSON
+            if not any(name.lower() == "content-type" for name in headers):
+                fixed["Content-Type"] = JSON
             body = b"" if method == "GET" else delivery.update.document
         secrets = in_force(self.secrets, seconds * 1000)
         signed = signed_headers(f"msg_{delivery.id}", seconds, body, secrets)
-        return Request(method, url, {**headers, **fixed, **signed}, body)
+        own = {each.lower() for each in fixed}
+        kept = {name: text for name, text in headers.items() if name.lower() not in own}
+        return Request(method, url, {**kept, **fixed, **signed}, body)
 
     def _filled(self, delivery: Delivery) -> tuple[str, str, dict[str, str], bytes | None]:
         """The original's template, filled in; None where it has no body."""
@@ -87,6 +111,7 @@ class CallbackForm:
             filled(name, aliases, update, for_header): filled(text, aliases, update, for_header)
             for name, text in (fields.get("headers") or {}).items()
         }
+        headers = {name: text for name, text in headers.items() if name.lower() not in OURS}
         method = str(fields.get("method", "POST")).upper()
         text = fields.get("body")
         body = None if text is None else filled(text, aliases, update, for_body).encode()

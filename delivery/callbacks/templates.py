@@ -7,7 +7,7 @@ without line ends, and into a body as the inside of a JSON text; it can be no mo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -17,6 +17,8 @@ from servioticy.domain.references import BadReference, plain
 
 _PATH = re.compile(r"\{\$((?:\.|\[)[^{}]*)\}")
 MAX_TEXT = 65_536
+MAX_PATHS = 1_000
+"""So many places of a text may be filled from the update."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 Escape = Callable[[str], str]
@@ -48,15 +50,28 @@ def filled(text: str, aliases: Mapping[str, str], update: Any, escape: Escape) -
     """
     for name, meaning in aliases.items():
         if name:
+            # Before it is made: it may be a thousand times as long.
+            _check(len(text) + text.count(name) * (len(meaning) - len(name)))
             text = text.replace(name, meaning)
-        _check(text)
-    result = _PATH.sub(lambda found: escape(_value(found[1], update)), text)
-    _check(result)
-    return result
+    return "".join(_parts(text, update, escape))
 
 
-def _check(text: str) -> None:
-    if len(text) > MAX_TEXT:
+def _parts(text: str, update: Any, escape: Escape) -> Iterator[str]:
+    """Yield what the text is made of, as long as it is not too much."""
+    at, size = 0, 0
+    for number, found in enumerate(_PATH.finditer(text)):
+        if number == MAX_PATHS:
+            raise TemplateTooLong(f"the template has more than {MAX_PATHS} references")
+        part = text[at : found.start()] + escape(_value(found[1], update))
+        at, size = found.end(), size + len(part)
+        _check(size)
+        yield part
+    _check(size + len(text) - at)
+    yield text[at:]
+
+
+def _check(size: int) -> None:
+    if size > MAX_TEXT:
         raise TemplateTooLong(f"the template makes more than {MAX_TEXT} characters of it")
 
 

@@ -37,6 +37,8 @@ class DurableSubscription(NamedTuple):
     change: int
     """Another number after each change of it."""
     cursor: StoredCursor
+    failing_since_ms: int | None = None
+    """Since when its receiver has taken nothing; None: it does."""
 
 
 class Cursors(Protocol):

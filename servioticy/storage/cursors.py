@@ -46,6 +46,7 @@ class PostgresCursors:
                 created,
                 change,
                 read_cursor(cursor),
+                failing_since,
             )
             for (
                 id_,
@@ -59,6 +60,7 @@ class PostgresCursors:
                 name,
                 owner,
                 stream_id,
+                failing_since,
             ) in found
         ]
 

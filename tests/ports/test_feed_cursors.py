@@ -7,8 +7,10 @@ from port_builders import Stored
 
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.ports.cursors import StoredCursor
+from servioticy.ports.dead_deliveries import Trouble
 from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.database import Database
+from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
 
 pytestmark = pytest.mark.real
 
@@ -18,6 +20,7 @@ BEGUN = StoredCursor({0: 5, 1: 7}, {StreamRef("so1", "a"): 12}, {0: 3})
 @pytest.fixture
 def stream(stored: Stored) -> StreamKey:
     stored.create("so1")
+    stored.database.rows("UPDATE service_objects SET public = true WHERE id = 'so1'")
     return stored.stream("so1")
 
 
@@ -55,6 +58,24 @@ def test_a_subscription_is_found_with_its_cursor(
     assert one.streams == {StreamRef("so1", "a"): stream}
     assert one.cursor == BEGUN
     assert cursors.changes() == {"1": one.change, "2": two.change}
+
+
+def test_what_is_private_now_is_not_delivered_to_others(
+    cursors: PostgresCursors, stored: Stored
+) -> None:
+    stored.database.rows("UPDATE service_objects SET public = false WHERE id = 'so1'")
+    assert cursors.changes().keys() == {"1"}
+
+    stored.database.rows("UPDATE service_objects SET public = true WHERE id = 'so1'")
+    assert cursors.changes().keys() == {"1", "2"}
+
+
+def test_a_trouble_is_known_after_a_restart(cursors: PostgresCursors, stored: Stored) -> None:
+    trouble = Trouble(123, 1, 503, "no")
+    PostgresDeadDeliveries(stored.database).trouble(stored.tenant, "1", trouble)
+
+    one, two = cursors.subscriptions(["1", "2"])
+    assert (one.failing_since_ms, two.failing_since_ms) == (123, None)
 
 
 def test_a_cursor_moves_and_its_subscription_is_not_changed(cursors: PostgresCursors) -> None:

@@ -17,10 +17,18 @@ STREAM = StreamRef("pump", "flow")
 DOCUMENT = b'{"id":"s","callback":"http","destination":"http://127.0.0.1/"}'
 
 
-def a_feed() -> Feed:
+def a_feed(failing_since_ms: int | None = None) -> Feed:
     """A live feed of one stream, at the beginning of one partition."""
     subscription = DurableSubscription(
-        "s", 7, {STREAM: StreamKey(1, 1)}, "http", DOCUMENT, 0, 1, StoredCursor({0: 0})
+        "s",
+        7,
+        {STREAM: StreamKey(1, 1)},
+        "http",
+        DOCUMENT,
+        0,
+        1,
+        StoredCursor({0: 0}),
+        failing_since_ms,
     )
     feed = Feed(subscription, Backlog(10**9), lambda: {0: 0}, lambda _feed: None)
     assert feed.go_live()

@@ -39,6 +39,7 @@ class RunningPlatform:
             "SERVIOTICY_API_PORT": str(self.api_port),
             "SERVIOTICY_LIVE_PORT": str(self.live_port),
             "SERVIOTICY_PARTITIONS": str(partitions),
+            "SERVIOTICY_LIVE_CALLBACK_NETWORKS": "127.0.0.0/8",
             **{
                 f"SERVIOTICY_{name.upper()}_METRICS_PORT": str(port)
                 for name, port in self.metrics_ports.items()

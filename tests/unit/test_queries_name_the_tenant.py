@@ -52,7 +52,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "change_store.add_edges": ({"streams"}, GRAPH),
     "change_store.pending_changes": ({"pending_changes"}, CHANGES),
     "change_store.drop_pending_change": ({"pending_changes"}, CHANGES),
-    "cursors.changes": ({"cursors"}, DELIVERY),
+    "cursors.changes": ({"cursors", "subscriptions", "streams"}, DELIVERY),
     "cursors.subscriptions": ({"cursors", "subscriptions", "streams"}, DELIVERY),
     "cursors.store": ({"cursors"}, DELIVERY),
     "partition.component": ({"service_objects"}, PIPELINE),

@@ -12,14 +12,20 @@ SELECT CASE
        END;
 
 -- changes --
+-- Of those whose streams their tenants may read: what was public may be private now.
 SELECT subscription_id, change
   FROM cursors
+  JOIN subscriptions ON subscriptions.id = subscription_id
+  JOIN streams ON streams.id = stream_id
+  JOIN readers ON readers.service_object = streams.service_object
+   AND readers.tenant_id = cursors.tenant_id
  WHERE active;
 
 -- subscriptions --
 -- By their ids alone, whosesoever they are: what the claim's holder delivers to.
 SELECT subscriptions.id, subscriptions.tenant_id, callback, document::text, created_at, change,
-       cursor::text, service_object, streams.name, streams.tenant_id, streams.id
+       cursor::text, service_object, streams.name, streams.tenant_id, streams.id,
+       (trouble->>'since_ms')::bigint
   FROM cursors
   JOIN subscriptions ON subscriptions.id = subscription_id
   JOIN streams ON streams.id = stream_id

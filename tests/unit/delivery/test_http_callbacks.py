@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import threading
+import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from http import HTTPStatus
 
 import pytest
@@ -12,10 +16,18 @@ from callback_receivers import Receiver, a_feed, an_update
 
 from delivery.callbacks.addresses import ForbiddenAddress, Rules
 from delivery.callbacks.caller import Answer, Caller
+from delivery.callbacks.lookups import TENANT, Lookups
 from delivery.callbacks.receiver import GIVE_UP_SECONDS, REFUSALS, STOP_SECONDS, Callbacks
 from delivery.callbacks.requests import CallbackForm
 from delivery.callbacks.signing import signed_headers
-from delivery.callbacks.templates import TemplateTooLong, filled, for_address, for_body, for_header
+from delivery.callbacks.templates import (
+    MAX_PATHS,
+    TemplateTooLong,
+    filled,
+    for_address,
+    for_body,
+    for_header,
+)
 from delivery.feeds.feed import Delivery
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.webhook_secrets import BadSecret, exchanged, in_force, key_of, new_secret
@@ -112,7 +124,7 @@ def test_no_way_of_writing_leads_inside(host: str) -> None:
             caller = Caller()
             await caller.start()
             form = CallbackForm("s", f"http://{host}:{canary.port}/")
-            answer = await caller.call(form.request(a_delivery(), 1))
+            answer = await caller.call(form.request(a_delivery(), 1), 7)
             await caller.stop()
             assert answer.status == 0
             assert canary.requests == []
@@ -131,7 +143,7 @@ def called(form: CallbackForm, **behaviour: object) -> tuple[Answer, Got]:
             request = CallbackForm(
                 form.subscription, url, form.format, form.fields, form.secrets
             ).request(a_delivery(), 1614265330)
-            answer = await caller.call(request)
+            answer = await caller.call(request, 7)
             await caller.stop()
             return answer, receiver.requests
 
@@ -197,6 +209,94 @@ def test_aliases_do_not_grow_without_end() -> None:
         filled("a", aliases, {}, for_body)
 
 
+def test_a_text_that_is_too_long_is_never_made() -> None:
+    """Neither by an alias nor by a reference that stands in it a thousand times."""
+    tracemalloc.start()
+    with pytest.raises(TemplateTooLong):
+        filled("a" * 10_000, {"a": "b" * 10_000}, {}, for_body)
+    with pytest.raises(TemplateTooLong):
+        filled("{$.v}" * 900, {}, {"v": "x" * 100_000}, for_body)
+    with pytest.raises(TemplateTooLong):
+        filled("{$.v}" * (MAX_PATHS + 1), {}, {}, for_body)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most < 2_000_000
+
+
+def test_a_template_cannot_say_where_a_request_ends_or_who_signed_it() -> None:
+    """A second header of ours would be the tenant's word for our signature."""
+    headers = {"content-length": "1", "Transfer-Encoding": "chunked", "Host": "inside"}
+    headers |= {"Webhook-Id": "msg_x", "WEBHOOK-SIGNATURE": "v1,x", "content-type": "text/x"}
+    form = CallbackForm("s", "http://HOST/", fields={"headers": headers})
+    answer, ((_, plain, body),) = called(form)
+    _, ((_, event, _),) = called(replace(form, format="cloudevents"))
+
+    assert answer.status == HTTPStatus.OK
+    assert body == a_delivery().update.document
+    assert plain["host"].startswith("127.0.0.1:")
+    assert plain["webhook-id"] == f"msg_{a_delivery().id}"
+    assert "webhook-signature" not in plain
+    assert plain["content-type"] == "text/x"
+    assert event["content-type"] == "application/cloudevents+json"
+
+
+def test_who_looks_names_up_for_long_keeps_others_from_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its lookups have places of its own, and the threads of stores are not theirs."""
+    answers = threading.Event()
+
+    def slow(host: str, *_args: object, **_more: object) -> list[object]:
+        assert host != "slow" or answers.wait(30)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+
+    async def run() -> None:
+        lookups = Lookups(threads=3, each=2)
+        TENANT.set(1)
+        slow_ones = [
+            asyncio.create_task(lookups.look_up("slow", 80, socket.AF_INET)) for _ in range(9)
+        ]
+        await asyncio.sleep(0)
+        for each in slow_ones[:2]:
+            each.cancel()  # nobody waits any more, and its thread is still taken
+        TENANT.set(2)
+        async with asyncio.timeout(20):
+            assert await lookups.look_up("quick", 80, socket.AF_INET) == []
+        answers.set()
+        await asyncio.gather(*slow_ones, return_exceptions=True)
+        lookups.stop()
+
+    asyncio.run(run())
+
+
+def test_one_tenants_hanging_host_is_nobody_elses() -> None:
+    """Several tenants have receivers at the same provider."""
+
+    class Hanging(Answers):
+        async def call(self, request: object, tenant: int) -> Answer:
+            if tenant == 1:
+                await asyncio.Event().wait()
+            return await super().call(request, tenant)
+
+    async def run() -> None:
+        callbacks = Callbacks(Hanging(200), Dead())
+        form = CallbackForm("s", "http://example.org/a")
+        hanging = [
+            asyncio.create_task(callbacks.attempt(1, form, a_delivery())) for _ in range(100)
+        ]
+        await asyncio.sleep(0)
+        async with asyncio.timeout(20):
+            assert (await callbacks.attempt(2, form, a_delivery())).status == HTTPStatus.OK
+        for each in hanging:
+            each.cancel()
+        await asyncio.gather(*hanging, return_exceptions=True)
+
+    asyncio.run(run())
+
+
 def test_an_answer_may_be_as_bad_as_it_likes() -> None:
     """No redirect is followed, no zip opened, no endless answer read to its end."""
     form = CallbackForm("s", "http://HOST/")
@@ -244,7 +344,7 @@ class Answers(Caller):
         self.now = 0.0
         self.bodies: list[bytes] = []
 
-    async def call(self, request: object) -> Answer:
+    async def call(self, request: object, _tenant: int) -> Answer:
         self.now += self.seconds
         self.bodies.append(request.body)  # type: ignore[attr-defined]
         status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
@@ -255,12 +355,17 @@ class Answers(Caller):
         await asyncio.sleep(0)
 
 
-def delivered(answers: Answers, updates: int = 2, dead: Dead | None = None) -> Dead:
+def delivered(
+    answers: Answers,
+    updates: int = 2,
+    dead: Dead | None = None,
+    failing_since_ms: int | None = None,
+) -> Dead:
     """Deliver so many updates, or as many as the receiver lets us."""
     kept = dead or Dead()
 
     async def run() -> None:
-        feed = a_feed()
+        feed = a_feed(failing_since_ms)
         callbacks = Callbacks(answers, kept, answers.sleep, lambda: answers.now)
         task = asyncio.create_task(callbacks.receive(feed))
         for at in range(1, updates + 1):
@@ -311,6 +416,16 @@ def test_who_is_down_for_long_is_given_up() -> None:
     assert answers.now > STOP_SECONDS
     assert len(dead.buried) == STOP_SECONDS // GIVE_UP_SECONDS - 1
     assert dead.troubles[-1][1]
+
+
+def test_a_restart_forgets_no_trouble() -> None:
+    """It ends with the first success, and its days count on."""
+    well = delivered(Answers(200), 1, failing_since_ms=0)
+    assert well.troubles == [(None, False)]
+
+    since_long = delivered(Answers(503), 1, failing_since_ms=-int(STOP_SECONDS * 1000))
+    assert since_long.troubles[-1][1]
+    assert len(since_long.troubles) == 1
 
 
 def test_what_died_is_delivered_once_more() -> None:
