@@ -10,6 +10,7 @@ import sys
 from delivery.admission.capacity import capacity, raise_descriptors
 from delivery.callbacks.caller import Caller
 from delivery.callbacks.receiver import Callbacks
+from delivery.callbacks.tests import AskedTests
 from delivery.feeds.feeds import Feeds
 from delivery.hub import Hub
 from delivery.metrics import observe
@@ -19,6 +20,7 @@ from servioticy.errors import ServioticyError, Unavailable
 from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings
 from servioticy.storage.addresses import PostgresAddresses
+from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
 from servioticy.storage.history import PostgresHistory
@@ -45,6 +47,7 @@ async def run(chosen: Settings) -> None:
     )
     caller = Caller(own.callback_networks.split())
     callbacks = Callbacks(caller, PostgresDeadDeliveries(database))
+    tests = AskedTests(callbacks, PostgresCallbackTests(database))
     # A cursor that a killed Postgres has forgotten makes a repeat: it need not wait for the disk.
     cursors = PostgresCursors(bootstrap.connect(chosen, durable=False))
     pages = bootstrap.emitted_pages(chosen)
@@ -54,10 +57,12 @@ async def run(chosen: Settings) -> None:
     serve(registry, chosen.metrics_host, own.metrics_port)
     try:
         await caller.start()
+        tests.start()
         await hub.start([WebSocketTransport(hub, chosen.host, chosen.delivery.port)])
         await _read(chosen, hub, feeds, stop)
     finally:
         await feeds.stop()
+        await tests.stop()
         await caller.stop()
         await hub.stop()
 

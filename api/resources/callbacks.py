@@ -27,7 +27,7 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.SUBSCRIBE)
     def renew_secret(subscription: str) -> Response:
         """Make a new secret; the one before signs along for a day."""
-        own, secret, now = _own(subscription, stored), new_secret(), services.now()
+        own, secret, now = owned(subscription, stored), new_secret(), services.now()
         document = orjson.loads(own.document)
         document["secrets"] = exchanged(document["secrets"], secret, now)
         document["updatedAt"] = now
@@ -41,7 +41,7 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.SUBSCRIBE)
     def resume(subscription: str) -> Response:
         """Call the receiver again, from where it was stopped, and at once."""
-        own = _own(subscription, stored)
+        own = owned(subscription, stored)
         stored.rows("resume", id=subscription, tenant=own.tenant)
         return nothing()
 
@@ -49,7 +49,7 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.READ)
     def dead(subscription: str) -> Response:
         """List what the receiver has refused for good, the oldest first, a page at a time."""
-        own, after = _own(subscription, stored), _after()
+        own, after = owned(subscription, stored), _after()
         values = {"id": subscription, "tenant": own.tenant, "after": after, "rows": PAGE_ROWS}
         rows = stored.rows("dead_deliveries", **values)
         body: dict[str, object] = {"deadDeliveries": [_told(each) for each in rows]}
@@ -61,14 +61,14 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.SUBSCRIBE)
     def redrive(subscription: str) -> Response:
         """Deliver all of them once more, before whatever else waits."""
-        own = _own(subscription, stored)
+        own = owned(subscription, stored)
         ((count,),) = stored.rows("redrive", id=subscription, tenant=own.tenant)
         return answer({"redriven": count}, 202)
 
     return routes
 
 
-def _own(subscription: str, stored: Statements) -> Subscription:
+def owned(subscription: str, stored: Statements) -> Subscription:
     """Return a subscription of the caller that calls a receiver. Raises NotFound."""
     own = found(subscription, stored)
     permit(Resource((own.tenant,)))  # whose stream it is, is not enough

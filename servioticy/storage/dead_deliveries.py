@@ -33,7 +33,7 @@ class PostgresDeadDeliveries:
             "stream": dead.stream.stream,
             "timestamp": dead.update.timestamp,
             "document": dead.update.document.decode(),
-            "reason": _storable(reason),
+            "reason": storable(reason),
             "now": now_ms,
         }
         with self._database.transaction():
@@ -61,11 +61,12 @@ class PostgresDeadDeliveries:
         """Note why nothing is taken, None: it is again; or `stop` to deliver altogether."""
         text = None
         if trouble is not None:
-            told = trouble._replace(reason=_storable(trouble.reason))
+            told = trouble._replace(reason=storable(trouble.reason))
             text = orjson.dumps(told._asdict()).decode()
         values = {"tenant": tenant, "id": subscription, "trouble": text, "stop": stop}
         self._database.rows(self._sql["trouble"], values)
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
+    """Return a receiver's words as they can be stored: short, and without what text has not."""
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()[:MAX_REASON]

@@ -7,12 +7,14 @@ from typing import Any
 
 import jsonschema
 import orjson
-from api_builders import Caller, Served
+from api_builders import NOW, Caller, Served
 
 from schemas import contracts
+from servioticy.storage.callback_tests import PostgresCallbackTests
 
 OPENAPI = contracts.openapi()
 OPERATIONS = contracts.operations(OPENAPI)
+NOW_MS = int(NOW * 1000)
 EXAMPLE_ID = OPENAPI["components"]["parameters"]["so"]["example"]
 """The Service Object that examples name; a test puts in the one that it has made."""
 
@@ -58,6 +60,10 @@ def a_world(served: Served) -> World:
     wanted = request_examples("POST", "/{so}/streams/{s}/subscriptions")["http"]
     answer = tenant.ask("POST", f"{stream}/subscriptions", json=wanted)
     names["id"] = answer.get_json()["id"]
+    assert tenant.ask("POST", f"/subscriptions/{names['id']}/test").status_code == 202
+    tests = PostgresCallbackTests(served.platform.database)
+    for each in tests.take(1, NOW_MS):
+        tests.answered(each, 200, "OK", 12)
     answer = tenant.ask("POST", f"/{so}/actuations/reboot", data="", content_type="text/plain")
     names["actuation"] = answer.get_json()["id"]
     served.store()

@@ -6,10 +6,12 @@ from typing import Any
 
 import orjson
 import pytest
-from api_builders import SIMPLE, Caller, Served
+from api_builders import NOW, SIMPLE, Caller, Served
 
+from api.resources.callback_tests import MOST_WAITING
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.ports.dead_deliveries import DeadDelivery, Trouble
+from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
 
@@ -156,3 +158,58 @@ def test_what_others_subscribe_is_not_mine_to_change(
     assert alice.ask("POST", f"/subscriptions/{other.get_json()['id']}{path}").status_code == 404
     assert alice.ask("POST", f"/subscriptions/nothing{path}").status_code == 404
     assert bob.ask("POST", f"/subscriptions/{theirs}{path}").status_code < 300
+
+
+NOW_MS = int(NOW * 1000)
+
+
+def test_a_test_is_sent_once_and_tells_what_came_of_it(
+    alice: Caller, so: str, served: Served
+) -> None:
+    id_ = subscribe(alice, so).get_json()["id"]
+    tests = PostgresCallbackTests(served.platform.database)
+    place = f"/subscriptions/{id_}/test"
+    assert alice.ask("GET", place).status_code == 404
+
+    asked = alice.ask("POST", place)
+    assert (asked.status_code, asked.get_json()["state"]) == (202, "asked")
+    assert alice.ask("POST", place).status_code == 409
+    (taken,) = tests.take(9, NOW_MS)
+    assert tests.take(9, NOW_MS) == []
+    assert alice.ask("GET", place).get_json()["state"] == "sent"
+    assert (taken.subscription, taken.stream) == (id_, StreamRef(so, "a"))
+    update = orjson.loads(taken.update.document)
+    assert (update["test"], update["lastUpdate"]) == (True, NOW_MS)
+    assert update["channels"].keys() == SIMPLE["streams"]["a"]["channels"].keys()
+
+    tests.answered(taken, 503, "not\0now", 12)
+    told = alice.ask("GET", place).get_json()
+    assert (told["state"], told["status"], told["milliseconds"]) == ("answered", 503, 12)
+    assert told["reason"] == "not\ufffdnow"
+    assert alice.ask("POST", place).status_code == 202
+
+
+def test_a_test_that_nobody_sends_in_time_is_lost(alice: Caller, so: str, served: Served) -> None:
+    id_ = subscribe(alice, so).get_json()["id"]
+    alice.ask("POST", f"/subscriptions/{id_}/test")
+    served.platform.database.rows("UPDATE callback_tests SET asked_at = asked_at - 61000")
+
+    assert PostgresCallbackTests(served.platform.database).take(9, NOW_MS) == []
+    assert alice.ask("GET", f"/subscriptions/{id_}/test").get_json()["state"] == "lost"
+    assert alice.ask("POST", f"/subscriptions/{id_}/test").status_code == 202
+
+
+def test_a_tenant_has_so_many_tests_under_way(alice: Caller, so: str) -> None:
+    ids = [subscribe(alice, so).get_json()["id"] for _ in range(MOST_WAITING + 1)]
+    statuses = [alice.ask("POST", f"/subscriptions/{each}/test").status_code for each in ids]
+
+    assert statuses == [202] * MOST_WAITING + [409]
+
+
+def test_only_its_tenant_may_test_what_calls_somebody(alice: Caller, bob: Caller, so: str) -> None:
+    id_ = subscribe(alice, so).get_json()["id"]
+    answer = alice.ask("POST", f"/{so}/streams/a/subscriptions", json={"callback": "websocket"})
+
+    assert bob.ask("POST", f"/subscriptions/{id_}/test").status_code == 401
+    place = f"/subscriptions/{answer.get_json()['id']}/test"
+    assert alice.ask("POST", place).status_code == 404

@@ -1,0 +1,67 @@
+-- ask --
+-- In the place of the last one, unless that, or too many others, are still to be answered.
+INSERT INTO callback_tests (subscription_id, tenant_id, id, document, asked_at)
+SELECT subscriptions.id, %(tenant)s, %(id)s, %(document)s, %(now)s
+  FROM subscriptions
+ WHERE subscriptions.id = %(subscription)s
+   AND subscriptions.tenant_id = %(tenant)s
+   AND %(most)s > (
+       SELECT count(*)
+         FROM callback_tests
+        WHERE tenant_id = %(tenant)s
+          AND status IS NULL
+          AND asked_at >= %(forgotten)s)
+    ON CONFLICT (subscription_id) DO UPDATE
+   SET id = excluded.id, document = excluded.document, asked_at = excluded.asked_at,
+       sent_at = NULL, status = NULL, reason = NULL, milliseconds = NULL
+ WHERE callback_tests.status IS NOT NULL
+    OR callback_tests.asked_at < %(forgotten)s
+RETURNING id;
+
+-- last --
+SELECT id, document::text, asked_at, sent_at, status, reason, milliseconds
+  FROM callback_tests
+ WHERE subscription_id = %(subscription)s
+   AND tenant_id = %(tenant)s;
+
+-- channels --
+-- What the version in force declares of the stream; whose it is, the subscription tells.
+SELECT definitions.document #> ARRAY['streams', name, 'channels']
+  FROM subscriptions
+  JOIN streams ON streams.id = stream_id
+  JOIN service_objects ON service_objects.id = streams.service_object
+   AND service_objects.tenant_id = streams.tenant_id
+  JOIN readers ON readers.service_object = streams.service_object
+   AND readers.tenant_id = subscriptions.tenant_id
+  JOIN definitions ON definitions.service_object = service_objects.id
+   AND definitions.version = service_objects.version
+   AND definitions.tenant_id = service_objects.tenant_id
+ WHERE subscriptions.id = %(subscription)s
+   AND subscriptions.tenant_id = %(tenant)s;
+
+-- take --
+-- Each is taken once, whatever becomes of who takes it.
+UPDATE callback_tests
+   SET sent_at = %(now)s
+  FROM subscriptions
+  JOIN streams ON streams.id = stream_id
+  JOIN readers ON readers.service_object = streams.service_object
+   AND readers.tenant_id = subscriptions.tenant_id
+ WHERE subscriptions.id = subscription_id
+   AND subscription_id = ANY(ARRAY(
+       SELECT subscription_id
+         FROM callback_tests
+        WHERE sent_at IS NULL
+          AND asked_at >= %(forgotten)s
+        ORDER BY asked_at
+        LIMIT %(most)s
+          FOR UPDATE SKIP LOCKED))
+RETURNING callback_tests.id, callback_tests.tenant_id, subscription_id, subscriptions.document::text,
+          streams.service_object, streams.name, callback_tests.asked_at,
+          callback_tests.document::text;
+
+-- answered --
+UPDATE callback_tests
+   SET status = %(status)s, reason = %(reason)s, milliseconds = %(milliseconds)s
+ WHERE id = %(id)s
+   AND tenant_id = %(tenant)s;

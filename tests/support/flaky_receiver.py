@@ -1,0 +1,87 @@
+"""A receiver of HTTP callbacks on loopback that fails at times, for whole platforms."""
+
+from __future__ import annotations
+
+import json
+import random
+import socketserver
+import threading
+from collections import defaultdict
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from typing import NamedTuple, Self
+
+
+class Taken(NamedTuple):
+    """A request that was answered with success."""
+
+    id: str
+    """its `webhook-id`"""
+    timestamp: int
+
+
+class FlakyReceiver:
+    """Takes what comes, at a path for each subscription; a share of it only later."""
+
+    def __init__(self, failing: float = 0.0) -> None:
+        self.failing = failing
+        self.taken: defaultdict[str, list[Taken]] = defaultdict(list)
+        self.failed = 0
+        self._chance = random.Random(7)
+        self._lock = threading.Lock()
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status = receiver._take(self.path, str(self.headers["webhook-id"]), body)
+                self.send_response(status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        class Server(socketserver.ThreadingTCPServer):
+            daemon_threads = True
+            allow_reuse_address = True
+            request_queue_size = 1000
+
+            def handle_error(self, *_: object) -> None:
+                """Who calls may be killed at any moment."""
+
+        self._server = Server(("0.0.0.0", 0), Handler)
+        self.port = int(self._server.server_address[1])
+
+    def _take(self, path: str, id_: str, body: bytes) -> int:
+        with self._lock:
+            if self._chance.random() < self.failing:
+                self.failed += 1
+                return HTTPStatus.SERVICE_UNAVAILABLE
+            self.taken[path].append(Taken(id_, json.loads(body)["lastUpdate"]))
+            return HTTPStatus.OK
+
+    def count(self) -> int:
+        """Return how many different updates were taken, over all paths."""
+        with self._lock:
+            return sum(len(set(each)) for each in self.taken.values())
+
+    def repeats(self, path: str) -> int:
+        """Return how many were taken more than once; with another id, it is another one."""
+        taken = self.taken[path]
+        return len(taken) - len(set(taken))
+
+    def first_times(self, path: str) -> list[int]:
+        """Return the timestamps in the order in which each was taken first."""
+        return list(dict.fromkeys(each.timestamp for each in self.taken[path]))
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
