@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -113,16 +113,24 @@ class Ports:
     statements: Callable[[str], Statements]
     history: History
     log: BatchLog
+    emitted_ends: Callable[[], Mapping[int, int]]
+    """Tells by partition how far the topic of what is emitted reaches. May raise Unavailable."""
 
 
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
     database = connect(settings, statement_seconds=STATEMENT_SECONDS)
     log = KafkaLog(settings, PostgresHistory(database).progress)
-    return ports_on(database, log, settings.requests.change_wait_seconds)
+    emitted = LogEnds(kafka(settings), topics(settings).emitted)
+    return ports_on(database, log, emitted.ends, settings.requests.change_wait_seconds)
 
 
-def ports_on(database: Database, log: BatchLog, change_wait_seconds: float = 10.0) -> Ports:
+def ports_on(
+    database: Database,
+    log: BatchLog,
+    emitted_ends: Callable[[], Mapping[int, int]],
+    change_wait_seconds: float = 10.0,
+) -> Ports:
     """Return the ports on this Postgres and this log."""
     graph = PostgresStreamGraph(database)
     return Ports(
@@ -134,6 +142,7 @@ def ports_on(database: Database, log: BatchLog, change_wait_seconds: float = 10.
         statements=partial(PostgresStatements, database),
         history=PostgresHistory(database),
         log=log,
+        emitted_ends=emitted_ends,
     )
 
 
@@ -194,7 +203,7 @@ def make_topics(settings: Settings) -> None:
 
 def log_ends(settings: Settings) -> LogEnds:
     """Return who tells how far the log reaches."""
-    return LogEnds(kafka(settings), topics(settings))
+    return LogEnds(kafka(settings), topics(settings).updates)
 
 
 def check_log(settings: Settings, database: Database) -> None:

@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 from flask import Blueprint, Response, request
 
 from api.http.answers import answer, nothing
 from api.http.authentication import needs, permit
+from api.http.bodies import json_object
 from api.http.errors import Conflict, NotFound, Refused
 from api.resources.subscriptions import Subscription, found
 from api.services import Services
 from servioticy.domain.access import Resource, Right
+from servioticy.domain.documents.callbacks import check_subscription, expires_at
+from servioticy.domain.documents.codes import NO_CHOICE
+from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.webhook_secrets import exchanged, new_secret
 from servioticy.ports.statements import Row, Statements
 
 PAGE_ROWS = 100
+CHANGEABLE = ("destination", "format", "customFields", "delay", "expire")
 MAX_NUMBER = 2**63 - 1
 
 
 def blueprint(services: Services) -> Blueprint:
-    """`/subscriptions/{subscription}/secret`, `resume` and `dead-deliveries`."""
+    """Changes of `/subscriptions/{subscription}`, its `secret`, `resume` and `dead-deliveries`."""
     routes = Blueprint("callbacks", __name__)
     stored = services.ports.statements("subscriptions")
+
+    @routes.put("/subscriptions/<subscription>")
+    @needs(Right.SUBSCRIBE)
+    def change(subscription: str) -> Response:
+        """Take what the body says of it; what it does not say stays, and so does its place."""
+        own, wanted, now = owned(subscription, stored), json_object(), services.now()
+        document = orjson.loads(own.document)
+        if wanted.get("callback", document["callback"]) != document["callback"]:
+            raise WHOLE.at("callback").bad("The callback of a subscription stays", NO_CHOICE)
+        document |= {each: wanted[each] for each in CHANGEABLE if each in wanted}
+        check_subscription({each: document[each] for each in ("callback", *CHANGEABLE)})
+        _rewrite(subscription, own, document | {"updatedAt": now}, stored)
+        return answer({"id": subscription, "updatedAt": now})
 
     @routes.post("/subscriptions/<subscription>/secret")
     @needs(Right.SUBSCRIBE)
@@ -30,11 +50,7 @@ def blueprint(services: Services) -> Blueprint:
         own, secret, now = owned(subscription, stored), new_secret(), services.now()
         document = orjson.loads(own.document)
         document["secrets"] = exchanged(document["secrets"], secret, now)
-        document["updatedAt"] = now
-        text = orjson.dumps(document).decode()
-        change = {"id": subscription, "tenant": own.tenant, "before": own.document}
-        if not stored.rows("change_document", document=text, **change):
-            raise Conflict("The subscription has been changed meanwhile; try again")
+        _rewrite(subscription, own, document | {"updatedAt": now}, stored)
         return answer({"id": subscription, "secret": secret}, 201)
 
     @routes.post("/subscriptions/<subscription>/resume")
@@ -75,6 +91,21 @@ def owned(subscription: str, stored: Statements) -> Subscription:
     if own.active is None:
         raise NotFound("The Subscription calls nobody.")
     return own
+
+
+def _rewrite(id_: str, own: Subscription, document: dict[str, Any], stored: Statements) -> None:
+    """Store another document in the place of this one. Raises Conflict where it is not there."""
+    changed = stored.rows(
+        "change_document",
+        id=id_,
+        tenant=own.tenant,
+        before=own.document,
+        document=orjson.dumps(document).decode(),
+        destination=document["destination"],
+        expires_at=expires_at(document),
+    )
+    if not changed:
+        raise Conflict("The subscription has been changed meanwhile; try again")
 
 
 def _after() -> int:

@@ -22,11 +22,13 @@ from servioticy.domain.documents.callbacks import (
     DELIVERED,
     FORMATS,
     check_subscription,
+    expires_at,
     history_after,
 )
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.domain.tokens import digest
 from servioticy.domain.webhook_secrets import exchanged, new_secret
+from servioticy.errors import Unavailable
 from servioticy.ports.cursors import StoredCursor, write_cursor
 from servioticy.ports.statements import Statements
 
@@ -98,6 +100,7 @@ def blueprint(services: Services) -> Blueprint:
             now=now,
             most=MOST,
             cursor=cursor,
+            expires_at=expires_at(document),
         )[0]
         if not is_new:
             raise Refused(TOO_MANY if is_full else "Duplicated pubsub subscription")
@@ -111,13 +114,16 @@ def blueprint(services: Services) -> Blueprint:
         address, key = authentication.stream()
         sees_all = may(address.caller, Right.INSPECT, Resource((key.tenant,)))
         only = None if sees_all else address.caller
-        return paged("subscriptions", _pages(stored, key, only))
+        return paged("subscriptions", _pages(stored, key, only, services.now()))
 
     @routes.get("/subscriptions/<subscription>")
     @needs(Right.READ)
     def read(subscription: str) -> Response:
-        caller = authentication.authenticated().caller
-        return answer(_to_public(found(subscription, stored), caller))
+        caller, own = authentication.authenticated().caller, found(subscription, stored)
+        told = _to_public(own, caller, services.now())
+        if own.active is not None and own.tenant == caller:
+            told |= _progress(subscription, own.tenant, stored, services)
+        return answer(told)
 
     @routes.delete("/subscriptions/<subscription>")
     @needs(Right.SUBSCRIBE)
@@ -129,7 +135,9 @@ def blueprint(services: Services) -> Blueprint:
     return routes
 
 
-def _pages(stored: Statements, key: StreamKey, only: int | None) -> Iterator[list[bytes]]:
+def _pages(
+    stored: Statements, key: StreamKey, only: int | None, now: int
+) -> Iterator[list[bytes]]:
     """Yield the subscriptions to a stream, those of one tenant or of all, a few at a time."""
     created_at, id_ = -1, ""
     caller = authentication.authenticated().caller
@@ -138,7 +146,7 @@ def _pages(stored: Statements, key: StreamKey, only: int | None) -> Iterator[lis
         rows = stored.rows("of_stream", **key._asdict(), **at)
         if rows:
             created_at, id_ = rows[-1][:2]
-            yield [orjson.dumps(_to_public(Subscription(*row[2:]), caller)) for row in rows]
+            yield [orjson.dumps(_to_public(Subscription(*row[2:]), caller, now)) for row in rows]
         if len(rows) < PAGE_ROWS:
             return
 
@@ -152,18 +160,40 @@ def _beginning(
     return write_cursor(StoredCursor(since={partition: services.ports.log.end_offset(partition)}))
 
 
-def _to_public(subscription: Subscription, caller: int) -> dict[str, Any]:
+def _progress(
+    subscription: str, tenant: int, stored: Statements, services: Services
+) -> dict[str, Any]:
+    """Return how far it has got, as delivery has stored it; nothing before it has begun."""
+    ((text,),) = stored.rows("cursor", id=subscription, tenant=tenant) or [("{}",)]
+    position: dict[str, int] = orjson.loads(text).get("offsets", {})
+    if not position:
+        return {}
+    try:
+        ends = services.ports.emitted_ends()
+    except Unavailable:
+        return {"position": position}
+    lag = sum(max(0, end - position.get(str(number), end)) for number, end in ends.items())
+    return {"position": position, "lag": lag}
+
+
+def _to_public(subscription: Subscription, caller: int, now: int) -> dict[str, Any]:
     """Return the document; where it goes to is for its own tenant to know: it may be a token."""
     document: dict[str, Any] = orjson.loads(subscription.document)
     document.pop("secrets", None)
     if subscription.active is not None:
-        document["state"] = "active" if subscription.active else "stopped"
+        document["state"] = _state(subscription.active, expires_at(document), now)
     if not may(caller, Right.INSPECT, Resource((subscription.tenant,))):
         # What it is called with may hold a password of that tenant's.
         del document["destination"], document["customFields"]
     elif subscription.trouble is not None:
         document["trouble"] = orjson.loads(subscription.trouble)
     return document | _delivery(document["callback"])
+
+
+def _state(active: bool, expires_at: int | None, now: int) -> str:
+    if expires_at is not None and expires_at <= now:
+        return "expired"
+    return "active" if active else "stopped"
 
 
 def _delivery(callback: str) -> dict[str, bool]:

@@ -258,11 +258,7 @@ class Feeds:
         await self._has_moved.wait()
         self._has_moved.clear()
         await asyncio.sleep(STORE_SECONDS)
-        try:
-            await self._store_cursors()
-        except Unavailable:
-            self._has_moved.set()
-            raise
+        await self._store_cursors()
 
     async def _store_cursors(self) -> None:
         moved, self._moved = self._moved, {}
@@ -273,6 +269,7 @@ class Feeds:
             await self._asked(partial(self._store.store, cursors))
         except BaseException:
             self._moved = moved | self._moved
+            self._has_moved.set()  # whoever tried it: receivers wait for it
             raise
         for id_, each in moved.items():
             each.note_stored(cursors[id_])

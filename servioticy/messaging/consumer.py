@@ -82,10 +82,10 @@ def _is_led(consumer: Consumer, place: TopicPartition) -> bool:
 
 
 class LogEnds:
-    """Asks the broker how far the log reaches. Safe to share between threads."""
+    """Asks the broker how far a topic reaches. Safe to share between threads."""
 
-    def __init__(self, connection: KafkaConnection, topics: Topics) -> None:
-        self._topic = topics.updates
+    def __init__(self, connection: KafkaConnection, topic: str) -> None:
+        self._topic = topic
         self._consumer = new_consumer(connection)
 
     def end_offset(self, partition: int, timeout_seconds: float = 1.0) -> int:
@@ -103,12 +103,16 @@ class LogEnds:
         return Bounds(int(low), int(high))
 
     def partitions(self, timeout_seconds: float = 5.0) -> int:
-        """Return how many partitions the log has. Raises Unavailable."""
+        """Return how many partitions the topic has. Raises Unavailable."""
         try:
             metadata = self._consumer.list_topics(self._topic, timeout_seconds)
         except KafkaException as error:
             raise Unavailable(f"the broker does not answer: {error}") from error
         return len(metadata.topics[self._topic].partitions)
+
+    def ends(self) -> dict[int, int]:
+        """Return by partition the offset that its next record will get. Raises Unavailable."""
+        return {each: self.end_offset(each) for each in range(self.partitions(1.0))}
 
 
 def emitted_from(

@@ -55,7 +55,7 @@ class Platform:
         self.database = database
         self.database.begin(self.state)
         self.log = MemoryLog(self.state)
-        self.ports = ports_on(self.database, self.log)
+        self.ports = ports_on(self.database, self.log, lambda: {0: 10, 1: 20})
         self.store = PostgresPartitionStore(self.database, argument_names)
 
     def records(self, partition: int, first_offset: int = 0) -> list[tuple[int, LogRecord]]:

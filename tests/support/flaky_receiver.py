@@ -11,6 +11,9 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import NamedTuple, Self
 
+MAX_IN_A_ROW = 2
+"""Each failure doubles the time until the next attempt: a test has not so much of it."""
+
 
 class Taken(NamedTuple):
     """A request that was answered with success."""
@@ -28,6 +31,7 @@ class FlakyReceiver:
         self.taken: defaultdict[str, list[Taken]] = defaultdict(list)
         self.failed = 0
         self._chance = random.Random(7)
+        self._row: defaultdict[str, int] = defaultdict(int)
         self._lock = threading.Lock()
         receiver = self
 
@@ -58,9 +62,11 @@ class FlakyReceiver:
 
     def _take(self, path: str, id_: str, body: bytes) -> int:
         with self._lock:
-            if self._chance.random() < self.failing:
+            if self._row[path] < MAX_IN_A_ROW and self._chance.random() < self.failing:
+                self._row[path] += 1
                 self.failed += 1
                 return HTTPStatus.SERVICE_UNAVAILABLE
+            self._row[path] = 0
             self.taken[path].append(Taken(id_, json.loads(body)["lastUpdate"]))
             return HTTPStatus.OK
 

@@ -123,6 +123,7 @@ class Stored:
             now=now,
             most=1000,
             cursor=None if cursor is None else write_cursor(cursor),
+            expires_at=None,
         )
         return found == [(False, True)]
 

@@ -179,7 +179,7 @@ class Asked(Exception):
 CLIENTS: dict[str, Callable[[KafkaConnection], object]] = {
     "LogWriter": lambda it: producer.LogWriter(it, TOPICS, 1.0),
     "Emitter": lambda it: producer.Emitter(it, TOPICS, 0),
-    "LogEnds": lambda it: consumer.LogEnds(it, TOPICS),
+    "LogEnds": lambda it: consumer.LogEnds(it, "x"),
     "EmittedReader": lambda it: consumer.EmittedReader(it, TOPICS).start(lambda _: None),
     "emitted_from": lambda it: consumer.emitted_from(it, TOPICS, 0, 0),
     "wait_until_led": lambda it: consumer.wait_until_led(it, ["x"], 1),

@@ -103,9 +103,13 @@ def _check_call(fields: Any) -> None:
 
 
 def _check_form(wanted: dict[str, Any]) -> None:
-    """Raise BadDocument unless format, secret and beginning are what they may be."""
+    """Raise BadDocument unless format, end, secret and beginning are what they may be."""
     if wanted.get("format", FORMATS[0]) not in FORMATS:
         raise WHOLE.at("format").bad(f"format has to be one of {', '.join(FORMATS)}", NO_CHOICE)
+    expire = wanted.get("expire", 0)
+    if not isinstance(expire, int) or isinstance(expire, bool) or not 0 <= expire < 2**63:
+        reason = "expire has to be milliseconds since 1970, or 0 for never"
+        raise WHOLE.at("expire").bad(reason, WRONG_TYPE)
     secret = wanted.get("secret")
     if secret is not None:
         try:
@@ -123,6 +127,14 @@ def history_after(wanted: dict[str, Any]) -> int | None:
     """Return after which timestamp the history is wanted; None: nothing of it."""
     begin = wanted.get("from", LATEST)
     return {LATEST: None, BEGINNING: -1}.get(begin, begin - 1 if isinstance(begin, int) else None)
+
+
+def expires_at(document: dict[str, Any]) -> int | None:
+    """Return when a subscription ends, in milliseconds since 1970; None: never."""
+    expire = document.get("expire")
+    return (
+        expire if document["callback"] == "http" and isinstance(expire, int) and expire else None
+    )
 
 
 def _check_texts(content: Any, place: Part, what: str, most: int) -> None:

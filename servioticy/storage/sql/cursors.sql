@@ -19,7 +19,8 @@ SELECT subscription_id, change
   JOIN streams ON streams.id = stream_id
   JOIN readers ON readers.service_object = streams.service_object
    AND readers.tenant_id = cursors.tenant_id
- WHERE active;
+ WHERE active
+   AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000);
 
 -- subscriptions --
 -- By their ids alone, whosesoever they are: what the claim's holder delivers to.

@@ -16,8 +16,8 @@ WITH counted AS (
         ON CONFLICT DO NOTHING
     RETURNING id
 ), begun AS (
-    INSERT INTO cursors (subscription_id, tenant_id, cursor)
-    SELECT id, %(tenant)s, %(cursor)s
+    INSERT INTO cursors (subscription_id, tenant_id, cursor, expires_at)
+    SELECT id, %(tenant)s, %(cursor)s, %(expires_at)s
       FROM added
      WHERE %(cursor)s IS NOT NULL
 )
@@ -49,6 +49,12 @@ SELECT subscriptions.tenant_id, streams.tenant_id, document::text, active, troub
   JOIN service_objects ON service_objects.id = service_object AND deleted_at IS NULL
  WHERE subscriptions.id = %(id)s;
 
+-- cursor --
+SELECT cursor::text
+  FROM cursors
+ WHERE subscription_id = %(id)s
+   AND tenant_id = %(tenant)s;
+
 -- unsubscribe --
 DELETE FROM subscriptions
  WHERE id = %(id)s
@@ -58,14 +64,16 @@ DELETE FROM subscriptions
 -- Delivery hears of it by the number.
 WITH changed AS (
     UPDATE subscriptions
-       SET document = %(document)s
+       SET document = %(document)s,
+           destination = %(destination)s
      WHERE id = %(id)s
        AND tenant_id = %(tenant)s
        AND document::text = %(before)s
     RETURNING id
 ), told AS (
     UPDATE cursors
-       SET change = nextval('cursor_changes')
+       SET change = nextval('cursor_changes'),
+           expires_at = %(expires_at)s
       FROM changed
      WHERE subscription_id = changed.id
        AND cursors.tenant_id = %(tenant)s

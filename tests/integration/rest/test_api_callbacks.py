@@ -10,6 +10,7 @@ from api_builders import NOW, SIMPLE, Caller, Served
 
 from api.resources.callback_tests import MOST_WAITING
 from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.ports.cursors import StoredCursor
 from servioticy.ports.dead_deliveries import DeadDelivery, Trouble
 from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import PostgresCursors
@@ -213,3 +214,63 @@ def test_only_its_tenant_may_test_what_calls_somebody(alice: Caller, bob: Caller
     assert bob.ask("POST", f"/subscriptions/{id_}/test").status_code == 401
     place = f"/subscriptions/{answer.get_json()['id']}/test"
     assert alice.ask("POST", place).status_code == 404
+
+
+def test_what_a_subscription_does_can_be_changed_and_its_place_stays(
+    alice: Caller, so: str, cursors: PostgresCursors
+) -> None:
+    id_ = subscribe(alice, so).get_json()["id"]
+    cursors.store({id_: StoredCursor({0: 4, 1: 20})})
+    before = cursors.changes()
+    place = f"/subscriptions/{id_}"
+    moved = {"destination": "https://example.org/moved", "format": "cloudevents"}
+
+    assert alice.ask("PUT", place, json=moved).status_code == 200
+
+    (stored,) = cursors.subscriptions([id_])
+    document = orjson.loads(stored.document)
+    assert (document["destination"], document["format"]) == tuple(moved.values())
+    assert document["secrets"]
+    assert stored.cursor == StoredCursor({0: 4, 1: 20})
+    assert cursors.changes() != before
+    told = alice.ask("GET", place).get_json()
+    assert (told["position"], told["lag"]) == ({"0": 4, "1": 20}, 6)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "pointer"),
+    [
+        ({"destination": "ftp://example.org/"}, "/destination"),
+        ({"destination": None}, ""),
+        ({"format": "xml"}, "/format"),
+        ({"expire": -1}, "/expire"),
+        ({"expire": "soon"}, "/expire"),
+        ({"callback": "pubsub"}, "/callback"),
+    ],
+)
+def test_a_change_is_checked_as_a_new_one(
+    alice: Caller, so: str, wrong: dict[str, Any], pointer: str
+) -> None:
+    id_ = subscribe(alice, so).get_json()["id"]
+    answer = alice.ask("PUT", f"/subscriptions/{id_}", json=wrong)
+
+    assert answer.status_code == 400
+    assert answer.get_json().get("pointer", "") == pointer
+
+
+def test_a_subscription_ends_when_it_expires(
+    alice: Caller, so: str, cursors: PostgresCursors
+) -> None:
+    """By the clock of Postgres, which is not the one of this test."""
+    past, future = (subscribe(alice, so, expire=at).get_json()["id"] for at in (5, 2**62))
+    assert cursors.changes().keys() == {future}
+    assert alice.ask("GET", f"/subscriptions/{past}").get_json()["state"] == "expired"
+
+    alice.ask("PUT", f"/subscriptions/{past}", json={"expire": 0})
+    assert cursors.changes().keys() == {past, future}
+    assert alice.ask("GET", f"/subscriptions/{past}").get_json()["state"] == "active"
+
+
+def test_only_its_tenant_may_change_it(alice: Caller, bob: Caller, so: str) -> None:
+    id_ = subscribe(alice, so).get_json()["id"]
+    assert bob.ask("PUT", f"/subscriptions/{id_}", json={"format": "plain"}).status_code == 401
