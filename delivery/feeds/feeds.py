@@ -172,8 +172,8 @@ class Feeds:
         feeds = [each for each in self._behind.values() if each.has_room]
         self._behind = {}
         try:
+            await self._begin(feeds)
             for feed in feeds:
-                await self._begin(feed)
                 await self._read_history(feed)
             ready = [each for each in feeds if not each.history and each.has_room]
             for number in self._fanout.cursor.next_offsets():
@@ -189,16 +189,15 @@ class Feeds:
     def _has(self, feed: Feed) -> bool:
         return self.feeds.get(feed.subscription.id) is feed
 
-    async def _begin(self, feed: Feed) -> None:
-        """Fix where it begins, in the partitions where that is not known yet."""
-        ends = self._fanout.cursor.next_offsets()
-        if all(feed.next_offset(number) is not None for number in ends):
-            return
-        if feed.history:
-            feed.begin_at(ends)  # the history has all that was emitted before
-        else:
-            since = feed.subscription.created_ms - SKEW_MS
-            feed.begin_at(await asyncio.to_thread(self._pages.offsets_at, since))
+    async def _begin(self, feeds: Iterable[Feed]) -> None:
+        """Fix where they begin where that is not known yet; the topic is asked once for all."""
+        ends, starts = self._fanout.cursor.next_offsets(), dict[int, int]()
+        new = [each for each in feeds if any(each.next_offset(number) is None for number in ends)]
+        # The history has all that was emitted before.
+        if since := [each.subscription.created_ms for each in new if not each.history]:
+            starts = await asyncio.to_thread(self._pages.offsets_at, min(since) - SKEW_MS)
+        for feed in new:
+            feed.begin_at({} if feed.history else starts)
             feed.begin_at(ends)
 
     async def _read_history(self, feed: Feed) -> None:

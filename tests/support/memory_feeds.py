@@ -21,6 +21,7 @@ class MemoryTopic:
     def __init__(self) -> None:
         self.records: list[list[ConsumedRecord]] = [[] for _ in range(PARTITIONS)]
         self.pages_read = 0
+        self.times_asked = 0
 
     def append(self, partition: int, stream: StreamRef, at: int) -> ConsumedRecord:
         """Emit an update; its place in the log is its place in the topic."""
@@ -40,6 +41,7 @@ class MemoryTopic:
         return EmittedPage(records, offset + len(records))
 
     def offsets_at(self, time_ms: int) -> dict[int, int]:
+        self.times_asked += 1
         return dict.fromkeys(range(PARTITIONS), 0)
 
 

@@ -189,6 +189,23 @@ def test_only_what_was_accepted_after_it_was_made() -> None:
     asyncio.run(run())
 
 
+def test_many_new_ones_ask_the_topic_once_where_to_begin() -> None:
+    """It takes a while: a tenant with a thousand of them held up all others."""
+
+    async def run() -> None:
+        world = World()
+        for number in range(50):
+            world.cursors.add(f"s{number}", FLOW)
+        async with world.running():
+            world.emit(1)
+            async with asyncio.timeout(SECONDS):
+                while len(world.got) < 50:
+                    await asyncio.sleep(0.002)
+        assert world.topic.times_asked <= 2
+
+    asyncio.run(run())
+
+
 def test_it_stands_by_while_another_process_delivers() -> None:
     async def run() -> None:
         world = World()
