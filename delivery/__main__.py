@@ -46,10 +46,12 @@ async def run(chosen: Settings) -> None:
         max_backlog_bytes=own.backlog_bytes,
     )
     caller = Caller(own.callback_networks.split())
-    callbacks = Callbacks(caller, PostgresDeadDeliveries(database))
+    # What a killed Postgres has forgotten is done again, so nothing waits for the disk: what is
+    # buried is forgotten only together with the cursor that has passed it.
+    quick = bootstrap.connect(chosen, durable=False)
+    callbacks = Callbacks(caller, PostgresDeadDeliveries(quick))
     tests = AskedTests(callbacks, PostgresCallbackTests(database))
-    # A cursor that a killed Postgres has forgotten makes a repeat: it need not wait for the disk.
-    cursors = PostgresCursors(bootstrap.connect(chosen, durable=False))
+    cursors = PostgresCursors(quick)
     pages = bootstrap.emitted_pages(chosen)
     feeds = hub.feeds(cursors, pages, {"http": callbacks.receive})
     registry = Registry()
