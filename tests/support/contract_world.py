@@ -66,6 +66,7 @@ def a_world(served: Served) -> World:
         tests.answered(each, 200, "OK", 12)
     answer = tenant.ask("POST", f"/{so}/actuations/reboot", data="", content_type="text/plain")
     names["actuation"] = answer.get_json()["id"]
+    names["token"] = tenant.ask("POST", "/tokens", json={"name": "one"}).get_json()["id"]
     served.store()
     return world
 
