@@ -9,6 +9,7 @@ from flask import Flask
 
 from api.documents.definitions import Definitions
 from api.documents.document_parser import DocumentParser
+from api.fleets.worker import Fleets
 from api.http import authentication
 from api.http.answers import with_common_headers
 from api.http.authentication import guard
@@ -25,6 +26,9 @@ from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.settings import Settings
+
+FLEETS = "fleets"
+"""The extension that goes on after requests: whoever serves the application starts it."""
 
 
 def no_problems(_definition: Definition) -> list[BadDocument]:
@@ -64,6 +68,7 @@ def create_app(
     handle_errors(app)
     for blueprint in blueprints(services):
         app.register_blueprint(blueprint)
+    app.extensions[FLEETS] = Fleets(services)
     guard(app, ports.addresses)
     app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign, assignment]
     return app

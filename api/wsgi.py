@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Flask
 
-from api.app import create_app
+from api.app import FLEETS, create_app
 from api.documents.snippets import Snippets
 from api.http.metrics import note_route
 from api.http.read_after_write import Progress
@@ -18,4 +18,5 @@ def build(settings: Settings) -> tuple[Flask, Progress]:
     ports = bootstrap.ports(settings)
     app = create_app(ports, settings, check=Snippets(pool).problems)
     app.before_request(note_route)
+    app.extensions[FLEETS].start()
     return app, Progress(ports.history, ports.log)

@@ -29,18 +29,24 @@ def body() -> bytes:
 
 
 def json_object() -> dict[str, Any]:
-    """Return the body as a JSON object.
+    """Return the body as a JSON object. Raises as `json_value` does."""
+    value = json_value()
+    if not isinstance(value, dict):
+        raise BadDocument("The request has to be a JSON object", "", WRONG_TYPE)
+    return value
 
-    Raises BadDocument with the place where it is no JSON. A key that occurs twice is refused,
-    too: one of the two would be lost without a word.
+
+def json_value() -> Any:
+    """Return the body as JSON.
+
+    Raises BadDocument with the place where it is none. A key that occurs twice is refused, too:
+    one of the two would be lost without a word.
     """
     content = body()
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise BadDocument(f"The request is not valid JSON: {error}", "", NOT_JSON) from error
-    if not isinstance(value, dict):
-        raise BadDocument("The request has to be a JSON object", "", WRONG_TYPE)
     try:
         orjson.dumps(value)  # refuses what is nested deeper than we could answer
     except orjson.JSONEncodeError as error:

@@ -16,7 +16,8 @@ from servioticy.ports.change_store import Change, NewServiceObject
 class MemoryChangeStore:
     """Stores changes, one at a time over the whole platform, until the log knows them.
 
-    It has no customFields: they belong to the API's documents, which have no twin.
+    It has no customFields and no templates: they belong to the API's documents, which have no
+    twin.
     """
 
     def __init__(self, state: State) -> None:
@@ -32,6 +33,12 @@ class MemoryChangeStore:
             yield
         finally:
             self._state.changes.release()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is stored inside takes effect together: nobody else reads or changes meanwhile."""
+        with self._state.lock:
+            yield
 
     def create(self, new: NewServiceObject, partitions: int) -> Change:
         """Store it, join its components, and note the change as pending; all or nothing."""

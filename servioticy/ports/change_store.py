@@ -27,6 +27,15 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeFrom:
+    """The template that a document was made from: its version, and the values as JSON."""
+
+    template: str
+    version: int
+    parameters: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class NewServiceObject:
     """A document that the API has checked and wants to put in force."""
 
@@ -39,6 +48,8 @@ class NewServiceObject:
     """(group name, stream it subscribes to)"""
     created_at: int
     custom_fields: bytes | None = None
+    made_from: MadeFrom | None = None
+    """None: it follows no template, or from now on none any more"""
 
 
 class ChangeStore(Protocol):
@@ -49,6 +60,9 @@ class ChangeStore(Protocol):
 
         Raises Unavailable where others have held it for too long.
         """
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is stored inside takes effect together or not at all."""
 
     def create(self, new: NewServiceObject, partitions: int) -> Change:
         """Store it, join its components, and note the change as pending; all or nothing."""

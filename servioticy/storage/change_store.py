@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import msgspec
@@ -25,6 +25,8 @@ class PostgresChangeStore:
         self._database = database
         self._change_wait_ms = max(1, int(change_wait_seconds * 1000))
         self._sql = queries("change_store")
+        self._load: dict[int, int] | None = None
+        """Service Objects by partition, for whoever holds the right to change; None: not asked"""
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -37,10 +39,15 @@ class PostgresChangeStore:
         with self._database.transaction():
             self._database.rows(self._sql["limit_waiting"], values)
             self._database.rows(self._sql["lock_changes"], values)
+        self._load = None
         try:
             yield
         finally:
             self._database.rows(self._sql["unlock_changes"], {"key": _CHANGES})
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is stored inside takes effect together or not at all."""
+        return self._database.transaction()
 
     def create(self, new: NewServiceObject, partitions: int) -> Change:
         """Store it, join its components, and note the change as pending; all or nothing."""
@@ -51,6 +58,7 @@ class PostgresChangeStore:
             values = _values(new, change) | {"component": joined.component}
             self._database.rows(self._sql["add_service_object"], values)
             self._database.rows(self._sql["add_definition"], values)
+            self._follow(new)
             self._put_in_force(new, change, joined.component, components)
         return change
 
@@ -77,6 +85,7 @@ class PostgresChangeStore:
             change = Change(new.id, number, joined.partition, joined.moves)
             if version is None:
                 self._database.rows(self._sql["add_definition"], _values(new, change))
+            self._follow(new)
             self._put_in_force(new, change, joined.component, components)
         return change
 
@@ -127,7 +136,22 @@ class PostgresChangeStore:
         return join([Member(*row) for row in rows])
 
     def _least_loaded(self, partitions: int) -> int:
-        return least_loaded(dict(self._database.rows(self._sql["load"])), partitions)
+        if self._load is None:
+            self._load = dict(self._database.rows(self._sql["load"]))
+        chosen = least_loaded(self._load, partitions)
+        self._load[chosen] = self._load.get(chosen, 0) + 1
+        return chosen
+
+    def _follow(self, new: NewServiceObject) -> None:
+        """Note which template its document was made from, or that it was made from none."""
+        values: dict[str, Any] = {"id": new.id, "tenant": new.tenant}
+        if new.made_from is None:
+            self._database.rows(self._sql["leave_template"], values)
+            return
+        made_from = new.made_from
+        values |= {"template": made_from.template, "version": made_from.version}
+        values["parameters"] = made_from.parameters.decode()
+        self._database.rows(self._sql["follow_template"], values)
 
     def _put_in_force(
         self, new: NewServiceObject, change: Change, component: str, joined: set[str]

@@ -40,6 +40,17 @@ VALUES (%(id)s, %(tenant)s, %(public)s, %(now)s, %(now)s, 1, %(component)s,
 INSERT INTO definitions (service_object, version, tenant_id, document, created_at)
 VALUES (%(id)s, %(version)s, %(tenant)s, %(document)s, %(now)s);
 
+-- follow_template --
+INSERT INTO template_objects (service_object, tenant_id, template, version, parameters)
+VALUES (%(id)s, %(tenant)s, %(template)s, %(version)s, %(parameters)s)
+    ON CONFLICT (service_object) DO UPDATE
+   SET version = excluded.version, parameters = excluded.parameters;
+
+-- leave_template --
+DELETE FROM template_objects
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s;
+
 -- replace --
 -- Another version in force for the API, a new one unless one is named.
 UPDATE service_objects
