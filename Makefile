@@ -12,14 +12,19 @@ QUIETLY := > $(VENV)/setup.log 2>&1 || { cat $(VENV)/setup.log >&2; exit 1; }
 
 # How many examples `make property` tries in each of its tests.
 EXAMPLES ?= 20000
+# How many requests `make fuzz` makes up for each operation of the API.
+CALLS ?= 500
 # Of `make hostile`: generated programs, and the engine that is to hold them.
 COUNT ?= 100000
 ENGINE ?= v8
 
+# One process of tests for each core.
+BESIDE := -n auto --dist worksteal
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-.PHONY: help setup demo unit test property check layers format hostile clean
+.PHONY: help setup demo unit test property fuzz check layers format hostile clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,21 +36,26 @@ demo: setup ## run the whole platform here with a demonstration to look at
 	@$(BIN)/servioticy up --demo
 
 unit: setup ## run the quick tests: no server, few examples, half a minute
-	@$(BIN)/pytest tests/unit -m 'not slow' --hypothesis-profile=quick
+	@$(BIN)/pytest tests/unit -m 'not slow' --hypothesis-profile=quick $(BESIDE)
 
+# Those that kill and starve programs have the machine for themselves.
 test: setup ## run every test, those on the real servers too
-	@$(BIN)/pytest $(PYTEST_OPTIONS)
+	@$(BIN)/pytest tests/unit tests/ports $(BESIDE) $(PYTEST_OPTIONS)
+	@$(BIN)/pytest tests/integration tests/end_to_end tests/faults $(PYTEST_OPTIONS)
 
 # A million a test is a day's work: `make property EXAMPLES=1000000`.
 property: setup ## prove batches equal to the serial order on EXAMPLES random graphs a test
 	@EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/unit/pipeline --timeout=0
+
+fuzz: setup ## send CALLS requests made out of the OpenAPI document to each operation of the API
+	@CALLS=$(CALLS) $(BIN)/pytest tests/integration/rest/test_api_fuzz.py --timeout=0
 
 check: setup ## run formatter, linters, type checker and the check of the layers
 	@$(BIN)/ruff format --check
 	@$(BIN)/ruff check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
-	@$(BIN)/oxlint --deny-warnings sandbox
+	@$(BIN)/oxlint --deny-warnings sandbox api/docs
 
 layers: setup ## check who imports whom
 	@$(BIN)/lint-imports

@@ -11,6 +11,7 @@ from api.documents.definitions import Definitions
 from api.documents.document_parser import DocumentParser
 from api.fleets.worker import Fleets
 from api.http import authentication
+from api.http.acceptable import check_accept
 from api.http.answers import with_common_headers
 from api.http.authentication import guard
 from api.http.backlog import Backlog
@@ -66,6 +67,7 @@ def create_app(
     app.url_map.strict_slashes = False
     app.url_map.merge_slashes = False
     handle_errors(app)
+    check_accept(app)
     for blueprint in blueprints(services):
         app.register_blueprint(blueprint)
     app.extensions[FLEETS] = Fleets(services)

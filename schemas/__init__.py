@@ -1,1 +1,1 @@
-"""JSON Schemas of everything that crosses a boundary."""
+"""Everything that crosses a boundary, as JSON Schema, and the contracts made of them."""

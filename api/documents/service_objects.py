@@ -28,13 +28,14 @@ def parse_and_check(
 ) -> Definition:
     """Return the document, understood, its snippets looked at. Raises BadDocument.
 
-    What is wrong with several snippets is told together, with the place of the first.
+    What is wrong with several snippets is told together, each with its place.
     """
     definition = services.definitions.parsed(document, service_object)
     problems = services.check(definition)
     if problems:
         reasons = "; ".join(each.reason for each in problems)
-        raise BadDocument(reasons, problems[0].pointer, problems[0].code)
+        first = problems[0]
+        raise BadDocument(reasons, first.pointer, first.code, tuple(problems))
     return definition
 
 

@@ -22,8 +22,8 @@ from api.edge.pools import Budget, Busy, Job, Pool
 from api.edge.threads import Threads
 from api.edge.waiter import Waiter
 from api.http.answers import COMMON_HEADERS, JSON
-from api.http.errors import content
 from api.http.metrics import HttpMetrics
+from api.http.problems import content
 from api.http.read_after_write import Awaited, Progress
 from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
 from servioticy.domain.tokens import read_token
@@ -283,7 +283,8 @@ def kind(method: str, path: str) -> str:
     if method in READS:
         return "reads"
     names = path.strip("/").split("/")
-    if names == ["lastUpdates"]:
+    asks = names == ["lastUpdates"] or (len(names) == 4 and names[3] == "search")
+    if method == "POST" and asks:
         return "reads"
     if method == "PUT" and len(names) == 3 and names[1] == "streams":
         return "updates"

@@ -18,11 +18,13 @@ COMMON_HEADERS = {
     "Server": "api.servIoTicy",
     "X-Content-Type-Options": "nosniff",
     "Access-Control-Allow-Origin": "*",
-    "Access-Control-Allow-Methods": "GET, POST, OPTIONS, DELETE, PUT, HEAD",
+    "Access-Control-Allow-Methods": "GET, POST, OPTIONS, DELETE, PUT, HEAD, PATCH",
     "Access-Control-Allow-Headers": (
-        "X-Requested-With, Content-Type, Accept, Origin, Authorization, If-Match"
+        "X-Requested-With, Content-Type, Accept, Origin, Authorization, If-Match, If-None-Match, "
+        "Idempotency-Key"
     ),
-    "Access-Control-Expose-Headers": f"Location, Retry-After, ETag, {HEADER}",
+    "Access-Control-Max-Age": "86400",
+    "Access-Control-Expose-Headers": f"Location, Retry-After, ETag, Link, Allow, {HEADER}",
 }
 """What every answer carries, unless it says otherwise itself."""
 

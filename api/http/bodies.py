@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
 from flask import request
 
+from api.http.content_types import sent
 from api.http.errors import Refused, TooLarge
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import DUPLICATE, NOT_JSON, TOO_NESTED, WRONG_TYPE
 from servioticy.domain.documents.errors import Part
+
+JSON_TYPES = {"application/json": True, "text/json": True}
+TEXT_TYPES = {"text/plain": True}
 
 
 def body() -> bytes:
@@ -28,21 +32,51 @@ def body() -> bytes:
     return content
 
 
-def json_object() -> dict[str, Any]:
+def json_body(types: Mapping[str, bool] = JSON_TYPES) -> bytes:
+    """Return the whole body, which is JSON by its Content-Type, or has none.
+
+    `types` are others that the route takes as JSON.
+    """
+    sent(types, "application/json")
+    return body()
+
+
+def text_body(types: Mapping[str, bool] = TEXT_TYPES) -> str:
+    """Return the whole body as it is, perhaps empty; plain text unless `types` names others.
+
+    Raises for another type, for what is no UTF-8, and for a NUL, which no stored text has.
+    """
+    sent(types, "text/plain")
+    return _text(request.get_data(cache=False))
+
+
+def _text(content: bytes) -> str:
+    if len(content) >= (request.max_content_length or len(content) + 1):
+        raise TooLarge
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise Refused("The request is not text in UTF-8") from error
+    if "\0" in text:
+        raise Refused("The request has a NUL in it")
+    return text
+
+
+def json_object(types: Mapping[str, bool] = JSON_TYPES) -> dict[str, Any]:
     """Return the body as a JSON object. Raises as `json_value` does."""
-    value = json_value()
+    value = json_value(types)
     if not isinstance(value, dict):
         raise BadDocument("The request has to be a JSON object", "", WRONG_TYPE)
     return value
 
 
-def json_value() -> Any:
+def json_value(types: Mapping[str, bool] = JSON_TYPES) -> Any:
     """Return the body as JSON.
 
     Raises BadDocument with the place where it is none. A key that occurs twice is refused, too:
     one of the two would be lost without a word.
     """
-    content = body()
+    content = json_body(types)
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:

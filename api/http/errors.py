@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from api.http.answers import answer
+from api.http.answers import JSON, answer
+from api.http.problems import content, default_message
 from api.http.read_after_write import NotYet
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import INCOMPLETE_GROUP, UNKNOWN_STREAM
@@ -15,27 +16,11 @@ from servioticy.errors import Rejected, ServioticyError, Unavailable
 
 log = logging.getLogger("api")
 
-INFO = "docs.servIoTicy.com"
+PROBLEM_JSON = "application/problem+json"
 SERVER = "api.servIoTicy.com"
-MAX_MESSAGE = 500
-"""A message may quote what the client sent; not all of it."""
 
 STATUSES = {INCOMPLETE_GROUP: 404, UNKNOWN_STREAM: 404}
 """Of what is wrong with a document, by its code: where it is not 400."""
-
-MESSAGES = {
-    400: "Bad request",
-    401: "Access denied, please check your credentials!",
-    403: "Access was denied!",
-    404: "Not found. Check the documentation",
-    405: "Method not allowed. Check the documentation",
-    408: "The request did not arrive in time",
-    413: "The request is too large",
-    415: "Unsupported Media Type",
-    429: "Too many of your requests are waiting; try again later",
-    500: "Internal Server Error",
-    503: "Too many requests are waiting; try again later",
-}
 
 
 class Refused(ServioticyError):
@@ -93,26 +78,20 @@ class TooLarge(Refused):
     status = 413
 
     def __init__(self) -> None:
-        super().__init__(MESSAGES[413])
+        super().__init__(default_message(413))
 
 
 def handle_errors(app: Flask) -> None:
     """Answer every error of the application by the table."""
-    app.register_error_handler(Exception, _answer)
+    app.register_error_handler(Exception, told)
 
 
-def content(status: int, message: str = "") -> dict[str, object]:
-    """Return the body of every error; without a message, the one of its status."""
-    said = message or MESSAGES.get(status, "Bad request")
-    return {"status": status, "message": said[:MAX_MESSAGE], "info": INFO}
-
-
-def _answer(error: Exception) -> Response:
+def told(error: Exception) -> Response:
+    """Return the answer that tells an error."""
     status, message = _status_and_message(error)
-    body = content(status, message)
-    if isinstance(error, BadDocument):
-        body |= {"pointer": error.pointer, "code": error.code}
-    response = answer(body, status, {"Server": SERVER})
+    wrong = error.all if isinstance(error, BadDocument) else ()
+    response = answer(content(status, message, wrong), status, {"Server": SERVER})
+    response.content_type = _form()
     if status in (429, 503):
         response.headers["Retry-After"] = "1"
     if isinstance(error, Outdated):
@@ -122,6 +101,12 @@ def _answer(error: Exception) -> Response:
             (name, value) for name, value in error.get_headers() if name == "Allow"
         )
     return response
+
+
+def _form() -> str:
+    """Return the Content-Type: RFC 9457's where the client names it, else what it always was."""
+    accepted = request.accept_mimetypes
+    return PROBLEM_JSON if PROBLEM_JSON in accepted.values() else JSON
 
 
 def _status_and_message(error: Exception) -> tuple[int, str]:
@@ -140,8 +125,8 @@ def _status_and_message(error: Exception) -> tuple[int, str]:
         # What does not answer, without the addresses and reasons that follow.
         return 503, str(error).partition(":")[0]
     if isinstance(error, Rejected):
-        return 413, MESSAGES[413]
+        return 413, default_message(413)
     if isinstance(error, HTTPException) and error.code is not None and error.code < 500:
-        return error.code, MESSAGES.get(error.code, error.name)
+        return error.code, default_message(error.code)
     log.error("request_failed", exc_info=error)
-    return 500, MESSAGES[500]
+    return 500, default_message(500)

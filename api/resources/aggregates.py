@@ -21,7 +21,7 @@ from servioticy.ports.statements import Row, Statements
 
 MAX_BUCKETS = 10_000
 MAX_UPDATES = 1_000_000
-"""Most that the store reads for one answer: a second or two of its time."""
+"""Most that the store reads for one answer: some seconds of its time."""
 FUNCTIONS = ("min", "max", "mean", "count", "first", "last")
 OF_TYPE = {"number": FUNCTIONS, "boolean": ("count", "first", "last")}
 OF_OTHERS = ("count",)

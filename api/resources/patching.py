@@ -7,14 +7,13 @@ from flask import Blueprint, Response
 from api.documents.service_objects import to_public
 from api.http import authentication
 from api.http.authentication import needs
-from api.http.bodies import json_object
-from api.http.content_types import sent
+from api.http.bodies import JSON_TYPES, json_object
 from api.resources.replacing import on_the_newest, put
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.documents.merging import merged
 
-MERGE_PATCH = "application/merge-patch+json"
+TYPES = JSON_TYPES | {"application/merge-patch+json": True}
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -24,8 +23,7 @@ def blueprint(services: Services) -> Blueprint:
     @routes.patch("/<service_object>")
     @needs(Right.CHANGE)
     def patch(**_names: str) -> Response:
-        sent({MERGE_PATCH: True, "application/json": True}, MERGE_PATCH)
-        body, key = json_object(), authentication.service_object()
+        body, key = json_object(TYPES), authentication.service_object()
         return on_the_newest(
             key,
             services,

@@ -23,6 +23,7 @@ from api.http.bodies import json_object
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.tokens import digest, new_token
 from servioticy.ports.change_store import NewServiceObject
 
 HIDDEN = ("userId", "data")
@@ -37,7 +38,7 @@ def blueprint(services: Services) -> Blueprint:
     @services.idempotency.once
     def create() -> Response:
         now, caller = services.now(), authenticated().caller
-        id_ = new_id(now)
+        id_, token = new_id(now), new_token()
         document = with_who_belongs(json_object(), ServiceObjectKey(caller, id_), services)
         definition = parse_and_check(document, id_, services)
         new = NewServiceObject(
@@ -49,11 +50,13 @@ def blueprint(services: Services) -> Blueprint:
             group_sources=group_sources(definition, caller, services),
             created_at=now,
             custom_fields=custom_fields(document),
+            token_digest=digest(token),
         )
         findings = warnings(definition, caller, services)
         services.ports.changes.create(new)
         place = {"Location": f"{services.base}/{id_}", "ETag": etag(1, 1)}
-        return answer({"id": id_, "createdAt": now} | findings, 201, place)
+        body = {"id": id_, "api_token": token, "createdAt": now} | findings
+        return answer(body, 201, place)
 
     @routes.get("/")
     @needs(Right.LIST)

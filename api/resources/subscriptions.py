@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -14,13 +15,26 @@ from api.http.answers import answer, nothing
 from api.http.authentication import needs
 from api.http.bodies import json_object
 from api.http.errors import NotFound, Refused
+from api.http.pages import paged
 from api.services import Services
 from servioticy.domain.access import Resource, Right, may
+from servioticy.domain.documents.callbacks import (
+    DELIVERED,
+    FORMATS,
+    check_subscription,
+    history_after,
+)
+from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.domain.tokens import digest
+from servioticy.domain.webhook_secrets import exchanged, new_secret
+from servioticy.ports.cursors import StoredCursor, write_cursor
 from servioticy.ports.statements import Statements
 
-KINDS = ("pubsub", "websocket")
-MAX_DESTINATION = 1000
+MOST = 1_000
+"""Subscriptions of one tenant to one stream."""
+TOO_MANY = f"You have {MOST} subscriptions to this stream already"
+PAGE_ROWS = 100
+"""Of an answer that lists them, at once: each has at most some 32 KiB."""
 
 
 class Subscription(NamedTuple):
@@ -29,6 +43,10 @@ class Subscription(NamedTuple):
     tenant: int
     stream_owner: int
     document: str
+    active: bool | None
+    """Whether it is delivered to; None where nothing waits for it."""
+    trouble: str | None
+    """Why its receiver takes nothing."""
 
     @property
     def resource(self) -> Resource:
@@ -44,9 +62,9 @@ def blueprint(services: Services) -> Blueprint:
     @routes.post("/<service_object>/streams/<stream>/subscriptions")
     @needs(Right.SUBSCRIBE)
     def subscribe(service_object: str, stream: str) -> Response:
-        _, key = authentication.stream()
+        address, key = authentication.stream()
         caller, wanted = authentication.authenticated(), json_object()
-        callback = _callback(wanted)
+        callback = check_subscription(wanted)
         destination = _destination(wanted, callback, caller.token)
         id_, now = uuid.uuid4().hex, services.now()
         document = {
@@ -61,73 +79,106 @@ def blueprint(services: Services) -> Blueprint:
             "delay": wanted.get("delay", 0),
             "expire": wanted.get("expire", 0),
         }
-        values = {"callback": callback, "destination": destination, "now": now}
-        text = orjson.dumps(document).decode()
-        if not stored.rows(
+        told, cursor = {"id": id_, "createdAt": now}, None
+        if callback == "http":
+            secret = wanted.get("secret") or new_secret()
+            told["secret"] = secret  # now, and never again
+            document["format"] = wanted.get("format", FORMATS[0])
+            document["secrets"] = exchanged([], secret, now)
+            source = StreamRef(service_object, stream)
+            cursor = _beginning(source, history_after(wanted), address.partition, services)
+        is_full, is_new = stored.rows(
             "subscribe",
             id=id_,
             tenant=caller.caller,
             stream=key.stream_id,
-            document=text,
-            **values,
-        ):
-            raise Refused("Duplicated pubsub subscription")
+            document=orjson.dumps(document).decode(),
+            callback=callback,
+            destination=destination,
+            now=now,
+            most=MOST,
+            cursor=cursor,
+        )[0]
+        if not is_new:
+            raise Refused(TOO_MANY if is_full else "Duplicated pubsub subscription")
         place = f"{services.base}{quote(request.path.rstrip('/'))}/{id_}"
-        return answer({"id": id_, "createdAt": now}, 201, {"Location": place})
+        return answer(told | _delivery(callback), 201, {"Location": place})
 
     @routes.get("/<service_object>/streams/<stream>/subscriptions")
     @needs(Right.READ)
     def listed(**_names: str) -> Response:
         """List the subscriptions: the owner of the stream sees all, others their own."""
         address, key = authentication.stream()
-        found = [
-            _to_public(each)
-            for each in map(Subscription._make, stored.rows("of_stream", **key._asdict()))
-            if may(address.caller, Right.READ, each.resource)
-        ]
-        return answer({"subscriptions": found})
+        sees_all = may(address.caller, Right.INSPECT, Resource((key.tenant,)))
+        only = None if sees_all else address.caller
+        return paged("subscriptions", _pages(stored, key, only))
 
     @routes.get("/subscriptions/<subscription>")
     @needs(Right.READ)
     def read(subscription: str) -> Response:
-        return answer(_to_public(_found(subscription, stored)))
+        caller = authentication.authenticated().caller
+        return answer(_to_public(found(subscription, stored), caller))
 
     @routes.delete("/subscriptions/<subscription>")
     @needs(Right.SUBSCRIBE)
     def drop(subscription: str) -> Response:
-        found = _found(subscription, stored)
-        stored.rows("unsubscribe", tenant=found.tenant, id=subscription)
+        own = found(subscription, stored)
+        stored.rows("unsubscribe", tenant=own.tenant, id=subscription)
         return nothing()
 
     return routes
 
 
-def _to_public(subscription: Subscription) -> dict[str, Any]:
+def _pages(stored: Statements, key: StreamKey, only: int | None) -> Iterator[list[bytes]]:
+    """Yield the subscriptions to a stream, those of one tenant or of all, a few at a time."""
+    created_at, id_ = -1, ""
+    caller = authentication.authenticated().caller
+    while True:
+        at = {"created_at": created_at, "id": id_, "only": only, "rows": PAGE_ROWS}
+        rows = stored.rows("of_stream", **key._asdict(), **at)
+        if rows:
+            created_at, id_ = rows[-1][:2]
+            yield [orjson.dumps(_to_public(Subscription(*row[2:]), caller)) for row in rows]
+        if len(rows) < PAGE_ROWS:
+            return
+
+
+def _beginning(
+    stream: StreamRef, history_after: int | None, partition: int, services: Services
+) -> str:
+    """Return the cursor of a new subscription: with the history, or at the end of the log."""
+    if history_after is not None:
+        return write_cursor(StoredCursor(history={stream: history_after}))
+    return write_cursor(StoredCursor(since={partition: services.ports.log.end_offset(partition)}))
+
+
+def _to_public(subscription: Subscription, caller: int) -> dict[str, Any]:
     """Return the document; where it goes to is for its own tenant to know: it may be a token."""
     document: dict[str, Any] = orjson.loads(subscription.document)
-    caller = authentication.authenticated().caller
+    document.pop("secrets", None)
+    if subscription.active is not None:
+        document["state"] = "active" if subscription.active else "stopped"
     if not may(caller, Right.INSPECT, Resource((subscription.tenant,))):
-        del document["destination"]
-    return document
+        # What it is called with may hold a password of that tenant's.
+        del document["destination"], document["customFields"]
+    elif subscription.trouble is not None:
+        document["trouble"] = orjson.loads(subscription.trouble)
+    return document | _delivery(document["callback"])
 
 
-def _found(subscription: str, stored: Statements) -> Subscription:
+def _delivery(callback: str) -> dict[str, bool]:
+    """Say so where updates are not sent by this callback yet."""
+    return {} if callback in DELIVERED else {"delivered": False}
+
+
+def found(subscription: str, stored: Statements) -> Subscription:
     """Return a subscription of the caller, or to a stream of the caller. Raises NotFound."""
     row = stored.row("subscription", id=subscription)
     if row is None:
         raise NotFound("The Subscription was not found.")
-    found = Subscription._make(row)
-    authentication.permit(found.resource)
-    return found
-
-
-def _callback(wanted: dict[str, Any]) -> str:
-    callback = wanted.get("callback")
-    if callback is None:
-        raise Refused("No callback in the request")
-    if not isinstance(callback, str) or callback not in KINDS:
-        raise Refused(f"The callback {callback!s:.100} is not one of {', '.join(KINDS)}")
-    return callback
+    subscribed = Subscription._make(row)
+    authentication.permit(subscribed.resource)
+    return subscribed
 
 
 def _destination(wanted: dict[str, Any], callback: str, token: str) -> str:
@@ -135,13 +186,9 @@ def _destination(wanted: dict[str, Any], callback: str, token: str) -> str:
 
     The token itself is stored nowhere; its SHA-256 stands for it.
     """
-    destination = wanted.get("destination")
+    destination: str | None = wanted.get("destination")
     if destination is None:
         destination = token if callback == "pubsub" else ""
-    if not isinstance(destination, str) or len(destination) > MAX_DESTINATION:
-        raise Refused(f"destination has to be text of at most {MAX_DESTINATION} characters")
-    if any(ord(character) < 32 for character in destination):
-        raise Refused("destination has a control character in it")
     if destination == token:
         return digest(token).hex()
     return destination

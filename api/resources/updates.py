@@ -8,7 +8,7 @@ from flask import Blueprint, Response
 from api.http import authentication
 from api.http.answers import data, stored
 from api.http.authentication import needs
-from api.http.bodies import body
+from api.http.bodies import json_body
 from api.http.errors import NotFound, TooLarge, TooMany
 from api.resources import histories
 from api.services import Services
@@ -31,7 +31,7 @@ def blueprint(services: Services) -> Blueprint:
     def accept(service_object: str, stream: str) -> Response:
         address, _ = authentication.stream()
         declared = services.definitions.stream(address, stream)
-        update = _parsed(body(), declared)
+        update = _parsed(json_body(), declared)
         # Longer than what was sent, perhaps: 1e9 is kept as 1000000000.0
         if len(update.document) > largest:
             raise TooLarge

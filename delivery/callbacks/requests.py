@@ -11,6 +11,7 @@ import orjson
 from delivery.callbacks.signing import signed_headers
 from delivery.callbacks.templates import filled, for_address, for_body, for_header
 from delivery.feeds.feed import Delivery
+from servioticy.domain.webhook_secrets import in_force
 
 JSON = "application/json"
 AGENT = "servIoTicy/1.0"
@@ -39,7 +40,8 @@ class CallbackForm:
     format: str = "plain"
     fields: Mapping[str, Any] = field(default_factory=dict)
     """The original's template: `aliases`, `method`, `headers`, `body`."""
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[Mapping[str, Any], ...] = ()
+    """As they are stored: some are in force for a while only."""
 
     @staticmethod
     def read(subscription: str, document: bytes) -> CallbackForm:
@@ -71,7 +73,8 @@ class CallbackForm:
         elif body is None:
             fixed["Content-Type"] = JSON
             body = b"" if method == "GET" else delivery.update.document
-        signed = signed_headers(f"msg_{delivery.id}", seconds, body, self.secrets)
+        secrets = in_force(self.secrets, seconds * 1000)
+        signed = signed_headers(f"msg_{delivery.id}", seconds, body, secrets)
         return Request(method, url, {**headers, **fixed, **signed}, body)
 
     def _filled(self, delivery: Delivery) -> tuple[str, str, dict[str, str], bytes | None]:

@@ -3,31 +3,11 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 from collections.abc import Iterable
 
-PREFIX = "whsec_"
-MIN_BYTES = 24
-MAX_BYTES = 64
-
-
-class BadSecret(ValueError):
-    """The secret is not one of Standard Webhooks."""
-
-
-def key_of(secret: str) -> bytes:
-    """Return the key that a secret stands for. Raises BadSecret."""
-    if not secret.startswith(PREFIX):
-        raise BadSecret(f"a secret begins with {PREFIX}")
-    try:
-        key = base64.b64decode(secret.removeprefix(PREFIX), validate=True)
-    except (binascii.Error, ValueError):
-        raise BadSecret(f"after {PREFIX} a secret is Base64") from None
-    if not MIN_BYTES <= len(key) <= MAX_BYTES:
-        raise BadSecret(f"a secret has {MIN_BYTES} to {MAX_BYTES} bytes")
-    return key
+from servioticy.domain.webhook_secrets import key_of
 
 
 def signed_headers(id_: str, seconds: int, body: bytes, secrets: Iterable[str]) -> dict[str, str]:

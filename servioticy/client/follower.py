@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import quote
 
+from websockets.asyncio.client import connect as asyncio_connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
@@ -29,55 +32,34 @@ class Refused(ServioticyError):
 
 
 @dataclass(slots=True)
-class Follower:
+class _Followed:
     """One stream of one platform, from after a timestamp on, or from now on."""
 
     url: str
+    """of delivery, as "ws://127.0.0.1:8081" """
     stream: StreamRef
     token: str
     after: Timestamp | None = None
+    """the newest update seen: a new connection goes on behind it"""
 
-    def updates(self, stop: threading.Event | None = None) -> Iterator[str]:
-        """Yield each update as it was emitted, until `stop`.
-
-        A lost connection is opened again and continues after the newest update seen, so
-        nothing is missed. Raises Refused, and Unavailable where the first try finds nobody.
-        """
-        stop = stop or threading.Event()
-        pause, met = FIRST_PAUSE_SECONDS, False
-        while not stop.is_set():
-            try:
-                with self._connect() as connection:
-                    pause, met = FIRST_PAUSE_SECONDS, True
-                    yield from self._frames(connection, stop)
-            except (OSError, InvalidHandshake, ConnectionClosed) as error:
-                self._explain(error, met)
-            stop.wait(pause)
-            pause = min(MAX_PAUSE_SECONDS, pause * 2)
-
-    def _connect(self) -> ClientConnection:
+    def _address(self) -> str:
         after = "" if self.after is None else f"?after={self.after}"
         parts = (quote(self.stream.service_object, safe=""), quote(self.stream.stream, safe=""))
-        address = f"{self.url}/{parts[0]}/streams/{parts[1]}/live{after}"
-        headers = {"Authorization": self.token}
-        # A proxy for the internet has no business between us and this platform.
-        return connect(
-            address,
-            additional_headers=headers,
-            compression=None,
-            proxy=None,
-            max_size=MAX_MESSAGE_BYTES,
-        )
+        return f"{self.url}/{parts[0]}/streams/{parts[1]}/live{after}"
 
-    def _frames(self, connection: ClientConnection, stop: threading.Event) -> Iterator[str]:
-        while not stop.is_set():
-            try:
-                frame = str(connection.recv(timeout=0.2))
-            except TimeoutError:
-                continue
-            at = timestamp_of(frame)
-            self.after = at if self.after is None else max(self.after, at)
-            yield frame
+    def _options(self) -> dict[str, Any]:
+        # A proxy for the internet has no business between us and this platform.
+        return {
+            "additional_headers": {"Authorization": self.token},
+            "compression": None,
+            "proxy": None,
+            "max_size": MAX_MESSAGE_BYTES,
+        }
+
+    def _seen(self, frame: str) -> str:
+        at = timestamp_of(frame)
+        self.after = at if self.after is None else max(self.after, at)
+        return frame
 
     def _explain(self, error: Exception, met: bool) -> None:
         """Raise what trying again cannot help against."""
@@ -89,6 +71,56 @@ class Follower:
             raise Unavailable(
                 f"nothing answers at {self.url}: is the platform running (`servioticy up`)?"
             ) from error
+
+
+class Follower(_Followed):
+    """Follows a stream, a thread waiting for each update."""
+
+    def updates(self, stop: threading.Event | None = None) -> Iterator[str]:
+        """Yield each update as it was emitted, until `stop`.
+
+        A lost connection is opened again and continues after the newest update seen, so
+        nothing is missed. Raises Refused, and Unavailable where the first try finds nobody.
+        """
+        stop = stop or threading.Event()
+        pause, met = FIRST_PAUSE_SECONDS, False
+        while not stop.is_set():
+            try:
+                with connect(self._address(), **self._options()) as connection:
+                    pause, met = FIRST_PAUSE_SECONDS, True
+                    yield from self._frames(connection, stop)
+            except (OSError, InvalidHandshake, ConnectionClosed) as error:
+                self._explain(error, met)
+            stop.wait(pause)
+            pause = min(MAX_PAUSE_SECONDS, pause * 2)
+
+    def _frames(self, connection: ClientConnection, stop: threading.Event) -> Iterator[str]:
+        while not stop.is_set():
+            try:
+                yield self._seen(str(connection.recv(timeout=0.2)))
+            except TimeoutError:
+                continue
+
+
+class AsyncFollower(_Followed):
+    """Follows a stream in a task of asyncio."""
+
+    async def updates(self) -> AsyncIterator[str]:
+        """Yield each update as it was emitted, until the task is cancelled.
+
+        It goes on after a lost connection, and raises, as `Follower` does.
+        """
+        pause, met = FIRST_PAUSE_SECONDS, False
+        while True:
+            try:
+                async with asyncio_connect(self._address(), **self._options()) as connection:
+                    pause, met = FIRST_PAUSE_SECONDS, True
+                    async for frame in connection:
+                        yield self._seen(str(frame))
+            except (OSError, InvalidHandshake, ConnectionClosed) as error:
+                self._explain(error, met)
+            await asyncio.sleep(pause)
+            pause = min(MAX_PAUSE_SECONDS, pause * 2)
 
 
 def _is_final(status: int, met: bool) -> bool:

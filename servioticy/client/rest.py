@@ -1,26 +1,25 @@
-"""A client of the REST API; the only importer of httpx."""
+"""A client of the REST API; `async_rest` is the same for asyncio."""
 
 from __future__ import annotations
 
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Self
-from urllib.parse import quote
+from typing import Any, Self, TypeVar
 
 import httpx
 
-from servioticy.client.answers import Answer, Answered, reason_in
-from servioticy.errors import ServioticyError, Unavailable
+from servioticy.client import batches, calls
+from servioticy.client.answers import Answer, Answered
+from servioticy.client.batches import BatchResult
+from servioticy.client.calls import Call, Document, ServiceObject, Update
+from servioticy.client.retries import Attempts, Retries
+from servioticy.client.transport import TIMEOUT_SECONDS, answer, explained, options, typed
+from servioticy.errors import Unavailable
 
-TRIES = 6
-FIRST_PAUSE_SECONDS = 0.1
-TIMEOUT_SECONDS = 15.0
-
-HEALING = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE)
-"""What the API answers, or a proxy in its place, while a part of it starts again."""
+T = TypeVar("T")
 
 # It would tell of every request.
 logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -30,18 +29,19 @@ class Rest:
     """One API and one token, with a connection that is kept between requests.
 
     `url` is its address without a path, as "http://127.0.0.1:8080". To be used by one thread.
+    What may heal is tried again as `retries` says; else the methods raise `Answered`, or
+    Unavailable where no answer comes.
     """
 
-    def __init__(self, url: str, token: str, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
-        # A proxy for the internet has no business between us and this platform. Certificates
-        # are read only where somebody has to be trusted: that takes longer than a request.
-        self._http = httpx.Client(
-            base_url=url,
-            headers={"Authorization": token, "Accept-Encoding": "identity"},
-            timeout=timeout_seconds,
-            trust_env=False,
-            verify=url.startswith("https:"),
-        )
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        retries: Retries | None = None,
+    ) -> None:
+        self._http = httpx.Client(**options(url, token, timeout_seconds))
+        self._retries = retries or Retries()
 
     def __enter__(self) -> Self:
         return self
@@ -49,53 +49,117 @@ class Rest:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def create(self, document: Mapping[str, Any]) -> str:
+    def create(self, document: Document) -> str:
         """Create a Service Object and return its id."""
-        return str(self.ask("POST", "/", document).json()["id"])
+        return self.run(calls.create(document))
 
-    def change(self, service_object: str, document: Mapping[str, Any]) -> None:
-        """Put another document of a Service Object in force."""
-        self.ask("PUT", f"/{quote(service_object, safe='')}", document)
+    def read(self, service_object: str) -> ServiceObject:
+        """Return the document in force, with its ETag."""
+        return self.run(calls.read(service_object))
 
-    def put(self, service_object: str, stream: str, update: Mapping[str, Any]) -> None:
-        """Send a Sensor Update; returns when the platform has it for good."""
-        self.ask("PUT", _stream(service_object, stream), update)
+    def change(self, service_object: str, document: Document, if_match: str | None = None) -> None:
+        """Put another document in force; with `if_match` only over the state that it names."""
+        self.run(calls.change(service_object, document, if_match))
+
+    def merge(self, service_object: str, part: Document, if_match: str | None = None) -> None:
+        """Change a part of the document: objects are merged, None takes a key away."""
+        self.run(calls.merge(service_object, part, if_match))
+
+    def delete(self, service_object: str) -> None:
+        """Delete a Service Object and all that is stored of it."""
+        self.run(calls.delete(service_object))
 
     def ids(self) -> list[str]:
         """Return the tenant's Service Objects."""
-        return list(self.ask("GET", "/").json())
+        return self.run(calls.ids())
+
+    def find(
+        self, conditions: Mapping[str, str] | None = None, page_size: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Yield id, name and dates of the Service Objects that fit (docs/rest.md)."""
+        query: str | None = calls.find_query(conditions or {}, page_size)
+        while query is not None:
+            page = self.run(calls.found(query))
+            yield from page.data
+            query = page.next
+
+    def put(self, service_object: str, stream: str, update: Update) -> None:
+        """Send a Sensor Update; returns when the platform has it for good."""
+        self.run(calls.put(service_object, stream, update))
+
+    def put_many(self, service_object: str, stream: str, updates: Sequence[Update]) -> BatchResult:
+        """Send many updates of a stream in batches; what is refused is told one by one."""
+        return sum(map(self.run, batches.of_one(service_object, stream, updates)), BatchResult(0))
+
+    def put_everywhere(self, updates: Sequence[tuple[str, str, Update]]) -> BatchResult:
+        """Send updates of many streams in batches: Service Object, stream and update of each."""
+        return sum(map(self.run, batches.of_many(updates)), BatchResult(0))
 
     def updates(self, service_object: str, stream: str) -> list[dict[str, Any]]:
         """Return everything stored of a stream, oldest first."""
-        found = self.ask("GET", _stream(service_object, stream)).json()
-        return [] if found is None else list(found["data"])
+        return self.run(calls.updates(service_object, stream))
+
+    def history(
+        self,
+        service_object: str,
+        stream: str,
+        after: int | None = None,
+        before: int | None = None,
+        newest_first: bool = False,
+        page_size: int | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the updates between two timestamps, page by page; both bounds belong to it."""
+        query: str | None = calls.history_query(after, before, page_size, newest_first)
+        while query is not None:
+            page = self.run(calls.page(service_object, stream, query))
+            yield from page.data
+            query = page.next
+
+    def last_update(self, service_object: str, stream: str) -> dict[str, Any] | None:
+        """Return the stream's newest update, or None."""
+        return self.run(calls.last_update(service_object, stream))
+
+    def last_updates(self, streams: Sequence[tuple[str, str]]) -> list[dict[str, Any] | None]:
+        """Return the newest update of each stream; None where there is none to be read."""
+        return self.run(calls.last_updates(streams))
 
     def last_timestamp(self, service_object: str, stream: str) -> int | None:
         """Return the stream's newest `lastUpdate`, or None."""
-        found = self.ask("GET", f"{_stream(service_object, stream)}/lastUpdate").json()
-        return None if found is None else int(found["data"][0]["lastUpdate"])
+        found = self.last_update(service_object, stream)
+        return None if found is None else int(found["lastUpdate"])
 
-    def ask(self, method: str, path: str, document: Any = None) -> Answer:
-        """Ask, and where a part of the platform is being restarted, again a little later.
+    def erase(self, service_object: str, stream: str) -> None:
+        """Forget what is stored of a stream."""
+        self.run(calls.erase(service_object, stream))
 
-        A PUT twice is harmless: the same timestamp overwrites. Raises Answered where the
-        answer is an error that stays, Unavailable where none came in TRIES tries.
-        """
-        problem = ""
-        for attempt in range(TRIES):
-            if attempt:
-                time.sleep(FIRST_PAUSE_SECONDS * 2 ** (attempt - 1))
+    def status(self, service_object: str, stream: str) -> dict[str, Any]:
+        """Return how computations of a composite stream ended."""
+        return self.run(calls.status(service_object, stream))
+
+    def tree(self, service_object: str, stream: str) -> dict[str, Any]:
+        """Return what an update of a stream will do."""
+        return self.run(calls.tree(service_object, stream))
+
+    def subscribe(self, service_object: str, stream: str, wanted: Document) -> str:
+        """Subscribe to a stream and return the subscription's id."""
+        return self.run(calls.subscribe(service_object, stream, wanted))
+
+    def unsubscribe(self, subscription: str) -> None:
+        """Drop a subscription."""
+        self.run(calls.unsubscribe(subscription))
+
+    def run(self, call: Call[T]) -> T:
+        """Send a call, and again while that may help, and return what its answer says."""
+        attempts = Attempts(call, self._retries)
+        while True:
             try:
-                answer = self.request(method, path, document)
+                found = self._sent(call.method, call.path, call.body, call.headers)
             except Unavailable as error:
-                problem = str(error)
+                time.sleep(attempts.failed(error))
                 continue
-            if answer.status < HTTPStatus.BAD_REQUEST:
-                return answer
-            if answer.status not in HEALING:
-                raise Answered.of(answer)
-            problem = reason_in(answer.body) or problem
-        raise Unavailable(f"the API does not take {method} {path}: {problem}")
+            if found.status < HTTPStatus.BAD_REQUEST:
+                return call.read(found)
+            time.sleep(attempts.refused(found))
 
     def request(
         self,
@@ -109,23 +173,24 @@ class Rest:
         Raises Unavailable where no whole answer comes, ServioticyError where the request
         itself cannot be sent.
         """
-        sent = dict(headers or {})
-        body = None
-        if document is not None:
-            body = json.dumps(document).encode()
-            sent.setdefault("Content-Type", "application/json")
-        try:
-            answer = self._http.request(method, path, content=body, headers=sent)
-        except (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL) as error:
-            raise ServioticyError(f"{method} {path} cannot be sent: {error}") from error
-        except httpx.TransportError as error:
-            raise Unavailable(str(error) or type(error).__name__) from error
-        return Answer(answer.status_code, dict(answer.headers), answer.content)
+        body = None if document is None else json.dumps(document).encode()
+        return self._sent(method, path, body, headers or {})
+
+    def download(self, path: str) -> Iterator[bytes]:
+        """Yield the body of an answer as it comes, however long it is. Raises as others do."""
+        with explained("GET", path), self._http.stream("GET", path) as found:
+            if found.status_code >= HTTPStatus.BAD_REQUEST:
+                found.read()
+                raise Answered.of(answer(found))
+            yield from found.iter_bytes()
 
     def close(self) -> None:
         """Let the connection go."""
         self._http.close()
 
-
-def _stream(service_object: str, stream: str) -> str:
-    return f"/{quote(service_object, safe='')}/streams/{quote(stream, safe='')}"
+    def _sent(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> Answer:
+        sent = typed(body, headers)
+        with explained(method, path):
+            return answer(self._http.request(method, path, content=body, headers=sent))

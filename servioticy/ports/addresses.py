@@ -18,6 +18,8 @@ class Address(NamedTuple):
     version: int
     partition: int
     stream_id: int | None
+    bound_to: str | None = None
+    """the only Service Object that the token is for"""
 
     @property
     def tenant(self) -> int:

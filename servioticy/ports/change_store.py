@@ -50,6 +50,8 @@ class NewServiceObject:
     custom_fields: bytes | None = None
     made_from: MadeFrom | None = None
     """None: it follows no template, or from now on none any more"""
+    token_digest: bytes | None = None
+    """of the token that is for a Service Object that is created"""
 
 
 class ChangeStore(Protocol):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
+import orjson
+
 from servioticy.domain.model import StreamKey, StreamRef, Timestamp
 
 
@@ -51,3 +53,20 @@ class Cursors(Protocol):
 
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
         """Note how far each of these has got; those that are gone are ignored."""
+
+
+def write_cursor(cursor: StoredCursor) -> str:
+    """Return a cursor as it is stored."""
+    history = [[*stream, after] for stream, after in cursor.history.items()]
+    stored = {"offsets": cursor.offsets, "history": history, "since": cursor.since}
+    return orjson.dumps(stored, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def read_cursor(text: str) -> StoredCursor:
+    """Return a stored cursor."""
+    stored = orjson.loads(text)
+    return StoredCursor(
+        {int(partition): offset for partition, offset in stored["offsets"].items()},
+        {StreamRef(name, stream): after for name, stream, after in stored["history"]},
+        {int(partition): offset for partition, offset in stored["since"].items()},
+    )

@@ -90,7 +90,10 @@ def _updates(batch: Batch) -> Iterator[Prepared | Copied]:
     if new:
         yield Copied(_SQL["copy_updates"], copied(new, batch.partition))
     if others:
-        yield _prepared("store_updates", partition=batch.partition, **update_columns(others))
+        late = update_columns(others)
+        yield _prepared("store_updates", partition=batch.partition, **late)
+        yield _prepared("note_late", streams=late["streams"])
+        yield _prepared("drop_blocks", streams=late["streams"], timestamps=late["timestamps"])
 
 
 def _last_of_each(updates: Sequence[StoredUpdate]) -> dict[tuple[int, int], StoredUpdate]:

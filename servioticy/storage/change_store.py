@@ -59,6 +59,9 @@ class PostgresChangeStore:
             self._database.rows(self._sql["add_service_object"], values)
             self._database.rows(self._sql["add_definition"], values)
             self._follow(new)
+            if new.token_digest is not None:
+                own = {"id": new.id, "tenant": new.tenant, "digest": new.token_digest}
+                self._database.rows(self._sql["add_object_token"], own)
             self._put_in_force(new, change, joined.component, components)
         return change
 
@@ -96,6 +99,8 @@ class PostgresChangeStore:
             row = self._database.row(self._sql["delete_service_object"], values)
             if row is None:
                 return None
+            for each in ("drop_object_tokens", "drop_actuations"):
+                self._database.rows(self._sql[each], values)
             version, partition = row
             change = Change(key.id, version, partition, kind="deletion")
             self._note_pending(key.tenant, change)

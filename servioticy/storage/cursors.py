@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import orjson
-
 from servioticy.domain.model import StreamKey, StreamRef
-from servioticy.ports.cursors import DurableSubscription, StoredCursor
+from servioticy.ports.cursors import (
+    DurableSubscription,
+    StoredCursor,
+    read_cursor,
+    write_cursor,
+)
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
-_LOCK = 7_305_808_869_232  # any number that only delivery uses
+_LOCK = 7_305_808_869_233  # any number that only delivery uses
 
 
 class PostgresCursors:
@@ -63,20 +66,3 @@ class PostgresCursors:
         """Note how far each of these has got; those that are gone are ignored."""
         texts = [write_cursor(each) for each in cursors.values()]
         self._database.rows(self._sql["store"], {"ids": list(cursors), "cursors": texts})
-
-
-def write_cursor(cursor: StoredCursor) -> str:
-    """Return a cursor as it is stored."""
-    history = [[*stream, after] for stream, after in cursor.history.items()]
-    stored = {"offsets": cursor.offsets, "history": history, "since": cursor.since}
-    return orjson.dumps(stored, option=orjson.OPT_NON_STR_KEYS).decode()
-
-
-def read_cursor(text: str) -> StoredCursor:
-    """Return a stored cursor."""
-    stored = orjson.loads(text)
-    return StoredCursor(
-        {int(partition): offset for partition, offset in stored["offsets"].items()},
-        {StreamRef(name, stream): after for name, stream, after in stored["history"]},
-        {int(partition): offset for partition, offset in stored["since"].items()},
-    )

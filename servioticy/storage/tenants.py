@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-
-from servioticy.domain.tokens import digest
+from servioticy.domain.tokens import digest, new_token
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -18,7 +16,7 @@ class PostgresTenants:
 
     def create_tenant(self, name: str) -> str:
         """Make the tenant unless it exists, and a new token for it, which is returned."""
-        token = secrets.token_hex(32)
+        token = new_token()
         with self._database.transaction():
             row = self._database.row(self._sql["add_tenant"], {"name": name})
             row = row or self._database.row(self._sql["tenant_named"], {"name": name})

@@ -32,17 +32,18 @@ def test_subscriptions_are_listed_read_and_dropped(stored: Stored, stream: Strea
     stored.create("so2", groups=(("g", StreamRef("so1", "a")),))
     stored.subscribe("2", stream, "x", tenant=stored.other)
     stored.subscribe("1", stream, "y", now=2000)
-    theirs = (stored.other, stored.tenant, '{"id":"2"}')
-    own = (stored.tenant, stored.tenant, '{"id":"1"}')
+    theirs = (stored.other, stored.tenant, '{"id":"2"}', None, None)
+    own = (stored.tenant, stored.tenant, '{"id":"1"}', None, None)
 
-    assert stored.subscriptions.rows("of_stream", **stream._asdict()) == [theirs, own]
+    assert stored.subscriptions_to(stream) == [theirs, own]
+    assert stored.subscriptions_to(stream, only=stored.other) == [theirs]
     assert stored.subscriptions.row("subscription", id="2") == theirs
 
     stored.subscriptions.rows("unsubscribe", tenant=stored.other, id="2")
     stored.subscriptions.rows("unsubscribe", tenant=stored.other, id="nothing")
 
     assert stored.subscriptions.row("subscription", id="2") is None
-    assert stored.subscriptions.rows("of_stream", **stream._asdict()) == [own]
+    assert stored.subscriptions_to(stream) == [own]
 
 
 @pytest.mark.parametrize("id_", ["nothing", "", "1\0"])

@@ -83,8 +83,8 @@ def test_a_subscription_is_its_owners(
 
     stored.subscriptions.rows("unsubscribe", tenant=stored.other, id="1")
 
-    assert len(stored.subscriptions.rows("of_stream", **own._asdict())) == 1
-    assert stored.subscriptions.rows("of_stream", **theirs._asdict()) == []
+    assert len(stored.subscriptions_to(own)) == 1
+    assert stored.subscriptions_to(theirs) == []
 
 
 def test_sql_and_the_domain_agree_on_who_may_read(stored: Stored) -> None:

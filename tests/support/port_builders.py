@@ -17,6 +17,7 @@ from servioticy.domain.records import (
     UpdateRecord,
 )
 from servioticy.ports.change_store import Change, ChangeStore, NewServiceObject
+from servioticy.ports.cursors import StoredCursor, write_cursor
 from servioticy.ports.history import History, VersionedUpdate
 from servioticy.ports.log import BatchLog
 from servioticy.ports.output import Output
@@ -25,7 +26,7 @@ from servioticy.ports.stream_graph import GraphNode, StreamGraph
 from servioticy.ports.tenants import Tenants
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.change_store import PostgresChangeStore
-from servioticy.storage.database import Database
+from servioticy.storage.database import Database, Row
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.service_objects import PostgresServiceObjects
 from servioticy.storage.statements import PostgresStatements
@@ -108,8 +109,9 @@ class Stored:
         callback: str = "pubsub",
         now: int = 1000,
         tenant: int | None = None,
+        cursor: StoredCursor | None = None,
     ) -> bool:
-        """Store a subscription, of the tenant where no other is named."""
+        """Store a subscription, durable if it has a cursor; of the tenant if no other is named."""
         found = self.subscriptions.rows(
             "subscribe",
             id=id_,
@@ -119,8 +121,16 @@ class Stored:
             destination=destination,
             document=f'{{"id":"{id_}"}}',
             now=now,
+            most=1000,
+            cursor=None if cursor is None else write_cursor(cursor),
         )
-        return bool(found)
+        return found == [(False, True)]
+
+    def subscriptions_to(self, stream: StreamKey, only: int | None = None) -> list[Row]:
+        """Those to a stream that are stored, of one tenant or of all: their columns."""
+        first = {"created_at": -1, "id": "", "only": only, "rows": 1000}
+        rows = self.subscriptions.rows("of_stream", **stream._asdict(), **first)
+        return [row[2:] for row in rows]
 
     def stream(self, id_: str, name: str = "a") -> StreamKey:
         """The stream in the store."""

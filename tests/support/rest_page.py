@@ -8,7 +8,13 @@ from pathlib import Path
 from werkzeug.routing import Rule
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rest.md").read_text(encoding="utf-8")
-NAMES = {"service_object": "so", "stream": "s", "version": "n", "subscription": "id"}
+NAMES = {
+    "service_object": "so",
+    "stream": "s",
+    "version": "n",
+    "subscription": "id",
+    "actuation": "id",
+}
 """What the page calls the parts of a path; others have the name that the route gives them."""
 
 Route = tuple[str, str]
@@ -28,4 +34,15 @@ def rights_on_the_page() -> dict[Route, str]:
     for cell, rights in re.findall(r"^\| (`[A-Z]+ /.*?) \| (.*?) \|", PAGE, re.MULTILINE):
         routes = re.findall(r"`([A-Z]+) (/\S*?)`", cell)
         found.update(zip(routes, rights.split(", "), strict=True))
+    return found
+
+
+def statuses_on_the_page() -> dict[Route, set[int]]:
+    """Return the statuses of success of each route; a row with several tells one of each."""
+    found: dict[Route, set[int]] = {}
+    for cell, answer in re.findall(r"^\| (`[A-Z]+ /.*?) \|.*?\| (.*) \|$", PAGE, re.MULTILINE):
+        routes = re.findall(r"`([A-Z]+) (/\S*?)`", cell)
+        told = [int(each) for each in re.findall(r"\b(2\d\d)\b", re.sub("`.*?`", "", answer))]
+        of_each = [set(told)] if len(routes) == 1 else [{each} for each in told]
+        found.update(zip(routes, of_each, strict=True))
     return found

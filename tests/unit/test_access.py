@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from servioticy.domain.access import (
+    OF_OBJECT_TOKENS,
     OPEN_TO_ALL,
     Resource,
     Right,
     as_resource,
     may,
+    reaches,
     readable,
     visible_to,
 )
@@ -94,3 +96,17 @@ def test_private_ones_of_others_are_not_visible() -> None:
 
     assert visible_to(OWNER, objects) == {"own", "a"}
     assert as_resource(objects[1]) == Resource((OTHER,), True)
+
+
+@pytest.mark.parametrize("right", Right)
+def test_a_token_of_a_service_object_reaches_no_further(right: Right) -> None:
+    """A device that is stolen changes nothing, and nothing else is known to it."""
+    assert reaches("so", "so", right) is (right in OF_OBJECT_TOKENS)
+    assert not reaches("so", "other", right)
+    assert not reaches("so", None, right)
+    assert reaches(None, "so", right)
+    assert reaches(None, None, right)
+
+
+def test_a_device_makes_and_changes_no_documents() -> None:
+    assert not OF_OBJECT_TOKENS & {Right.CREATE, Right.LIST, Right.CHANGE, Right.INSPECT}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +15,11 @@ from servioticy.errors import Unavailable
 from servioticy.settings import Settings
 from servioticy.tools.command import cli, running, up
 
-COMMANDS = ["up", "api", "pipeline", "delivery", "migrate", "tenant", "doctor", "tail", "bench"]
+COMMANDS = [
+    *("up", "api", "pipeline", "delivery", "migrate", "tenant", "doctor", "tail", "bench"),
+    *("apply", "get", "put", "history", "export", "import"),
+]
+PAGE = (Path(__file__).parents[2] / "docs" / "command.md").read_text("utf-8")
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +40,27 @@ def test_every_command_explains_itself(command: str, capsys) -> None:
     assert "usage: servioticy" in capsys.readouterr().out
 
 
+def test_the_page_names_every_command_of_a_tenant_with_its_options() -> None:
+    groups = [
+        each for each in cli.parser()._actions if isinstance(each, argparse._SubParsersAction)
+    ]
+    commands = groups[0].choices
+    assert set(commands) == set(COMMANDS)
+    for name in ("apply", "get", "put", "history", "export", "import", "tail"):
+        assert f"`servioticy {name} " in PAGE
+        options = {each for action in commands[name]._actions for each in action.option_strings}
+        assert {
+            each for each in options - {"-h", "--help", "--data"} if f"`{each}" not in PAGE
+        } == set()
+
+
 def test_the_command_line_imports_no_program() -> None:
     """`servioticy --help` must answer at once, and the kernel knows no program."""
     code = (
         "import sys, servioticy.tools.command.cli as c; c.parser().format_help();"
         "print([m for m in sys.modules if m.split('.')[0] in"
-        " ('api', 'pipeline', 'delivery', 'flask', 'pyspark', 'psycopg2', 'confluent_kafka')])"
+        " ('api', 'pipeline', 'delivery', 'flask', 'pyspark', 'psycopg2', 'confluent_kafka',"
+        " 'httpx', 'websockets', 'pyarrow', 'rich')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 

@@ -18,7 +18,8 @@ from servioticy.embedded.javascript import Package
 from servioticy.errors import SetupError
 from servioticy.settings import Settings, load
 
-ACORN, QUICKJS, SUITE = "acorn", "@jitl/quickjs-wasmfile-release-sync", "jsonpath-rfc9535"
+ACORN, QUICKJS = "acorn", "@jitl/quickjs-wasmfile-release-sync"
+PAGE, SUITE = "swagger-ui-dist", "jsonpath-rfc9535"
 
 
 def a_tarball(name: str, members: Iterable[str] = ()) -> bytes:
@@ -36,7 +37,7 @@ def a_tarball(name: str, members: Iterable[str] = ()) -> bytes:
 @pytest.fixture
 def tarballs(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
     """What the packages of the lock file are, in this test."""
-    made = {name: a_tarball(name) for name in (ACORN, QUICKJS, SUITE)}
+    made = {name: a_tarball(name) for name in (ACORN, QUICKJS, PAGE, SUITE)}
     packages = [
         Package(name, "1.0.0", hashlib.sha512(content).hexdigest())
         for name, content in made.items()
@@ -70,10 +71,12 @@ def test_all_are_unpacked_with_their_licences(registry: FileServer, settings: Se
     assert folder.is_absolute()
     assert {path.name for path in folder.iterdir()} == {
         *("acorn.js", "acorn-LICENSE", "quickjs.wasm", "quickjs-LICENSE"),
+        *("swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-LICENSE", "swagger-ui-NOTICE"),
         *("jsonpath-compliance.json", "jsonpath-compliance-LICENSE"),
         "acorn-1.0.0.tgz",
         "jsonpath-rfc9535-1.0.0.tgz",
         "quickjs-wasmfile-release-sync-1.0.0.tgz",
+        "swagger-ui-dist-1.0.0.tgz",
     }
     assert (folder / "acorn.js").read_text() == "package/dist/acorn.js of acorn"
     assert javascript.missing(settings) == javascript.damaged(settings) == []
@@ -99,7 +102,7 @@ def test_a_lost_file_is_unpacked_again_without_the_registry(
     assert javascript.missing(settings) == registry.asked == []
 
 
-@pytest.mark.parametrize("name", [ACORN, QUICKJS, SUITE])
+@pytest.mark.parametrize("name", [ACORN, QUICKJS, PAGE, SUITE])
 def test_a_damaged_tarball_is_refused(
     registry: FileServer, settings: Settings, tarballs: dict[str, bytes], name: str
 ) -> None:
@@ -128,7 +131,7 @@ def test_a_release_that_is_laid_out_otherwise_is_named(
 
 def test_set_up_fails_aloud_without_acorn(registry: FileServer, settings: Settings) -> None:
     """Every API and every pipeline needs it."""
-    acorn, _, _ = javascript.locked()
+    acorn, *_ = javascript.locked()
     (registry.folder / acorn.path).unlink()
 
     with pytest.raises(SetupError, match=r"cannot download .*acorn-1\.0\.0\.tgz.*SERVIOTICY_NPM"):
@@ -138,7 +141,7 @@ def test_set_up_fails_aloud_without_acorn(registry: FileServer, settings: Settin
 def test_only_who_chose_quickjs_needs_it(
     registry: FileServer, settings: Settings, tmp_path: Path
 ) -> None:
-    _, quickjs, _ = javascript.locked()
+    _, quickjs, *_ = javascript.locked()
     (registry.folder / quickjs.path).unlink()
     assert download(settings) == [QUICKJS]
     javascript.require(settings, "v8")
@@ -195,5 +198,6 @@ def test_the_paths_are_those_of_an_npm_registry() -> None:
     assert [each.path for each in javascript.locked()] == [
         "acorn/-/acorn-8.19.0.tgz",
         "@jitl/quickjs-wasmfile-release-sync/-/quickjs-wasmfile-release-sync-0.32.0.tgz",
+        "swagger-ui-dist/-/swagger-ui-dist-5.35.0.tgz",
         "jsonpath-rfc9535/-/jsonpath-rfc9535-1.3.0.tgz",
     ]

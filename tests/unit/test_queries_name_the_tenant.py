@@ -31,9 +31,12 @@ LOSS = "a loss of the log is accepted for a whole partition, whoever has records
 EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "tenants.tenant_of_token": ({"tokens"}, WHO),
     "addresses.address": ({"tokens", "service_objects", "streams"}, WHO),
-    "subscriptions.subscription": ({"subscriptions", "streams", "service_objects"}, WHO),
+    "subscriptions.subscription": (
+        {"subscriptions", "streams", "service_objects", "cursors"},
+        WHO,
+    ),
     # One stream's: of the subscriptions to it each belongs to another tenant, perhaps.
-    "subscriptions.of_stream": ({"subscriptions"}, "its stream is the tenant's"),
+    "subscriptions.of_stream": ({"subscriptions", "cursors"}, "its stream is the tenant's"),
     "last_updates.readable": ({"service_objects", "streams"}, READABLE),
     "stream_graph.nodes": ({"service_objects", "streams"}, GRAPH),
     "stream_graph.readers": ({"streams", "graph_edges", "service_objects"}, GRAPH),
@@ -57,6 +60,8 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.service_objects": ({"service_objects", "definitions"}, PIPELINE),
     "partition.owner": ({"service_objects"}, PIPELINE),
     "partition.last_updates": ({"updates", "states"}, PIPELINE),
+    "partition.note_late": ({"searched_streams"}, PIPELINE),
+    "partition.drop_blocks": ({"search_blocks"}, PIPELINE),
     "partition.activate": ({"service_objects"}, PIPELINE),
     "partition.release": ({"service_objects"}, PIPELINE),
     "partition.delete": ({"service_objects"}, PIPELINE),

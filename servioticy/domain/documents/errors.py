@@ -15,14 +15,23 @@ class BadDocument(ServioticyError):
 
     `reason` says why and where, for people. `pointer` is the place as a JSON Pointer
     (RFC 6901) into the document; it leads to what is wrong, or to what lacks something.
-    `code` is one of the CODES.
+    `code` is one of the CODES. `parts` are several things that are wrong, where all of them
+    were looked for; the pointer and the code then are those of the first.
     """
 
-    def __init__(self, reason: str, pointer: str, code: str) -> None:
-        super().__init__(reason, pointer, code)
+    def __init__(
+        self, reason: str, pointer: str, code: str, parts: tuple[BadDocument, ...] = ()
+    ) -> None:
+        super().__init__(reason, pointer, code, parts)
         self.reason = reason
         self.pointer = pointer
         self.code = code
+        self.parts = parts
+
+    @property
+    def all(self) -> tuple[BadDocument, ...]:
+        """All that is wrong, as far as it was looked for."""
+        return self.parts or (self,)
 
     def __str__(self) -> str:
         return self.reason

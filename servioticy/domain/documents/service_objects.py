@@ -57,10 +57,11 @@ def parse_service_object(
     streams = _object(document["streams"], WHOLE.at("streams", words="streams"))
     meter.count(MAX_STREAMS, len(streams), WHOLE.at("streams"))
     _check_actions(document.get("actions"))
+    _check_ttl(document.get("dataTTL"))
     groups = tuple(
         parse_group(name, content, meter)
         for name, content in _object(
-            document.get("groups") or {}, WHOLE.at("groups", words="groups")
+            _groups(document.get("groups")), WHOLE.at("groups", words="groups")
         ).items()
     )
     aliases = _aliases(document.get("aliases"), meter)
@@ -159,6 +160,11 @@ def _members_and_stream(group: dict[str, Any]) -> tuple[Any, Any]:
     return members, stream[0] if isinstance(stream, list) and len(stream) == 1 else stream
 
 
+def _groups(content: Any) -> Any:
+    """Return the groups; there are none where the document says null, or an empty list."""
+    return {} if content is None or content == [] else content
+
+
 def _aliases(content: Any, meter: Meter) -> list[Alias]:
     """Return the aliases in their order; the original takes an array of maps."""
     if content is None:
@@ -200,6 +206,12 @@ def _check_actions(content: Any) -> None:
         if name in names:
             raise BadDocument("actions with the same name", action.at("name").pointer, DUPLICATE)
         names.add(name)
+
+
+def _check_ttl(seconds: Any) -> None:
+    """Raise BadDocument unless it is a number of seconds. It is kept, and not acted upon."""
+    if seconds is not None and (not isinstance(seconds, int) or isinstance(seconds, bool)):
+        raise WHOLE.at("dataTTL").bad("dataTTL has to be an integer", WRONG_TYPE)
 
 
 def _object(content: Any, part: Part) -> dict[str, Any]:

@@ -5,7 +5,7 @@ SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id
        coalesce(service_objects.public, false) AS public,
        coalesce(service_objects.version, 0) AS version,
        coalesce(service_objects.route_partition, 0) AS route_partition,
-       streams.id AS stream_id
+       streams.id AS stream_id, tokens.service_object AS bound_to
   FROM tokens
   LEFT JOIN service_objects ON service_objects.id = %(service_object)s AND deleted_at IS NULL
   LEFT JOIN streams ON streams.service_object = service_objects.id AND streams.name = %(stream)s

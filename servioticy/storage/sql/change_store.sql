@@ -51,6 +51,10 @@ DELETE FROM template_objects
  WHERE service_object = %(id)s
    AND tenant_id = %(tenant)s;
 
+-- add_object_token --
+INSERT INTO tokens (digest, tenant_id, service_object)
+VALUES (%(digest)s, %(tenant)s, %(id)s);
+
 -- replace --
 -- Another version in force for the API, a new one unless one is named.
 UPDATE service_objects
@@ -108,6 +112,17 @@ UPDATE service_objects
    AND revision = coalesce(%(revision)s, revision)
    AND deleted_at IS NULL
 RETURNING version, route_partition;
+
+-- drop_object_tokens --
+DELETE FROM tokens
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s;
+
+-- drop_actuations --
+-- At once: there are no more of them than are kept of one Service Object.
+DELETE FROM actuations
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s;
 
 -- stream_to_erase --
 SELECT version, route_partition

@@ -32,10 +32,6 @@ UPDATE cursors
   FROM unnest(%(ids)s, %(cursors)s) AS moved (id, cursor)
  WHERE subscription_id = moved.id;
 
--- begin --
-INSERT INTO cursors (subscription_id, tenant_id, cursor)
-VALUES (%(id)s, %(tenant)s, %(cursor)s);
-
 -- trouble --
 UPDATE cursors
    SET trouble = %(trouble)s,

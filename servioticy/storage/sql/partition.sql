@@ -130,6 +130,28 @@ SELECT u.tenant_id, u.stream_id, u."timestamp", u.document::json, u.version,
        log_partition = excluded.log_partition, log_offset = excluded.log_offset,
        log_position = excluded.log_position;
 
+-- note_late --
+-- Updates that are late, perhaps: whoever makes blocks of their streams just now begins anew.
+UPDATE searched_streams
+   SET changes = changes + 1
+ WHERE stream_id = ANY(%(streams)s::bigint[]);
+
+-- drop_blocks --
+-- Of searched streams, what would have to hold these updates. A statement of its own: so it sees
+-- blocks of who held the row that the one before it had to wait for.
+DELETE FROM search_blocks
+ WHERE id IN (SELECT found.id
+                FROM unnest(%(streams)s::bigint[], %(timestamps)s::bigint[])
+                     AS late (stream_id, "timestamp")
+               CROSS JOIN LATERAL (
+                     SELECT id, after
+                       FROM search_blocks
+                      WHERE stream_id = late.stream_id
+                        AND upto >= late."timestamp"
+                      ORDER BY upto
+                      LIMIT 1) AS found
+               WHERE found.after < late."timestamp");
+
 -- store_states --
 INSERT INTO states (tenant_id, stream_id, state)
 SELECT s.tenant_id, s.stream_id, s.state
@@ -264,6 +286,8 @@ WITH state AS (
     DELETE FROM verdicts WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
 ), used AS (
     DELETE FROM usage WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
+), searched AS (
+    DELETE FROM searched_streams WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s
 )
 DELETE FROM superseded WHERE stream_id = %(stored_as)s AND tenant_id = %(tenant)s;
 

@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0014 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0017 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -17,9 +17,14 @@ CREATE TABLE tokens (
     digest bytea PRIMARY KEY,
     tenant_id bigint NOT NULL REFERENCES tenants,
     created_at timestamptz NOT NULL DEFAULT now(),
-    revoked_at timestamptz
+    revoked_at timestamptz,
+    service_object text
 );
 COMMENT ON COLUMN tokens.digest IS 'SHA-256 of the token; the token itself is nowhere';
+COMMENT ON COLUMN tokens.service_object IS
+    'the only Service Object that its holder may act on; null: all of the tenant''s';
+CREATE INDEX tokens_by_service_object ON tokens (service_object)
+ WHERE service_object IS NOT NULL;
 
 -- Service Objects and their streams
 
@@ -55,6 +60,7 @@ COMMENT ON COLUMN service_objects.deleted_at IS
     'when the API deleted it; the row stays for ever, so that no id is used twice';
 COMMENT ON COLUMN service_objects.active_change IS
     'number of the change that put active_version in force (written by the pipeline)';
+ALTER TABLE tokens ADD FOREIGN KEY (service_object) REFERENCES service_objects;
 CREATE INDEX service_objects_by_component ON service_objects (component);
 CREATE INDEX service_objects_by_tenant ON service_objects (tenant_id, sequence);
 
@@ -135,6 +141,7 @@ CREATE TABLE subscriptions (
 );
 COMMENT ON TABLE subscriptions IS 'applications'' wishes to get the updates of a stream';
 CREATE INDEX subscriptions_by_stream ON subscriptions (stream_id);
+CREATE INDEX subscriptions_by_tenant ON subscriptions (stream_id, tenant_id, created_at, id);
 CREATE UNIQUE INDEX subscriptions_pubsub_once
     ON subscriptions (stream_id, destination) WHERE callback = 'pubsub';
 
@@ -214,6 +221,65 @@ COMMENT ON COLUMN purge.log_partition IS 'whose task removes it';
 COMMENT ON COLUMN purge.reached IS
     'updates up to this timestamp are removed: what follows is found without passing them again';
 CREATE INDEX purge_by_partition ON purge (log_partition, stored_as, id);
+
+-- What Web Objects are asked to do, and how it goes
+
+CREATE TABLE actuations (
+    id text PRIMARY KEY,
+    sequence bigint GENERATED ALWAYS AS IDENTITY,
+    tenant_id bigint NOT NULL REFERENCES tenants,
+    service_object text NOT NULL REFERENCES service_objects ON DELETE CASCADE,
+    name text NOT NULL,
+    parameters text NOT NULL,
+    status text NOT NULL,
+    reports jsonb NOT NULL,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL
+);
+COMMENT ON TABLE actuations IS 'the newest of each Service Object (actuations.sql, submit)';
+COMMENT ON COLUMN actuations.name IS 'of the action, as the document in force spelt it';
+COMMENT ON COLUMN actuations.status IS 'what was said of it last';
+COMMENT ON COLUMN actuations.reports IS 'what was said of it, and when, oldest first';
+CREATE INDEX actuations_by_service_object ON actuations (service_object, sequence);
+
+-- Streams that somebody has searched, and columns of their updates: made where they are searched,
+-- by who searches. The pipeline knows nothing of them until an update comes that is late.
+
+CREATE TABLE searched_streams (
+    stream_id bigint PRIMARY KEY,
+    tenant_id bigint NOT NULL,
+    changes bigint NOT NULL DEFAULT 0
+);
+COMMENT ON COLUMN searched_streams.stream_id IS 'stored_as of the stream';
+COMMENT ON COLUMN searched_streams.changes IS
+    'grows with each block and each late update: what was read before may not be stored after';
+
+CREATE TABLE search_blocks (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    stream_id bigint NOT NULL REFERENCES searched_streams ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    after bigint NOT NULL,
+    upto bigint NOT NULL,
+    timestamps bytea NOT NULL,
+    UNIQUE (stream_id, upto)
+);
+COMMENT ON TABLE search_blocks IS
+    'all updates with timestamps larger than after, up to upto; no two of a stream overlap';
+COMMENT ON COLUMN search_blocks.timestamps IS 'of these updates, 8 bytes each';
+ALTER TABLE search_blocks ALTER COLUMN timestamps SET STORAGE EXTERNAL;
+
+CREATE TABLE search_columns (
+    block_id bigint NOT NULL REFERENCES search_blocks ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    subject text NOT NULL,
+    bounds double precision[] NOT NULL,
+    codes bytea NOT NULL,
+    PRIMARY KEY (block_id, subject)
+);
+COMMENT ON TABLE search_columns IS 'of the updates of a block what searches of one kind go by';
+COMMENT ON COLUMN search_columns.subject IS 'the kind of condition and the channel: number:x';
+COMMENT ON COLUMN search_columns.codes IS 'api/search/columns.py';
+ALTER TABLE search_columns ALTER COLUMN codes SET STORAGE EXTERNAL;
 
 -- How far the log is stored
 

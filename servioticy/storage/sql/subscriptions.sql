@@ -1,23 +1,50 @@
 -- subscribe --
-INSERT INTO subscriptions
-       (id, tenant_id, stream_id, callback, destination, document, created_at)
-VALUES (%(id)s, %(tenant)s, %(stream)s, %(callback)s, %(destination)s, %(document)s, %(now)s)
-ON CONFLICT DO NOTHING
-RETURNING id;
+-- Unless it is there already, or the tenant has as many to this stream as it may have.
+WITH counted AS (
+    SELECT count(*) >= %(most)s AS is_full
+      FROM (SELECT
+              FROM subscriptions
+             WHERE stream_id = %(stream)s
+               AND tenant_id = %(tenant)s
+             LIMIT %(most)s) AS own
+), added AS (
+    INSERT INTO subscriptions
+           (id, tenant_id, stream_id, callback, destination, document, created_at)
+    SELECT %(id)s, %(tenant)s, %(stream)s, %(callback)s, %(destination)s, %(document)s, %(now)s
+      FROM counted
+     WHERE NOT is_full
+        ON CONFLICT DO NOTHING
+    RETURNING id
+), begun AS (
+    INSERT INTO cursors (subscription_id, tenant_id, cursor)
+    SELECT id, %(tenant)s, %(cursor)s
+      FROM added
+     WHERE %(cursor)s IS NOT NULL
+)
+SELECT is_full, EXISTS (SELECT FROM added)
+  FROM counted;
 
 -- of_stream --
--- Everybody's: who of them may be shown to whom is the caller's to decide.
-SELECT subscriptions.tenant_id, streams.tenant_id, document::text
+-- The next ones, in the order of their making: those of one tenant, or of all.
+SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id, streams.tenant_id,
+       document::text, active, trouble::text
   FROM streams
   JOIN subscriptions ON stream_id = streams.id
+  LEFT JOIN cursors ON subscription_id = subscriptions.id
+   AND cursors.tenant_id = subscriptions.tenant_id
  WHERE streams.id = %(stream_id)s
    AND streams.tenant_id = %(tenant)s
- ORDER BY created_at, subscriptions.id;
+   AND subscriptions.tenant_id = coalesce(%(only)s, subscriptions.tenant_id)
+   AND (subscriptions.created_at, subscriptions.id) > (%(created_at)s, %(id)s)
+ ORDER BY subscriptions.created_at, subscriptions.id
+ LIMIT %(rows)s;
 
 -- subscription --
 -- By its id alone: a request that names it does not say whose it is.
-SELECT subscriptions.tenant_id, streams.tenant_id, document::text
+SELECT subscriptions.tenant_id, streams.tenant_id, document::text, active, trouble::text
   FROM subscriptions
+  LEFT JOIN cursors ON subscription_id = subscriptions.id
+   AND cursors.tenant_id = subscriptions.tenant_id
   JOIN streams ON streams.id = stream_id
   JOIN service_objects ON service_objects.id = service_object AND deleted_at IS NULL
  WHERE subscriptions.id = %(id)s;
@@ -26,3 +53,57 @@ SELECT subscriptions.tenant_id, streams.tenant_id, document::text
 DELETE FROM subscriptions
  WHERE id = %(id)s
    AND tenant_id = %(tenant)s;
+
+-- change_document --
+-- Delivery hears of it by the number.
+WITH changed AS (
+    UPDATE subscriptions
+       SET document = %(document)s
+     WHERE id = %(id)s
+       AND tenant_id = %(tenant)s
+       AND document::text = %(before)s
+    RETURNING id
+), told AS (
+    UPDATE cursors
+       SET change = nextval('cursor_changes')
+      FROM changed
+     WHERE subscription_id = changed.id
+       AND cursors.tenant_id = %(tenant)s
+)
+SELECT id
+  FROM changed;
+
+-- resume --
+UPDATE cursors
+   SET active = true,
+       trouble = NULL,
+       change = nextval('cursor_changes')
+ WHERE subscription_id = %(id)s
+   AND tenant_id = %(tenant)s
+RETURNING subscription_id;
+
+-- dead_deliveries --
+SELECT id, delivery_id, service_object, stream, document::text, reason, died_at, redrive
+  FROM dead_deliveries
+ WHERE subscription_id = %(id)s
+   AND tenant_id = %(tenant)s
+   AND id > %(after)s
+ ORDER BY id
+ LIMIT %(rows)s;
+
+-- redrive --
+-- All that are dead now; delivery hears of it by the number.
+WITH revived AS (
+    UPDATE dead_deliveries
+       SET redrive = true
+     WHERE subscription_id = %(id)s
+       AND tenant_id = %(tenant)s
+    RETURNING 1
+), told AS (
+    UPDATE cursors
+       SET change = nextval('cursor_changes')
+     WHERE subscription_id = %(id)s
+       AND tenant_id = %(tenant)s
+)
+SELECT count(*)
+  FROM revived;

@@ -24,6 +24,7 @@ BENCHMARKS = (
     "deletion",
     "attacks",
     "rest",
+    "search",
 )
 
 

@@ -39,6 +39,7 @@ def _new(
     public: bool = False,
 ) -> NewServiceObject:
     """Return a Service Object whose group `g`, if there are sources, has these members."""
+    document = document | ({"public": "true"} if public else {})
     definition = parse_service_object(document, id_, argument_names)
     streams = tuple(stream.ref.stream for stream in definition.streams)
     groups = tuple(("g", each) for each in sources)

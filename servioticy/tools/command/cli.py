@@ -11,6 +11,7 @@ from typing import Any
 from servioticy.errors import ServioticyError
 from servioticy.settings import Settings, load
 from servioticy.tools.command import commands
+from servioticy.tools.command.remote import options
 
 PROGRAMS = {
     "api": "run the REST API alone (Postgres and Kafka come from the settings)",
@@ -63,6 +64,7 @@ def parser() -> argparse.ArgumentParser:
         help="only this: go on with the log as it is, where it has lost what is stored of it",
     )
     _add_tail(group)
+    options.add(group, _command)
     bench = _command(group, "bench", "measure the running platform", commands.bench)
     bench.add_argument("name", metavar="NAME", help="which measurement; `list` names them")
     bench.add_argument("rest", nargs=argparse.REMAINDER, help="options of the measurement")

@@ -445,7 +445,7 @@ def test_a_new_document_is_answered_with_what_is_odd_about_it(alice: Caller) -> 
     document = composite("g,h", g=([so], "a"), h=([so], "a"))
     answer = alice.ask("POST", "/", json=document)
 
-    assert list(answer.get_json()) == ["id", "createdAt", "warnings"]
+    assert list(answer.get_json()) == ["id", "api_token", "createdAt", "warnings"]
     (warning,) = answer.get_json()["warnings"]
     assert "2 paths (diamond)" in warning and f"{so}/a" in warning
 

@@ -7,6 +7,8 @@ import re
 from api_builders import Served
 from rest_page import PAGE, called, rights_on_the_page
 
+from api.http.problems import INVALID, PROBLEMS
+
 BY_THEMSELVES = {"HEAD", "OPTIONS"}
 """Methods that Flask adds to routes."""
 
@@ -21,6 +23,15 @@ def test_every_route_is_on_the_page_and_the_other_way_round(served: Served) -> N
 
     assert rights_on_the_page().keys() == routes
     assert len(routes) > 10
+
+
+def test_every_kind_of_error_is_on_the_page() -> None:
+    """Programs go by these names."""
+    listed = re.findall(r"`([a-z-]+)`(?: \((\d+)\))?", PAGE[PAGE.index("`invalid-content`, ") :])
+    listed = listed[: len(PROBLEMS) + 1]
+
+    assert [name for name, _ in listed] == [INVALID.name, *(p.name for p in PROBLEMS.values())]
+    assert [int(status) for _, status in listed if status] == list(PROBLEMS)
 
 
 def test_the_text_names_no_other_route() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 import orjson
 import pytest
-from api_builders import Caller, Served
+from api_builders import SIMPLE, Caller, Served
+
+from api.resources import subscriptions
 
 
 def subscribe(caller: Caller, so: str, body: Any, stream: str = "a") -> Any:
@@ -45,8 +47,8 @@ def test_the_same_pubsub_subscription_is_refused(alice: Caller) -> None:
     ("body", "message"),
     [
         ({}, "No callback in the request"),
-        ({"callback": "gcm"}, "The callback gcm is not one of pubsub, websocket"),
-        ({"callback": {"a": 1}}, "The callback {'a': 1} is not one of pubsub, websocket"),
+        ({"callback": "gcm"}, "The callback gcm is not one of pubsub, websocket, http, service"),
+        ({"callback": {"a": 1}}, None),
         ({"callback": "internal", "destination": "x"}, None),
         ({"callback": "pubsub", "destination": 5}, None),
         ({"callback": "pubsub", "destination": "a\0"}, None),
@@ -83,3 +85,125 @@ def test_the_token_as_destination_is_not_stored(
         "a",
         {"k": 1},
     )
+
+
+HTTP = {"callback": "http", "destination": "http://h/in?lat=@lat@"}
+
+
+@pytest.mark.parametrize(
+    ("body", "delivered"),
+    [
+        ({"callback": "websocket"}, None),
+        ({"callback": "pubsub", "destination": "x"}, False),
+        ({"callback": "service", "destination": "topic"}, False),
+        (HTTP, None),
+        (
+            {
+                **HTTP,
+                "customFields": {
+                    "aliases": [{"@lat@": "{$.channels.lat.current-value}"}],
+                    "method": "GET",
+                    "headers": {"h": "{$.lastUpdate}"},
+                    "body": "...",
+                },
+                "delay": 0,
+                "expire": 0,
+            },
+            None,
+        ),
+        ({"callback": "http", "destination": "HTTPS://[::1]:8443/"}, None),
+    ],
+)
+def test_every_callback_is_kept_and_says_where_it_is_not_delivered(
+    alice: Caller, body: Any, delivered: bool | None
+) -> None:
+    so = alice.create()
+
+    made = subscribe(alice, so, body).get_json()
+    (listed,) = alice.ask("GET", f"/{so}/streams/a/subscriptions").get_json()["subscriptions"]
+    read = alice.ask("GET", f"/subscriptions/{made['id']}").get_json()
+
+    assert listed == read
+    assert made.get("delivered") is read.get("delivered") is delivered
+    assert body.items() <= {"delay": 0, **read}.items()
+
+
+@pytest.mark.parametrize(
+    ("more", "pointer"),
+    [
+        ({"destination": None}, ""),
+        ({"destination": 5}, "/destination"),
+        ({"destination": "ftp://h/"}, "/destination"),
+        ({"destination": "http://"}, "/destination"),
+        ({"destination": "//h/"}, "/destination"),
+        ({"destination": "http://user:secret@h/"}, "/destination"),
+        ({"destination": "http://{$.lastUpdate}/"}, "/destination"),
+        ({"destination": "http://@host@/"}, "/destination"),
+        ({"destination": "http://h:0/"}, "/destination"),
+        ({"destination": "http://h:65536/"}, "/destination"),
+        ({"destination": "http://h/a b"}, "/destination"),
+        ({"destination": "http://h/\r\nHost: x"}, "/destination"),
+        ({"destination": "http://h/" + "x" * 8_000}, "/destination"),
+        ({"customFields": []}, "/customFields"),
+        ({"customFields": {"method": "GE T"}}, "/customFields/method"),
+        ({"customFields": {"body": {}}}, "/customFields/body"),
+        ({"customFields": {"headers": []}}, "/customFields/headers"),
+        ({"customFields": {"headers": {"a": 1}}}, "/customFields/headers/a"),
+        ({"customFields": {"headers": {"a": "b\r\nc: d"}}}, "/customFields/headers/a"),
+        ({"customFields": {"headers": {str(n): "" for n in range(51)}}}, "/customFields/headers"),
+        ({"customFields": {"aliases": [{"@a@": 1}]}}, "/customFields/aliases/0/@a@"),
+        ({"customFields": {"aliases": ["x"]}}, "/customFields/aliases/0"),
+        ({"customFields": {"aliases": [{}] * 201}}, "/customFields/aliases"),
+    ],
+)
+def test_a_call_that_cannot_be_made_is_refused_with_its_place(
+    alice: Caller, more: Any, pointer: str
+) -> None:
+    answer = subscribe(alice, alice.create(), {**HTTP, **more})
+
+    assert (answer.status_code, answer.get_json()["pointer"]) == (400, pointer)
+
+
+def test_many_subscriptions_are_listed_page_by_page(
+    alice: Caller, bob: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them for the owner of the stream, one's own for others."""
+    monkeypatch.setattr(subscriptions, "PAGE_ROWS", 2)
+    so = alice.create({**SIMPLE, "public": True})
+    made = [
+        subscribe(caller, so, {"callback": "websocket"}).get_json()["id"]
+        for caller in (alice, bob, alice, bob, bob)
+    ]
+
+    def listed(caller: Caller) -> set[str]:
+        answer = caller.ask("GET", f"/{so}/streams/a/subscriptions").get_json()
+        return {each["id"] for each in answer["subscriptions"]}
+
+    assert listed(alice) == set(made)
+    assert listed(bob) == {made[1], made[3], made[4]}
+
+
+def test_a_tenant_has_so_many_subscriptions_to_a_stream(
+    alice: Caller, bob: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscriptions, "MOST", 2)
+    so = alice.create({**SIMPLE, "public": True})
+
+    answers = [subscribe(alice, so, {"callback": "websocket"}) for _ in range(3)]
+
+    assert [each.status_code for each in answers] == [201, 201, 400]
+    assert "already" in answers[2].get_json()["message"]
+    assert subscribe(bob, so, {"callback": "websocket"}).status_code == 201
+
+
+def test_what_an_application_is_called_with_is_for_itself(alice: Caller, bob: Caller) -> None:
+    """There may be a password in it."""
+    so = alice.create({**SIMPLE, "public": True})
+    fields = {"headers": {"Authorization": "secret"}}
+    body = {"callback": "http", "destination": "http://h/secret", "customFields": fields}
+
+    id_ = subscribe(bob, so, body).get_json()["id"]
+
+    assert "secret" in bob.ask("GET", f"/subscriptions/{id_}").text
+    assert "secret" not in alice.ask("GET", f"/subscriptions/{id_}").text
+    assert "secret" not in alice.ask("GET", f"/{so}/streams/a/subscriptions").text

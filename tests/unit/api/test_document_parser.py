@@ -169,30 +169,35 @@ def test_a_document_that_many_wait_for_is_parsed_once() -> None:
     assert all(each is answers[0] for each in answers)
 
 
+def named(name: str) -> bytes:
+    """A large document unlike all others, as equal ones are understood together."""
+    return orjson.dumps(large() | {"name": name})
+
+
 def test_a_document_does_not_wait_for_another_one_for_ever() -> None:
-    gated, document = Gated(wait_seconds=0.05), orjson.dumps(large())
+    gated = Gated(wait_seconds=0.05)
     found = definitions(gated, gated)
-    first = run(lambda: found.understood("first", 1, document), "tenant")
+    first = run(lambda: found.understood("first", 1, named("first")), "tenant")
     until(lambda: gated.parsed == ["first"])
 
     with pytest.raises(Unavailable, match="try again"):
-        found.understood("second", 1, document)
+        found.understood("second", 1, named("second"))
     with pytest.raises(Unavailable, match="try again"):
         found.parsed(large(), "third")
     gated.gate.set()
     first.join(SECONDS)
-    assert found.understood("second", 1, document).problem is None
+    assert found.understood("second", 1, named("second")).problem is None
     assert gated.parsed == ["first", "second"]
 
 
 def test_who_has_many_large_documents_delays_another_by_one() -> None:
     """Else a tenant could hold all others off, request after request, until they give up."""
-    gated, document = Gated(), orjson.dumps(large())
+    gated = Gated()
     found = definitions(ending(), gated)
     threads = []
     for number, caller in enumerate(["greedy", "greedy", "greedy", "other"]):
         name = f"{caller} {number}"
-        threads.append(run(lambda name=name: found.understood(name, 1, document), caller))
+        threads.append(run(lambda name=name: found.understood(name, 1, named(name)), caller))
         until(lambda number=number: len(gated.parsed) + gated.waiting() == number + 1)
     gated.gate.set()
     for each in threads:

@@ -19,7 +19,7 @@ class Addresses:
     """One tenant's token, three Service Objects with a stream `data`."""
 
     def address(self, token: str, service_object: str, stream: str | None) -> Address | None:
-        if token != "good":
+        if token not in ("good", "device"):
             return None
         owner, public = {
             "mine": (OURS, False),
@@ -28,7 +28,8 @@ class Addresses:
         }.get(service_object, (None, False))
         known = None if owner is None else service_object
         stream_id = 42 if known and stream == "data" else None
-        return Address(OURS, known, owner, public, 1, 0, stream_id)
+        bound_to = "mine" if token == "device" else None
+        return Address(OURS, known, owner, public, 1, 0, stream_id, bound_to)
 
 
 def ask(target: str, authorization: str = "good") -> Admission | Refusal:
@@ -46,6 +47,12 @@ def test_a_token_comes_raw_or_as_bearer(header: str) -> None:
     assert ask("/mine/streams/data/live", header) == Admission(
         stream, StreamKey(OURS, 42), None, 1, False, OURS
     )
+
+
+def test_a_device_watches_its_own_object_only() -> None:
+    assert status(ask("/mine/streams/data/live", "device")) == 101
+    for other in ("open", "private", "none"):
+        assert status(ask(f"/{other}/streams/data/live", "device")) == 403
 
 
 def test_who_watches_what_is_another_tenants_is_known() -> None:

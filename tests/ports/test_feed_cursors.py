@@ -7,9 +7,8 @@ from port_builders import Stored
 
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.ports.cursors import StoredCursor
-from servioticy.storage.cursors import PostgresCursors, write_cursor
+from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.database import Database
-from servioticy.storage.statements import PostgresStatements
 
 pytestmark = pytest.mark.real
 
@@ -25,10 +24,8 @@ def stream(stored: Stored) -> StreamKey:
 @pytest.fixture
 def cursors(stored: Stored, stream: StreamKey) -> PostgresCursors:
     """Two durable subscriptions, of two tenants, and one that is not durable."""
-    statements = PostgresStatements(stored.database, "cursors")
     for id_, tenant in (("1", stored.tenant), ("2", stored.other)):
-        stored.subscribe(id_, stream, callback="http", tenant=tenant)
-        statements.rows("begin", id=id_, tenant=tenant, cursor=write_cursor(BEGUN))
+        stored.subscribe(id_, stream, callback="http", tenant=tenant, cursor=BEGUN)
     stored.subscribe("3", stream, "y")
     return PostgresCursors(stored.database)
 

@@ -14,10 +14,11 @@ from delivery.callbacks.addresses import ForbiddenAddress, Rules
 from delivery.callbacks.caller import Answer, Caller
 from delivery.callbacks.receiver import GIVE_UP_SECONDS, REFUSALS, STOP_SECONDS, Callbacks
 from delivery.callbacks.requests import CallbackForm
-from delivery.callbacks.signing import BadSecret, key_of, signed_headers
+from delivery.callbacks.signing import signed_headers
 from delivery.callbacks.templates import TemplateTooLong, filled, for_address, for_body, for_header
 from delivery.feeds.feed import Delivery
 from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.webhook_secrets import BadSecret, exchanged, in_force, key_of, new_secret
 from servioticy.ports.dead_deliveries import DeadDelivery, Trouble
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -62,6 +63,18 @@ def test_while_a_secret_is_exchanged_both_sign() -> None:
 
     assert [each[:3] for each in signature.split()] == ["v1,", "v1,"]
     assert len(set(signature.split())) == 2
+
+
+def test_the_secret_before_is_good_for_a_day() -> None:
+    day = 24 * 3_600_000
+    first = exchanged([], new_secret(), 0)
+    second = exchanged(first, new_secret(), 5)
+    third = exchanged(second, new_secret(), 6)
+
+    assert len(in_force(second, day)) == 2
+    assert in_force(second, day + 5) == (second[0]["secret"],)
+    assert in_force(third, 7) == (third[0]["secret"], second[0]["secret"])
+    assert len(key_of(third[0]["secret"])) == 32
 
 
 @pytest.mark.parametrize("secret", BAD_SECRETS)
@@ -127,7 +140,7 @@ def called(form: CallbackForm, **behaviour: object) -> tuple[Answer, Got]:
 
 def test_a_plain_callback_is_the_update_itself() -> None:
     answer, ((line, headers, body),) = called(
-        CallbackForm("s", "http://HOST/in", secrets=(SECRET,))
+        CallbackForm("s", "http://HOST/in", secrets=({"secret": SECRET},))
     )
 
     assert answer.status == HTTPStatus.OK

@@ -1,0 +1,97 @@
+"""What becomes of HTTP callbacks: their secrets, and what a receiver did not take."""
+
+from __future__ import annotations
+
+import orjson
+from flask import Blueprint, Response, request
+
+from api.http.answers import answer, nothing
+from api.http.authentication import needs, permit
+from api.http.errors import Conflict, NotFound, Refused
+from api.resources.subscriptions import Subscription, found
+from api.services import Services
+from servioticy.domain.access import Resource, Right
+from servioticy.domain.webhook_secrets import exchanged, new_secret
+from servioticy.ports.statements import Row, Statements
+
+PAGE_ROWS = 100
+MAX_NUMBER = 2**63 - 1
+
+
+def blueprint(services: Services) -> Blueprint:
+    """`/subscriptions/{subscription}/secret`, `resume` and `dead-deliveries`."""
+    routes = Blueprint("callbacks", __name__)
+    stored = services.ports.statements("subscriptions")
+
+    @routes.post("/subscriptions/<subscription>/secret")
+    @needs(Right.SUBSCRIBE)
+    def renew_secret(subscription: str) -> Response:
+        """Make a new secret; the one before signs along for a day."""
+        own, secret, now = _own(subscription, stored), new_secret(), services.now()
+        document = orjson.loads(own.document)
+        document["secrets"] = exchanged(document["secrets"], secret, now)
+        document["updatedAt"] = now
+        text = orjson.dumps(document).decode()
+        change = {"id": subscription, "tenant": own.tenant, "before": own.document}
+        if not stored.rows("change_document", document=text, **change):
+            raise Conflict("The subscription has been changed meanwhile; try again")
+        return answer({"id": subscription, "secret": secret}, 201)
+
+    @routes.post("/subscriptions/<subscription>/resume")
+    @needs(Right.SUBSCRIBE)
+    def resume(subscription: str) -> Response:
+        """Call the receiver again, from where it was stopped, and at once."""
+        own = _own(subscription, stored)
+        stored.rows("resume", id=subscription, tenant=own.tenant)
+        return nothing()
+
+    @routes.get("/subscriptions/<subscription>/dead-deliveries")
+    @needs(Right.READ)
+    def dead(subscription: str) -> Response:
+        """List what the receiver has refused for good, the oldest first, a page at a time."""
+        own, after = _own(subscription, stored), _after()
+        values = {"id": subscription, "tenant": own.tenant, "after": after, "rows": PAGE_ROWS}
+        rows = stored.rows("dead_deliveries", **values)
+        body: dict[str, object] = {"deadDeliveries": [_told(each) for each in rows]}
+        if len(rows) == PAGE_ROWS:
+            body["next"] = str(rows[-1][0])
+        return answer(body)
+
+    @routes.post("/subscriptions/<subscription>/dead-deliveries/redrive")
+    @needs(Right.SUBSCRIBE)
+    def redrive(subscription: str) -> Response:
+        """Deliver all of them once more, before whatever else waits."""
+        own = _own(subscription, stored)
+        ((count,),) = stored.rows("redrive", id=subscription, tenant=own.tenant)
+        return answer({"redriven": count}, 202)
+
+    return routes
+
+
+def _own(subscription: str, stored: Statements) -> Subscription:
+    """Return a subscription of the caller that calls a receiver. Raises NotFound."""
+    own = found(subscription, stored)
+    permit(Resource((own.tenant,)))  # whose stream it is, is not enough
+    if own.active is None:
+        raise NotFound("The Subscription calls nobody.")
+    return own
+
+
+def _after() -> int:
+    text = request.args.get("after", "0")
+    if not text.isascii() or not text.isdecimal() or len(text) > 19 or int(text) > MAX_NUMBER:
+        raise Refused("after has to be what an answer named as next")
+    return int(text)
+
+
+def _told(row: Row) -> dict[str, object]:
+    _number, id_, service_object, stream, document, reason, died_at, redrive = row
+    return {
+        "id": id_,
+        "source": service_object,
+        "stream": stream,
+        "update": orjson.Fragment(document),
+        "reason": reason,
+        "diedAt": died_at,
+        "redriven": redrive,
+    }

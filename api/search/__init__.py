@@ -1,0 +1,1 @@
+"""Searching the updates of a stream, by columns that are made where somebody searches."""

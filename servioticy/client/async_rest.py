@@ -1,0 +1,209 @@
+"""A client of the REST API for asyncio: `Rest`, with an `await` before each of its methods."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from servioticy.client import batches, calls
+from servioticy.client.answers import Answer, Answered
+from servioticy.client.batches import BatchResult
+from servioticy.client.calls import Call, Document, ServiceObject, Update
+from servioticy.client.retries import Attempts, Retries
+from servioticy.client.transport import TIMEOUT_SECONDS, answer, explained, options, typed
+from servioticy.errors import Unavailable
+
+T = TypeVar("T")
+
+
+class AsyncRest:
+    """One API and one token, with connections that are kept between requests.
+
+    The methods are those of `Rest`, and raise the same. May be used by many tasks at once.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        retries: Retries | None = None,
+    ) -> None:
+        self._http = httpx.AsyncClient(**options(url, token, timeout_seconds))
+        self._retries = retries or Retries()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def create(self, document: Document) -> str:
+        """Create a Service Object and return its id."""
+        return await self.run(calls.create(document))
+
+    async def read(self, service_object: str) -> ServiceObject:
+        """Return the document in force, with its ETag."""
+        return await self.run(calls.read(service_object))
+
+    async def change(
+        self, service_object: str, document: Document, if_match: str | None = None
+    ) -> None:
+        """Put another document in force; with `if_match` only over the state that it names."""
+        await self.run(calls.change(service_object, document, if_match))
+
+    async def merge(
+        self, service_object: str, part: Document, if_match: str | None = None
+    ) -> None:
+        """Change a part of the document: objects are merged, None takes a key away."""
+        await self.run(calls.merge(service_object, part, if_match))
+
+    async def delete(self, service_object: str) -> None:
+        """Delete a Service Object and all that is stored of it."""
+        await self.run(calls.delete(service_object))
+
+    async def ids(self) -> list[str]:
+        """Return the tenant's Service Objects."""
+        return await self.run(calls.ids())
+
+    async def find(
+        self, conditions: Mapping[str, str] | None = None, page_size: int | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Yield id, name and dates of the Service Objects that fit (docs/rest.md)."""
+        query: str | None = calls.find_query(conditions or {}, page_size)
+        while query is not None:
+            page = await self.run(calls.found(query))
+            for each in page.data:
+                yield each
+            query = page.next
+
+    async def put(self, service_object: str, stream: str, update: Update) -> None:
+        """Send a Sensor Update; returns when the platform has it for good."""
+        await self.run(calls.put(service_object, stream, update))
+
+    async def put_many(
+        self, service_object: str, stream: str, updates: Sequence[Update]
+    ) -> BatchResult:
+        """Send many updates of a stream in batches; what is refused is told one by one."""
+        return await self._all(batches.of_one(service_object, stream, updates))
+
+    async def put_everywhere(self, updates: Sequence[tuple[str, str, Update]]) -> BatchResult:
+        """Send updates of many streams in batches: Service Object, stream and update of each."""
+        return await self._all(batches.of_many(updates))
+
+    async def updates(self, service_object: str, stream: str) -> list[dict[str, Any]]:
+        """Return everything stored of a stream, oldest first."""
+        return await self.run(calls.updates(service_object, stream))
+
+    async def history(
+        self,
+        service_object: str,
+        stream: str,
+        after: int | None = None,
+        before: int | None = None,
+        newest_first: bool = False,
+        page_size: int | None = None,
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Yield the updates between two timestamps, page by page; both bounds belong to it."""
+        query: str | None = calls.history_query(after, before, page_size, newest_first)
+        while query is not None:
+            page = await self.run(calls.page(service_object, stream, query))
+            for each in page.data:
+                yield each
+            query = page.next
+
+    async def last_update(self, service_object: str, stream: str) -> dict[str, Any] | None:
+        """Return the stream's newest update, or None."""
+        return await self.run(calls.last_update(service_object, stream))
+
+    async def last_updates(
+        self, streams: Sequence[tuple[str, str]]
+    ) -> list[dict[str, Any] | None]:
+        """Return the newest update of each stream; None where there is none to be read."""
+        return await self.run(calls.last_updates(streams))
+
+    async def last_timestamp(self, service_object: str, stream: str) -> int | None:
+        """Return the stream's newest `lastUpdate`, or None."""
+        found = await self.last_update(service_object, stream)
+        return None if found is None else int(found["lastUpdate"])
+
+    async def erase(self, service_object: str, stream: str) -> None:
+        """Forget what is stored of a stream."""
+        await self.run(calls.erase(service_object, stream))
+
+    async def status(self, service_object: str, stream: str) -> dict[str, Any]:
+        """Return how computations of a composite stream ended."""
+        return await self.run(calls.status(service_object, stream))
+
+    async def tree(self, service_object: str, stream: str) -> dict[str, Any]:
+        """Return what an update of a stream will do."""
+        return await self.run(calls.tree(service_object, stream))
+
+    async def subscribe(self, service_object: str, stream: str, wanted: Document) -> str:
+        """Subscribe to a stream and return the subscription's id."""
+        return await self.run(calls.subscribe(service_object, stream, wanted))
+
+    async def unsubscribe(self, subscription: str) -> None:
+        """Drop a subscription."""
+        await self.run(calls.unsubscribe(subscription))
+
+    async def run(self, call: Call[T]) -> T:
+        """Send a call, and again while that may help, and return what its answer says."""
+        attempts = Attempts(call, self._retries)
+        while True:
+            try:
+                found = await self._sent(call.method, call.path, call.body, call.headers)
+            except Unavailable as error:
+                await asyncio.sleep(attempts.failed(error))
+                continue
+            if found.status < HTTPStatus.BAD_REQUEST:
+                return call.read(found)
+            await asyncio.sleep(attempts.refused(found))
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        document: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Ask once and return the answer, whatever it is; a `document` is sent as JSON.
+
+        Raises Unavailable where no whole answer comes, ServioticyError where the request
+        itself cannot be sent.
+        """
+        body = None if document is None else json.dumps(document).encode()
+        return await self._sent(method, path, body, headers or {})
+
+    async def download(self, path: str) -> AsyncIterator[bytes]:
+        """Yield the body of an answer as it comes, however long it is. Raises as others do."""
+        with explained("GET", path):
+            async with self._http.stream("GET", path) as found:
+                if found.status_code >= HTTPStatus.BAD_REQUEST:
+                    await found.aread()
+                    raise Answered.of(answer(found))
+                async for part in found.aiter_bytes():
+                    yield part
+
+    async def close(self) -> None:
+        """Let the connection go."""
+        await self._http.aclose()
+
+    async def _sent(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> Answer:
+        sent = typed(body, headers)
+        with explained(method, path):
+            found = await self._http.request(method, path, content=body, headers=sent)
+            return answer(found)
+
+    async def _all(self, wanted: Iterable[Call[BatchResult]]) -> BatchResult:
+        result = BatchResult(0)
+        for each in wanted:
+            result += await self.run(each)
+        return result

@@ -1,0 +1,54 @@
+"""What sending with and without asyncio has in common; with both of them the user of httpx."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from servioticy.client.answers import Answer
+from servioticy.errors import ServioticyError, Unavailable
+
+TIMEOUT_SECONDS = 15.0
+
+
+def options(url: str, token: str, timeout_seconds: float) -> dict[str, Any]:
+    """Return how httpx reaches the API.
+
+    A proxy for the internet has no business between us and this platform. Certificates are
+    read only where somebody has to be trusted: that takes longer than a request.
+    """
+    return {
+        "base_url": url,
+        "headers": {"Authorization": token, "Accept-Encoding": "identity"},
+        "timeout": timeout_seconds,
+        "trust_env": False,
+        "verify": url.startswith("https:"),
+    }
+
+
+def typed(body: bytes | None, headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers, and with a body that is not called anything else that it is JSON."""
+    return {"Content-Type": "application/json", **headers} if body is not None else {**headers}
+
+
+def answer(found: httpx.Response) -> Answer:
+    """Return what has come as a whole."""
+    return Answer(found.status_code, dict(found.headers), found.content)
+
+
+@contextmanager
+def explained(method: str, path: str) -> Iterator[None]:
+    """Tell what httpx raises in our words.
+
+    Raises Unavailable where no whole answer comes, ServioticyError where the request itself
+    cannot be sent.
+    """
+    try:
+        yield
+    except (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL) as error:
+        raise ServioticyError(f"{method} {path} cannot be sent: {error}") from error
+    except httpx.TransportError as error:
+        raise Unavailable(str(error) or type(error).__name__) from error

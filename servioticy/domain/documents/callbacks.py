@@ -1,0 +1,137 @@
+"""Subscriptions as applications send them: which callbacks there are, and what each needs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+from servioticy.domain.documents.codes import NO_CHOICE, REQUIRED, TOO_MUCH, WRONG_TYPE
+from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
+from servioticy.domain.webhook_secrets import BadSecret, key_of
+
+KINDS = ("pubsub", "websocket", "http", "service")
+DELIVERED = frozenset({"websocket", "http"})
+"""Callbacks that updates are sent by; the others are kept until they are."""
+FORMATS = ("plain", "cloudevents", "cloudevents-binary")
+LATEST, BEGINNING = "latest", "beginning"
+MAX_DESTINATION = 1_000
+MAX_BYTES = 32_768
+"""Of all that a subscription holds."""
+MAX_HEADERS = 50
+MAX_ALIASES = 200
+
+_ADDRESS = re.compile(
+    r"https?://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*)|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?"
+    r"(?:[/?#][^\s\x00-\x20\x7f]*)?",
+    re.IGNORECASE,
+)
+"""Whom to call stands in it as it is: nothing is put there from an update, and no password."""
+_METHOD = re.compile(r"[A-Za-z]{1,20}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def check_subscription(wanted: dict[str, Any]) -> str:
+    """Return the callback of a subscription as it was sent. Raises BadDocument.
+
+    A pubsub subscription may be without a destination.
+    """
+    callback = wanted.get("callback")
+    if callback is None:
+        raise BadDocument("No callback in the request", "", REQUIRED)
+    place = WHOLE.at("callback")
+    if callback == "internal":
+        reason = (
+            "A subscription of a composite follows from its document: name the stream in one of "
+            "its groups"
+        )
+        raise place.bad(reason, NO_CHOICE)
+    if not isinstance(callback, str) or callback not in KINDS:
+        reason = f"The callback {callback!s:.100} is not one of {', '.join(KINDS)}"
+        raise place.bad(reason, NO_CHOICE)
+    _check_destination(wanted.get("destination"), callback)
+    if callback == "http":
+        _check_call(wanted.get("customFields"))
+        _check_form(wanted)
+    if len(orjson.dumps(wanted)) > MAX_BYTES:
+        reason = f"A subscription holds at most {MAX_BYTES} bytes"
+        raise WHOLE.bad(reason, TOO_MUCH)
+    return callback
+
+
+def _check_destination(destination: Any, callback: str) -> None:
+    place = WHOLE.at("destination")
+    if destination is None:
+        if callback in ("http", "service"):
+            raise BadDocument("No destination in the request", "", REQUIRED)
+        return
+    if not isinstance(destination, str) or len(destination) > MAX_DESTINATION:
+        reason = f"destination has to be text of at most {MAX_DESTINATION} characters"
+        raise place.bad(reason, WRONG_TYPE)
+    if _CONTROL.search(destination):
+        raise place.bad("destination has a control character in it", WRONG_TYPE)
+    if callback == "http":
+        found = _ADDRESS.fullmatch(destination)
+        if found is None or not 0 < int(found["port"] or 80) < 65_536:
+            reason = (
+                "destination has to be an address such as http://host:port/path, its host "
+                "without a user, an alias or a reference"
+            )
+            raise place.bad(reason, WRONG_TYPE)
+
+
+def _check_call(fields: Any) -> None:
+    """Raise BadDocument unless it says how to call: aliases, method, headers, body."""
+    place = WHOLE.at("customFields")
+    if fields is None:
+        return
+    if not isinstance(fields, dict):
+        raise place.bad("customFields has to be a JSON object", WRONG_TYPE)
+    method, body = fields.get("method"), fields.get("body")
+    if method is not None and not (isinstance(method, str) and _METHOD.fullmatch(method)):
+        raise place.at("method").bad("method has to be letters, at most 20", WRONG_TYPE)
+    if body is not None and not isinstance(body, str):
+        raise place.at("body").bad("body has to be text", WRONG_TYPE)
+    _check_texts(fields.get("headers"), place.at("headers"), "headers", MAX_HEADERS)
+    aliases = fields.get("aliases")
+    if isinstance(aliases, list) and len(aliases) <= MAX_ALIASES:
+        for number, each in enumerate(aliases):
+            _check_texts(each, place.at("aliases", number), "aliases", MAX_ALIASES)
+    else:
+        _check_texts(aliases, place.at("aliases"), "aliases", MAX_ALIASES)
+
+
+def _check_form(wanted: dict[str, Any]) -> None:
+    """Raise BadDocument unless format, secret and beginning are what they may be."""
+    if wanted.get("format", FORMATS[0]) not in FORMATS:
+        raise WHOLE.at("format").bad(f"format has to be one of {', '.join(FORMATS)}", NO_CHOICE)
+    secret = wanted.get("secret")
+    if secret is not None:
+        try:
+            key_of(secret if isinstance(secret, str) else "")
+        except BadSecret as error:
+            raise WHOLE.at("secret").bad(str(error), WRONG_TYPE) from None
+    begin = wanted.get("from", LATEST)
+    is_time = isinstance(begin, int) and not isinstance(begin, bool) and 0 <= begin < 2**63
+    if not is_time and begin not in (LATEST, BEGINNING):
+        reason = f'from has to be "{LATEST}", "{BEGINNING}" or a lastUpdate'
+        raise WHOLE.at("from").bad(reason, WRONG_TYPE)
+
+
+def history_after(wanted: dict[str, Any]) -> int | None:
+    """Return after which timestamp the history is wanted; None: nothing of it."""
+    begin = wanted.get("from", LATEST)
+    return {LATEST: None, BEGINNING: -1}.get(begin, begin - 1 if isinstance(begin, int) else None)
+
+
+def _check_texts(content: Any, place: Part, what: str, most: int) -> None:
+    """Raise BadDocument unless it is a map of text to text, in which no line ends."""
+    if content is None:
+        return
+    if not isinstance(content, dict) or len(content) > most:
+        raise place.bad(f"{what} has to map text to text, at most {most} of them", WRONG_TYPE)
+    for name, text in content.items():
+        if not isinstance(text, str) or _CONTROL.search(name + text):
+            reason = f"{what} has to map text to text without control characters"
+            raise place.at(name).bad(reason, WRONG_TYPE)

@@ -1,0 +1,1 @@
+"""What a search of a stream's updates asks for: the criteria, and what fits them."""

@@ -1,0 +1,1 @@
+"""Commands that ask a platform over its API, wherever it runs, with a tenant's token."""

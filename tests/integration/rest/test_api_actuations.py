@@ -1,0 +1,162 @@
+"""Actuations: submitted, reported on, read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from api_builders import NOW, SIMPLE, Caller, Served
+
+from api.resources import actuations
+
+ACTIONS = [{"name": "Reboot", "description": "d"}, {"name": "blink now"}]
+DOCUMENT = {**SIMPLE, "actions": ACTIONS}
+
+
+def submit(caller: Caller, so: str, name: str = "Reboot", body: str = "", **more: Any) -> Any:
+    more = {"content_type": "text/plain", **more}
+    return caller.ask("POST", f"/{so}/actuations/{name}", data=body, **more)
+
+
+def test_the_actions_are_an_array_as_stored(alice: Caller) -> None:
+    with_actions, without = alice.create(DOCUMENT), alice.create()
+
+    assert alice.ask("GET", f"/{with_actions}/actuations").get_json() == ACTIONS
+    assert alice.ask("GET", f"/{without}/actuations").get_json() == []
+
+
+def test_an_actuation_is_submitted_and_goes_through_its_states(alice: Caller) -> None:
+    so = alice.create(DOCUMENT)
+
+    made = submit(alice, so, body="in 5 s")
+    id_ = made.get_json()["id"]
+    path = f"/{so}/actuations/{id_}"
+    first = alice.ask("GET", path)
+    told = alice.ask(
+        "PUT", path, data="Received on the device", content_type="application/json;charset=UTF-8"
+    )
+    last = alice.ask("GET", path).get_json()
+
+    assert made.status_code == 201
+    assert made.text == f'{{"message":"Actuation submitted","id":"{id_}"}}'
+    assert re.fullmatch("[0-9a-f]{32}", id_)
+    assert made.headers["Location"] == f"http://127.0.0.1:8080{path}"
+    now = int(NOW * 1000)
+    assert first.text.startswith(f'{{"status":"Submitted","updatedAt":{now}')
+    assert (told.status_code, told.get_json()) == (
+        201,
+        {"status": "Received on the device", "updatedAt": now},
+    )
+    assert (last["status"], last["name"], last["parameters"]) == (
+        "Received on the device",
+        "Reboot",
+        "in 5 s",
+    )
+    assert [each["status"] for each in last["states"]] == ["Submitted", "Received on the device"]
+
+
+@pytest.mark.parametrize("name", ["reboot", "REBOOT", "Blink%20Now"])
+def test_names_of_actions_may_have_any_case(alice: Caller, name: str) -> None:
+    assert submit(alice, alice.create(DOCUMENT), name).status_code == 201
+
+
+@pytest.mark.parametrize("name", ["explode", "%00", "reboot;", "__proto__", "x" * 9_000])
+def test_an_unknown_action_is_not_found(alice: Caller, name: str) -> None:
+    """The original failed with 500."""
+    answer = submit(alice, alice.create(DOCUMENT), name)
+
+    assert answer.status_code == 404
+    assert "does not have the action" in answer.get_json()["message"]
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+@pytest.mark.parametrize("id_", ["unknown", "%00", "0" * 32])
+def test_an_unknown_actuation_is_not_found(alice: Caller, method: str, id_: str) -> None:
+    so = alice.create(DOCUMENT)
+
+    assert alice.ask(method, f"/{so}/actuations/{id_}", data="x").status_code == 404
+
+
+def test_an_actuation_is_found_at_its_own_object_only(alice: Caller, bob: Caller) -> None:
+    mine, other, foreign = alice.create(DOCUMENT), alice.create(DOCUMENT), bob.create(DOCUMENT)
+    id_ = submit(alice, mine).get_json()["id"]
+
+    for caller, so in ((alice, other), (bob, foreign)):
+        for method in ("GET", "PUT"):
+            answer = caller.ask(method, f"/{so}/actuations/{id_}", data="x")
+            assert answer.status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b"", None, 201),
+        (b"", "text/plain", 201),
+        ("é{".encode(), "text/plain;charset=UTF-8", 201),
+        (b"x" * actuations.MAX_PARAMETERS, "text/plain", 201),
+        (b"x" * (actuations.MAX_PARAMETERS + 1), "text/plain", 413),
+        (b"{}", "application/json", 415),
+        (b"a=b", "application/x-www-form-urlencoded", 415),
+        (b"\xff", "text/plain", 400),
+        (b"a\0b", "text/plain", 400),
+        (b"x", "text/plain;charset=utf-16", 415),
+    ],
+)
+def test_parameters_are_text(
+    alice: Caller, body: bytes, content_type: str | None, status: int
+) -> None:
+    so = alice.create(DOCUMENT)
+
+    answer = alice.ask("POST", f"/{so}/actuations/reboot", data=body, content_type=content_type)
+
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("size", "status"),
+    [(0, 400), (actuations.MAX_STATUS, 201), (actuations.MAX_STATUS + 1, 413)],
+)
+def test_a_state_is_text(alice: Caller, size: int, status: int) -> None:
+    so = alice.create(DOCUMENT)
+    id_ = submit(alice, so).get_json()["id"]
+
+    answer = alice.ask("PUT", f"/{so}/actuations/{id_}", data="x" * size)
+
+    assert answer.status_code == status
+
+
+def test_of_actuations_and_states_the_newest_are_kept(
+    alice: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actuations, "KEPT", 2)
+    monkeypatch.setattr(actuations, "STATES_KEPT", 3)
+    so = alice.create(DOCUMENT)
+    made = [submit(alice, so).get_json()["id"] for _ in range(3)]
+    for n in range(4):
+        alice.ask("PUT", f"/{so}/actuations/{made[2]}", data=str(n))
+
+    found = [alice.ask("GET", f"/{so}/actuations/{each}") for each in made]
+
+    assert [each.status_code for each in found] == [404, 200, 200]
+    assert [each["status"] for each in found[2].get_json()["states"]] == ["1", "2", "3"]
+
+
+def test_actuations_go_with_their_object(served: Served, alice: Caller) -> None:
+    so = alice.create(DOCUMENT)
+    submit(alice, so)
+
+    alice.ask("DELETE", f"/{so}")
+
+    assert submit(alice, so).status_code == 404
+    assert served.platform.database.rows("SELECT id FROM actuations") == []
+
+
+def test_others_do_not_actuate_what_is_public(alice: Caller, bob: Caller) -> None:
+    so = alice.create({**DOCUMENT, "public": True})
+    id_ = submit(alice, so).get_json()["id"]
+
+    assert bob.ask("GET", f"/{so}/actuations").get_json() == ACTIONS
+    assert submit(bob, so).status_code == 401
+    assert bob.ask("GET", f"/{so}/actuations/{id_}").status_code == 401
+    assert bob.ask("PUT", f"/{so}/actuations/{id_}", data="x").status_code == 401

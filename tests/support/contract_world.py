@@ -1,0 +1,100 @@
+"""A tenant with what the examples of the OpenAPI document talk about, made by these examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema
+import orjson
+from api_builders import Caller, Served
+
+from schemas import contracts
+
+OPENAPI = contracts.openapi()
+OPERATIONS = contracts.operations(OPENAPI)
+EXAMPLE_ID = OPENAPI["components"]["parameters"]["so"]["example"]
+"""The Service Object that examples name; a test puts in the one that it has made."""
+
+
+@dataclass(frozen=True)
+class World:
+    """A Service Object with one update that is stored, a subscription, and their tenant."""
+
+    tenant: Caller
+    names: dict[str, str]
+    """what to put into a path for each of its parameters"""
+
+    def path(self, method: str, path: str) -> str:
+        """The path of an operation, leading to what is there."""
+        asked = {"actuation": "reboot"} if method == "POST" else {}
+        return path.format_map(self.names | asked)
+
+    def query(self, operation: dict[str, Any]) -> dict[str, Any]:
+        """The examples of an operation's parameters."""
+        parameters = [resolved(each) for each in operation.get("parameters", [])]
+        return {
+            each["name"]: each["example"]
+            for each in parameters
+            if each["in"] == "query" and "example" in each
+        }
+
+    def named(self, value: Any) -> Any:
+        """An example that names the Service Object of this world in the place of its own."""
+        return orjson.loads(
+            orjson.dumps(value).replace(EXAMPLE_ID.encode(), self.names["so"].encode())
+        )
+
+
+def a_world(served: Served) -> World:
+    """Make it of the examples of the document itself."""
+    tenant = served.tenant("examples")
+    so = tenant.create(request_examples("POST", "/")["thermometer"])
+    names = {"so": so, "s": "celsius", "n": "1", "id": "", "asset": "page.js"}
+    world = World(tenant, names)
+    stream = f"/{so}/streams/celsius"
+    update = request_examples("PUT", "/{so}/streams/{s}")["temperature"]
+    assert tenant.ask("PUT", stream, json=update).status_code == 202
+    wanted = request_examples("POST", "/{so}/streams/{s}/subscriptions")["websocket"]
+    answer = tenant.ask("POST", f"{stream}/subscriptions", json=wanted | {"destination": "first"})
+    names["id"] = answer.get_json()["id"]
+    answer = tenant.ask("POST", f"/{so}/actuations/reboot", data="", content_type="text/plain")
+    names["actuation"] = answer.get_json()["id"]
+    served.store()
+    return world
+
+
+def request_examples(method: str, path: str) -> dict[str, Any]:
+    """The bodies that the document shows for an operation, by their names."""
+    return {name: each for name, (_media, each) in examples_with_types(method, path).items()}
+
+
+def examples_with_types(method: str, path: str) -> dict[str, tuple[str, Any]]:
+    """These bodies, each with its media type."""
+    content = OPERATIONS[method, path].get("requestBody", {}).get("content", {})
+    return {
+        name: (media, example["value"])
+        for media, each in content.items()
+        for name, example in each.get("examples", {}).items()
+    }
+
+
+def response(operation: dict[str, Any], status: int) -> dict[str, Any]:
+    """What the document says of an answer with this status."""
+    return resolved(operation["responses"][str(status)])
+
+
+def resolved(value: dict[str, Any]) -> dict[str, Any]:
+    """The value itself, or what it refers to."""
+    while "$ref" in value and len(value) == 1:
+        found: Any = OPENAPI
+        for step in value["$ref"].removeprefix("#/").split("/"):
+            found = found[step]
+        value = found
+    return value
+
+
+def validate(value: Any, schema: dict[str, Any], document: dict[str, Any] = OPENAPI) -> None:
+    """Raise where a value does not fit a schema, which refers to others of its document."""
+    whole = {"components": document["components"], "allOf": [schema]}
+    jsonschema.Draft202012Validator(whole).validate(value)
