@@ -86,7 +86,7 @@ SELECT number, service_object, parameters::text,
                   AND service_objects.tenant_id = job_items.tenant_id) AS made
   FROM job_items
  WHERE job = %(job)s
-   AND tenant_id = %(tenant)s
+   AND job_items.tenant_id = %(tenant)s
  ORDER BY number
  LIMIT %(limit)s;
 
@@ -142,7 +142,7 @@ UPDATE jobs
        state = CASE WHEN %(last)s THEN 'done' ELSE state END,
        updated_at = %(now)s
  WHERE id = %(job)s
-   AND tenant_id = %(tenant)s
+   AND jobs.tenant_id = %(tenant)s
    AND state = 'running';
 
 -- failures --

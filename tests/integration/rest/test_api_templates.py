@@ -45,7 +45,8 @@ def test_a_fleet_is_made_each_with_its_values(alice: Caller, served: Served) -> 
         "parameters": {"room": "kitchen"},
     }
     assert sorted(each.service_object for each in definitions(served)) == sorted(ids)
-    assert [each["id"] for each in get(alice, f"/templates/{template}/objects")["data"]] == ids
+    listed = get(alice, f"/templates/{template}/objects")["data"]
+    assert [each["id"] for each in listed] == sorted(ids)
 
 
 def test_a_job_tells_how_far_it_is(alice: Caller, served: Served) -> None:
