@@ -169,12 +169,10 @@ class Changes:
             if moves:
                 for number, change in changes:
                     _append(number, change, self._log)
-                    self._store.finish(number, change)
+                    self._store.finish({number: change})
                 continue
             self._log.append_all([(each.partition, _record(n, each)) for n, each in changes])
-            with self._store.together():
-                for number, change in changes:
-                    self._store.finish(number, change)
+            self._store.finish(dict(changes))
 
 
 def _append(number: int, change: Change, log: BatchLog) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -93,5 +94,5 @@ class ChangeStore(Protocol):
         Their numbers grow with every change of the platform.
         """
 
-    def finish(self, pending: int, change: Change) -> None:
-        """The change is in the log: route by it from now on."""
+    def finish(self, pending: Mapping[int, Change]) -> None:
+        """The changes are in the log: route by them from now on."""

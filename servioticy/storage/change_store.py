@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -10,7 +10,7 @@ import msgspec
 
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
-from servioticy.ports.change_store import Change, NewServiceObject
+from servioticy.ports.change_store import Change, MadeFrom, NewServiceObject
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -58,7 +58,8 @@ class PostgresChangeStore:
             values = _values(new, change) | {"component": joined.component}
             self._database.rows(self._sql["add_service_object"], values)
             self._database.rows(self._sql["add_definition"], values)
-            self._follow(new)
+            if new.made_from is not None:
+                self._follow(new, new.made_from)
             if new.token_digest is not None:
                 own = {"id": new.id, "tenant": new.tenant, "digest": new.token_digest}
                 self._database.rows(self._sql["add_object_token"], own)
@@ -82,13 +83,20 @@ class PostgresChangeStore:
             row = self._database.row(self._sql["replace"], values)
             if row is None:
                 return None
-            number, component = row
+            number, component, partition = row
             components = {component, *self._components_of_sources(new)}
-            joined = self._join(components) or Joined(component, 0, ())
+            joined = self._join(components - {component}, component) or Joined(
+                component, partition, ()
+            )
             change = Change(new.id, number, joined.partition, joined.moves)
             if version is None:
                 self._database.rows(self._sql["add_definition"], _values(new, change))
-            self._follow(new)
+            if new.made_from is None:
+                own = {"id": new.id, "tenant": new.tenant}
+                self._database.rows(self._sql["leave_template"], own)
+            else:
+                self._follow(new, new.made_from)
+            self._database.rows(self._sql["drop_edges"], {"id": new.id, "tenant": new.tenant})
             self._put_in_force(new, change, joined.component, components)
         return change
 
@@ -123,20 +131,26 @@ class PostgresChangeStore:
         rows = self._database.rows(self._sql["pending_changes"])
         return [(number, _change.decode(text)) for number, text in rows]
 
-    def finish(self, pending: int, change: Change) -> None:
-        """The change is in the log: route by it from now on."""
-        moved = [id_ for _, ids in change.moves for id_ in ids]
+    def finish(self, pending: Mapping[int, Change]) -> None:
+        """The changes are in the log: route by them from now on."""
         with self._database.transaction():
-            self._database.rows(self._sql["route"], {"partition": change.partition, "ids": moved})
-            self._database.rows(self._sql["drop_pending_change"], {"change": pending})
+            for change in pending.values():
+                moved = [id_ for _, ids in change.moves for id_ in ids]
+                if moved:
+                    values = {"partition": change.partition, "ids": moved}
+                    self._database.rows(self._sql["route"], values)
+            self._database.rows(self._sql["drop_pending_changes"], {"changes": list(pending)})
 
     def _components_of_sources(self, new: NewServiceObject) -> set[str]:
         ids = sorted({ref.service_object for _, ref in new.group_sources})
         rows = self._database.rows(self._sql["components_of"], {"ids": ids}) if ids else []
         return {component for (component,) in rows}
 
-    def _join(self, components: set[str]) -> Joined | None:
-        values = {"components": sorted(components)}
+    def _join(self, others: set[str], *own: str) -> Joined | None:
+        """Join these components with its own one; None where there are no others."""
+        if not others:
+            return None
+        values = {"components": sorted({*others, *own})}
         rows = self._database.rows(self._sql["members_of_components"], values)
         return join([Member(*row) for row in rows])
 
@@ -147,15 +161,15 @@ class PostgresChangeStore:
         self._load[chosen] = self._load.get(chosen, 0) + 1
         return chosen
 
-    def _follow(self, new: NewServiceObject) -> None:
-        """Note which template its document was made from, or that it was made from none."""
-        values: dict[str, Any] = {"id": new.id, "tenant": new.tenant}
-        if new.made_from is None:
-            self._database.rows(self._sql["leave_template"], values)
-            return
-        made_from = new.made_from
-        values |= {"template": made_from.template, "version": made_from.version}
-        values["parameters"] = made_from.parameters.decode()
+    def _follow(self, new: NewServiceObject, made_from: MadeFrom) -> None:
+        """Note which template its document was made from."""
+        values = {
+            "id": new.id,
+            "tenant": new.tenant,
+            "template": made_from.template,
+            "version": made_from.version,
+            "parameters": made_from.parameters.decode(),
+        }
         self._database.rows(self._sql["follow_template"], values)
 
     def _put_in_force(
@@ -164,15 +178,16 @@ class PostgresChangeStore:
         """The version's streams, what its groups read, its component; all pending."""
         own = {"tenant": new.tenant, "id": new.id}
         self._database.rows(self._sql["declare_streams"], own | {"names": list(new.streams)})
-        self._database.rows(self._sql["drop_edges"], own)
         edges = {
             "groups": [group for group, _ in new.group_sources],
             "sources": [ref.service_object for _, ref in new.group_sources],
             "streams": [ref.stream for _, ref in new.group_sources],
         }
-        self._database.rows(self._sql["add_edges"], own | edges)
-        components = {"component": component, "components": sorted(joined)}
-        self._database.rows(self._sql["join_components"], components)
+        if new.group_sources:
+            self._database.rows(self._sql["add_edges"], own | edges)
+        if joined - {component}:
+            components = {"component": component, "components": sorted(joined)}
+            self._database.rows(self._sql["join_components"], components)
         self._note_pending(new.tenant, change)
 
     def _note_pending(self, tenant: int, change: Change) -> None:

@@ -52,7 +52,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     # The edges are the tenant's; the streams they lead to may be public ones of others.
     "change_store.add_edges": ({"streams"}, GRAPH),
     "change_store.pending_changes": ({"pending_changes"}, CHANGES),
-    "change_store.drop_pending_change": ({"pending_changes"}, CHANGES),
+    "change_store.drop_pending_changes": ({"pending_changes"}, CHANGES),
     "cursors.changes": ({"cursors"}, DELIVERY),
     "cursors.subscriptions": ({"cursors", "subscriptions", "streams"}, DELIVERY),
     "cursors.store": ({"cursors"}, DELIVERY),

@@ -67,7 +67,7 @@ UPDATE service_objects
    AND tenant_id = %(tenant)s
    AND revision = %(revision)s
    AND deleted_at IS NULL
-RETURNING version, component;
+RETURNING version, component, route_partition;
 
 -- declare_streams --
 -- The version in force has these streams; others stay, with their history.
@@ -149,6 +149,6 @@ UPDATE service_objects
    SET route_partition = %(partition)s
  WHERE id = ANY(%(ids)s::text[]);
 
--- drop_pending_change --
+-- drop_pending_changes --
 DELETE FROM pending_changes
- WHERE id = %(change)s;
+ WHERE id = ANY(%(changes)s::bigint[]);
