@@ -9,7 +9,6 @@ from flask import Flask
 
 from api.documents.definitions import Definitions
 from api.documents.document_parser import DocumentParser
-from api.fleets.worker import Fleets
 from api.http import authentication
 from api.http.acceptable import check_accept
 from api.http.answers import with_common_headers
@@ -28,8 +27,13 @@ from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.settings import Settings
 
+<<<<<<< HEAD
 FLEETS = "fleets"
 """The extension that goes on after requests: whoever serves the application starts it."""
+=======
+SERVICES = "servioticy"
+"""Among the extensions of the application: what its routes work with."""
+>>>>>>> main
 
 
 def no_problems(_definition: Definition) -> list[BadDocument]:
@@ -61,6 +65,7 @@ def create_app(
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),
     )
     app = Flask("api", static_folder=None)
+    app.extensions[SERVICES] = services
     # One more than is allowed: a body without a Content-Length is cut there in silence.
     app.config["MAX_CONTENT_LENGTH"] = settings.requests.max_body_bytes + 1
     # Clients end paths with a slash or not, and do not follow redirections.
@@ -70,7 +75,6 @@ def create_app(
     check_accept(app)
     for blueprint in blueprints(services):
         app.register_blueprint(blueprint)
-    app.extensions[FLEETS] = Fleets(services)
     guard(app, ports.addresses)
     app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign, assignment]
     return app

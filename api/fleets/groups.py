@@ -55,10 +55,6 @@ class Groups:
         self._sql = services.ports.statements("dynamic_groups")
         self._next = 0.0
 
-    def hurry(self) -> None:
-        """Look at the next turn, however short ago the last look was."""
-        self._next = 0.0
-
     def turn(self) -> bool:
         """Look at the groups that may be concerned; False: none is, or it is too early."""
         begun = self._monotonic()

@@ -35,10 +35,6 @@ class Fleets:
         """Work in a thread of this process until it ends."""
         threading.Thread(target=self._run, name="fleets", daemon=True).start()
 
-    def hurry(self) -> None:
-        """Look at dynamic groups at the next turn, however short ago the last one was."""
-        self._groups.hurry()
-
     def turn(self) -> bool:
         """Do a little, unless another process is at it; False: there was nothing to do.
 

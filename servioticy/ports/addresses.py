@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from servioticy.domain.access import Resource
@@ -50,3 +51,6 @@ class Addresses(Protocol):
         self, token: str, service_object: str | None, stream: str | None
     ) -> Address | None:
         """Return who asks, and what they name; None for an unknown token."""
+
+    def addresses(self, asked: Sequence[tuple[str, str, str]]) -> list[Address | None]:
+        """Return the same for many requests at once: token, Service Object and stream of each."""

@@ -7,6 +7,9 @@ from typing import Any
 import orjson
 from api_builders import Caller, Served
 
+from api.app import SERVICES
+from api.fleets.worker import Fleets
+
 DOCUMENT = {
     "name": "Thermometer of {{room}}",
     "customFields": {"room": {"$parameter": "room"}, "model": "x1"},
@@ -48,18 +51,9 @@ def a_template(caller: Caller, content: Any = TEMPLATE) -> str:
 
 
 def work(served: Served) -> None:
-    """Do all that goes on after requests."""
-    fleets = served.app.extensions["fleets"]
-    while fleets.turn():
+    """Do all that goes on after requests, however short ago the last look was."""
+    while Fleets(served.app.extensions[SERVICES]).turn():
         pass
-
-
-def follow(served: Served) -> None:
-    """Bring all dynamic groups in step, however short ago that was."""
-    fleets = served.app.extensions["fleets"]
-    fleets.hurry()
-    while fleets.turn():
-        fleets.hurry()
 
 
 def a_fleet(served: Served, caller: Caller, rooms: list[str]) -> tuple[str, list[str]]:

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from api_builders import SIMPLE, Caller, Served
 from examples import examples
-from fleet_builders import a_fleet, follow, get, post
+from fleet_builders import a_fleet, get, post, work
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -61,13 +61,13 @@ def test_who_fulfils_the_conditions_belongs(alice: Caller) -> None:
 def test_who_comes_changes_and_goes_is_followed(alice: Caller, served: Served) -> None:
     reader = alice.create(a_reader(WHERE))
     first, second = (alice.create(an_object(room="kitchen")) for _ in range(2))
-    follow(served)
+    work(served)
     both = members(alice, reader)
     post(alice, f"/{first}", {"customFields": {"room": "attic"}}, 200, "PUT")
-    follow(served)
+    work(served)
     one = members(alice, reader)
     alice.ask("DELETE", f"/{second}")
-    follow(served)
+    work(served)
 
     assert (both, one, members(alice, reader)) == ([first, second], [second], [])
     assert get(alice, f"/{first}/streams/a/tree")["computations"] == 0
@@ -77,8 +77,8 @@ def test_all_that_has_changed_meanwhile_is_one_change(alice: Caller, served: Ser
     reader = alice.create(a_reader(WHERE))
     for _ in range(5):
         alice.create(an_object(room="kitchen"))
-    follow(served)
-    follow(served)
+    work(served)
+    work(served)
 
     assert changes_of(served, reader) == 2
     assert get(alice, f"/{reader}/groups/all")["version"] == 2
@@ -119,7 +119,7 @@ def test_others_belong_if_public_and_asked_for(alice: Caller, bob: Caller, serve
     open_ = alice.create(a_reader({**WHERE, "public": True}))
     before = (members(alice, own), members(alice, open_))
     bob.ask("PUT", f"/{public}", data=orjson.dumps(an_object(room="kitchen")))
-    follow(served)
+    work(served)
 
     assert before == ([], [public])
     assert members(alice, open_) == []
@@ -132,7 +132,7 @@ def test_a_document_read_back_may_be_put_again(alice: Caller, served: Served) ->
     document = get(alice, f"/{reader}")
     post(alice, f"/{reader}", document, 200, "PUT")
     post(alice, f"/{reader}", {**document, "description": "x"}, 200, "PUT")
-    follow(served)
+    work(served)
 
     assert len(members(alice, reader)) == 1
     assert get(alice, f"/{reader}/versions/2")["groups"] == document["groups"]
@@ -144,7 +144,7 @@ def test_a_group_may_become_one_of_ids_again(alice: Caller, served: Served) -> N
     document["groups"] = {"all": {"soIds": [], "stream": "a"}}
     post(alice, f"/{reader}", document, 200, "PUT")
     alice.create(an_object(room="kitchen"))
-    follow(served)
+    work(served)
 
     assert "where" not in get(alice, f"/{reader}/groups/all")
     assert members(alice, reader) == []
@@ -156,7 +156,7 @@ def test_old_automatic_versions_go(alice: Caller, served: Served) -> None:
     for number in range(KEPT_VERSIONS + 10):
         room = "attic" if number % 2 else "kitchen"
         post(alice, f"/{device}", {"customFields": {"room": room, "n": number}}, 200, "PUT")
-        follow(served)
+        work(served)
         sql = "UPDATE service_objects SET active_version = version"  # as a pipeline would
         served.platform.database.rows(sql)
 
@@ -230,8 +230,8 @@ def test_after_all_changes_those_belong_for_whom_the_conditions_hold(
             alice.ask("DELETE", f"/{id_}")
             del there[id_]
         if number % 3 == 0:
-            follow(served)
-    follow(served)
+            work(served)
+    work(served)
 
     texts = {orjson.dumps(each).decode().strip('"') for each in wanted}
     expected = [
