@@ -27,13 +27,8 @@ from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.settings import Settings
 
-<<<<<<< HEAD
-FLEETS = "fleets"
-"""The extension that goes on after requests: whoever serves the application starts it."""
-=======
 SERVICES = "servioticy"
 """Among the extensions of the application: what its routes work with."""
->>>>>>> main
 
 
 def no_problems(_definition: Definition) -> list[BadDocument]:
