@@ -76,12 +76,14 @@ WITH gone AS (
        SET declared = false
      WHERE service_object = %(id)s
        AND tenant_id = %(tenant)s
+       AND declared
        AND NOT name = ANY(%(names)s::text[])
 )
 INSERT INTO streams (tenant_id, service_object, name)
 SELECT %(tenant)s, %(id)s, unnest(%(names)s::text[])
     ON CONFLICT (service_object, name) DO UPDATE
-   SET declared = true;
+   SET declared = true
+ WHERE NOT streams.declared;
 
 -- drop_edges --
 DELETE FROM graph_edges

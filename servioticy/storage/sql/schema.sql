@@ -595,7 +595,10 @@ BEGIN
     INSERT INTO dynamic_groups (service_object, name, tenant_id, others)
     SELECT NEW.id, name, NEW.tenant_id, coalesce(conditions ->> 'public' = 'true', false)
       FROM definitions
-     CROSS JOIN LATERAL json_each(object_or_empty(document -> 'groups')) AS named (name, content)
+           -- Wherever there is a NUL in it, Postgres would look into none of it.
+     CROSS JOIN LATERAL (
+           SELECT replace(document::text, '\u0000', '\u0001')::json -> 'groups' AS groups) AS read
+     CROSS JOIN LATERAL json_each(object_or_empty(groups)) AS named (name, content)
      CROSS JOIN LATERAL (
            SELECT object_or_empty(named.content) -> 'where' AS conditions) AS query
      WHERE service_object = NEW.id
