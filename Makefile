@@ -41,8 +41,9 @@ unit: setup ## run the quick tests: no server, few examples, half a minute
 
 # Those that kill and starve programs have the machine for themselves.
 test: setup ## run every test, those on the real servers too
-	@$(BIN)/pytest tests/unit tests/ports $(BESIDE) $(PYTEST_OPTIONS)
-	@$(BIN)/pytest tests/integration tests/end_to_end tests/faults $(PYTEST_OPTIONS)
+	@$(BIN)/pytest tests/unit tests/ports tests/integration/rest $(BESIDE) $(PYTEST_OPTIONS)
+	@$(BIN)/pytest tests/integration tests/end_to_end tests/faults --ignore tests/integration/rest \
+	  $(PYTEST_OPTIONS)
 
 # A million a test is a day's work: `make property EXAMPLES=1000000`.
 property: setup ## prove batches equal to the serial order on EXAMPLES random graphs a test (ENGINE)

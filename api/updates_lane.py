@@ -16,7 +16,7 @@ import msgspec
 from api.edge.calls import Answer, Request
 from api.http.answers import COMMON_HEADERS, JSON
 from api.services import Services
-from servioticy.domain.access import Right, may, reaches
+from servioticy.domain.access import Right, may
 from servioticy.domain.documents import BadDocument, parse_update
 from servioticy.domain.records import UpdateRecord
 from servioticy.domain.timing import too_far_ahead
@@ -86,9 +86,8 @@ class UpdatesLane:
 
     def _checked(self, asked: _Asked, address: Address) -> _Accepted | None:
         services = self._services
-        if address.stream is None or not reaches(
-            address.bound_to, asked.service_object, Right.SEND
-        ):
+        names = asked.service_object, asked.stream
+        if address.stream is None or not address.scope.reaches(*names, Right.SEND):
             return None
         if not may(address.caller, Right.SEND, address.resource):
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from servioticy.domain.access import Resource
+from servioticy.domain.access import Resource, Scope
 from servioticy.domain.model import ServiceObjectKey, StreamKey
 
 
@@ -19,8 +19,8 @@ class Address(NamedTuple):
     version: int
     partition: int
     stream_id: int | None
-    bound_to: str | None = None
-    """the only Service Object that the token is for"""
+    scope: Scope = Scope()
+    """What the caller's token is for."""
 
     @property
     def tenant(self) -> int:

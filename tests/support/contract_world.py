@@ -64,6 +64,7 @@ def a_world(served: Served) -> World:
     names["template"] = tenant.ask("POST", "/templates", json=content).get_json()["id"]
     answer = tenant.ask("PUT", f"/templates/{names['template']}", json=content)
     names |= {"job": answer.get_json()["job"], "group": "others"}
+    names["token"] = tenant.ask("POST", "/tokens", json={"name": "one"}).get_json()["id"]
     served.store()
     return world
 
