@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
+from typing import TypeVar
 
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
@@ -11,9 +13,10 @@ from delivery.admission.pending import Caller, PendingConnections
 from delivery.admission.quotas import Quota, QuotaExceeded
 from delivery.admission.requests import (
     Admission,
+    Identity,
     Refusal,
-    WatchRequest,
     admit,
+    identify,
     read_request,
 )
 from servioticy.domain.known_tokens import KnownTokens
@@ -22,6 +25,8 @@ from servioticy.ports.addresses import Addresses
 
 CATALOG_THREADS = 4
 RETRY_SECONDS = 5
+
+A = TypeVar("A", Admission, Identity)
 
 
 class Reception:
@@ -50,22 +55,29 @@ class Reception:
         request = read_request(target, authorization)
         if isinstance(request, Refusal):
             return request
+        return await self._admitted(caller, request.token, partial(admit, request, self._catalog))
+
+    async def identify(self, caller: Caller, token: str) -> Identity | Refusal:
+        """Find out who asks; whoever is known has a place, too."""
+        return await self._admitted(caller, token, partial(identify, token, self._catalog))
+
+    async def _admitted(
+        self, caller: Caller, token: str, ask: Callable[[], A | Refusal]
+    ) -> A | Refusal:
         if not self.is_open:
             return Refusal(503, "Delivery has only just started; try again", RETRY_SECONDS)
         try:
-            return await self._admitted(caller, request)
+            owner = self._tokens.share(token, caller.address)
+            answer = await self.catalog_calls.run(owner, ask)
+            if isinstance(answer, Refusal):
+                if answer.status == HTTPStatus.FORBIDDEN:
+                    self._tokens.refused(token)
+                return answer
+            self._tokens.good(token, answer.tenant)
+            self.admitted.acquire(answer.tenant)
+            caller.when_lost(partial(self.admitted.release, answer.tenant))
+            return answer
         except QuotaExceeded as full:
             return Refusal(429 if full.own else 503, "Too many at once; try again", RETRY_SECONDS)
         except Unavailable:
             return Refusal(503, "The store does not answer; try again", RETRY_SECONDS)
-
-    async def _admitted(self, caller: Caller, request: WatchRequest) -> Admission | Refusal:
-        owner = self._tokens.share(request.token, caller.address)
-        answer = await self.catalog_calls.run(owner, partial(admit, request, self._catalog))
-        if isinstance(answer, Admission):
-            self._tokens.good(request.token, answer.tenant)
-            self.admitted.acquire(answer.tenant)
-            caller.when_lost(partial(self.admitted.release, answer.tenant))
-        elif answer.status == HTTPStatus.FORBIDDEN:
-            self._tokens.refused(request.token)
-        return answer

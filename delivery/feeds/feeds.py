@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -70,14 +71,17 @@ class Feeds:
         self.is_owner = False
         """Whether this process delivers; of several, one does."""
         self._store = store
-        self._pages = pages
+        self.pages = pages
         self._history = history
-        self._fanout = fanout
+        self.fanout = fanout
         self._watchers = watchers
-        self._backlog = backlog
+        self.backlog = backlog
         self._calls = calls
         self._receivers = receivers
         self._known: Mapping[str, int] = {}
+        self._lent: dict[str, Feed] = {}
+        self._reading: dict[str, asyncio.Task[None]] = {}
+        self._looked = asyncio.Event()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._moved: dict[str, Feed] = {}
         self._behind: dict[str, Feed] = {}
@@ -99,7 +103,7 @@ class Feeds:
 
     async def stop(self) -> None:
         """Feed no more, and store how far all have got."""
-        for task in (*self._tasks, *self._running.values()):
+        for task in (*self._tasks, *self._running.values(), *self._reading.values()):
             task.cancel()
         await asyncio.gather(*self._tasks, *self._running.values(), return_exceptions=True)
         try:
@@ -132,36 +136,68 @@ class Feeds:
             if each.callback in self._receivers:
                 self._add(each)
         self._known = now
+        self._looked.set()
+
+    async def looked(self) -> None:
+        """Return when all subscriptions are known that are there now."""
+        for _ in range(2):  # the look that is under way may have begun before
+            self._looked.clear()
+            await self._looked.wait()
+
+    def lend(self, feed: Feed) -> None:
+        """Feed a connection of a client, until it is taken back; nothing of that is stored."""
+        self._lent[feed.subscription.id] = feed
+        for stream in feed.subscription.streams:
+            self._watchers.add(stream, feed)
+        if not feed.go_live():
+            self.changed(feed)
+
+    def take_back(self, feed: Feed) -> None:
+        """Feed it no more."""
+        self._lent.pop(feed.subscription.id, None)
+        self._forget(feed)
 
     def _add(self, subscription: DurableSubscription) -> None:
-        ends = self._fanout.cursor.next_offsets
-        feed = Feed(subscription, self._backlog, ends, self._changed)
+        feed = Feed(subscription, self.backlog, self.fanout, self.changed)
         self.feeds[subscription.id] = feed
         for stream in subscription.streams:
             self._watchers.add(stream, feed)
         receive = self._receivers[subscription.callback](feed)
         self._running[subscription.id] = asyncio.create_task(_logged(receive, subscription.id))
-        self._changed(feed)
+        self.changed(feed)
 
     def _remove(self, subscription: str) -> None:
         feed = self.feeds.pop(subscription, None)
         if feed is None:
             return
         self._running.pop(subscription).cancel()
+        self._forget(feed)
+
+    def _forget(self, feed: Feed) -> None:
+        id_ = feed.subscription.id
         for stream in feed.subscription.streams:
             self._watchers.remove(stream, feed)
-        self._behind.pop(subscription, None)
-        self._moved.pop(subscription, None)
-        self._backlog.remove(feed)
+        self._behind.pop(id_, None)
+        self._moved.pop(id_, None)
+        if id_ in self._reading:
+            self._reading.pop(id_).cancel()
+        self.backlog.remove(feed)
 
-    def _changed(self, feed: Feed) -> None:
-        if self.feeds.get(feed.subscription.id) is not feed:
+    def changed(self, feed: Feed) -> None:
+        """Note that a feed may have to read on, or has something new to store."""
+        id_ = feed.subscription.id
+        if not self._has(feed):
             return
-        self._moved[feed.subscription.id] = feed
-        self._has_moved.set()
-        if not feed.is_live and feed.has_room:
-            self._behind[feed.subscription.id] = feed
+        if id_ not in self._lent:
+            self._moved[id_] = feed
+            self._has_moved.set()
+        if feed.is_live or not feed.has_room:
+            return
+        if not feed.history:
+            self._behind[id_] = feed
             self._read_on.set()
+        elif id_ not in self._reading:
+            self._reading[id_] = asyncio.create_task(self._read_history(feed))
 
     # What they read
 
@@ -174,41 +210,52 @@ class Feeds:
         try:
             for feed in feeds:
                 await self._begin(feed)
-                await self._read_history(feed)
-            ready = [each for each in feeds if not each.history and each.has_room]
-            for number in self._fanout.cursor.next_offsets():
-                await self._read_partition(number, ready)
+            for number in self.fanout.begun.next_offsets():
+                await self._read_partition(number, feeds)
         except BaseException:
             self._behind |= {each.subscription.id: each for each in feeds if self._has(each)}
             self._read_on.set()
             raise
         for feed in feeds:
             if self._has(feed) and not feed.go_live() and feed.has_room:
-                self._changed(feed)
+                self.changed(feed)
 
     def _has(self, feed: Feed) -> bool:
-        return self.feeds.get(feed.subscription.id) is feed
+        id_ = feed.subscription.id
+        return (self.feeds.get(id_) or self._lent.get(id_)) is feed
 
     async def _begin(self, feed: Feed) -> None:
         """Fix where it begins, in the partitions where that is not known yet."""
-        ends = self._fanout.cursor.next_offsets()
+        ends = self.fanout.begun.next_offsets()
         if all(feed.next_offset(number) is not None for number in ends):
             return
         if feed.history:
             feed.begin_at(ends)  # the history has all that was emitted before
         else:
             since = feed.subscription.created_ms - SKEW_MS
-            feed.begin_at(await asyncio.to_thread(self._pages.offsets_at, since))
+            feed.begin_at(await asyncio.to_thread(self.pages.offsets_at, since))
             feed.begin_at(ends)
 
     async def _read_history(self, feed: Feed) -> None:
-        for stream in list(feed.history):
-            key = feed.subscription.streams.get(stream)
-            while key is not None and feed.has_room and stream in feed.history:
-                if not await self._history_page(feed, stream, key):
-                    break
-            if key is None:
-                feed.end_history(stream)
+        """Read the history for one feed while it has room: nobody else waits for that."""
+        try:
+            await self._begin(feed)
+            for stream in list(feed.history):
+                key = feed.subscription.streams.get(stream)
+                while key is not None and feed.has_room and stream in feed.history:
+                    if not await self._history_page(feed, stream, key):
+                        break
+                if key is None:
+                    feed.end_history(stream)
+        except Unavailable as error:
+            log.warning("feeds_wait", extra={"why": str(error)})
+            await asyncio.sleep(RETRY_SECONDS)
+        except Exception:
+            log.exception("feeds_failed")
+            await asyncio.sleep(RETRY_SECONDS)
+        if self._has(feed):
+            del self._reading[feed.subscription.id]
+            self.changed(feed)
 
     async def _history_page(self, feed: Feed, stream: StreamRef, key: StreamKey) -> bool:
         """Read a page; False where that was all."""
@@ -226,7 +273,7 @@ class Feeds:
     async def _read_partition(self, number: int, feeds: Iterable[Feed]) -> None:
         """Read a partition up to where the fan-out stands, for those that have room so long."""
         while True:
-            end = self._fanout.cursor.next_offsets().get(number, 0)
+            end = self.fanout.begun.next_offsets().get(number, 0)
             hungry = {
                 each: at
                 for each in feeds
@@ -240,12 +287,13 @@ class Feeds:
                 return
             start = min(hungry.values())
             drops = {each: each.drops for each in hungry}
-            page = await asyncio.to_thread(self._pages.read, number, start, end)
+            page = await asyncio.to_thread(self.pages.read, number, start, end)
             # Dropped meanwhile, it stands elsewhere.
             there = {each for each in hungry if self._has(each) and each.drops == drops[each]}
+            by_stream = _by_stream(there)
             for record, position in page.records:
-                stream = StreamRef(record.service_object, record.stream)
-                wanting = [each for each in there if stream in each.subscription.streams]
+                found = by_stream.get(StreamRef(record.service_object, record.stream), ())
+                wanting = [each for each in found if each in there]
                 live = live_update(record, position) if wanting else None
                 there -= {each for each in wanting if live and not each.read(live)}
             for feed in there:
@@ -282,6 +330,14 @@ class Feeds:
         await asyncio.sleep(PASS_OVER_SECONDS)
         self._moved |= {id_: each for id_, each in self.feeds.items() if each.pass_over()}
         self._has_moved.set()
+
+
+def _by_stream(feeds: Iterable[Feed]) -> Mapping[StreamRef, list[Feed]]:
+    found: defaultdict[StreamRef, list[Feed]] = defaultdict(list)
+    for feed in feeds:
+        for stream in feed.subscription.streams:
+            found[stream].append(feed)
+    return found
 
 
 async def _for_ever(work: Callable[[], Awaitable[None]]) -> None:

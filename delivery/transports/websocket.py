@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from asyncio import Protocol
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
-from typing import cast
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
@@ -17,6 +20,7 @@ from websockets.http11 import Request, Response
 from delivery.admission.requests import Admission, Refusal
 from delivery.endings import Ending
 from delivery.hub import Hub
+from delivery.transports.doorway import Doorway
 from delivery.transports.transport import CLOSE_SECONDS, WRITE_BUFFER_BYTES, Disconnected
 from delivery.transports.websocket_caller import WebSocketCaller, caller_class
 from servioticy.domain.model import LastUpdate
@@ -42,10 +46,12 @@ _protocol_log.setLevel(logging.CRITICAL)
 class WebSocketTransport:
     """Serves WebSockets, and the health of the process, on one port."""
 
-    def __init__(self, hub: Hub, host: str, port: int) -> None:
+    def __init__(self, hub: Hub, host: str, port: int, plain: Callable[[], Protocol]) -> None:
+        """`plain` makes what serves those who come to the port, and open no WebSocket."""
         self._hub = hub
         self._host = host
         self._port = port
+        self._plain = plain
         # Weak: a client may go between its admission and its socket.
         self._admissions: WeakKeyDictionary[ServerConnection, Admission] = WeakKeyDictionary()
         self._server: Server | None = None
@@ -57,7 +63,7 @@ class WebSocketTransport:
             self._host,
             self._port,
             process_request=self._answer,
-            create_connection=caller_class(self._hub.reception.pending),
+            create_connection=cast(type[ServerConnection], self._connection),
             # A frame is small and goes to many: compressing it for each costs more than it saves.
             compression=None,
             max_size=MAX_CLIENT_MESSAGE,
@@ -71,6 +77,12 @@ class WebSocketTransport:
             logger=_protocol_log,
             backlog=WAITING_TO_BE_ACCEPTED,
         )
+
+    def _connection(self, *arguments: Any, **named: Any) -> Doorway:
+        """Return what takes a new connection, and finds out whose it is."""
+        pending = self._hub.reception.pending
+        websocket = partial(caller_class(pending), *arguments, **named)
+        return Doorway(pending, self._plain, websocket)
 
     async def stop(self) -> None:
         """Close every socket with 1001, and return when all have gone."""
