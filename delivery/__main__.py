@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import sys
+from functools import partial
 
 from delivery.admission.capacity import capacity, raise_descriptors
 from delivery.callbacks.caller import Caller
@@ -15,6 +16,7 @@ from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
 from delivery.metrics import observe
 from delivery.transports.http import HttpTransport
+from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
@@ -58,7 +60,9 @@ async def run(chosen: Settings) -> None:
     try:
         await caller.start()
         http = HttpTransport(hub, feeds, pulls)
-        await hub.start([http, WebSocketTransport(hub, chosen.host, own.port, http.protocol)])
+        live = partial(LiveSession, hub, feeds, pulls)
+        sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
+        await hub.start([http, sockets])
         await _read(chosen, hub, feeds, stop)
     finally:
         await feeds.stop()

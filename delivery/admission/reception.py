@@ -15,6 +15,7 @@ from delivery.admission.requests import (
     Admission,
     Identity,
     Refusal,
+    WatchRequest,
     admit,
     identify,
     read_request,
@@ -55,7 +56,13 @@ class Reception:
         request = read_request(target, authorization)
         if isinstance(request, Refusal):
             return request
-        return await self._admitted(caller, request.token, partial(admit, request, self._catalog))
+        asked = partial(admit, request, self._catalog)
+        return await self._admitted(caller, request.token, asked)
+
+    async def examine(self, request: WatchRequest) -> Admission | Refusal:
+        """Decide on a request of a caller that has its place already."""
+        asked = partial(admit, request, self._catalog)
+        return await self._answered("", request.token, asked)
 
     async def identify(self, caller: Caller, token: str) -> Identity | Refusal:
         """Find out who asks; whoever is known has a place, too."""
@@ -64,20 +71,33 @@ class Reception:
     async def _admitted(
         self, caller: Caller, token: str, ask: Callable[[], A | Refusal]
     ) -> A | Refusal:
+        answer = await self._answered(caller.address, token, ask)
+        if isinstance(answer, Refusal):
+            return answer
+        try:
+            self.admitted.acquire(answer.tenant)
+        except QuotaExceeded as full:
+            return _full(full)
+        caller.when_lost(partial(self.admitted.release, answer.tenant))
+        return answer
+
+    async def _answered(
+        self, address: str, token: str, ask: Callable[[], A | Refusal]
+    ) -> A | Refusal:
         if not self.is_open:
             return Refusal(503, "Delivery has only just started; try again", RETRY_SECONDS)
         try:
-            owner = self._tokens.share(token, caller.address)
-            answer = await self.catalog_calls.run(owner, ask)
-            if isinstance(answer, Refusal):
-                if answer.status == HTTPStatus.FORBIDDEN:
-                    self._tokens.refused(token)
-                return answer
-            self._tokens.good(token, answer.tenant)
-            self.admitted.acquire(answer.tenant)
-            caller.when_lost(partial(self.admitted.release, answer.tenant))
-            return answer
+            answer = await self.catalog_calls.run(self._tokens.share(token, address), ask)
         except QuotaExceeded as full:
-            return Refusal(429 if full.own else 503, "Too many at once; try again", RETRY_SECONDS)
+            return _full(full)
         except Unavailable:
             return Refusal(503, "The store does not answer; try again", RETRY_SECONDS)
+        if not isinstance(answer, Refusal):
+            self._tokens.good(token, answer.tenant)
+        elif answer.status == HTTPStatus.FORBIDDEN:
+            self._tokens.refused(token)
+        return answer
+
+
+def _full(full: QuotaExceeded) -> Refusal:
+    return Refusal(429 if full.own else 503, "Too many at once; try again", RETRY_SECONDS)

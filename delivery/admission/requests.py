@@ -92,14 +92,14 @@ def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
     token = token_of(query, authorization)
     if isinstance(token, Refusal):
         return token
-    stream = StreamRef(_storable(unquote(found[1])), _storable(unquote(found[2])))
+    stream = StreamRef(storable(unquote(found[1])), storable(unquote(found[2])))
     return WatchRequest(stream, token, query.get("after", [None])[-1])
 
 
 def token_of(query: Mapping[str, list[str]], authorization: str) -> str | Refusal:
     """Return the token of a request: browsers cannot set headers of WebSockets and events."""
     token = read_token(authorization) or query.get("access_token", [""])[-1]
-    return _storable(token) if token else Refusal(403, "Missing Authorization Header")
+    return storable(token) if token else Refusal(403, "Missing Authorization Header")
 
 
 def identify(token: str, addresses: Addresses) -> Identity | Refusal:
@@ -153,6 +153,6 @@ def _timestamp(after: str | None) -> Timestamp | Refusal | None:
     return int(after)
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Replace characters at which the store would fail instead of finding nothing."""
     return text.encode(errors="replace").decode().replace("\0", "\ufffd")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Awaitable, Callable
 
 from delivery.admission.requests import Admission
 from delivery.endings import Ending
@@ -16,11 +17,14 @@ from delivery.fanout import LiveUpdate
 from delivery.feeds.event_ids import EventId
 from delivery.feeds.feed import Feed
 from delivery.feeds.feeds import Feeds
+from servioticy.domain.model import Timestamp
 from servioticy.domain.records import Position
 from servioticy.ports.cursors import DurableSubscription, StoredCursor
 
 MAX_REREAD = 50_000
 """So many records of the topic are read again for a client; else the history is asked."""
+
+OLDEST = -(2**63)
 
 _numbers = itertools.count()
 
@@ -69,11 +73,23 @@ class LentFeed(Feed):
         self.end(ending)
 
 
-async def lend(feeds: Feeds, admission: Admission, last: EventId | None) -> LentFeed:
+Newest = Callable[[Admission], Awaitable[Timestamp | None]]
+"""Tells the largest timestamp that is stored of a stream. May raise Unavailable."""
+
+
+async def lend(
+    feeds: Feeds, admission: Admission, last: EventId | None, newest: Newest
+) -> tuple[LentFeed, EventId | None]:
     """Begin to feed a client from after its last event, a timestamp, or now.
 
-    Raises Unavailable.
+    Also returns where it stands, so that one that is cut off before its first event can go on;
+    None where that is not known. Raises Unavailable.
     """
+    begins = last
+    if last is None and admission.after is None:
+        at = _now(feeds, admission.partition)
+        timestamp = await newest(admission)
+        begins = last = EventId(at, None, OLDEST if timestamp is None else timestamp)
     cursor = await _cursor(feeds, admission, last)
     subscription = DurableSubscription(
         f"lent-{next(_numbers)}",
@@ -88,11 +104,17 @@ async def lend(feeds: Feeds, admission: Admission, last: EventId | None) -> Lent
     feed = LentFeed(subscription, feeds.backlog, feeds.fanout, feeds.changed)
     feed.version = admission.version if admission.foreign else None
     feeds.lend(feed)
-    return feed
+    return feed, begins
+
+
+def _now(feeds: Feeds, partition: int) -> Position:
+    return Position(partition, feeds.fanout.begun.next_offsets().get(partition, 0) - 1)
 
 
 async def _cursor(feeds: Feeds, admission: Admission, last: EventId | None) -> StoredCursor:
     after = admission.after if last is None else last.timestamp
+    if last is not None and last.position == _now(feeds, admission.partition):
+        return StoredCursor(feeds.fanout.begun.next_offsets())
     if last is not None and last.position is not None:
         begins = await asyncio.to_thread(feeds.pages.begins_at, last.position.partition)
         if _reaches(feeds, admission, last.position, begins):

@@ -30,7 +30,6 @@ NO_EVENT = Refusal(400, "Last-Event-ID has to be the id of an event that came fr
 
 _PULLED = re.compile(r"/subscriptions/([^/]+)/(events|updates|acknowledgements|position)/?")
 _STREAM_EVENTS = re.compile(r"/[^/]+/streams/[^/]+/events/?")
-_OLDEST = -(2**63)
 
 
 class HttpTransport:
@@ -105,14 +104,7 @@ class HttpTransport:
     async def _feed_stream(
         self, call: HttpCall, admission: Admission, last: EventId | None
     ) -> None:
-        begins = last
-        if last is None and admission.after is None:
-            # So that whoever is cut off before the first event goes on from here.
-            newest = await self._hub.newest(admission)
-            end = self._feeds.fanout.begun.next_offsets().get(admission.partition, 0)
-            at = Position(admission.partition, end - 1)
-            begins = EventId(at, None, _OLDEST if newest is None else newest)
-        feed = await lend(self._feeds, admission, last)
+        feed, begins = await lend(self._feeds, admission, last, self._hub.newest)
         try:
             stream = EventStream(call, feed, feed.take, feed.done, stream_event)
             stream.begin(begins)

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 from support.delivery_stores import WAIT_SECONDS, Catalog, History
@@ -18,6 +19,7 @@ from delivery.admission.capacity import Capacity
 from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
 from delivery.transports.http import HttpTransport
+from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 from servioticy.embedded import tcp_ports as ports
@@ -47,9 +49,9 @@ class RunningDelivery:
         http = HttpTransport(self.hub, self.feeds, pulls)
         self.hub.fanout.begin_at(self.topic.ends())
         self.feeds.start()
-        await self.hub.start(
-            [http, WebSocketTransport(self.hub, "127.0.0.1", self.port, http.protocol)]
-        )
+        live = partial(LiveSession, self.hub, self.feeds, pulls)
+        sockets = WebSocketTransport(self.hub, "127.0.0.1", self.port, http.protocol, live)
+        await self.hub.start([http, sockets])
         self.hub.let_in()
         self._ready.set()
         await self._stop.wait()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -21,6 +22,7 @@ from delivery.endings import Ending
 from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
 from delivery.transports.http import HttpTransport
+from delivery.transports.live import LiveSession
 from delivery.transports.transport import Transport
 from delivery.transports.websocket import WebSocketTransport, close_code
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
@@ -192,7 +194,8 @@ def _on_port(hub: Hub, port: int) -> Both:
     feeds = hub.feeds(MemoryCursors(), Published(hub), {})
     feeds.start()
     http = HttpTransport(hub, feeds, pulls)
-    return Both(http, WebSocketTransport(hub, "127.0.0.1", port, http.protocol))
+    live = partial(LiveSession, hub, feeds, pulls)
+    return Both(http, WebSocketTransport(hub, "127.0.0.1", port, http.protocol, live))
 
 
 HARNESSES: list[Callable[[Hub], Harness]] = [InMemory, OverWebSocket, OverEvents]
