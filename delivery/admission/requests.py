@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 
-from servioticy.domain.access import Right, may
+from servioticy.domain.access import Right, Scope, may
 from servioticy.domain.model import StreamKey, StreamRef, Timestamp
 from servioticy.domain.tokens import read_token
 from servioticy.ports.addresses import Address, Addresses
@@ -54,13 +54,12 @@ class Identity:
     """Who asks for something of its own, such as a subscription."""
 
     tenant: int
-    bound_to: str | None
-    """The only Service Object that its token is for."""
+    scope: Scope
+    """What its token is for."""
 
     def may_pull(self, streams: Iterable[StreamRef]) -> bool:
         """Return whether its token reaches all of these."""
-        reached = (each.service_object for each in streams)
-        return all(reaches(self.bound_to, each, Right.SUBSCRIBE) for each in reached)
+        return all(self.scope.reaches(*each, Right.SUBSCRIBE) for each in streams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ def identify(token: str, addresses: Addresses) -> Identity | Refusal:
     address = addresses.address(token, None, None)
     if address is None:
         return Refusal(403, "Access was denied!")
-    return Identity(address.caller, address.bound_to)
+    return Identity(address.caller, address.scope)
 
 
 def admit(request: WatchRequest, addresses: Addresses) -> Admission | Refusal:

@@ -101,7 +101,8 @@ def test_what_is_not_subscribed_any_more_does_not_come(running) -> None:
 
     assert (gone["is"], twice["is"], twice["status"]) == ("unsubscribed", "refused", 404)
     assert client.update() == ("b", 2)
-    assert len(running.hub.watchers) == 2, "the lamp, and the durable subscription"
+    # The lamp, and the durable subscription.
+    running.until(lambda: len(running.hub.watchers) == 2)
 
 
 def test_a_durable_subscription_is_acknowledged_over_its_socket(running) -> None:
