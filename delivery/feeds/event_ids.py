@@ -10,7 +10,7 @@ import re
 from hashlib import blake2b
 from typing import NamedTuple
 
-from delivery.feeds.feed import Delivery
+from delivery.feeds.deliveries import Delivery
 from servioticy.domain.model import StreamRef, Timestamp
 from servioticy.domain.records import Position
 

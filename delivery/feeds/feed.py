@@ -11,13 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import blake2b
-from typing import NamedTuple
 
 from delivery.backlog import Backlog
 from delivery.cursors import Cursor
 from delivery.endings import Ending
 from delivery.fanout import FanOut, LiveUpdate
+from delivery.feeds.deliveries import Delivery, FeedEnded
 from delivery.handover import size
 from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
 from servioticy.domain.records import Position
@@ -30,29 +29,6 @@ MAX_REMEMBERED = 20_000
 """What the history gave may be in the topic, too: so many of the newest are told apart."""
 REMEMBER_SECONDS = 60.0
 """So long after its end."""
-
-
-class FeedEnded(Exception):
-    """A feed gives nothing more, and why."""
-
-    def __init__(self, ending: Ending) -> None:
-        super().__init__(ending.value)
-        self.ending = ending
-
-
-class Delivery(NamedTuple):
-    """An update on its way to a subscription."""
-
-    stream: StreamRef
-    update: LastUpdate
-    position: Position | None
-    """Where it stands in the topic; None where it comes from the history."""
-
-    @property
-    def id(self) -> str:
-        """The same for the same update of the same stream, however often it is delivered."""
-        name = "\0".join([*self.stream, str(self.update.timestamp)]).encode()
-        return blake2b(name + b"\0" + self.update.document, digest_size=16).hexdigest()
 
 
 class Feed:

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
 from delivery.admission.fair_executor import FairExecutor
 from delivery.backlog import Backlog
-from delivery.fanout import FanOut, Subscriber, live_update
+from delivery.fanout import FanOut, Subscriber
 from delivery.feeds.feed import Feed
+from delivery.feeds.rereading import Rereading
 from delivery.watchers import Watchers
-from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.errors import Unavailable
 from servioticy.ports.cursors import Cursors, DurableSubscription
 from servioticy.ports.emitted import EmittedPages
@@ -35,12 +34,6 @@ LOOK_SECONDS = 0.5
 """Between two looks for subscriptions that are new, changed or gone."""
 
 RETRY_SECONDS = 1.0
-SKEW_MS = 5_000
-"""How far the clocks of API and pipeline may be apart."""
-
-PAGE_UPDATES = 500
-PAGE_BYTES = 256 * 1024
-
 log = logging.getLogger("servioticy.delivery")
 
 T = TypeVar("T")
@@ -72,22 +65,18 @@ class Feeds:
         """Whether this process delivers; of several, one does."""
         self._store = store
         self.pages = pages
-        self._history = history
         self.fanout = fanout
         self._watchers = watchers
         self.backlog = backlog
-        self._calls = calls
         self._receivers = receivers
         self._known: Mapping[str, int] = {}
         self._lent: dict[str, Feed] = {}
-        self._reading: dict[str, asyncio.Task[None]] = {}
         self._looked = asyncio.Event()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._moved: dict[str, Feed] = {}
-        self._behind: dict[str, Feed] = {}
         self._has_moved = asyncio.Event()
-        self._read_on = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._rereading = Rereading(pages, history, fanout, calls, self._has, self.changed)
         # One thread: the claim is its connection's.
         self._storing = ThreadPoolExecutor(1, "cursors")
 
@@ -98,14 +87,15 @@ class Feeds:
 
     def start(self) -> None:
         """Feed from now on. What is emitted must be read already (see FanOut.begin_at)."""
-        works = (self._look, self._read, self._note, self._pass_over)
+        works = (self._look, self._rereading.read, self._note, self._pass_over)
         self._tasks = [asyncio.create_task(_for_ever(each)) for each in works]
 
     async def stop(self) -> None:
         """Feed no more, and store how far all have got."""
-        for task in (*self._tasks, *self._running.values(), *self._reading.values()):
+        for task in (*self._tasks, *self._running.values()):
             task.cancel()
         await asyncio.gather(*self._tasks, *self._running.values(), return_exceptions=True)
+        await self._rereading.stop()
         try:
             await self._store_cursors()
         except Unavailable as error:
@@ -177,10 +167,8 @@ class Feeds:
         id_ = feed.subscription.id
         for stream in feed.subscription.streams:
             self._watchers.remove(stream, feed)
-        self._behind.pop(id_, None)
         self._moved.pop(id_, None)
-        if id_ in self._reading:
-            self._reading.pop(id_).cancel()
+        self._rereading.forget(feed)
         self.backlog.remove(feed)
 
     def changed(self, feed: Feed) -> None:
@@ -191,113 +179,12 @@ class Feeds:
         if id_ not in self._lent:
             self._moved[id_] = feed
             self._has_moved.set()
-        if feed.is_live or not feed.has_room:
-            return
-        if not feed.history:
-            self._behind[id_] = feed
-            self._read_on.set()
-        elif id_ not in self._reading:
-            self._reading[id_] = asyncio.create_task(self._read_history(feed))
-
-    # What they read
-
-    async def _read(self) -> None:
-        """Read on once for all that are behind and have room."""
-        await self._read_on.wait()
-        self._read_on.clear()
-        feeds = [each for each in self._behind.values() if each.has_room]
-        self._behind = {}
-        try:
-            for feed in feeds:
-                await self._begin(feed)
-            for number in self.fanout.begun.next_offsets():
-                await self._read_partition(number, feeds)
-        except BaseException:
-            self._behind |= {each.subscription.id: each for each in feeds if self._has(each)}
-            self._read_on.set()
-            raise
-        for feed in feeds:
-            if self._has(feed) and not feed.go_live() and feed.has_room:
-                self.changed(feed)
+        if not feed.is_live and feed.has_room:
+            self._rereading.want(feed)
 
     def _has(self, feed: Feed) -> bool:
         id_ = feed.subscription.id
         return (self.feeds.get(id_) or self._lent.get(id_)) is feed
-
-    async def _begin(self, feed: Feed) -> None:
-        """Fix where it begins, in the partitions where that is not known yet."""
-        ends = self.fanout.begun.next_offsets()
-        if all(feed.next_offset(number) is not None for number in ends):
-            return
-        if feed.history:
-            feed.begin_at(ends)  # the history has all that was emitted before
-        else:
-            since = feed.subscription.created_ms - SKEW_MS
-            feed.begin_at(await asyncio.to_thread(self.pages.offsets_at, since))
-            feed.begin_at(ends)
-
-    async def _read_history(self, feed: Feed) -> None:
-        """Read the history for one feed while it has room: nobody else waits for that."""
-        try:
-            await self._begin(feed)
-            for stream in list(feed.history):
-                key = feed.subscription.streams.get(stream)
-                while key is not None and feed.has_room and stream in feed.history:
-                    if not await self._history_page(feed, stream, key):
-                        break
-                if key is None:
-                    feed.end_history(stream)
-        except Unavailable as error:
-            log.warning("feeds_wait", extra={"why": str(error)})
-            await asyncio.sleep(RETRY_SECONDS)
-        except Exception:
-            log.exception("feeds_failed")
-            await asyncio.sleep(RETRY_SECONDS)
-        if self._has(feed):
-            del self._reading[feed.subscription.id]
-            self.changed(feed)
-
-    async def _history_page(self, feed: Feed, stream: StreamRef, key: StreamKey) -> bool:
-        """Read a page; False where that was all."""
-        after, drops = feed.history[stream], feed.drops
-        read = partial(self._history.updates_after, key, after, PAGE_UPDATES, PAGE_BYTES)
-        page = await self._calls.run(feed.tenant, read)
-        if not self._has(feed) or feed.drops != drops:
-            return False  # it stands elsewhere
-        if page:
-            feed.read_history(stream, page)
-        else:
-            feed.end_history(stream)
-        return bool(page)
-
-    async def _read_partition(self, number: int, feeds: Iterable[Feed]) -> None:
-        """Read a partition up to where the fan-out stands, for those that have room so long."""
-        while True:
-            end = self.fanout.begun.next_offsets().get(number, 0)
-            hungry = {
-                each: at
-                for each in feeds
-                if self._has(each)
-                and not each.history
-                and each.has_room
-                and (at := each.next_offset(number)) is not None
-                and at < end
-            }
-            if not hungry:
-                return
-            start = min(hungry.values())
-            drops = {each: each.drops for each in hungry}
-            page = await asyncio.to_thread(self.pages.read, number, start, end)
-            # Dropped meanwhile, it stands elsewhere.
-            there = {each for each in hungry if self._has(each) and each.drops == drops[each]}
-            by_stream = _by_stream(there)
-            for record, position in page.records:
-                found = by_stream.get(StreamRef(record.service_object, record.stream), ())
-                wanting = [each for each in found if each in there]
-                live = live_update(record, position) if wanting else None
-                there -= {each for each in wanting if live and not each.read(live)}
-            for feed in there:
-                feed.read_up_to(number, page.next_offset)
 
     # How far they have got
 
@@ -330,14 +217,6 @@ class Feeds:
         await asyncio.sleep(PASS_OVER_SECONDS)
         self._moved |= {id_: each for id_, each in self.feeds.items() if each.pass_over()}
         self._has_moved.set()
-
-
-def _by_stream(feeds: Iterable[Feed]) -> Mapping[StreamRef, list[Feed]]:
-    found: defaultdict[StreamRef, list[Feed]] = defaultdict(list)
-    for feed in feeds:
-        for stream in feed.subscription.streams:
-            found[stream].append(feed)
-    return found
 
 
 async def _for_ever(work: Callable[[], Awaitable[None]]) -> None:

@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Callable
 
 from delivery.endings import Ending
+from delivery.feeds.deliveries import Delivery, FeedEnded
 from delivery.feeds.event_ids import EventId, digest
-from delivery.feeds.feed import Delivery, Feed, FeedEnded
+from delivery.feeds.feed import Feed
 from delivery.feeds.feeds import Feeds
 from servioticy.domain.model import LastUpdate, StreamRef
 

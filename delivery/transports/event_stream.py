@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable
 import orjson
 
 from delivery.endings import Ending
+from delivery.feeds.deliveries import Delivery, FeedEnded
 from delivery.feeds.event_ids import EventId, event_id
-from delivery.feeds.feed import Delivery, Feed, FeedEnded
+from delivery.feeds.feed import Feed
 from delivery.transports.http_call import HttpCall
 from delivery.transports.readers import Reader
 from servioticy.domain.records import Position

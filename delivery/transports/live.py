@@ -17,8 +17,9 @@ import orjson
 
 from delivery.admission.requests import Identity, Refusal, WatchRequest, storable
 from delivery.endings import Ending
+from delivery.feeds.deliveries import Delivery, FeedEnded
 from delivery.feeds.event_ids import EventId, event_id, read_event_id
-from delivery.feeds.feed import Delivery, Feed, FeedEnded
+from delivery.feeds.feed import Feed
 from delivery.feeds.feeds import Feeds
 from delivery.feeds.lent import lend
 from delivery.feeds.pulls import Pull, Pulls
