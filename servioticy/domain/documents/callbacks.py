@@ -11,9 +11,11 @@ from servioticy.domain.documents.codes import NO_CHOICE, REQUIRED, TOO_MUCH, WRO
 from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
 from servioticy.domain.webhook_secrets import BadSecret, key_of
 
-KINDS = ("pubsub", "websocket", "http", "service")
-DELIVERED = frozenset({"websocket", "http"})
+KINDS = ("pubsub", "websocket", "http", "service", "pull")
+DELIVERED = frozenset({"websocket", "http", "pull"})
 """Callbacks that updates are sent by; the others are kept until they are."""
+DURABLE = frozenset({"http", "pull"})
+"""Those whose updates wait for them, from where they say."""
 FORMATS = ("plain", "cloudevents", "cloudevents-binary")
 LATEST, BEGINNING = "latest", "beginning"
 MAX_DESTINATION = 1_000
@@ -54,6 +56,8 @@ def check_subscription(wanted: dict[str, Any]) -> str:
     if callback == "http":
         _check_call(wanted.get("customFields"))
         _check_form(wanted)
+    if callback in DURABLE:
+        _check_beginning(wanted)
     if len(orjson.dumps(wanted)) > MAX_BYTES:
         reason = f"A subscription holds at most {MAX_BYTES} bytes"
         raise WHOLE.bad(reason, TOO_MUCH)
@@ -112,6 +116,10 @@ def _check_form(wanted: dict[str, Any]) -> None:
             key_of(secret if isinstance(secret, str) else "")
         except BadSecret as error:
             raise WHOLE.at("secret").bad(str(error), WRONG_TYPE) from None
+
+
+def _check_beginning(wanted: dict[str, Any]) -> None:
+    """Raise BadDocument unless it begins where a subscription can."""
     begin = wanted.get("from", LATEST)
     is_time = isinstance(begin, int) and not isinstance(begin, bool) and 0 <= begin < 2**63
     if not is_time and begin not in (LATEST, BEGINNING):
