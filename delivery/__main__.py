@@ -6,14 +6,18 @@ import asyncio
 import logging
 import signal
 import sys
+from functools import partial
 
 from delivery.admission.capacity import capacity, raise_descriptors
 from delivery.callbacks.caller import Caller
 from delivery.callbacks.receiver import Callbacks
 from delivery.callbacks.tests import AskedTests
 from delivery.feeds.feeds import Feeds
+from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
 from delivery.metrics import observe
+from delivery.transports.http import HttpTransport
+from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
@@ -53,14 +57,18 @@ async def run(chosen: Settings) -> None:
     tests = AskedTests(callbacks, PostgresCallbackTests(database))
     cursors = PostgresCursors(quick)
     pages = bootstrap.emitted_pages(chosen)
-    feeds = hub.feeds(cursors, pages, {"http": callbacks.receive})
+    pulls = Pulls()
+    feeds = hub.feeds(cursors, pages, {"http": callbacks.receive, "pull": pulls.receive})
     registry = Registry()
     observe(hub, feeds, callbacks, registry)
     serve(registry, chosen.metrics_host, own.metrics_port)
     try:
         await caller.start()
         tests.start()
-        await hub.start([WebSocketTransport(hub, chosen.host, chosen.delivery.port)])
+        http = HttpTransport(hub, feeds, pulls)
+        live = partial(LiveSession, hub, feeds, pulls)
+        sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
+        await hub.start([http, sockets])
         await _read(chosen, hub, feeds, stop)
     finally:
         await feeds.stop()

@@ -88,7 +88,7 @@ def owned(subscription: str, stored: Statements) -> Subscription:
     """Return a subscription of the caller that calls a receiver. Raises NotFound."""
     own = found(subscription, stored)
     permit(Resource((own.tenant,)))  # whose stream it is, is not enough
-    if own.active is None:
+    if orjson.loads(own.document)["callback"] != "http":
         raise NotFound("The Subscription calls nobody.")
     return own
 

@@ -20,6 +20,7 @@ from api.services import Services
 from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.documents.callbacks import (
     DELIVERED,
+    DURABLE,
     FORMATS,
     check_subscription,
     expires_at,
@@ -87,6 +88,7 @@ def blueprint(services: Services) -> Blueprint:
             told["secret"] = secret  # now, and never again
             document["format"] = wanted.get("format", FORMATS[0])
             document["secrets"] = exchanged([], secret, now)
+        if callback in DURABLE:
             source = StreamRef(service_object, stream)
             cursor = _beginning(source, history_after(wanted), address.partition, services)
         is_full, is_new = stored.rows(

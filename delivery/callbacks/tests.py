@@ -12,7 +12,7 @@ import time
 
 from delivery.callbacks.receiver import Callbacks
 from delivery.callbacks.requests import CallbackForm
-from delivery.feeds.feed import Delivery
+from delivery.feeds.deliveries import Delivery
 from servioticy.errors import Unavailable
 from servioticy.ports.callback_tests import CallbackTest, CallbackTests
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from delivery.backlog import Backlog
-from delivery.fanout import LiveUpdate
+from delivery.fanout import FanOut, LiveUpdate
 from delivery.feeds.feed import Feed
 from servioticy.domain.model import LastUpdate, StreamKey, StreamRef
 from servioticy.domain.records import Position
@@ -30,7 +30,9 @@ def a_feed(failing_since_ms: int | None = None) -> Feed:
         StoredCursor({0: 0}),
         failing_since_ms,
     )
-    feed = Feed(subscription, Backlog(10**9), lambda: {0: 0}, lambda _feed: None)
+    fanout = FanOut(lambda _stream: ())
+    fanout.begin_at({0: 0})
+    feed = Feed(subscription, Backlog(10**9), fanout, lambda _feed: None)
     assert feed.go_live()
     return feed
 

@@ -23,10 +23,10 @@ class MemoryTopic:
         self.pages_read = 0
         self.times_asked = 0
 
-    def append(self, partition: int, stream: StreamRef, at: int) -> ConsumedRecord:
-        """Emit an update; its place in the log is its place in the topic."""
+    def append(self, partition: int, stream: StreamRef, at: int, size: int = 0) -> ConsumedRecord:
+        """Emit an update of at least that size; its place in the log is its place in the topic."""
         place = (len(self.records[partition]), 0)
-        document = msgspec.Raw(b'{"lastUpdate":%d}' % at)
+        document = msgspec.Raw(b'{"lastUpdate":%d%s}' % (at, b" " * size))
         record = EmittedRecord(*stream, 1, 1, at, document, place)
         found = ConsumedRecord(record, Position(partition, place[0]))
         self.records[partition].append(found)
@@ -34,6 +34,9 @@ class MemoryTopic:
 
     def ends(self) -> dict[int, int]:
         return {number: len(each) for number, each in enumerate(self.records)}
+
+    def begins_at(self, partition: int) -> int:
+        return 0
 
     def read(self, partition: int, offset: int, end: int) -> EmittedPage:
         self.pages_read += 1

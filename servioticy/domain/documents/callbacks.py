@@ -11,9 +11,11 @@ from servioticy.domain.documents.codes import NO_CHOICE, REQUIRED, TOO_MUCH, WRO
 from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
 from servioticy.domain.webhook_secrets import BadSecret, key_of
 
-KINDS = ("pubsub", "websocket", "http", "service")
-DELIVERED = frozenset({"websocket", "http"})
+KINDS = ("pubsub", "websocket", "http", "service", "pull")
+DELIVERED = frozenset({"websocket", "http", "pull"})
 """Callbacks that updates are sent by; the others are kept until they are."""
+DURABLE = frozenset({"http", "pull"})
+"""Those whose updates wait for them, from where they say."""
 FORMATS = ("plain", "cloudevents", "cloudevents-binary")
 LATEST, BEGINNING = "latest", "beginning"
 MAX_DESTINATION = 1_000
@@ -54,6 +56,9 @@ def check_subscription(wanted: dict[str, Any]) -> str:
     if callback == "http":
         _check_call(wanted.get("customFields"))
         _check_form(wanted)
+    if callback in DURABLE:
+        _check_end(wanted.get("expire", 0))
+        _check_beginning(wanted)
     if len(orjson.dumps(wanted)) > MAX_BYTES:
         reason = f"A subscription holds at most {MAX_BYTES} bytes"
         raise WHOLE.bad(reason, TOO_MUCH)
@@ -103,19 +108,19 @@ def _check_call(fields: Any) -> None:
 
 
 def _check_form(wanted: dict[str, Any]) -> None:
-    """Raise BadDocument unless format, end, secret and beginning are what they may be."""
+    """Raise BadDocument unless format, secret and beginning are what they may be."""
     if wanted.get("format", FORMATS[0]) not in FORMATS:
         raise WHOLE.at("format").bad(f"format has to be one of {', '.join(FORMATS)}", NO_CHOICE)
-    expire = wanted.get("expire", 0)
-    if not isinstance(expire, int) or isinstance(expire, bool) or not 0 <= expire < 2**63:
-        reason = "expire has to be milliseconds since 1970, or 0 for never"
-        raise WHOLE.at("expire").bad(reason, WRONG_TYPE)
     secret = wanted.get("secret")
     if secret is not None:
         try:
             key_of(secret if isinstance(secret, str) else "")
         except BadSecret as error:
             raise WHOLE.at("secret").bad(str(error), WRONG_TYPE) from None
+
+
+def _check_beginning(wanted: dict[str, Any]) -> None:
+    """Raise BadDocument unless it begins where a subscription can."""
     begin = wanted.get("from", LATEST)
     is_time = isinstance(begin, int) and not isinstance(begin, bool) and 0 <= begin < 2**63
     if not is_time and begin not in (LATEST, BEGINNING):
@@ -129,12 +134,18 @@ def history_after(wanted: dict[str, Any]) -> int | None:
     return {LATEST: None, BEGINNING: -1}.get(begin, begin - 1 if isinstance(begin, int) else None)
 
 
+def _check_end(expire: Any) -> None:
+    """Raise BadDocument unless it is a time, or 0."""
+    if not isinstance(expire, int) or isinstance(expire, bool) or not 0 <= expire < 2**63:
+        reason = "expire has to be milliseconds since 1970, or 0 for never"
+        raise WHOLE.at("expire").bad(reason, WRONG_TYPE)
+
+
 def expires_at(document: dict[str, Any]) -> int | None:
     """Return when a subscription ends, in milliseconds since 1970; None: never."""
     expire = document.get("expire")
-    return (
-        expire if document["callback"] == "http" and isinstance(expire, int) and expire else None
-    )
+    is_time = document["callback"] in DURABLE and isinstance(expire, int)
+    return expire if is_time and expire else None
 
 
 def _check_texts(content: Any, place: Part, what: str, most: int) -> None:

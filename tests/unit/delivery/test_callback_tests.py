@@ -9,7 +9,7 @@ from callback_receivers import DOCUMENT, STREAM, an_update
 from delivery.callbacks.caller import Answer
 from delivery.callbacks.requests import CallbackForm
 from delivery.callbacks.tests import AskedTests
-from delivery.feeds.feed import Delivery
+from delivery.feeds.deliveries import Delivery
 from servioticy.ports.callback_tests import CallbackTest
 
 TEST = CallbackTest("t", 7, "s", DOCUMENT, STREAM, an_update(1).update)

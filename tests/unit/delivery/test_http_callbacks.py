@@ -28,7 +28,7 @@ from delivery.callbacks.templates import (
     for_body,
     for_header,
 )
-from delivery.feeds.feed import Delivery
+from delivery.feeds.deliveries import Delivery
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.webhook_secrets import BadSecret, exchanged, in_force, key_of, new_secret
 from servioticy.ports.dead_deliveries import DeadDelivery, Trouble
