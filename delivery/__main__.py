@@ -8,16 +8,21 @@ import signal
 import sys
 
 from delivery.admission.capacity import capacity, raise_descriptors
+from delivery.broker.api import Api
+from delivery.broker.broker import Broker
+from delivery.broker.listener import BrokerTransport
+from delivery.broker.receiver import TopicReceiver
 from delivery.callbacks.caller import Caller
 from delivery.callbacks.receiver import Callbacks
 from delivery.feeds.feeds import Feeds
 from delivery.hub import Hub
-from delivery.metrics import observe
+from delivery.metrics import observe, observe_broker
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings
+from servioticy.settings.places import api_url
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
@@ -37,9 +42,10 @@ async def run(chosen: Settings) -> None:
         loop.add_signal_handler(number, stop.set)
     database = bootstrap.connect(chosen)
     own = chosen.delivery
+    history = PostgresHistory(database)
     hub = Hub(
         PostgresAddresses(database),
-        PostgresHistory(database),
+        history,
         capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
         max_backlog_bytes=own.backlog_bytes,
     )
@@ -48,13 +54,21 @@ async def run(chosen: Settings) -> None:
     # A cursor that a killed Postgres has forgotten makes a repeat: it need not wait for the disk.
     cursors = PostgresCursors(bootstrap.connect(chosen, durable=False))
     pages = bootstrap.emitted_pages(chosen)
-    feeds = hub.feeds(cursors, pages, {"http": callbacks.receive})
+    broker = Broker(hub, history, Api(chosen.mqtt.api_url or api_url(chosen)))
+    topics = TopicReceiver(broker.exchange).receive
+    receivers = {"http": callbacks.receive, "pubsub": topics, "service": topics}
+    feeds = hub.feeds(cursors, pages, receivers)
     registry = Registry()
     observe(hub, feeds, callbacks, registry)
+    observe_broker(broker, registry)
     serve(registry, chosen.metrics_host, own.metrics_port)
     try:
         await caller.start()
-        await hub.start([WebSocketTransport(hub, chosen.host, chosen.delivery.port)])
+        largest = chosen.requests.max_body_bytes
+        websockets = WebSocketTransport(hub, chosen.host, own.port)
+        await hub.start(
+            [websockets, BrokerTransport(broker, chosen.host, chosen.mqtt.port, largest)]
+        )
         await _read(chosen, hub, feeds, stop)
     finally:
         await feeds.stop()

@@ -19,7 +19,7 @@ from api.http.pages import paged
 from api.services import Services
 from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.documents.callbacks import (
-    DELIVERED,
+    DURABLE,
     FORMATS,
     check_subscription,
     history_after,
@@ -85,6 +85,7 @@ def blueprint(services: Services) -> Blueprint:
             told["secret"] = secret  # now, and never again
             document["format"] = wanted.get("format", FORMATS[0])
             document["secrets"] = exchanged([], secret, now)
+        if callback in DURABLE:
             source = StreamRef(service_object, stream)
             cursor = _beginning(source, history_after(wanted), address.partition, services)
         is_full, is_new = stored.rows(
@@ -102,7 +103,7 @@ def blueprint(services: Services) -> Blueprint:
         if not is_new:
             raise Refused(TOO_MANY if is_full else "Duplicated pubsub subscription")
         place = f"{services.base}{quote(request.path.rstrip('/'))}/{id_}"
-        return answer(told | _delivery(callback), 201, {"Location": place})
+        return answer(told, 201, {"Location": place})
 
     @routes.get("/<service_object>/streams/<stream>/subscriptions")
     @needs(Right.READ)
@@ -163,12 +164,7 @@ def _to_public(subscription: Subscription, caller: int) -> dict[str, Any]:
         del document["destination"], document["customFields"]
     elif subscription.trouble is not None:
         document["trouble"] = orjson.loads(subscription.trouble)
-    return document | _delivery(document["callback"])
-
-
-def _delivery(callback: str) -> dict[str, bool]:
-    """Say so where updates are not sent by this callback yet."""
-    return {} if callback in DELIVERED else {"delivered": False}
+    return document
 
 
 def found(subscription: str, stored: Statements) -> Subscription:

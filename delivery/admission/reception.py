@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
+from typing import TypeVar
 
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
@@ -18,10 +20,12 @@ from delivery.admission.requests import (
 )
 from servioticy.domain.known_tokens import KnownTokens
 from servioticy.errors import Unavailable
-from servioticy.ports.addresses import Addresses
+from servioticy.ports.addresses import Address, Addresses
 
 CATALOG_THREADS = 4
 RETRY_SECONDS = 5
+
+T = TypeVar("T")
 
 
 class Reception:
@@ -59,9 +63,22 @@ class Reception:
         except Unavailable:
             return Refusal(503, "The store does not answer; try again", RETRY_SECONDS)
 
+    async def identify(self, caller: Caller, token: str) -> Address | None:
+        """Return who has this token, or None for nobody. Raises QuotaExceeded, Unavailable."""
+        return await self._ask(caller, token, partial(self._catalog.address, token, None, None))
+
+    async def permit(self, caller: Caller, request: WatchRequest) -> Admission | Refusal:
+        """Decide on one more stream for a connection that has its place already.
+
+        Raises QuotaExceeded, Unavailable.
+        """
+        return await self._ask(caller, request.token, partial(admit, request, self._catalog))
+
+    async def _ask(self, caller: Caller, token: str, ask: Callable[[], T]) -> T:
+        return await self.catalog_calls.run(self._tokens.share(token, caller.address), ask)
+
     async def _admitted(self, caller: Caller, request: WatchRequest) -> Admission | Refusal:
-        owner = self._tokens.share(request.token, caller.address)
-        answer = await self.catalog_calls.run(owner, partial(admit, request, self._catalog))
+        answer = await self.permit(caller, request)
         if isinstance(answer, Admission):
             self._tokens.good(request.token, answer.tenant)
             self.admitted.acquire(answer.tenant)

@@ -12,8 +12,8 @@ from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
 from servioticy.domain.webhook_secrets import BadSecret, key_of
 
 KINDS = ("pubsub", "websocket", "http", "service")
-DELIVERED = frozenset({"websocket", "http"})
-"""Callbacks that updates are sent by; the others are kept until they are."""
+DURABLE = frozenset({"pubsub", "http", "service"})
+"""Callbacks whose updates wait for their receivers."""
 FORMATS = ("plain", "cloudevents", "cloudevents-binary")
 LATEST, BEGINNING = "latest", "beginning"
 MAX_DESTINATION = 1_000
@@ -54,6 +54,8 @@ def check_subscription(wanted: dict[str, Any]) -> str:
     if callback == "http":
         _check_call(wanted.get("customFields"))
         _check_form(wanted)
+    if callback in DURABLE:
+        _check_beginning(wanted)
     if len(orjson.dumps(wanted)) > MAX_BYTES:
         reason = f"A subscription holds at most {MAX_BYTES} bytes"
         raise WHOLE.bad(reason, TOO_MUCH)
@@ -103,7 +105,7 @@ def _check_call(fields: Any) -> None:
 
 
 def _check_form(wanted: dict[str, Any]) -> None:
-    """Raise BadDocument unless format, secret and beginning are what they may be."""
+    """Raise BadDocument unless format and secret are what they may be."""
     if wanted.get("format", FORMATS[0]) not in FORMATS:
         raise WHOLE.at("format").bad(f"format has to be one of {', '.join(FORMATS)}", NO_CHOICE)
     secret = wanted.get("secret")
@@ -112,6 +114,10 @@ def _check_form(wanted: dict[str, Any]) -> None:
             key_of(secret if isinstance(secret, str) else "")
         except BadSecret as error:
             raise WHOLE.at("secret").bad(str(error), WRONG_TYPE) from None
+
+
+def _check_beginning(wanted: dict[str, Any]) -> None:
+    """Raise BadDocument unless it begins where it may begin."""
     begin = wanted.get("from", LATEST)
     is_time = isinstance(begin, int) and not isinstance(begin, bool) and 0 <= begin < 2**63
     if not is_time and begin not in (LATEST, BEGINNING):
