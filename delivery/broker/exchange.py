@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable
 
-from delivery.broker.client import Client, Publication, Subscription
+from delivery.broker.client import Client, Publication, Subscription, Taken
 from delivery.broker.topics import matches
 
 Key = tuple[int, str]
@@ -58,16 +59,21 @@ class Exchange:
         self.published += len(found)
         return len(found)
 
-    async def hand_over(self, publication: Publication, taken: asyncio.Future[bool]) -> None:
-        """Give it to whoever subscribes, or will; `taken` tells whether anybody has got it.
+    async def hand_over(
+        self, publication: Publication, taken: Taken, is_wanted: Callable[[], bool]
+    ) -> None:
+        """Give it to whoever subscribes, or will; `taken` is told whether anybody has got it.
 
-        A client that has no room for it is waited for.
+        A client that has no room for it is waited for. Where it is not wanted any more by the
+        time it can go, it does not go.
         """
         while not (found := self.subscribers(publication)):
             await self._someone(publication.tenant, publication.levels[0])
         report = _Report(len(found), taken)
         for each in found:
             await each.client.room()
+            if not is_wanted():
+                return
             each.send(publication.levels, publication.payload, report.taken, old=False)
         self.published += len(found)
 
@@ -87,17 +93,17 @@ class Exchange:
 class _Report:
     """Adds up what became of a message that several clients get."""
 
-    def __init__(self, clients: int, result: asyncio.Future[bool]) -> None:
+    def __init__(self, clients: int, tell: Taken) -> None:
         self._left = clients
         self._has_one = False
-        self._result = result
+        self._tell = tell
 
     def taken(self, is_taken: bool) -> None:
         """Note what one client says, or that it is gone."""
         self._left -= 1
         self._has_one = self._has_one or is_taken
-        if not self._left and not self._result.done():
-            self._result.set_result(self._has_one)
+        if not self._left:
+            self._tell(self._has_one)
 
 
 def _keys(subscription: Subscription) -> list[Key]:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -34,28 +35,25 @@ class TopicReceiver:
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
-        self.delivered = 0
 
     async def receive(self, feed: Feed) -> None:
         """Deliver what the feed gives, in order, until cancelled."""
         again: deque[Delivery] = deque()
         while True:
-            again = await _Round(self, feed, again).run()
-
-    async def hand_over(self, feed: Feed, given: _Given) -> None:
-        """Give a delivery to whoever subscribes to its topic, or will."""
-        await self._exchange.hand_over(publication(feed, given.delivery), given.taken)
+            again = await _Round(self._exchange, feed, again).run()
 
 
 class _Round:
     """Delivers until nobody is left who has got what was given: then all of that comes again."""
 
-    def __init__(self, receiver: TopicReceiver, feed: Feed, again: deque[Delivery]) -> None:
-        self._receiver = receiver
+    def __init__(self, exchange: Exchange, feed: Feed, again: deque[Delivery]) -> None:
+        self._exchange = exchange
         self._feed = feed
         self._again = again
         self._given: deque[_Given] = deque()
         self._has_moved = asyncio.Event()
+        self._is_broken = False
+        """Something was not taken: nothing that follows it may go before it."""
 
     async def run(self) -> deque[Delivery]:
         """Return what has to come again, in its order."""
@@ -69,7 +67,6 @@ class _Round:
                 if not taken.result():
                     break
                 self._feed.done(self._given.popleft().delivery)
-                self._receiver.delivered += 1
                 self._has_moved.set()
         finally:
             giving.cancel()
@@ -92,7 +89,14 @@ class _Round:
             given = _Given(delivery, loop.create_future())
             self._given.append(given)
             self._has_moved.set()
-            await self._receiver.hand_over(self._feed, given)
+            message = publication(self._feed, delivery)
+            taken = partial(self._taken, given)
+            await self._exchange.hand_over(message, taken, lambda: not self._is_broken)
+
+    def _taken(self, given: _Given, is_taken: bool) -> None:
+        self._is_broken = self._is_broken or not is_taken
+        if not given.taken.done():
+            given.taken.set_result(is_taken)
 
     async def _moved(self) -> None:
         self._has_moved.clear()
