@@ -187,18 +187,21 @@ class Broker:
             if each.wanted.levels == (ERRORS,):
                 each.send((ERRORS,), orjson.dumps(told), _nothing, old=False)
 
+    async def recheck(self) -> None:
+        """Let those go whose tokens are not good any more. Raises Unavailable, QuotaExceeded."""
+        for client, caller in list(self.clients.items()):
+            if client.identity is not None:
+                found = await self.hub.reception.identify(caller, client.identity.token)
+                if found is None:
+                    client.close("the token is not good any more")
+
     async def _recheck(self) -> None:
-        """Now and then look whether the tokens of clients are still good."""
         while True:
             await asyncio.sleep(RECHECK_SECONDS)
-            for client, caller in list(self.clients.items()):
-                try:
-                    if client.identity is not None:
-                        found = await self.hub.reception.identify(caller, client.identity.token)
-                        if found is None:
-                            client.close("the token is not good any more")
-                except (Unavailable, QuotaExceeded):
-                    log.warning("tokens_not_checked")
+            try:
+                await self.recheck()
+            except (Unavailable, QuotaExceeded):
+                log.warning("tokens_not_checked")
 
 
 def _nothing(_is_taken: bool) -> None:

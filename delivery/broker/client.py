@@ -14,7 +14,7 @@ from servioticy.domain.access import Right, reaches
 
 MAX_SUBSCRIPTIONS = 200
 """Of one client."""
-MAX_UNSENT_BYTES = 4 * 1024 * 1024
+MAX_UNSENT_BYTES = 8 * 1024 * 1024
 """A client for which more waits is cut off."""
 ROOM_BYTES = 512 * 1024
 """What can wait elsewhere is sent while less than this waits here."""

@@ -10,6 +10,7 @@ from delivery.broker.mqtt import MqttConversation
 from delivery.broker.mqtt_packets import Kind
 from delivery.broker.stomp import StompConversation
 from delivery.broker.wire import Wire
+from delivery.transports.transport import CLOSE_SECONDS
 
 HELLO_SECONDS = 10.0
 ENVELOPE_BYTES = 16_384
@@ -67,8 +68,13 @@ class BrokerTransport:
         except Exception:
             log.exception("conversation_failed")
         finally:
-            pending.disconnected(wire)
             wire.close()
+            try:
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await writer.wait_closed()
+            except (TimeoutError, OSError):
+                wire.abort()
+            pending.disconnected(wire)
             wire.lost()
 
     async def _talk(self, wire: Wire) -> None:

@@ -17,6 +17,7 @@ import orjson
 
 from delivery.broker.client import Publication
 from delivery.broker.exchange import Exchange
+from delivery.broker.topics import part, plain
 from delivery.feeds.feed import Delivery, Feed
 
 WINDOW = 64
@@ -110,9 +111,8 @@ class _Round:
 def publication(feed: Feed, delivery: Delivery) -> Publication:
     """Return the message of a delivery, under the topic that the subscription names."""
     stream, subscription = delivery.stream, feed.subscription
-    destination = orjson.loads(subscription.document)["destination"]
-    topic = destination
+    topic = plain(orjson.loads(subscription.document)["destination"])
     if subscription.callback == "pubsub":
-        topic = f"{destination}/{stream.service_object}/streams/{stream.stream}/updates"
+        topic += f"/{part(stream.service_object)}/streams/{part(stream.stream)}/updates"
     levels = tuple(topic.split("/"))
     return Publication(feed.tenant, levels, delivery.update.document, stream.service_object)

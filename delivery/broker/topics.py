@@ -8,6 +8,7 @@ are MQTT's.
 from __future__ import annotations
 
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from delivery.broker.errors import BadTopic
 from servioticy.domain.model import StreamRef
@@ -40,7 +41,19 @@ class Filter(NamedTuple):
 
 def stream_of(levels: Levels) -> StreamRef | None:
     """Return the stream that a topic names, where it is of the form `updates/OBJECT/STREAM`."""
-    return StreamRef(*levels[1:]) if levels[0] == UPDATES and len(levels) == 3 else None
+    if levels[0] != UPDATES or len(levels) != 3:
+        return None
+    return StreamRef(unquote(levels[1]), unquote(levels[2]))
+
+
+def part(name: str) -> str:
+    """Return a name as a part of a topic: what means something there is written as in a URL."""
+    return plain(name.replace("%", "%25").replace("/", "%2F"))
+
+
+def plain(topic: str) -> str:
+    """Return a topic in which nothing is a wildcard."""
+    return topic.replace("+", "%2B").replace("#", "%23")
 
 
 def read_topic(text: str) -> Levels:

@@ -26,9 +26,9 @@ class Wire:
         self._buffer = bytearray()
         self._when_lost: list[Callable[[], None]] = []
         self._is_lost = False
-        system = transport.get_extra_info("socket")
-        system.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SYSTEM_BUFFER_BYTES)
-        system.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._socket = transport.get_extra_info("socket")
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SYSTEM_BUFFER_BYTES)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     def become_websocket(self, max_message: int) -> None:
         """Read and write WebSocket messages from now on; what was read already is the first."""
@@ -86,8 +86,9 @@ class Wire:
         self._transport.close()
 
     def abort(self) -> None:
-        """Cut the connection."""
-        self._transport.abort()
+        """Cut the connection; harmless where it is lost already."""
+        if self._socket.fileno() >= 0:
+            self._transport.abort()
 
     def when_lost(self, callback: Callable[[], None]) -> None:
         """Call this once when the connection is lost; at once, if it is lost already."""

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import orjson
 import pytest
 import waiting
-from support.mqtt_client import Bare, MqttClient, hello, publish
+from support.mqtt_client import Bare, MqttClient, hello, publish, subscribe
 from support.running_broker import RunningBroker, an_update
 
 from delivery.admission.capacity import Capacity
-from delivery.broker.client import MAX_SUBSCRIPTIONS
+from delivery.broker.client import MAX_SUBSCRIPTIONS, MAX_UNSENT_BYTES
 from delivery.broker.mqtt import MAX_INCOMPLETE
 
 ALICE, BOB = "token-1", "token-2"
@@ -153,3 +153,32 @@ def test_connections_of_a_tenant_are_bounded() -> None:
         first.close()
         waiting.until(lambda: broker.call(lambda: len(broker.broker.clients)) <= 1)
         assert MqttClient(broker.port, ALICE, client="4").refusal is None
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+def test_a_client_that_does_not_take_what_comes_is_cut_off(
+    broker: RunningBroker, qos: int
+) -> None:
+    """It reads nothing, or acknowledges nothing; another one gets everything meanwhile."""
+    hostile = Bare(broker.port, hello(ALICE, name="hostile"), subscribe("updates/pump/flow", qos))
+    assert hostile.receive(4 + 5)[:4] == CONNECTED
+    with MqttClient(broker.port, BOB, client="reads") as other:
+        assert other.subscribe("updates/pump/flow")
+        for first in range(0, 400, 50):
+            broker.emit(*range(first, first + 50), padding=32_768)
+            other.received(first + 50)
+
+        waiting.until(lambda: broker.call(lambda: len(broker.broker.clients)) == 1)
+    assert broker.call(lambda: broker.hub.backlog.total) < MAX_UNSENT_BYTES
+    hostile.close()
+
+
+def test_a_client_whose_token_is_revoked_is_cut_off(broker: RunningBroker) -> None:
+    client = MqttClient(broker.port, "token-7", client="revoked")
+    other = MqttClient(broker.port, BOB, client="stays")
+    broker.catalog.revoked.add("token-7")
+    broker.run(broker.broker.recheck())
+
+    assert client.is_gone.wait(20)
+    assert not other.is_gone.is_set()
+    other.close()

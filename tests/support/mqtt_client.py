@@ -103,7 +103,10 @@ class Bare:
     """A connection on which a test writes what it likes."""
 
     def __init__(self, port: int, *sent: bytes) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), SECONDS)
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self._socket.settimeout(SECONDS)
+        self._socket.connect(("127.0.0.1", port))
         self.send(*sent)
 
     def send(self, *parts: bytes) -> None:
@@ -143,6 +146,12 @@ def publish(topic: str, payload: bytes, qos: int = 0, number: int = 1) -> bytes:
     """A PUBLISH packet of at most 127 bytes."""
     content = _text(topic) + (struct.pack(">H", number) if qos else b"") + payload
     return bytes([0x30 | qos << 1, len(content)]) + content
+
+
+def subscribe(topic: str, qos: int) -> bytes:
+    """A SUBSCRIBE packet of at most 127 bytes, of MQTT 3.1.1."""
+    content = b"\x00\x01" + _text(topic) + bytes([qos])
+    return bytes([0x82, len(content)]) + content
 
 
 def _text(text: str) -> bytes:

@@ -128,12 +128,14 @@ class RunningBroker:
 
         return self.run(called())
 
-    def emit(self, *times: int, name: str = "pump", version: int = 1) -> None:
+    def emit(self, *times: int, name: str = "pump", version: int = 1, padding: int = 0) -> None:
         """Let the pipeline have emitted these updates of the stream `flow`."""
         self.hub.publish(
             [
                 ConsumedRecord(
-                    EmittedRecord(name, "flow", 1, version, at, msgspec.Raw(an_update(at))),
+                    EmittedRecord(
+                        name, "flow", 1, version, at, msgspec.Raw(an_update(at, padding))
+                    ),
                     Position(0, at),
                 )
                 for at in times
@@ -141,5 +143,6 @@ class RunningBroker:
         )
 
 
-def an_update(at: int) -> bytes:
-    return b'{"channels":{"v":{"current-value":1}},"lastUpdate":%d}' % at
+def an_update(at: int, padding: int = 0) -> bytes:
+    more = b',"more":"%b"' % (b"x" * padding) if padding else b""
+    return b'{"channels":{"v":{"current-value":1}},"lastUpdate":%d%b}' % (at, more)

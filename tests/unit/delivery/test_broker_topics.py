@@ -6,7 +6,16 @@ import pytest
 
 from delivery.broker.errors import BadTopic
 from delivery.broker.stomp_frames import destination_of, topic_of
-from delivery.broker.topics import MAX_LEVELS, MAX_TOPIC, matches, read_filter, read_topic
+from delivery.broker.topics import (
+    MAX_LEVELS,
+    MAX_TOPIC,
+    matches,
+    part,
+    read_filter,
+    read_topic,
+    stream_of,
+)
+from servioticy.domain.model import StreamRef
 from servioticy.domain.tokens import digest
 
 
@@ -58,3 +67,10 @@ def test_destinations_are_topics() -> None:
     assert topic_of("/topic/a/with.dot") == "a/with.dot"
     assert destination_of("a/b") == "/topic/a.b"
     assert destination_of("a/with.dot") == "/topic/a/with.dot"
+
+
+@pytest.mark.parametrize("name", ["flow", "a/b", "c++", "#1", "50%", "%2F", "ü"])
+def test_any_name_of_a_stream_is_a_part_of_a_topic(name: str) -> None:
+    levels = read_topic(f"updates/pump/{part(name)}")
+
+    assert stream_of(levels) == StreamRef("pump", name)
