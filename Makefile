@@ -14,8 +14,9 @@ QUIETLY := > $(VENV)/setup.log 2>&1 || { cat $(VENV)/setup.log >&2; exit 1; }
 EXAMPLES ?= 20000
 # How many requests `make fuzz` makes up for each operation of the API.
 CALLS ?= 500
-# Of `make hostile`: generated programs, and the engine that is to hold them.
+# Of `make hostile`: how many generated programs.
 COUNT ?= 100000
+# The engine that is to hold them, and to compute the random graphs.
 ENGINE ?= v8
 
 # One process of tests for each core.
@@ -40,12 +41,13 @@ unit: setup ## run the quick tests: no server, few examples, half a minute
 
 # Those that kill and starve programs have the machine for themselves.
 test: setup ## run every test, those on the real servers too
-	@$(BIN)/pytest tests/unit tests/ports $(BESIDE) $(PYTEST_OPTIONS)
-	@$(BIN)/pytest tests/integration tests/end_to_end tests/faults $(PYTEST_OPTIONS)
+	@$(BIN)/pytest tests/unit tests/ports tests/integration/rest $(BESIDE) $(PYTEST_OPTIONS)
+	@$(BIN)/pytest tests/integration tests/end_to_end tests/faults --ignore tests/integration/rest \
+	  $(PYTEST_OPTIONS)
 
 # A million a test is a day's work: `make property EXAMPLES=1000000`.
-property: setup ## prove batches equal to the serial order on EXAMPLES random graphs a test
-	@EXAMPLES=$(EXAMPLES) $(BIN)/pytest tests/unit/pipeline --timeout=0
+property: setup ## prove batches equal to the serial order on EXAMPLES random graphs a test (ENGINE)
+	@EXAMPLES=$(EXAMPLES) ENGINE=$(ENGINE) $(BIN)/pytest tests/unit/pipeline --timeout=0
 
 fuzz: setup ## send CALLS requests made out of the OpenAPI document to each operation of the API
 	@CALLS=$(CALLS) $(BIN)/pytest tests/integration/rest/test_api_fuzz.py --timeout=0

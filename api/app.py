@@ -27,6 +27,9 @@ from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.settings import Settings
 
+SERVICES = "servioticy"
+"""Among the extensions of the application: what its routes work with."""
+
 
 def no_problems(_definition: Definition) -> list[BadDocument]:
     """Accept every snippet."""
@@ -57,6 +60,7 @@ def create_app(
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),
     )
     app = Flask("api", static_folder=None)
+    app.extensions[SERVICES] = services
     # One more than is allowed: a body without a Content-Length is cut there in silence.
     app.config["MAX_CONTENT_LENGTH"] = settings.requests.max_body_bytes + 1
     # Clients end paths with a slash or not, and do not follow redirections.

@@ -41,6 +41,10 @@ class Answer:
     """the template that its address fits"""
 
 
+Together = Callable[[list[Request]], list[Answer | None]]
+"""Answers requests that came at once; None among its answers: call the application."""
+
+
 @dataclass(frozen=True, slots=True)
 class NotStoredYet:
     """The read has to wait, and is then to be called again."""
@@ -77,8 +81,16 @@ class Sent:
 class Application:
     """The application, and what its environment always is."""
 
-    def __init__(self, app: WSGIApplication, host: str, port: int) -> None:
+    def __init__(
+        self,
+        app: WSGIApplication,
+        host: str,
+        port: int,
+        together: Together | None = None,
+    ) -> None:
+        """`together` is for updates; without it each is called for itself."""
         self._app = app
+        self.together = together
         self._always: dict[str, Any] = {
             "SCRIPT_NAME": "",
             "SERVER_NAME": host,

@@ -19,7 +19,7 @@ from api.edge.client import Client
 from api.edge.deadlines import Deadlines
 from api.edge.heads import Head
 from api.edge.pools import Budget, Busy, Job, Pool
-from api.edge.threads import Threads
+from api.edge.threads import Lane, Threads
 from api.edge.waiter import Waiter
 from api.http.answers import COMMON_HEADERS, JSON
 from api.http.metrics import HttpMetrics
@@ -39,6 +39,9 @@ READ_BYTES = 262_144
 """Most read from a connection at once."""
 HALF_BODY_SECONDS = 5.0
 """So long a body may take, or an answer wait for its reader, where nobody needs the room."""
+
+LANE_THREADS = 2
+"""While one waits for the broker, the other reads what has come."""
 
 CLOSING_SECONDS = 2.0
 SWEEP_SECONDS = 0.25
@@ -63,7 +66,7 @@ class Edge:
         self._most_connections = settings.api.connections
         self._threads: list[Threads] = []
         self._pools = {
-            "updates": self._pool("updates", settings.api.update_threads, settings),
+            "updates": self._lane("updates", settings.api.update_threads, settings),
             "batches": self._pool("batches", settings.api.batch_threads, settings),
             "reads": self._pool("reads", settings.api.read_threads, settings),
             "changes": self._pool("changes", settings.api.change_threads, settings),
@@ -91,17 +94,25 @@ class Edge:
         return Deadlines(seconds, self._loop.time)
 
     def _pool(self, name: str, count: int, settings: Settings) -> Pool:
-        threads = Threads(name, count, self._loop)
-        pool = Pool(
-            threads.start,
-            count,
-            settings.api.share,
-            settings.api.queue,
-            settings.api.queue_of_one,
-        )
-        threads.finished = pool.finished
-        threads.is_awaited = pool.is_awaited
-        self._threads.append(threads)
+        return self._started([Threads(name, count, self._loop)], count, settings)
+
+    def _lane(self, name: str, count: int, settings: Settings) -> Pool:
+        """Return a pool whose jobs are done together where that is possible."""
+        together = self._application.together
+        if together is None:
+            return self._pool(name, count, settings)
+        others = Threads(name, count, self._loop)
+        lane = Lane(f"{name}-lane", LANE_THREADS, self._loop, together, others.start)
+        return self._started([lane, others], count, settings)
+
+    def _started(self, threads: list[Threads], count: int, settings: Settings) -> Pool:
+        """Return a pool of so many at work, which the first of the threads get to do."""
+        own = settings.api
+        pool = Pool(threads[0].start, count, own.share, own.queue, own.queue_of_one)
+        for each in threads:
+            each.finished = pool.finished
+            each.is_awaited = pool.is_awaited
+        self._threads += threads
         return pool
 
     def collect(self) -> None:
@@ -241,7 +252,8 @@ class Edge:
             client.answered(request, result)
 
         now, begun = self._loop.time(), waited is not None
-        job = Job(client.who, work, done, client.is_there, now, begun)
+        reply = partial(client.reply, request.head)
+        job = Job(client.who, work, done, client.is_there, now, begun, request, reply)
         pool = self._pools[kind(request.head.method, request.head.path)]
         pool.submit(job)
         client.begins()

@@ -32,6 +32,10 @@ class Job:
     """when it began to wait; inf: it may wait as long as it is wanted"""
     begun: bool = False
     """whether the request has had a thread before: then it is not turned away"""
+    request: Any = None
+    """what it is about, where it can be done together with others"""
+    reply: Callable[[Any], Any] = lambda result: result
+    """sends a result that somebody else than `work` has found"""
 
 
 class Pool:

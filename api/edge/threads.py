@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import queue
 import threading
 from collections import deque
@@ -11,6 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from api.edge.pools import Job
+
+MAX_TOGETHER = 64
+"""Jobs that are done at once, and one."""
+
+log = logging.getLogger("api")
 
 
 class Threads:
@@ -60,3 +66,55 @@ class Threads:
             if not getattr(result, "is_quiet", False) or self.is_awaited():
                 with contextlib.suppress(RuntimeError):  # the loop is closed: we are stopping
                     self._loop.call_soon_threadsafe(self.collect)
+
+
+class Lane(Threads):
+    """Threads that do all jobs that wait together, and leave to others what cannot be."""
+
+    def __init__(
+        self,
+        name: str,
+        count: int,
+        loop: asyncio.AbstractEventLoop,
+        together: Callable[[list[Any]], list[Any]],
+        otherwise: Callable[[Job], None],
+    ) -> None:
+        """`together` gives a result for each request; None: do that job `otherwise`."""
+        self._together = together
+        self._otherwise = otherwise
+        super().__init__(name, count, loop)
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            jobs = [job, *self._waiting()]
+            try:
+                results = self._together([each.request for each in jobs])
+            except Exception:
+                log.exception("lane_failed", extra={"jobs": len(jobs)})
+                results = [None] * len(jobs)
+            self._end(jobs, results)
+
+    def _waiting(self) -> list[Job]:
+        """Take what else waits."""
+        found: list[Job] = []
+        with contextlib.suppress(queue.Empty):
+            while len(found) < MAX_TOGETHER:
+                job = self._jobs.get_nowait()
+                if job is None:  # for the next round: we are stopping
+                    self._jobs.put(None)
+                    break
+                found.append(job)
+        return found
+
+    def _end(self, jobs: list[Job], results: list[Any]) -> None:
+        wakes = False
+        for job, result in zip(jobs, results, strict=True):
+            if result is None:
+                self._otherwise(job)
+                continue
+            sent = job.reply(result)
+            self._results.append((job, sent))
+            wakes = wakes or not getattr(sent, "is_quiet", False)
+        if wakes or self.is_awaited():
+            with contextlib.suppress(RuntimeError):  # the loop is closed: we are stopping
+                self._loop.call_soon_threadsafe(self.collect)

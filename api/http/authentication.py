@@ -11,7 +11,7 @@ from flask import Flask, g, has_request_context, request
 
 from api.http.errors import Denied, NotAuthorized, NotFound
 from api.http.read_after_write import CALLER
-from servioticy.domain.access import Resource, Right, may, reaches
+from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.model import ServiceObjectKey, StreamKey
 from servioticy.domain.tokens import read_token
 from servioticy.ports.addresses import Address, Addresses
@@ -82,7 +82,7 @@ def guard(app: Flask, addresses: Addresses) -> None:
         if address is None:
             raise Denied("Access was denied!")
         request.environ[CALLER] = address.caller
-        if not reaches(address.bound_to, names.get("service_object"), right):
+        if not address.scope.reaches(names.get("service_object"), names.get("stream"), right):
             # Before all else: which Service Objects there are is none of its business.
             raise Denied("The web object has presented the wrong API_TOKEN")
         if "service_object" in names and address.service_object is None:

@@ -14,7 +14,7 @@ from api.services import Services
 from servioticy.domain.access import Right, readable, visible_to
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import StreamRef
-from servioticy.domain.trees import Node, Tree, grow
+from servioticy.domain.tree_preview import Node, Tree, grow
 
 MAX_SHOWN = 20_000
 """Composites of a tree: as many as one update may compute."""

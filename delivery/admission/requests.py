@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 
-from servioticy.domain.access import Right, may, reaches
+from servioticy.domain.access import Right, may
 from servioticy.domain.model import StreamKey, StreamRef, Timestamp
 from servioticy.domain.tokens import read_token
 from servioticy.ports.addresses import Address, Addresses
@@ -83,7 +83,7 @@ def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
 def admit(request: WatchRequest, addresses: Addresses) -> Admission | Refusal:
     """Decide on a request by what the store says. Blocks; raises Unavailable."""
     address = addresses.address(request.token, *request.stream)
-    refusal = _refusal(address, request.stream.service_object)
+    refusal = _refusal(address, request.stream)
     if address is None or address.stream is None or refusal is not None:
         return refusal or Refusal(403, "Access was denied!")
     after = _timestamp(request.after)
@@ -95,10 +95,10 @@ def admit(request: WatchRequest, addresses: Addresses) -> Admission | Refusal:
     )
 
 
-def _refusal(address: Address | None, service_object: str) -> Refusal | None:
+def _refusal(address: Address | None, stream: StreamRef) -> Refusal | None:
     if address is None:
         return Refusal(403, "Access was denied!")
-    if not reaches(address.bound_to, service_object, Right.SUBSCRIBE):
+    if not address.scope.reaches(*stream, Right.SUBSCRIBE):
         return Refusal(403, "The web object has presented the wrong API_TOKEN")
     if address.service_object is None:
         return Refusal(404, "The Service Object was not found.")

@@ -30,6 +30,9 @@ OLD_LOGIN = ("compose", "shines")
 
 log = logging.getLogger("servioticy.delivery")
 
+Name = tuple[int, tuple[str | None, str | None], str]
+"""A tenant, what the client's token is bound to, and what the client calls itself."""
+
 
 class LastUpdates(Protocol):
     """Knows the last stored update of each stream."""
@@ -50,7 +53,7 @@ class Broker:
         """Messages of clients that could not be taken."""
         self._last_updates = last_updates
         self._watches: dict[Subscription, Watch] = {}
-        self._named: dict[tuple[int, str | None, str], Client] = {}
+        self._named: dict[Name, Client] = {}
         self._checking: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -97,7 +100,7 @@ class Broker:
             address = await self.hub.reception.identify(caller, token)
             if address is None:
                 raise Refused(403, "Access was denied!")
-            identity = Identity(token, address.caller, address.bound_to)
+            identity = Identity(token, address.caller, address.scope)
             if client.identity is None:
                 self._admit(client, caller, identity)
         except QuotaExceeded:
@@ -117,11 +120,12 @@ class Broker:
                 other.close("another client of this name has connected")
             self._named[key] = client
 
-    def _keys(self, client: Client) -> list[tuple[tuple[int, str | None, str], Client | None]]:
+    def _keys(self, client: Client) -> list[tuple[Name, Client | None]]:
         """Return the place of its name, which is one of its own tenant's, and who has it."""
         if client.identity is None or not client.name:
             return []
-        key = (client.identity.tenant, client.identity.bound_to, client.name)
+        identity = client.identity
+        key = (identity.tenant, identity.scope[:2], client.name)
         return [(key, self._named.get(key))]
 
     async def subscribe(self, client: Client, name: str, text: str, qos: int) -> Subscription:

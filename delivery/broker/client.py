@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol
 from delivery.backlog import Backlog
 from delivery.broker.errors import Refused
 from delivery.broker.topics import Filter
-from servioticy.domain.access import Right, reaches
+from servioticy.domain.access import Right, Scope
+from servioticy.domain.model import StreamRef
 
 MAX_SUBSCRIPTIONS = 200
 """Of one client."""
@@ -31,8 +32,8 @@ class Identity(NamedTuple):
 
     token: str
     tenant: int
-    bound_to: str | None
-    """the only Service Object that the token is for"""
+    scope: Scope = Scope()
+    """What the token is for."""
 
 
 class Publication(NamedTuple):
@@ -41,16 +42,17 @@ class Publication(NamedTuple):
     tenant: int
     levels: tuple[str, ...]
     payload: bytes
-    service_object: str | None
-    """What it is about: a device's token shows nothing of others."""
+    stream: StreamRef | None
+    """What it is about: a token shows nothing that it is not for."""
     only_for: str | None = None
     """A token: who has it may have the message, and who has all rights of its tenant."""
 
     def is_for(self, identity: Identity) -> bool:
         """Whether somebody who subscribes to the topic may have it."""
         if self.only_for is not None:
-            return identity.bound_to is None or identity.token == self.only_for
-        return reaches(identity.bound_to, self.service_object, Right.SUBSCRIBE)
+            return identity.scope == Scope() or identity.token == self.only_for
+        service_object, stream = self.stream or (None, None)
+        return identity.scope.reaches(service_object, stream, Right.SUBSCRIBE)
 
 
 class Outlet(Protocol):

@@ -136,7 +136,7 @@ class Intake:
             return None
         if stream is None or identity is None or b"\n" in message.payload:
             return None
-        is_other = identity.bound_to is not None and run and run[-1][0] != stream
+        is_other = identity.scope.service_object is not None and run and run[-1][0] != stream
         return None if is_other else stream
 
     async def _send(self, run: Sequence[tuple[StreamRef, Published]]) -> None:
@@ -149,7 +149,7 @@ class Intake:
             self._answer(message, await self._update(stream, message.payload, promise))
             return
         identity = self._client.known
-        if identity.bound_to is None:
+        if identity.scope.service_object is None:
             path, lines = "/updates", [_named(stream, each.payload) for stream, each in run]
         else:
             path, lines = f"{_path(run[0][0])}/updates", [each.payload for _, each in run]

@@ -115,4 +115,4 @@ def publication(feed: Feed, delivery: Delivery) -> Publication:
     if subscription.callback == "pubsub":
         topic += f"/{part(stream.service_object)}/streams/{part(stream.stream)}/updates"
     levels = tuple(topic.split("/"))
-    return Publication(feed.tenant, levels, delivery.update.document, stream.service_object)
+    return Publication(feed.tenant, levels, delivery.update.document, stream)

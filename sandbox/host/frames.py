@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from sandbox.trees import Call, Ended, Grown, Tree
+from sandbox.trees import Call, Ended, Grown, Last, Tree
 
 MAX_TREES = 1000
 """In one frame."""
@@ -25,7 +25,7 @@ def frames(calls: Sequence[Call]) -> Iterator[list[Call]]:
     frame: list[Call] = []
     trees = content = 0
     for call in calls:
-        lasts = sum([EVENT_BYTES + len(each.document or b"") for each in call.lasts])
+        lasts = sum([EVENT_BYTES + last_bytes(each) for each in call.lasts])
         sizes = [tree_bytes(each) for each in call.trees]
         size = lasts + sum(sizes)
         if frame and (trees + len(sizes) > MAX_TREES or content + size > MAX_BYTES):
@@ -40,6 +40,11 @@ def frames(calls: Sequence[Call]) -> Iterator[list[Call]]:
         yield frame
 
 
+def last_bytes(last: Last) -> int:
+    """Return how many bytes a last update and its state have."""
+    return len(last.document or b"") + len(last.state or b"")
+
+
 def tree_bytes(tree: Tree) -> int:
     """Return about how many bytes a tree takes in a frame."""
     return sum([EVENT_BYTES + len(each.document) for each in tree])
@@ -47,7 +52,7 @@ def tree_bytes(tree: Tree) -> int:
 
 def is_too_large(call: Call) -> bool:
     """Tell whether even the first tree of a call is too large for a frame."""
-    lasts = sum([len(each.document or b"") for each in call.lasts])
+    lasts = sum(map(last_bytes, call.lasts))
     first = [len(each.document) for tree in call.trees[:1] for each in tree]
     return lasts + sum(first) > MAX_BYTES
 

@@ -32,6 +32,8 @@ class Right(Enum):
     """replace, delete, erase"""
     INSPECT = "inspect"
     """earlier versions and verdicts: they may tell what is private, or somebody else's"""
+    ADMIN = "admin"
+    """the tenant's tokens: who has this has all"""
 
 
 OPEN_TO_ALL = frozenset({Right.READ, Right.SUBSCRIBE})
@@ -54,12 +56,29 @@ def may(tenant: int, right: Right, resource: Resource) -> bool:
     return tenant in resource.owners or (resource.public and right in OPEN_TO_ALL)
 
 
-def reaches(bound_to: str | None, service_object: str | None, right: Right) -> bool:
-    """Tell whether a token is for such a request at all, whatever its tenant may do.
+OF_TENANTS = frozenset({Right.CREATE, Right.LIST, Right.ADMIN})
+"""What is not about any one Service Object."""
 
-    `bound_to` is the Service Object whose token it is; a tenant's own token is bound to none.
-    """
-    return bound_to is None or (bound_to == service_object and right in OF_OBJECT_TOKENS)
+
+class Scope(NamedTuple):
+    """What a token is for, of all that its tenant may do."""
+
+    service_object: str | None = None
+    """The only one that its holder may act on; None: all."""
+    stream: str | None = None
+    """The only stream of that; None: all."""
+    rights: Collection[str] | None = None
+    """Rights by their values; None: all, or of one Service Object what a device needs."""
+
+    def reaches(self, service_object: str | None, stream: str | None, right: Right) -> bool:
+        """Tell whether the token is for such a request at all, whatever its tenant may do."""
+        if self.service_object is not None and self.service_object != service_object:
+            return False
+        if self.stream is not None and self.stream != stream:
+            return False
+        if self.rights is not None:
+            return right.value in self.rights
+        return self.service_object is None or right in OF_OBJECT_TOKENS
 
 
 def as_resource(service_object: ServiceObject) -> Resource:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import Definition, StreamRef
-from servioticy.domain.trees import Tree, grow
+from servioticy.domain.tree_preview import Tree, grow
 
 DEEP = 20
 WIDE = 1000

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from servioticy.domain.access import Resource
+from servioticy.domain.access import Resource, Scope
 from servioticy.domain.model import ServiceObjectKey, StreamKey
 
 
@@ -18,8 +19,8 @@ class Address(NamedTuple):
     version: int
     partition: int
     stream_id: int | None
-    bound_to: str | None = None
-    """the only Service Object that the token is for"""
+    scope: Scope = Scope()
+    """What the caller's token is for."""
 
     @property
     def tenant(self) -> int:
@@ -50,3 +51,6 @@ class Addresses(Protocol):
         self, token: str, service_object: str | None, stream: str | None
     ) -> Address | None:
         """Return who asks, and what they name; None for an unknown token."""
+
+    def addresses(self, asked: Sequence[tuple[str, str, str]]) -> list[Address | None]:
+        """Return the same for many requests at once: token, Service Object and stream of each."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from servioticy.domain.access import Scope
 from servioticy.domain.tokens import digest
 from servioticy.ports.addresses import Address
+from servioticy.storage.arrays import blobs, texts
 from servioticy.storage.database import Database, Prepared
 from servioticy.storage.queries import queries
 
@@ -24,4 +29,23 @@ class PostgresAddresses:
             service_object, stream = None, None
         values = {"digest": digest(token), "service_object": service_object, "stream": stream}
         row = self._database.row(Prepared("address", self._sql["address"], values))
-        return None if row is None else Address(*row)
+        return None if row is None else _address(row)
+
+    def addresses(self, asked: Sequence[tuple[str, str, str]]) -> list[Address | None]:
+        """Return the same for many requests at once: token, Service Object and stream of each."""
+        named = [("", "") if "\0" in each[1] or "\0" in each[2] else each[1:] for each in asked]
+        values = {
+            "digests": blobs([digest(token) for token, _, _ in asked]),
+            "service_objects": texts([id_.encode() for id_, _ in named]),
+            "streams": texts([stream.encode() for _, stream in named]),
+        }
+        found: list[Address | None] = [None] * len(asked)
+        for number, *row in self._database.rows(
+            Prepared("addresses", self._sql["addresses"], values)
+        ):
+            found[number - 1] = _address(row)
+        return found
+
+
+def _address(row: Sequence[Any]) -> Address:
+    return Address(*row[:-3])._replace(scope=Scope(*row[-3:]))

@@ -60,6 +60,7 @@ def a_world(served: Served) -> World:
     names["id"] = answer.get_json()["id"]
     answer = tenant.ask("POST", f"/{so}/actuations/reboot", data="", content_type="text/plain")
     names["actuation"] = answer.get_json()["id"]
+    names["token"] = tenant.ask("POST", "/tokens", json={"name": "one"}).get_json()["id"]
     served.store()
     return world
 

@@ -9,9 +9,9 @@ from servioticy.domain.access import (
     OPEN_TO_ALL,
     Resource,
     Right,
+    Scope,
     as_resource,
     may,
-    reaches,
     readable,
     visible_to,
 )
@@ -101,11 +101,23 @@ def test_private_ones_of_others_are_not_visible() -> None:
 @pytest.mark.parametrize("right", Right)
 def test_a_token_of_a_service_object_reaches_no_further(right: Right) -> None:
     """A device that is stolen changes nothing, and nothing else is known to it."""
-    assert reaches("so", "so", right) is (right in OF_OBJECT_TOKENS)
-    assert not reaches("so", "other", right)
-    assert not reaches("so", None, right)
-    assert reaches(None, "so", right)
-    assert reaches(None, None, right)
+    device, whole = Scope("so"), Scope()
+    assert device.reaches("so", "s", right) is (right in OF_OBJECT_TOKENS)
+    assert not device.reaches("other", "s", right)
+    assert not device.reaches(None, None, right)
+    assert whole.reaches("so", "s", right)
+    assert whole.reaches(None, None, right)
+
+
+@pytest.mark.parametrize("right", Right)
+def test_a_scope_is_as_narrow_as_it_says(right: Right) -> None:
+    reader, of_stream = Scope(rights=["read"]), Scope("so", "s")
+    assert reader.reaches("so", None, right) is (right is Right.READ)
+    assert of_stream.reaches("so", "s", right) is (right in OF_OBJECT_TOKENS)
+    assert not of_stream.reaches("so", None, right)
+    assert not of_stream.reaches("so", "other", right)
+    assert Scope("so", rights=["change"]).reaches("so", None, right) is (right is Right.CHANGE)
+    assert not Scope(rights=[]).reaches("so", None, right)
 
 
 def test_a_device_makes_and_changes_no_documents() -> None:

@@ -31,6 +31,7 @@ LOSS = "a loss of the log is accepted for a whole partition, whoever has records
 EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "tenants.tenant_of_token": ({"tokens"}, WHO),
     "addresses.address": ({"tokens", "service_objects", "streams"}, WHO),
+    "addresses.addresses": ({"tokens", "service_objects", "streams"}, WHO),
     "subscriptions.subscription": (
         {"subscriptions", "streams", "service_objects", "cursors"},
         WHO,

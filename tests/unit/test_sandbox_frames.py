@@ -97,6 +97,16 @@ def test_a_tree_may_be_so_large_and_not_a_byte_larger(last: int, event: int) -> 
     assert not is_too_large(replace(call, trees=[]))
 
 
+def test_states_count_as_documents_do() -> None:
+    """Else a frame could be larger than a worker reads, and the worker would die of it."""
+    state = Last(0, 1, None, b" " * MAX_BYTES)
+
+    assert not is_too_large(a_call(PROGRAM, Event(0, 2, b""), lasts=[state]))
+    assert is_too_large(a_call(PROGRAM, Event(0, 2, b" "), lasts=[state]))
+    calls = [a_call(PROGRAM, an_event(), lasts=[state]), a_call(PROGRAM, an_event())]
+    assert shape(calls) == [[1], [1]]
+
+
 def test_a_step_is_one_update_that_wakes_one_composite() -> None:
     step = an_event()._replace(only=0)
 

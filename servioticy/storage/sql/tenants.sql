@@ -17,4 +17,5 @@ VALUES (%(digest)s, %(tenant)s);
 SELECT tenant_id
   FROM tokens
  WHERE digest = %(digest)s
-   AND revoked_at IS NULL;
+   AND revoked_at IS NULL
+   AND (expires_at IS NULL OR expires_at > now());

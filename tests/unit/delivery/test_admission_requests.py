@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from delivery.admission.requests import Admission, Refusal, WatchRequest, admit, read_request
+from servioticy.domain.access import Scope
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.ports.addresses import Address
 
@@ -28,8 +29,8 @@ class Addresses:
         }.get(service_object, (None, False))
         known = None if owner is None else service_object
         stream_id = 42 if known and stream == "data" else None
-        bound_to = "mine" if token == "device" else None
-        return Address(OURS, known, owner, public, 1, 0, stream_id, bound_to)
+        scope = Scope("mine") if token == "device" else Scope()
+        return Address(OURS, known, owner, public, 1, 0, stream_id, scope)
 
 
 def ask(target: str, authorization: str = "good") -> Admission | Refusal:

@@ -17,6 +17,7 @@ from delivery.broker.topics import read_filter
 from delivery.fanout import FanOut, Subscriber
 from delivery.feeds.feeds import Feeds
 from delivery.watchers import Watchers
+from servioticy.domain.access import Scope
 from servioticy.domain.model import StreamRef
 from servioticy.domain.tokens import digest
 
@@ -69,7 +70,7 @@ class Device:
         self.got: list[tuple[str, int]] = []
         self.owed: list[Taken] = []
         self.client = Client(self, BACKLOG)
-        self.client.identity = Identity(TOKEN, tenant, bound or None)
+        self.client.identity = Identity(TOKEN, tenant, Scope(bound or None))
         wanted = read_filter(f"{TOKEN}/+/streams/#")
         self.subscription = self.client.subscribe("a", wanted, qos)
         self.exchange = world.exchange

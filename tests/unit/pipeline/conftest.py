@@ -37,7 +37,7 @@ def _no_component_waits_until_it_is_loaded() -> None:
 def in_sandbox():
     """The evaluators of a platform."""
     # Nothing hangs here, and a busy machine is to break no law.
-    pool = a_pool(budget_ms=30_000)
+    pool = a_pool(budget_ms=30_000, engine=os.environ.get("ENGINE", "v8"))
     yield {"javascript": JavaScript(pool)}
     pool.close()
 

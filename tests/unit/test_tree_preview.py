@@ -11,7 +11,7 @@ from servioticy.domain.documents import parse_service_object
 from servioticy.domain.findings import findings
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject, StreamRef
-from servioticy.domain.trees import Tree, grow
+from servioticy.domain.tree_preview import Tree, grow
 
 
 def an_object(id_: str, groups: Any = None, **streams: str | None) -> ServiceObject:

@@ -1,0 +1,178 @@
+"""Tokens of a tenant: each may do what it is for, as long as it is to."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+from typing import Any
+
+from flask import Blueprint, Response, request
+
+from api.http.answers import answer, nothing
+from api.http.authentication import authenticated, needs
+from api.http.bodies import json_object
+from api.http.errors import Conflict, NotFound
+from api.services import Services
+from servioticy.domain.access import OF_TENANTS, Right
+from servioticy.domain.documents.codes import (
+    NO_CHOICE,
+    REQUIRED,
+    UNKNOWN_SERVICE_OBJECT,
+    UNKNOWN_STREAM,
+    WRONG_TYPE,
+)
+from servioticy.domain.documents.errors import WHOLE
+from servioticy.domain.tokens import digest, new_token
+from servioticy.ports.statements import Statements
+
+MOST = 10_000
+"""Named tokens of a tenant."""
+MAX_NAME = 200
+MAX_SECONDS = 100 * 366 * 86_400
+MAX_OVERLAP_SECONDS = 30 * 86_400
+PAGE_ROWS = 100
+RIGHTS = {each.value: each for each in Right}
+
+
+def blueprint(services: Services) -> Blueprint:
+    """`/tokens` and `/tokens/{token}`."""
+    routes = Blueprint("tokens", __name__)
+    stored = services.ports.statements("tokens")
+
+    @routes.post("/tokens")
+    @needs(Right.ADMIN)
+    def make() -> Response:
+        """Make a token; it is told now, and never again."""
+        wanted, tenant, token = json_object(), authenticated().caller, new_token()
+        scope = _scope(wanted, tenant, stored)
+        id_, name = uuid.uuid4().hex, _name(wanted)
+        values = {"id": id_, "name": name, "tenant": tenant, "digest": digest(token), **scope}
+        row = stored.row("make", **values, expires=_expires(wanted), most=MOST)
+        if row is None:
+            raise Conflict(f"You have {MOST} tokens already; revoke some of them")
+        return answer({"id": id_, "token": token, "name": name, **_told(scope, *row)}, 201)
+
+    @routes.get("/tokens")
+    @needs(Right.ADMIN)
+    def listed() -> Response:
+        """List the tokens that are good now, a page at a time."""
+        after = request.args.get("after", "")
+        tenant = authenticated().caller
+        rows = stored.rows("listed", tenant=tenant, after=after, rows=PAGE_ROWS)
+        body: dict[str, Any] = {"tokens": [_row(*row) for row in rows]}
+        if len(rows) == PAGE_ROWS:
+            body["next"] = rows[-1][0]
+        return answer(body)
+
+    @routes.delete("/tokens/<token>")
+    @needs(Right.ADMIN)
+    def revoke(token: str) -> Response:
+        """Make it good for nothing, from the next request on."""
+        if not stored.rows("revoke", id=token, tenant=authenticated().caller):
+            raise NotFound("The Token was not found.")
+        return nothing()
+
+    @routes.post("/tokens/<token>/rotation")
+    @needs(Right.ADMIN)
+    def rotate(token: str) -> Response:
+        """Make another one for the same; the old one is good for a while yet, if asked."""
+        wanted = json_object() if request.content_length else {}
+        overlap = _seconds(wanted, "overlapSeconds", 0, MAX_OVERLAP_SECONDS) or 0
+        new, id_ = new_token(), uuid.uuid4().hex
+        values = {"before": token, "id": id_, "tenant": authenticated().caller, "overlap": overlap}
+        row = stored.row("rotate", **values, digest=digest(new), expires=_expires(wanted))
+        if row is None:
+            raise NotFound("The Token was not found.")
+        name, service_object, stream, rights, expires_at = row
+        scope = {"service_object": service_object, "stream": stream, "rights": rights}
+        return answer({"id": id_, "token": new, "name": name, **_told(scope, expires_at)}, 201)
+
+    return routes
+
+
+def _name(wanted: dict[str, Any]) -> str:
+    name = wanted.get("name")
+    place = WHOLE.at("name")
+    if name is None:
+        raise WHOLE.bad("A token has to have a name", REQUIRED)
+    if not isinstance(name, str) or not name.strip() or len(name) > MAX_NAME or "\0" in name:
+        raise place.bad(f"name has to be text of 1 to {MAX_NAME} characters", WRONG_TYPE)
+    return name
+
+
+def _scope(wanted: dict[str, Any], tenant: int, stored: Statements) -> dict[str, Any]:
+    """Return what the token is for. Raises BadDocument where that is nothing of the tenant's."""
+    service_object, stream = wanted.get("serviceObject"), wanted.get("stream")
+    rights = _rights(wanted, bound=service_object is not None)
+    for name, value in (("serviceObject", service_object), ("stream", stream)):
+        if value is not None and not isinstance(value, str):
+            raise WHOLE.at(name).bad(f"{name} has to be text", WRONG_TYPE)
+    if stream is not None and service_object is None:
+        raise WHOLE.at("stream").bad("A stream is one of a serviceObject", REQUIRED)
+    if service_object is not None:
+        names = {"service_object": service_object, "stream": stream}
+        row = stored.row("own_stream", tenant=tenant, **names)
+        if row is None:
+            reason = f"The Service Object: {service_object:.100} does not exist."
+            raise WHOLE.at("serviceObject").bad(reason, UNKNOWN_SERVICE_OBJECT)
+        if stream is not None and row[1] is None:
+            reason = "This Service Object does not have this stream."
+            raise WHOLE.at("stream").bad(reason, UNKNOWN_STREAM)
+    return {"service_object": service_object, "stream": stream, "rights": rights}
+
+
+def _rights(wanted: dict[str, Any], *, bound: bool) -> list[str] | None:
+    rights = wanted.get("rights")
+    if rights is None:
+        return None
+    place = WHOLE.at("rights")
+    if not isinstance(rights, list) or not rights:
+        raise place.bad("rights has to be a list of rights", WRONG_TYPE)
+    for number, each in enumerate(rights):
+        if not isinstance(each, str) or each not in RIGHTS:
+            reason = f"A right is one of {', '.join(RIGHTS)}"
+            raise place.at(number).bad(reason, NO_CHOICE)
+        if bound and RIGHTS[each] in OF_TENANTS:
+            reason = f"The right {each} is not about one Service Object"
+            raise place.at(number).bad(reason, NO_CHOICE)
+    return sorted(set(rights))
+
+
+def _expires(wanted: dict[str, Any]) -> int | None:
+    return _seconds(wanted, "expiresIn", 1, MAX_SECONDS)
+
+
+def _seconds(wanted: dict[str, Any], name: str, least: int, most: int) -> int | None:
+    seconds = wanted.get(name)
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int) or not least <= seconds <= most:
+        reason = f"{name} has to be a whole number of seconds from {least} to {most}"
+        raise WHOLE.at(name).bad(reason, WRONG_TYPE)
+    return seconds
+
+
+def _told(
+    scope: dict[str, Any], expires_at: datetime | None, created_at: datetime | None = None
+) -> dict[str, Any]:
+    times = {"createdAt": created_at, "expiresAt": expires_at}
+    told = {
+        "serviceObject": scope["service_object"],
+        "stream": scope["stream"],
+        "rights": scope["rights"],
+        **{name: at and int(1000 * at.timestamp()) for name, at in times.items()},
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _row(
+    id_: str,
+    name: str,
+    service_object: str | None,
+    stream: str | None,
+    rights: list[str] | None,
+    created_at: datetime,
+    expires_at: datetime | None,
+) -> dict[str, Any]:
+    scope = {"service_object": service_object, "stream": stream, "rights": rights}
+    return {"id": id_, "name": name, **_told(scope, expires_at, created_at)}

@@ -1,0 +1,135 @@
+"""Plain updates, taken many at once.
+
+A PUT of an update asks Postgres one question and waits for the broker once, and so do twenty that
+come together. What is odd about a request in any way, or would be refused, is left to the
+application, which says so in its own words: nothing here answers anything but 202.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from api.edge.calls import Answer, Request
+from api.http.answers import COMMON_HEADERS, JSON
+from api.services import Services
+from servioticy.domain.access import Right, may
+from servioticy.domain.documents import BadDocument, parse_update
+from servioticy.domain.records import UpdateRecord
+from servioticy.domain.timing import too_far_ahead
+from servioticy.domain.tokens import read_token
+from servioticy.domain.topics import largest_update
+from servioticy.errors import ServioticyError
+from servioticy.ports.addresses import Address
+
+log = logging.getLogger("api")
+
+ROUTE = "/<service_object>/streams/<stream>"
+PLAIN_TYPES = frozenset({"", JSON, f"{JSON};charset=UTF-8", f"{JSON}; charset=utf-8"})
+
+
+class _Asked(NamedTuple):
+    """A request that names what it should, and who asks."""
+
+    number: int
+    token: str
+    service_object: str
+    stream: str
+    body: bytes
+
+
+class _Accepted(NamedTuple):
+    """An update that may come into the log."""
+
+    number: int
+    address: Address
+    record: UpdateRecord
+    document: bytes
+
+
+class UpdatesLane:
+    """Answers what is plain among requests that came together."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._largest = largest_update(services.settings.requests.max_body_bytes)
+
+    def answers(self, requests: Sequence[Request]) -> list[Answer | None]:
+        """Return an answer for each update that is in the log now; None: ask the application."""
+        found: list[Answer | None] = [None] * len(requests)
+        read = (_read(number, request) for number, request in enumerate(requests))
+        asked = [each for each in read if each is not None]
+        try:
+            accepted = self._accepted(asked)
+            if accepted:
+                records = [(each.address.partition, each.record) for each in accepted]
+                self._services.ports.log.append_all(records)
+        except ServioticyError:
+            return found  # some of them may be there: sent again they overwrite themselves
+        for update in accepted:
+            found[update.number] = _answer(update)
+        return found
+
+    def _accepted(self, asked: Sequence[_Asked]) -> list[_Accepted]:
+        if not asked:
+            return []
+        names = [(each.token, each.service_object, each.stream) for each in asked]
+        addresses = self._services.ports.addresses.addresses(names)
+        return [
+            accepted
+            for each, address in zip(asked, addresses, strict=True)
+            if address is not None and (accepted := self._checked(each, address)) is not None
+        ]
+
+    def _checked(self, asked: _Asked, address: Address) -> _Accepted | None:
+        services = self._services
+        names = asked.service_object, asked.stream
+        if address.stream is None or not address.scope.reaches(*names, Right.SEND):
+            return None
+        if not may(address.caller, Right.SEND, address.resource):
+            return None
+        known = services.definitions.known(asked.service_object, address.version)
+        declared = known.streams.get(asked.stream) if known is not None else None
+        if declared is None:
+            return None
+        try:
+            update = parse_update(asked.body, declared)
+        except BadDocument:
+            return None
+        document, ahead = update.document, services.settings.requests.max_future_seconds
+        if len(document) > self._largest or too_far_ahead(
+            update.timestamp, services.clock(), ahead
+        ):
+            return None
+        if services.backlog.is_full(address):
+            return None
+        if not services.inflow.take(address.tenant, len(document)):
+            return None
+        record = UpdateRecord(
+            asked.service_object, asked.stream, update.timestamp, msgspec.Raw(document)
+        )
+        return _Accepted(asked.number, address, record, document)
+
+
+def _read(number: int, request: Request) -> _Asked | None:
+    """Return what a request asks for, if nothing about it is odd."""
+    head, body = request.head, request.body
+    names = head.path.split("/")
+    if head.method != "PUT" or head.query or len(names) != 4 or names[2] != "streams":
+        return None
+    headers = head.headers
+    if headers.get("HTTP_CONTENT_TYPE", "") not in PLAIN_TYPES or not head.path.isascii():
+        return None
+    if "HTTP_CONTENT_ENCODING" in headers or not body:
+        return None
+    token = read_token(headers.get("HTTP_AUTHORIZATION", ""))
+    return _Asked(number, token, names[1], names[3], body) if token else None
+
+
+def _answer(accepted: _Accepted) -> Answer:
+    size = str(len(accepted.document))
+    headers = [("Content-Type", JSON), ("Content-Length", size), *COMMON_HEADERS.items()]
+    return Answer("202 ACCEPTED", headers, accepted.document, None, accepted.address.caller, ROUTE)

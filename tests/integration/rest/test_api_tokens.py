@@ -1,0 +1,156 @@
+"""Tokens of a tenant: what they are for, for how long, and whose they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from api_builders import Caller, Served
+
+
+@pytest.fixture
+def so(alice: Caller) -> str:
+    return alice.create()
+
+
+def made(caller: Caller, **wanted: Any) -> Any:
+    answer = caller.ask("POST", "/tokens", json={"name": "n"} | wanted)
+    assert answer.status_code == 201, answer.text
+    return answer.get_json()
+
+
+def by(caller: Caller, token: str) -> Caller:
+    """The same client, by another token."""
+    return Caller(caller.client, token)
+
+
+def test_a_token_may_do_what_it_is_for_and_nothing_else(alice: Caller, so: str) -> None:
+    reader = by(alice, made(alice, rights=["read"])["token"])
+
+    assert reader.ask("GET", f"/{so}").status_code == 200
+    assert reader.put(so).status_code == 403
+    assert reader.ask("GET", "/").status_code == 403
+    assert reader.ask("POST", "/tokens", json={"name": "more"}).status_code == 403
+
+
+def test_a_token_of_a_stream_reaches_that_stream_only(alice: Caller, so: str) -> None:
+    other = alice.create()
+    token = made(alice, serviceObject=so, stream="a", rights=["send", "read"])["token"]
+    device = by(alice, token)
+
+    assert device.put(so).status_code == 202
+    assert device.ask("GET", f"/{so}/streams/a/lastUpdate").status_code in (200, 204)
+    assert device.put(so, stream="b").status_code == 403
+    assert device.put(other).status_code == 403
+    assert device.ask("GET", f"/{so}").status_code == 403
+    assert device.ask("DELETE", f"/{so}/streams/a").status_code == 403
+
+
+def test_a_revoked_token_is_good_for_nothing(alice: Caller, so: str) -> None:
+    new = made(alice)
+    holder = by(alice, new["token"])
+    assert holder.put(so).status_code == 202
+
+    assert alice.ask("DELETE", f"/tokens/{new['id']}").status_code == 204
+
+    assert holder.put(so).status_code == 403
+    assert alice.ask("DELETE", f"/tokens/{new['id']}").status_code == 404
+    assert alice.ask("GET", "/tokens").get_json()["tokens"] != []
+
+
+def test_a_token_ends_when_it_is_to(alice: Caller, so: str, served: Served) -> None:
+    new = made(alice, expiresIn=60)
+    holder = by(alice, new["token"])
+    assert holder.put(so).status_code == 202
+    assert new["expiresAt"] > 0
+
+    served.platform.database.rows("UPDATE tokens SET expires_at = now() WHERE name = 'n'")
+
+    assert holder.put(so).status_code == 403
+    assert new["id"] not in {
+        each["id"] for each in alice.ask("GET", "/tokens").get_json()["tokens"]
+    }
+
+
+def test_a_token_is_exchanged(alice: Caller, so: str) -> None:
+    """The old one is good for a while yet, or not at all any more."""
+    first = made(alice, serviceObject=so, rights=["send"])
+    path = f"/tokens/{first['id']}/rotation"
+
+    second = alice.ask("POST", path, json={"overlapSeconds": 60}).get_json()
+    assert by(alice, first["token"]).put(so).status_code == 202
+    assert by(alice, second["token"]).put(so).status_code == 202
+    third = alice.ask("POST", f"/tokens/{second['id']}/rotation").get_json()
+
+    assert by(alice, second["token"]).put(so).status_code == 403
+    assert by(alice, third["token"]).put(so).status_code == 202
+    assert {key: third[key] for key in ("name", "serviceObject", "rights")} == {
+        "name": "n",
+        "serviceObject": so,
+        "rights": ["send"],
+    }
+    assert alice.ask("POST", f"/tokens/{second['id']}/rotation").status_code == 404
+
+
+def test_tokens_are_listed_without_their_secrets(alice: Caller, bob: Caller, so: str) -> None:
+    new = [made(alice, name=f"n{n}", serviceObject=so) for n in range(105)]
+    made(bob)
+
+    first = alice.ask("GET", "/tokens").get_json()
+    rest = alice.ask("GET", f"/tokens?after={first['next']}").get_json()
+
+    found = {each["id"]: each for each in first["tokens"] + rest["tokens"]}
+    assert {each["id"] for each in new} <= found.keys()
+    assert found.keys() >= {each["id"] for each in new}
+    assert len(found) == 106  # her first one, too
+    assert all("token" not in each for each in found.values())
+    assert found[new[0]["id"]]["serviceObject"] == so
+
+
+@pytest.mark.parametrize("how", [("DELETE", ""), ("POST", "/rotation")])
+def test_tokens_of_others_are_not_there(alice: Caller, bob: Caller, how: tuple[str, str]) -> None:
+    method, rest = how
+    theirs = made(bob)
+
+    assert alice.ask(method, f"/tokens/{theirs['id']}{rest}").status_code == 404
+    assert by(bob, theirs["token"]).ask("GET", "/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("wrong", "pointer"),
+    [
+        ({"name": ""}, "/name"),
+        ({"name": 5}, "/name"),
+        ({"name": "x" * 201}, "/name"),
+        ({"name": "a\0"}, "/name"),
+        ({"rights": []}, "/rights"),
+        ({"rights": "read"}, "/rights"),
+        ({"rights": ["read", "fly"]}, "/rights/1"),
+        ({"rights": [5]}, "/rights/0"),
+        ({"expiresIn": 0}, "/expiresIn"),
+        ({"expiresIn": True}, "/expiresIn"),
+        ({"expiresIn": 1.5}, "/expiresIn"),
+        ({"expiresIn": 10**12}, "/expiresIn"),
+        ({"serviceObject": "nothing"}, "/serviceObject"),
+        ({"serviceObject": 5}, "/serviceObject"),
+        ({"serviceObject": "a\0"}, "/serviceObject"),
+        ({"stream": "a"}, "/stream"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(alice: Caller, wrong: Any, pointer: str) -> None:
+    answer = alice.ask("POST", "/tokens", json={"name": "n"} | wrong)
+
+    assert (answer.status_code, answer.get_json()["pointer"]) == (400, pointer)
+
+
+def test_a_token_is_for_what_there_is_of_ones_own(alice: Caller, bob: Caller, so: str) -> None:
+    theirs = bob.create()
+    wanted = [
+        ({"serviceObject": theirs}, 400, "/serviceObject"),
+        ({"serviceObject": so, "stream": "nothing"}, 404, "/stream"),
+        ({"serviceObject": so, "rights": ["admin"]}, 400, "/rights/0"),
+    ]
+    for wrong, status, pointer in wanted:
+        answer = alice.ask("POST", "/tokens", json={"name": "n"} | wrong)
+        assert (answer.status_code, answer.get_json()["pointer"]) == (status, pointer)
+    assert alice.ask("POST", "/tokens", json={}).status_code == 400
