@@ -7,8 +7,10 @@ it has made by its number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import groupby
+from typing import TypeVar
 
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.records import (
@@ -20,8 +22,10 @@ from servioticy.domain.records import (
 )
 from servioticy.errors import ServioticyError
 from servioticy.ports.change_store import Change, ChangeStore, NewServiceObject
-from servioticy.ports.log import Log
-from servioticy.ports.stream_graph import GroupReader, StreamGraph
+from servioticy.ports.log import BatchLog
+from servioticy.ports.stream_graph import GraphNode, GroupReader, StreamGraph
+
+Wanted = TypeVar("Wanted")
 
 MAX_MOVED = 10_000
 """Service Objects that one record names: half a megabyte of ids."""
@@ -46,7 +50,7 @@ class Changes:
     the log does not take the change: then it may still come into force later.
     """
 
-    def __init__(self, graph: StreamGraph, store: ChangeStore, log: Log) -> None:
+    def __init__(self, graph: StreamGraph, store: ChangeStore, log: BatchLog) -> None:
         self._graph = graph
         self._store = store
         self._log = log
@@ -63,17 +67,75 @@ class Changes:
         not at that revision any more, StillRead where others read a stream that it lacks.
         """
         with self._changing():
-            node = self._graph.nodes([new.id]).get(new.id)
-            if node is None or node.revision != revision:
-                raise Changed
-            gone = set(node.streams) - set(new.streams)
-            readers = self._graph.readers(new.id, gone) if gone else []
-            if readers:
-                raise StillRead(readers)
-            change = self._store.replace(new, revision, version)
-            if change is None:
-                raise Changed
-        return change.version
+            return self._replace(self._graph.nodes([new.id]), new, revision, version).version
+
+    def create_all(self, news: Sequence[NewServiceObject]) -> None:
+        """Create Service Objects, in this order; where it raises, perhaps the first ones only."""
+
+        def create(new: NewServiceObject) -> Change:
+            return self._store.create(new, self._log.partitions())
+
+        with self._changing():
+            self._each(news, create)
+
+    def replace_all(
+        self, wanted: Sequence[tuple[NewServiceObject, int]]
+    ) -> dict[str, Changed | StillRead]:
+        """Put new documents of Service Objects at these revisions in force.
+
+        Return what `replace` would raise of those for which that cannot be, by their ids.
+        """
+        refused: dict[str, Changed | StillRead] = {}
+
+        def replace(one: tuple[NewServiceObject, int]) -> Change | None:
+            new, revision = one
+            try:
+                return self._replace(nodes, new, revision)
+            except (Changed, StillRead) as error:
+                refused[new.id] = error
+                return None
+
+        with self._changing():
+            nodes = self._graph.nodes([new.id for new, _ in wanted])
+            self._each(wanted, replace)
+        return refused
+
+    def _each(self, wanted: Iterable[Wanted], change: Callable[[Wanted], Change | None]) -> None:
+        """Make these changes, as many in a transaction as can be.
+
+        Where a change moves Service Objects, the log has to know before the next one is made.
+        """
+        waiting = iter(wanted)
+        moved = True
+        while moved:
+            moved = False
+            with self._store.together():
+                for each in waiting:
+                    made = change(each)
+                    if made is not None and made.moves:
+                        moved = True
+                        break
+            if moved:
+                self._finish_pending()
+
+    def _replace(
+        self,
+        nodes: Mapping[str, GraphNode],
+        new: NewServiceObject,
+        revision: int,
+        version: int | None = None,
+    ) -> Change:
+        node = nodes.get(new.id)
+        if node is None or node.revision != revision:
+            raise Changed
+        gone = set(node.streams) - set(new.streams)
+        readers = self._graph.readers(new.id, gone) if gone else []
+        if readers:
+            raise StillRead(readers)
+        change = self._store.replace(new, revision, version)
+        if change is None:
+            raise Changed
+        return change
 
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> None:
         """Delete a Service Object of the tenant. Raises Changed as `replace` does."""
@@ -100,13 +162,20 @@ class Changes:
             self._finish_pending()
 
     def _finish_pending(self) -> None:
-        """Tell the log what it may not know yet."""
-        for number, change in self._store.pending():
-            _append(number, change, self._log)
-            self._store.finish(number, change)
+        """Tell the log what it may not know yet: changes without moves all at once."""
+        pending = self._store.pending()
+        for moves, some in groupby(pending, key=lambda each: bool(each[1].moves)):
+            changes = list(some)
+            if moves:
+                for number, change in changes:
+                    _append(number, change, self._log)
+                    self._store.finish({number: change})
+                continue
+            self._log.append_all([(each.partition, _record(n, each)) for n, each in changes])
+            self._store.finish(dict(changes))
 
 
-def _append(number: int, change: Change, log: Log) -> None:
+def _append(number: int, change: Change, log: BatchLog) -> None:
     """Each old partition releases before the new one acquires, and that before its use."""
     for old_partition, service_objects in change.moves:
         for first in range(0, len(service_objects), MAX_MOVED):

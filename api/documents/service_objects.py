@@ -7,12 +7,12 @@ from typing import Any
 
 import orjson
 
-from api.http.authentication import authenticated
 from api.http.errors import NotAuthorized, NotFound
 from api.services import Services
 from servioticy.domain.access import Right, may
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import UNKNOWN_SERVICE_OBJECT, UNKNOWN_STREAM
+from servioticy.domain.documents.conditions import without_members
 from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.documents.service_objects import is_public
 from servioticy.domain.model import Definition, ServiceObjectKey, StreamRef
@@ -64,7 +64,7 @@ def current(key: ServiceObjectKey, services: Services) -> CurrentVersion:
 
 def to_public(found: CurrentVersion) -> dict[str, Any]:
     """Return the document in force, with what belongs to none of its versions."""
-    document: dict[str, Any] = orjson.loads(found.document)
+    document = without_members(orjson.loads(found.document))
     document["updatedAt"] = found.updated_at
     if found.custom_fields is None:
         document.pop(CUSTOM, None)
@@ -80,6 +80,7 @@ def etag(version: int, revision: int) -> str:
 
 def group_sources(
     definition: Definition,
+    caller: int,
     services: Services,
     known: Collection[StreamRef] = (),
 ) -> tuple[tuple[str, StreamRef], ...]:
@@ -98,7 +99,6 @@ def group_sources(
     if not wanted:
         return ()
     found = services.ports.graph.nodes({ref.service_object for _, ref in wanted})
-    caller = authenticated().caller
     streams = {id_: frozenset(each.streams) for id_, each in found.items()}
     for group, ref in wanted:
         id_, name = ref

@@ -63,18 +63,24 @@ def _text(content: bytes) -> str:
 
 
 def json_object(types: Mapping[str, bool] = JSON_TYPES) -> dict[str, Any]:
-    """Return the body as a JSON object.
+    """Return the body as a JSON object. Raises as `json_value` does."""
+    value = json_value(types)
+    if not isinstance(value, dict):
+        raise BadDocument("The request has to be a JSON object", "", WRONG_TYPE)
+    return value
 
-    Raises BadDocument with the place where it is no JSON. A key that occurs twice is refused,
-    too: one of the two would be lost without a word.
+
+def json_value(types: Mapping[str, bool] = JSON_TYPES) -> Any:
+    """Return the body as JSON.
+
+    Raises BadDocument with the place where it is none. A key that occurs twice is refused, too:
+    one of the two would be lost without a word.
     """
     content = json_body(types)
     try:
         value = orjson.loads(content)
     except orjson.JSONDecodeError as error:
         raise BadDocument(f"The request is not valid JSON: {error}", "", NOT_JSON) from error
-    if not isinstance(value, dict):
-        raise BadDocument("The request has to be a JSON object", "", WRONG_TYPE)
     try:
         orjson.dumps(value)  # refuses what is nested deeper than we could answer
     except orjson.JSONEncodeError as error:

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from flask import Blueprint, Response, request
 
+from api.documents.membership import with_who_belongs
 from api.documents.service_objects import (
     CUSTOM,
     OURS,
@@ -26,10 +27,13 @@ from api.http.answers import answer, nothing
 from api.http.authentication import needs
 from api.http.bodies import json_object
 from api.http.errors import Conflict, NotFound, Outdated, Refused
+from api.http.queries import choice
 from api.services import Services
 from servioticy.changes import Changed, StillRead
 from servioticy.domain.access import Right
+from servioticy.domain.documents.conditions import without_members
 from servioticy.domain.documents.service_objects import is_public
+from servioticy.domain.documents.templates import TEMPLATE
 from servioticy.domain.model import Definition, ServiceObjectKey
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.service_objects import CurrentVersion
@@ -136,7 +140,7 @@ def _only_customises(body: dict[str, Any], service_object: str, found: CurrentVe
     """
     if CUSTOM in body and all(key in (*OURS, CUSTOM) and key != "public" for key in body):
         return True
-    stored = orjson.loads(found.document)
+    stored = without_members(orjson.loads(found.document))
     whole = orjson.loads(to_stored(body, service_object, 0, 0))
     return _compared(whole) == _compared(stored)
 
@@ -163,6 +167,9 @@ def _replaced(
 
     The members that groups of the document before it have may stay, whatever became of them.
     """
+    if expect_no_template(key, services):
+        body = {name: each for name, each in body.items() if name != TEMPLATE}
+    body = with_who_belongs(body, key, services)
     definition = parse_and_check(body, key.id, services)
     before = services.definitions.of(key.id, found.version, found.document)
     now = services.now()
@@ -174,11 +181,26 @@ def _replaced(
         public=definition.public,
         document=document,
         streams=tuple(each.ref.stream for each in definition.streams),
-        group_sources=group_sources(definition, services, members(before)),
+        group_sources=group_sources(definition, key.tenant, services, members(before)),
         created_at=now,
         custom_fields=custom_fields(body),
     )
     return put_in_force(new, definition, found, services)
+
+
+def expect_no_template(key: ServiceObjectKey, services: Services) -> bool:
+    """Tell whether it follows a template, which ends with this change as `?detach=true` says.
+
+    Raises Conflict where the request does not say so.
+    """
+    statements = services.ports.statements("templates")
+    found = statements.row("template_of", service_object=key.id, tenant=key.tenant)
+    if found is not None and choice("detach", ("false", "true")) != "true":
+        raise Conflict(
+            f"The Service Object follows the template {found[0]}: change that one, or say "
+            "?detach=true, and it follows none any more"
+        )
+    return found is not None
 
 
 def put_in_force(

@@ -6,6 +6,7 @@ import uuid
 
 from flask import Blueprint, Response
 
+from api.documents.membership import with_who_belongs
 from api.documents.service_objects import (
     current,
     custom_fields,
@@ -21,6 +22,7 @@ from api.http.authentication import authenticated, needs, service_object
 from api.http.bodies import json_object
 from api.services import Services
 from servioticy.domain.access import Right
+from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.tokens import digest, new_token
 from servioticy.ports.change_store import NewServiceObject
 
@@ -35,9 +37,9 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.CREATE)
     @services.idempotency.once
     def create() -> Response:
-        document = json_object()
         now, caller = services.now(), authenticated().caller
         id_, token = new_id(now), new_token()
+        document = with_who_belongs(json_object(), ServiceObjectKey(caller, id_), services)
         definition = parse_and_check(document, id_, services)
         new = NewServiceObject(
             id=id_,
@@ -45,7 +47,7 @@ def blueprint(services: Services) -> Blueprint:
             public=definition.public,
             document=to_stored(document, id_, now, now),
             streams=tuple(each.ref.stream for each in definition.streams),
-            group_sources=group_sources(definition, services),
+            group_sources=group_sources(definition, caller, services),
             created_at=now,
             custom_fields=custom_fields(document),
             token_digest=digest(token),

@@ -102,11 +102,11 @@ def _name(wanted: dict[str, Any]) -> str:
 
 def _scope(wanted: dict[str, Any], tenant: int, stored: Statements) -> dict[str, Any]:
     """Return what the token is for. Raises BadDocument where that is nothing of the tenant's."""
+    for name in ("serviceObject", "stream"):
+        if not isinstance(wanted.get(name, ""), str):
+            raise WHOLE.at(name).bad(f"{name} has to be text", WRONG_TYPE)
     service_object, stream = wanted.get("serviceObject"), wanted.get("stream")
     rights = _rights(wanted, bound=service_object is not None)
-    for name, value in (("serviceObject", service_object), ("stream", stream)):
-        if value is not None and not isinstance(value, str):
-            raise WHOLE.at(name).bad(f"{name} has to be text", WRONG_TYPE)
     if stream is not None and service_object is None:
         raise WHOLE.at("stream").bad("A stream is one of a serviceObject", REQUIRED)
     if service_object is not None:
@@ -122,9 +122,9 @@ def _scope(wanted: dict[str, Any], tenant: int, stored: Statements) -> dict[str,
 
 
 def _rights(wanted: dict[str, Any], *, bound: bool) -> list[str] | None:
-    rights = wanted.get("rights")
-    if rights is None:
+    if "rights" not in wanted:
         return None
+    rights = wanted["rights"]
     place = WHOLE.at("rights")
     if not isinstance(rights, list) or not rights:
         raise place.bad("rights has to be a list of rights", WRONG_TYPE)
@@ -143,9 +143,9 @@ def _expires(wanted: dict[str, Any]) -> int | None:
 
 
 def _seconds(wanted: dict[str, Any], name: str, least: int, most: int) -> int | None:
-    seconds = wanted.get(name)
-    if seconds is None:
+    if name not in wanted:
         return None
+    seconds = wanted[name]
     if isinstance(seconds, bool) or not isinstance(seconds, int) or not least <= seconds <= most:
         reason = f"{name} has to be a whole number of seconds from {least} to {most}"
         raise WHOLE.at(name).bad(reason, WRONG_TYPE)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import orjson
 from flask import Blueprint, Response
 
 from api.documents.service_objects import current, etag, group_sources, members
-from api.http.answers import answer, stored
+from api.http.answers import answer
 from api.http.authentication import needs, service_object
 from api.http.errors import Conflict, NotFound
-from api.resources.replacing import ATTEMPTS, expect, put_in_force
+from api.resources.replacing import ATTEMPTS, expect, expect_no_template, put_in_force
 from api.services import Services
 from servioticy.changes import Changed
 from servioticy.domain.access import Right
+from servioticy.domain.documents.conditions import without_members
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.service_objects import VersionKey
@@ -38,7 +40,8 @@ def blueprint(services: Services) -> Blueprint:
     @routes.get("/<service_object>/versions/<int:version>")
     @needs(Right.INSPECT)
     def read(version: int, **_names: str) -> Response:
-        return stored(_document(service_object(), version, services))
+        document = _document(service_object(), version, services)
+        return answer(without_members(orjson.loads(document)))
 
     @routes.post("/<service_object>/versions/<int:version>/activate")
     @needs(Right.CHANGE)
@@ -66,6 +69,7 @@ def _activated(key: ServiceObjectKey, version: int, services: Services) -> Respo
     """That version again, under its number; all that its groups named then may stay."""
     found = current(key, services)
     expect(found)
+    expect_no_template(key, services)
     document = _document(key, version, services)
     if version == found.version:
         same = {"id": key.id, "updatedAt": found.updated_at, "version": version}
@@ -77,7 +81,7 @@ def _activated(key: ServiceObjectKey, version: int, services: Services) -> Respo
         public=definition.public,
         document=document,
         streams=tuple(each.ref.stream for each in definition.streams),
-        group_sources=group_sources(definition, services, members(definition)),
+        group_sources=group_sources(definition, key.tenant, services, members(definition)),
         created_at=services.now(),
     )
     return put_in_force(new, definition, found, services, version)

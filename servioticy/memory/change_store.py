@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from servioticy.domain.model import ServiceObjectKey
@@ -16,7 +16,8 @@ from servioticy.ports.change_store import Change, NewServiceObject
 class MemoryChangeStore:
     """Stores changes, one at a time over the whole platform, until the log knows them.
 
-    It has no customFields: they belong to the API's documents, which have no twin.
+    It has no customFields and no templates: they belong to the API's documents, which have no
+    twin.
     """
 
     def __init__(self, state: State) -> None:
@@ -32,6 +33,12 @@ class MemoryChangeStore:
             yield
         finally:
             self._state.changes.release()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is stored inside takes effect together: nobody else reads or changes meanwhile."""
+        with self._state.lock:
+            yield
 
     def create(self, new: NewServiceObject, partitions: int) -> Change:
         """Store it, join its components, and note the change as pending; all or nothing."""
@@ -101,15 +108,16 @@ class MemoryChangeStore:
         with self._state.lock:
             return sorted(self._state.pending.items())
 
-    def finish(self, pending: int, change: Change) -> None:
-        """The change is in the log: route by it from now on."""
+    def finish(self, pending: Mapping[int, Change]) -> None:
+        """The changes are in the log: route by them from now on."""
         self._state.ask_postgres()
         with self._state.lock:
-            for _old_partition, ids in change.moves:
-                for each in ids:
-                    if each in self._state.service_objects:
-                        self._state.service_objects[each].route_partition = change.partition
-            self._state.pending.pop(pending, None)
+            for number, change in pending.items():
+                for _old_partition, ids in change.moves:
+                    for each in ids:
+                        if each in self._state.service_objects:
+                            self._state.service_objects[each].route_partition = change.partition
+                self._state.pending.pop(number, None)
 
     def _row(self, key: ServiceObjectKey, revision: int | None) -> ServiceObjectRow | None:
         """Return the tenant's Service Object, if it has not changed since that revision."""

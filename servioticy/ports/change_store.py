@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -27,6 +28,15 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeFrom:
+    """The template that a document was made from: its version, and the values as JSON."""
+
+    template: str
+    version: int
+    parameters: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class NewServiceObject:
     """A document that the API has checked and wants to put in force."""
 
@@ -39,6 +49,8 @@ class NewServiceObject:
     """(group name, stream it subscribes to)"""
     created_at: int
     custom_fields: bytes | None = None
+    made_from: MadeFrom | None = None
+    """None: it follows no template, or from now on none any more"""
     token_digest: bytes | None = None
     """of the token that is for a Service Object that is created"""
 
@@ -51,6 +63,9 @@ class ChangeStore(Protocol):
 
         Raises Unavailable where others have held it for too long.
         """
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is stored inside takes effect together or not at all."""
 
     def create(self, new: NewServiceObject, partitions: int) -> Change:
         """Store it, join its components, and note the change as pending; all or nothing."""
@@ -79,5 +94,5 @@ class ChangeStore(Protocol):
         Their numbers grow with every change of the platform.
         """
 
-    def finish(self, pending: int, change: Change) -> None:
-        """The change is in the log: route by it from now on."""
+    def finish(self, pending: Mapping[int, Change]) -> None:
+        """The changes are in the log: route by them from now on."""

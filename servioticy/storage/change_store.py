@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import msgspec
 
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
-from servioticy.ports.change_store import Change, NewServiceObject
+from servioticy.ports.change_store import Change, MadeFrom, NewServiceObject
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -25,6 +25,8 @@ class PostgresChangeStore:
         self._database = database
         self._change_wait_ms = max(1, int(change_wait_seconds * 1000))
         self._sql = queries("change_store")
+        self._load: dict[int, int] | None = None
+        """Service Objects by partition, for whoever holds the right to change; None: not asked"""
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -37,10 +39,15 @@ class PostgresChangeStore:
         with self._database.transaction():
             self._database.rows(self._sql["limit_waiting"], values)
             self._database.rows(self._sql["lock_changes"], values)
+        self._load = None
         try:
             yield
         finally:
             self._database.rows(self._sql["unlock_changes"], {"key": _CHANGES})
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is stored inside takes effect together or not at all."""
+        return self._database.transaction()
 
     def create(self, new: NewServiceObject, partitions: int) -> Change:
         """Store it, join its components, and note the change as pending; all or nothing."""
@@ -51,6 +58,8 @@ class PostgresChangeStore:
             values = _values(new, change) | {"component": joined.component}
             self._database.rows(self._sql["add_service_object"], values)
             self._database.rows(self._sql["add_definition"], values)
+            if new.made_from is not None:
+                self._follow(new, new.made_from)
             if new.token_digest is not None:
                 own = {"id": new.id, "tenant": new.tenant, "digest": new.token_digest}
                 self._database.rows(self._sql["add_object_token"], own)
@@ -74,12 +83,20 @@ class PostgresChangeStore:
             row = self._database.row(self._sql["replace"], values)
             if row is None:
                 return None
-            number, component = row
+            number, component, partition = row
             components = {component, *self._components_of_sources(new)}
-            joined = self._join(components) or Joined(component, 0, ())
+            joined = self._join(components - {component}, component) or Joined(
+                component, partition, ()
+            )
             change = Change(new.id, number, joined.partition, joined.moves)
             if version is None:
                 self._database.rows(self._sql["add_definition"], _values(new, change))
+            if new.made_from is None:
+                own = {"id": new.id, "tenant": new.tenant}
+                self._database.rows(self._sql["leave_template"], own)
+            else:
+                self._follow(new, new.made_from)
+            self._database.rows(self._sql["drop_edges"], {"id": new.id, "tenant": new.tenant})
             self._put_in_force(new, change, joined.component, components)
         return change
 
@@ -114,25 +131,46 @@ class PostgresChangeStore:
         rows = self._database.rows(self._sql["pending_changes"])
         return [(number, _change.decode(text)) for number, text in rows]
 
-    def finish(self, pending: int, change: Change) -> None:
-        """The change is in the log: route by it from now on."""
-        moved = [id_ for _, ids in change.moves for id_ in ids]
+    def finish(self, pending: Mapping[int, Change]) -> None:
+        """The changes are in the log: route by them from now on."""
         with self._database.transaction():
-            self._database.rows(self._sql["route"], {"partition": change.partition, "ids": moved})
-            self._database.rows(self._sql["drop_pending_change"], {"change": pending})
+            for change in pending.values():
+                moved = [id_ for _, ids in change.moves for id_ in ids]
+                if moved:
+                    values = {"partition": change.partition, "ids": moved}
+                    self._database.rows(self._sql["route"], values)
+            self._database.rows(self._sql["drop_pending_changes"], {"changes": list(pending)})
 
     def _components_of_sources(self, new: NewServiceObject) -> set[str]:
         ids = sorted({ref.service_object for _, ref in new.group_sources})
         rows = self._database.rows(self._sql["components_of"], {"ids": ids}) if ids else []
         return {component for (component,) in rows}
 
-    def _join(self, components: set[str]) -> Joined | None:
-        values = {"components": sorted(components)}
+    def _join(self, others: set[str], *own: str) -> Joined | None:
+        """Join these components with its own one; None where there are no others."""
+        if not others:
+            return None
+        values = {"components": sorted({*others, *own})}
         rows = self._database.rows(self._sql["members_of_components"], values)
         return join([Member(*row) for row in rows])
 
     def _least_loaded(self, partitions: int) -> int:
-        return least_loaded(dict(self._database.rows(self._sql["load"])), partitions)
+        if self._load is None:
+            self._load = dict(self._database.rows(self._sql["load"]))
+        chosen = least_loaded(self._load, partitions)
+        self._load[chosen] = self._load.get(chosen, 0) + 1
+        return chosen
+
+    def _follow(self, new: NewServiceObject, made_from: MadeFrom) -> None:
+        """Note which template its document was made from."""
+        values = {
+            "id": new.id,
+            "tenant": new.tenant,
+            "template": made_from.template,
+            "version": made_from.version,
+            "parameters": made_from.parameters.decode(),
+        }
+        self._database.rows(self._sql["follow_template"], values)
 
     def _put_in_force(
         self, new: NewServiceObject, change: Change, component: str, joined: set[str]
@@ -140,15 +178,16 @@ class PostgresChangeStore:
         """The version's streams, what its groups read, its component; all pending."""
         own = {"tenant": new.tenant, "id": new.id}
         self._database.rows(self._sql["declare_streams"], own | {"names": list(new.streams)})
-        self._database.rows(self._sql["drop_edges"], own)
         edges = {
             "groups": [group for group, _ in new.group_sources],
             "sources": [ref.service_object for _, ref in new.group_sources],
             "streams": [ref.stream for _, ref in new.group_sources],
         }
-        self._database.rows(self._sql["add_edges"], own | edges)
-        components = {"component": component, "components": sorted(joined)}
-        self._database.rows(self._sql["join_components"], components)
+        if new.group_sources:
+            self._database.rows(self._sql["add_edges"], own | edges)
+        if joined - {component}:
+            components = {"component": component, "components": sorted(joined)}
+            self._database.rows(self._sql["join_components"], components)
         self._note_pending(new.tenant, change)
 
     def _note_pending(self, tenant: int, change: Change) -> None:

@@ -142,10 +142,17 @@ class Database:
     def transaction(self, tenant: int | None = None) -> Iterator[None]:
         """Statements of this thread inside it take effect together or not at all.
 
+        Inside another transaction of this thread it is a part of that one.
+
         If all of them are about what one tenant owns, name the tenant: the setting
         `servioticy.tenant` then holds it until the end of the transaction, for row level
         security.
         """
+        if getattr(self._local, "inside", False):
+            if tenant is not None:
+                self._run(self._connection()[0], _CARRY_TENANT, {"tenant": str(tenant)})
+            yield
+            return
         with self._answering():
             connection, _fresh = self._connection()
             try:

@@ -116,7 +116,7 @@ def test_the_smaller_component_moves_to_the_larger(storage: Storage) -> None:
     assert storage.node("so1").partition == 0
 
     for number, each in storage.change_store.pending():
-        storage.change_store.finish(number, each)
+        storage.change_store.finish({number: each})
 
     assert storage.node("so1").partition == 1
     assert storage.change_store.pending() == []
@@ -132,7 +132,7 @@ def test_changes_are_pending_until_finished(storage: Storage) -> None:
     pending = storage.change_store.pending()
     assert [change for _, change in pending] == changes
 
-    storage.change_store.finish(*pending[0])
+    storage.change_store.finish(dict(pending[:1]))
     assert storage.change_store.pending() == pending[1:]
 
 

@@ -60,6 +60,10 @@ def a_world(served: Served) -> World:
     names["id"] = answer.get_json()["id"]
     answer = tenant.ask("POST", f"/{so}/actuations/reboot", data="", content_type="text/plain")
     names["actuation"] = answer.get_json()["id"]
+    content = request_examples("POST", "/templates")["thermometers"]
+    names["template"] = tenant.ask("POST", "/templates", json=content).get_json()["id"]
+    answer = tenant.ask("PUT", f"/templates/{names['template']}", json=content)
+    names |= {"job": answer.get_json()["job"], "group": "others"}
     names["token"] = tenant.ask("POST", "/tokens", json={"name": "one"}).get_json()["id"]
     served.store()
     return world

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,10 @@ class Log:
 
     def append(self, partition: int, record: LogRecord) -> int:
         return self._writer.append(partition, record)
+
+    def append_all(self, records: Sequence[tuple[int, LogRecord]]) -> None:
+        for partition, record in records:
+            self.append(partition, record)
 
     def end_offset(self, partition: int) -> int:
         place = TopicPartition(self._topic, partition)

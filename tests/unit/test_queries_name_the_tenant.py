@@ -26,6 +26,7 @@ GRAPH = "the stream graph reaches from tenant to tenant; who asks decides what o
 CHANGES = "changes are made one after the other over the whole platform"
 PIPELINE = "a partition's task computes for all tenants; what it is told comes from the log"
 DELIVERY = "one process delivers to the subscriptions of all tenants, each by its id"
+FLEETS = "one process at a time works for all tenants, each job and each group by its tenant"
 LOSS = "a loss of the log is accepted for a whole partition, whoever has records in it"
 
 EXCEPTIONS: dict[str, tuple[set[str], str]] = {
@@ -52,10 +53,13 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     # The edges are the tenant's; the streams they lead to may be public ones of others.
     "change_store.add_edges": ({"streams"}, GRAPH),
     "change_store.pending_changes": ({"pending_changes"}, CHANGES),
-    "change_store.drop_pending_change": ({"pending_changes"}, CHANGES),
+    "change_store.drop_pending_changes": ({"pending_changes"}, CHANGES),
     "cursors.changes": ({"cursors"}, DELIVERY),
     "cursors.subscriptions": ({"cursors", "subscriptions", "streams"}, DELIVERY),
     "cursors.store": ({"cursors"}, DELIVERY),
+    "jobs.next": ({"jobs", "template_objects"}, FLEETS),
+    "dynamic_groups.marks": ({"membership_marks"}, FLEETS),
+    "dynamic_groups.concerned": ({"dynamic_groups"}, FLEETS),
     "partition.component": ({"service_objects"}, PIPELINE),
     "partition.components": ({"service_objects"}, PIPELINE),
     "partition.service_objects": ({"service_objects", "definitions"}, PIPELINE),

@@ -54,6 +54,10 @@ UNKNOWN_STREAM = _code(
 )
 UNKNOWN_CHANNEL = _code("unknown-channel", "The stream does not declare the channel.")
 TOO_FAR_AHEAD = _code("too-far-ahead", "The timestamp is too far ahead of the platform's clock.")
+BAD_PARAMETER = _code(
+    "bad-parameter", "A parameter of a template is declared, used or given as it may not be."
+)
+BAD_CONDITION = _code("bad-condition", "A condition of a group is not one that can be asked for.")
 NOT_UNDERSTOOD = _code(
     "not-understood", "This release does not understand the stored version any more."
 )

@@ -135,7 +135,7 @@ def parse_group(name: str, content: Any, meter: Meter) -> Group:
     """Return a group as the document declares it. Raises BadDocument."""
     part = WHOLE.at("groups", name, words=f"group {name}")
     content = _object(content, part)
-    members, stream = content.get("soIds"), content.get("stream")
+    members, stream = _members_and_stream(content)
     if not isinstance(stream, str) or not isinstance(members, list):
         reason = f"group {name} without soIds or stream"
         raise BadDocument(reason, part.pointer, INCOMPLETE_GROUP)
@@ -148,6 +148,16 @@ def parse_group(name: str, content: Any, meter: Meter) -> Group:
     check_name(name, "group", part)
     check_name(stream, "stream", part.at("stream"))
     return Group(name, tuple(dict.fromkeys(members)), stream)
+
+
+def _members_and_stream(group: dict[str, Any]) -> tuple[Any, Any]:
+    """Return what a group says of both; one with conditions may have no members yet."""
+    members, stream = group.get("soIds"), group.get("stream")
+    where = group.get("where")
+    if isinstance(where, dict):
+        members = [] if members is None else members
+        stream = where.get("stream") if stream is None else stream
+    return members, stream[0] if isinstance(stream, list) and len(stream) == 1 else stream
 
 
 def _groups(content: Any) -> Any:

@@ -126,6 +126,14 @@ class Documents:
 
 def of_another(known: Understood, service_object: str) -> Understood:
     """Return the same document, which has no groups, as another Service Object's."""
+    definition = as_another(known.definition, service_object)
+    return known._replace(
+        definition=definition, streams={each.ref.stream: each for each in definition.streams}
+    )
+
+
+def as_another(known: Definition, service_object: str) -> Definition:
+    """Return the definition as another Service Object's, which none of its groups names."""
 
     def renamed(stream: Stream) -> Stream:
         composite = stream.composite
@@ -135,14 +143,15 @@ def of_another(known: Understood, service_object: str) -> Understood:
         return Stream(StreamRef(service_object, stream.ref.stream), stream.channels, composite)
 
     def refs(members: Iterable[StreamRef]) -> tuple[StreamRef, ...]:
-        return tuple([StreamRef(service_object, each.stream) for each in members])
+        return tuple(
+            [
+                StreamRef(service_object, each.stream) if each.service_object == known.id else each
+                for each in members
+            ]
+        )
 
-    definition = known.definition
-    streams = tuple([renamed(each) for each in definition.streams])
-    return known._replace(
-        definition=Definition(service_object, streams, (), definition.public),
-        streams={each.ref.stream: each for each in streams},
-    )
+    streams = tuple([renamed(each) for each in known.streams])
+    return Definition(service_object, streams, known.groups, known.public)
 
 
 def declared(document: Any, service_object: str) -> Definition:

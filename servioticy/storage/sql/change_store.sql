@@ -40,6 +40,17 @@ VALUES (%(id)s, %(tenant)s, %(public)s, %(now)s, %(now)s, 1, %(component)s,
 INSERT INTO definitions (service_object, version, tenant_id, document, created_at)
 VALUES (%(id)s, %(version)s, %(tenant)s, %(document)s, %(now)s);
 
+-- follow_template --
+INSERT INTO template_objects (service_object, tenant_id, template, version, parameters)
+VALUES (%(id)s, %(tenant)s, %(template)s, %(version)s, %(parameters)s)
+    ON CONFLICT (service_object) DO UPDATE
+   SET version = excluded.version, parameters = excluded.parameters;
+
+-- leave_template --
+DELETE FROM template_objects
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s;
+
 -- add_object_token --
 INSERT INTO tokens (digest, tenant_id, service_object)
 VALUES (%(digest)s, %(tenant)s, %(id)s);
@@ -56,7 +67,7 @@ UPDATE service_objects
    AND tenant_id = %(tenant)s
    AND revision = %(revision)s
    AND deleted_at IS NULL
-RETURNING version, component;
+RETURNING version, component, route_partition;
 
 -- declare_streams --
 -- The version in force has these streams; others stay, with their history.
@@ -65,12 +76,14 @@ WITH gone AS (
        SET declared = false
      WHERE service_object = %(id)s
        AND tenant_id = %(tenant)s
+       AND declared
        AND NOT name = ANY(%(names)s::text[])
 )
 INSERT INTO streams (tenant_id, service_object, name)
 SELECT %(tenant)s, %(id)s, unnest(%(names)s::text[])
     ON CONFLICT (service_object, name) DO UPDATE
-   SET declared = true;
+   SET declared = true
+ WHERE NOT streams.declared;
 
 -- drop_edges --
 DELETE FROM graph_edges
@@ -138,6 +151,6 @@ UPDATE service_objects
    SET route_partition = %(partition)s
  WHERE id = ANY(%(ids)s::text[]);
 
--- drop_pending_change --
+-- drop_pending_changes --
 DELETE FROM pending_changes
- WHERE id = %(change)s;
+ WHERE id = ANY(%(changes)s::bigint[]);

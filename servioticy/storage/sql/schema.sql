@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0017 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0042 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -76,8 +76,11 @@ CREATE TABLE definitions (
     tenant_id bigint NOT NULL REFERENCES tenants,
     document json NOT NULL,
     created_at bigint NOT NULL,
+    automatic boolean NOT NULL DEFAULT false,
     PRIMARY KEY (service_object, version)
 );
+COMMENT ON COLUMN definitions.automatic IS
+    'made by the follower of dynamic groups: old ones go';
 COMMENT ON COLUMN definitions.document IS 'json, not jsonb: the order of keys is the order of computing';
 
 CREATE TABLE streams (
@@ -337,3 +340,342 @@ CREATE TABLE log_losses (
 );
 COMMENT ON TABLE log_losses IS
     'where stored progress and the log did not belong together, and an operator accepted it';
+
+-- What Service Objects are listed and searched by, out of their documents: to look into these for
+-- each question would take a second for ten thousand of them. A trigger keeps it in step, whoever
+-- writes; what a document says there in an odd way is not found, and refuses nothing.
+
+CREATE TABLE listings (
+    service_object text PRIMARY KEY REFERENCES service_objects ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    name text,
+    fields text[] NOT NULL,
+    channel_types text[] NOT NULL,
+    latitude double precision,
+    longitude double precision
+);
+COMMENT ON COLUMN listings.fields IS
+    'customFields, each as path=value: a.b=5; of an array each element';
+COMMENT ON COLUMN listings.latitude IS 'of customFields.location, as is longitude';
+CREATE INDEX listings_by_tenant ON listings (tenant_id, service_object);
+CREATE INDEX listings_by_field ON listings USING gin (fields);
+CREATE INDEX listings_by_latitude ON listings (tenant_id, latitude) WHERE latitude IS NOT NULL;
+
+CREATE FUNCTION object_or_empty(value json) RETURNS json IMMUTABLE LANGUAGE sql AS
+$$ SELECT CASE WHEN json_typeof(value) = 'object' THEN value ELSE '{}' END $$;
+
+CREATE FUNCTION array_or_empty(value json) RETURNS json IMMUTABLE LANGUAGE sql AS
+$$ SELECT CASE WHEN json_typeof(value) = 'array' THEN value ELSE '[]' END $$;
+
+-- The first 1,000, down to the fifth level, none longer than 300 characters.
+CREATE FUNCTION listed_fields(custom_fields json) RETURNS text[] IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (
+        WITH RECURSIVE parts (path, value, depth) AS (
+            SELECT key, value, 1
+              FROM json_each(object_or_empty(custom_fields))
+             UNION ALL
+            SELECT parts.path || below.step, below.value, depth + 1
+              FROM parts
+             CROSS JOIN LATERAL (
+                   SELECT '.' || key AS step, value
+                     FROM json_each(object_or_empty(parts.value))
+                    UNION ALL
+                   SELECT '', value
+                     FROM json_array_elements(array_or_empty(parts.value))) AS below
+             WHERE depth < 5
+        ), found AS (
+            SELECT path || '=' || (value #>> '{}') AS field
+              FROM parts
+             WHERE json_typeof(value) IN ('string', 'number', 'boolean')
+               AND octet_length(value::text) <= 300
+             LIMIT 1000
+        )
+        SELECT coalesce(array_agg(DISTINCT field), '{}')
+          FROM found
+         WHERE length(field) <= 300);
+EXCEPTION WHEN data_exception THEN  -- a NUL, which text cannot hold
+    RETURN '{}';
+END $$;
+
+CREATE FUNCTION listed_channel_types(document json) RETURNS text[] IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(array_agg(DISTINCT lower(regexp_replace(type, '\s', '', 'g'))), '{}')
+          FROM json_each(object_or_empty(document -> 'streams')) AS stream
+         CROSS JOIN LATERAL json_each(object_or_empty(
+               object_or_empty(stream.value) -> 'channels')) AS channel
+         CROSS JOIN LATERAL (SELECT object_or_empty(channel.value) ->> 'type' AS type) AS declared
+         WHERE length(type) <= 100);
+EXCEPTION WHEN data_exception THEN
+    RETURN '{}';
+END $$;
+
+CREATE FUNCTION listed_name(document json) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN CASE WHEN json_typeof(document -> 'name') = 'string'
+                THEN left(document ->> 'name', 200) END;
+EXCEPTION WHEN data_exception THEN
+    RETURN NULL;
+END $$;
+
+-- Latitude and longitude of "lat,lon" or [lon, lat], or null.
+CREATE FUNCTION listed_place(custom_fields json) RETURNS double precision[]
+IMMUTABLE LANGUAGE plpgsql AS $$
+DECLARE
+    place json;
+    found double precision[];
+BEGIN
+    place := object_or_empty(custom_fields) -> 'location';
+    found := CASE json_typeof(place)
+        WHEN 'string' THEN string_to_array(place #>> '{}', ',')::double precision[]
+        WHEN 'array' THEN ARRAY[place ->> 1, place ->> 0]::double precision[]
+    END;
+    IF cardinality(found) = 2 AND found[1] BETWEEN -90 AND 90 AND found[2] BETWEEN -180 AND 180 THEN
+        RETURN found;
+    END IF;
+    RETURN NULL;
+EXCEPTION WHEN data_exception THEN
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION list_service_object() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO listings (service_object, tenant_id, name, fields, channel_types, latitude,
+                          longitude)
+    SELECT id, service_objects.tenant_id, listed_name(document), listed_fields(custom_fields),
+           listed_channel_types(document), place[1], place[2]
+      FROM service_objects
+      JOIN definitions ON service_object = id AND definitions.version = service_objects.version
+     CROSS JOIN LATERAL listed_place(custom_fields) AS place
+     WHERE id = NEW.id
+    ON CONFLICT (service_object) DO UPDATE
+       SET name = excluded.name, fields = excluded.fields,
+           channel_types = excluded.channel_types, latitude = excluded.latitude,
+           longitude = excluded.longitude;
+    RETURN NULL;
+END $$;
+
+-- Deferred: the document is written after the row that says it is in force.
+CREATE CONSTRAINT TRIGGER list_service_object
+ AFTER INSERT OR UPDATE OF version, custom_fields ON service_objects
+ DEFERRABLE INITIALLY DEFERRED
+   FOR EACH ROW EXECUTE FUNCTION list_service_object();
+
+-- What was answered to requests that carried an Idempotency-Key, for a day.
+CREATE TABLE idempotency (
+    tenant_id bigint NOT NULL REFERENCES tenants,
+    key text NOT NULL,
+    digest bytea NOT NULL,
+    attempt text NOT NULL,
+    began_at bigint NOT NULL,
+    status integer,
+    headers json,
+    body bytea,
+    PRIMARY KEY (tenant_id, key)
+);
+COMMENT ON COLUMN idempotency.digest IS 'of the request and its token: the same key may not come with another';
+COMMENT ON COLUMN idempotency.attempt IS 'who works on it; who takes over has another one';
+COMMENT ON COLUMN idempotency.body IS
+    'the answer, readable only with the token that asked: it may tell another token';
+COMMENT ON COLUMN idempotency.status IS 'null: not answered yet';
+CREATE INDEX idempotency_by_age ON idempotency (tenant_id, began_at);
+
+-- Subscriptions that are delivered to, however long their receiver is away.
+
+CREATE SEQUENCE cursor_changes;
+
+CREATE TABLE cursors (
+    subscription_id text PRIMARY KEY REFERENCES subscriptions ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    change bigint NOT NULL DEFAULT nextval('cursor_changes'),
+    active boolean NOT NULL DEFAULT true,
+    cursor json NOT NULL,
+    trouble json
+);
+COMMENT ON TABLE cursors IS 'how far each durable subscription has been acknowledged';
+COMMENT ON COLUMN cursors.change IS 'another number whenever delivery has to look at it again';
+COMMENT ON COLUMN cursors.trouble IS 'why its receiver does not take what comes; NULL: it does';
+COMMENT ON COLUMN cursors.active IS 'whether it is delivered to; else its cursor stays where it is';
+
+CREATE TABLE dead_deliveries (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    subscription_id text NOT NULL REFERENCES subscriptions ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    delivery_id text NOT NULL,
+    service_object text NOT NULL,
+    stream text NOT NULL,
+    "timestamp" bigint NOT NULL,
+    document json NOT NULL,
+    reason text NOT NULL,
+    died_at bigint NOT NULL,
+    redrive boolean NOT NULL DEFAULT false,
+    UNIQUE (subscription_id, delivery_id)
+);
+COMMENT ON TABLE dead_deliveries IS 'updates that a receiver has refused for good';
+COMMENT ON COLUMN dead_deliveries.redrive IS 'whether it is to be delivered once more';
+
+-- Fleets: documents with parameters, and the Service Objects that are made from them.
+
+CREATE TABLE templates (
+    id text PRIMARY KEY,
+    tenant_id bigint NOT NULL REFERENCES tenants,
+    version integer NOT NULL DEFAULT 1,
+    newest_version integer NOT NULL DEFAULT 1,
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    deleted_at bigint
+);
+COMMENT ON COLUMN templates.version IS 'the version in force, which its objects follow';
+COMMENT ON COLUMN templates.deleted_at IS
+    'the row goes later: a job that was accepted in the same moment still finds it';
+CREATE INDEX templates_by_tenant ON templates (tenant_id, id);
+
+CREATE TABLE template_versions (
+    template text NOT NULL REFERENCES templates ON DELETE CASCADE,
+    version integer NOT NULL,
+    tenant_id bigint NOT NULL,
+    content json NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (template, version)
+);
+
+CREATE TABLE template_objects (
+    service_object text PRIMARY KEY REFERENCES service_objects ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    template text NOT NULL REFERENCES templates,
+    version integer NOT NULL,
+    parameters json NOT NULL
+);
+COMMENT ON COLUMN template_objects.version IS
+    'of the template, that the document in force of the Service Object was made from';
+CREATE INDEX template_objects_by_template ON template_objects (template, service_object);
+
+CREATE FUNCTION leave_template() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM template_objects
+     WHERE service_object = NEW.id
+       AND tenant_id = NEW.tenant_id;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER leave_template
+ AFTER UPDATE OF deleted_at ON service_objects
+   FOR EACH ROW WHEN (NEW.deleted_at IS NOT NULL) EXECUTE FUNCTION leave_template();
+
+-- Groups whose members are found by conditions. Triggers keep in step which there are and whose
+-- may be concerned by a change, whoever writes; who belongs is found out by the follower.
+
+CREATE TABLE dynamic_groups (
+    service_object text NOT NULL REFERENCES service_objects ON DELETE CASCADE,
+    name text NOT NULL,
+    tenant_id bigint NOT NULL,
+    others boolean NOT NULL,
+    PRIMARY KEY (service_object, name)
+);
+COMMENT ON COLUMN dynamic_groups.others IS
+    'whether public Service Objects of other tenants may belong, too';
+CREATE INDEX dynamic_groups_by_tenant ON dynamic_groups (tenant_id);
+CREATE INDEX dynamic_groups_with_others ON dynamic_groups (others) WHERE others;
+
+CREATE TABLE membership_marks (
+    tenant_id bigint PRIMARY KEY,
+    changes bigint NOT NULL DEFAULT 1
+);
+COMMENT ON TABLE membership_marks IS
+    'whose Service Objects have changed since the follower looked at dynamic groups';
+COMMENT ON COLUMN membership_marks.changes IS
+    'counted, so that what changes while the follower looks is not forgotten';
+
+CREATE FUNCTION mark_membership() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM dynamic_groups
+     WHERE service_object = NEW.id
+       AND tenant_id = NEW.tenant_id;
+    INSERT INTO dynamic_groups (service_object, name, tenant_id, others)
+    SELECT NEW.id, name, NEW.tenant_id, coalesce(conditions ->> 'public' = 'true', false)
+      FROM definitions
+           -- Wherever there is a NUL in it, Postgres would look into none of it.
+     CROSS JOIN LATERAL (
+           SELECT replace(document::text, '\u0000', '\u0001')::json -> 'groups' AS groups) AS read
+     CROSS JOIN LATERAL json_each(object_or_empty(groups)) AS named (name, content)
+     CROSS JOIN LATERAL (
+           SELECT object_or_empty(named.content) -> 'where' AS conditions) AS query
+     WHERE service_object = NEW.id
+       AND definitions.tenant_id = NEW.tenant_id
+       AND version = NEW.version
+       AND json_typeof(conditions) = 'object'
+       AND NEW.deleted_at IS NULL
+        ON CONFLICT DO NOTHING;
+    IF EXISTS (SELECT FROM dynamic_groups WHERE tenant_id = NEW.tenant_id OR others) THEN
+        INSERT INTO membership_marks (tenant_id)
+        VALUES (NEW.tenant_id)
+            ON CONFLICT (tenant_id) DO UPDATE
+           SET changes = membership_marks.changes + 1;
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Deferred, as what is looked at is written after the row.
+CREATE CONSTRAINT TRIGGER mark_membership
+ AFTER INSERT OR UPDATE OF version, custom_fields, public, deleted_at ON service_objects
+ DEFERRABLE INITIALLY DEFERRED
+   FOR EACH ROW EXECUTE FUNCTION mark_membership();
+
+CREATE FUNCTION keep_activated() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE definitions
+       SET automatic = false
+     WHERE service_object = NEW.id
+       AND tenant_id = NEW.tenant_id
+       AND version = NEW.version;
+    RETURN NULL;
+END $$;
+
+-- A version that somebody went back to is not pruned any more: the log names it again.
+CREATE TRIGGER keep_activated
+ AFTER UPDATE OF version ON service_objects
+   FOR EACH ROW WHEN (NEW.version < NEW.newest_version) EXECUTE FUNCTION keep_activated();
+
+-- Work that goes on after its request was answered, and after any crash.
+
+CREATE SEQUENCE job_turns;
+
+CREATE TABLE jobs (
+    id text PRIMARY KEY,
+    sequence bigint GENERATED ALWAYS AS IDENTITY,
+    tenant_id bigint NOT NULL REFERENCES tenants,
+    kind text NOT NULL CHECK (kind IN ('creation', 'roll-out')),
+    template text NOT NULL REFERENCES templates ON DELETE CASCADE,
+    version integer NOT NULL,
+    state text NOT NULL DEFAULT 'waiting'
+        CHECK (state IN ('waiting', 'running', 'done', 'superseded')),
+    total integer,
+    done integer NOT NULL DEFAULT 0,
+    failed integer NOT NULL DEFAULT 0,
+    failures json NOT NULL DEFAULT '[]',
+    reached text NOT NULL DEFAULT '',
+    created_at bigint NOT NULL,
+    updated_at bigint NOT NULL,
+    turn bigint NOT NULL DEFAULT nextval('job_turns')
+);
+COMMENT ON COLUMN jobs.version IS 'of the template, that the Service Objects are made from';
+COMMENT ON COLUMN jobs.total IS 'of a roll-out known when it begins';
+COMMENT ON COLUMN jobs.failures IS 'which failed and why, the first ones';
+COMMENT ON COLUMN jobs.reached IS
+    'of a roll-out: Service Objects up to this id have been changed, or have failed';
+COMMENT ON COLUMN jobs.turn IS 'jobs take turns, a batch each: the smallest number is next';
+CREATE INDEX jobs_by_tenant ON jobs (tenant_id, sequence);
+CREATE INDEX jobs_unfinished ON jobs (turn) WHERE state IN ('waiting', 'running');
+
+CREATE TABLE job_items (
+    job text NOT NULL REFERENCES jobs ON DELETE CASCADE,
+    number integer NOT NULL,
+    tenant_id bigint NOT NULL,
+    service_object text NOT NULL,
+    parameters json NOT NULL,
+    PRIMARY KEY (job, number)
+);
+COMMENT ON TABLE job_items IS 'what a creation has still to make; done ones are gone';
+COMMENT ON COLUMN job_items.service_object IS
+    'its id, given beforehand: what was made before a crash is not made again';

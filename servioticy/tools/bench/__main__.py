@@ -26,6 +26,7 @@ BENCHMARKS = (
     "rest",
     "search",
     "mqtt",
+    "fleet",
 )
 
 

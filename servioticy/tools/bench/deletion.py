@@ -139,6 +139,11 @@ class Bench:
         self._log.append(write(record))
         return len(self._log) - 1
 
+    def append_all(self, records: Sequence[tuple[int, LogRecord]]) -> None:
+        """Append each to its partition, in this order."""
+        for partition, record in records:
+            self.append(partition, record)
+
     def end_offset(self, _partition: int) -> int:
         """The offset the next record will get."""
         return len(self._log)

@@ -135,6 +135,10 @@ def test_tokens_of_others_are_not_there(alice: Caller, bob: Caller, how: tuple[s
         ({"serviceObject": 5}, "/serviceObject"),
         ({"serviceObject": "a\0"}, "/serviceObject"),
         ({"stream": "a"}, "/stream"),
+        ({"stream": None}, "/stream"),
+        ({"serviceObject": None}, "/serviceObject"),
+        ({"rights": None}, "/rights"),
+        ({"expiresIn": None}, "/expiresIn"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(alice: Caller, wrong: Any, pointer: str) -> None:

@@ -1,0 +1,1 @@
+"""What goes on after its request was answered: fleets and dynamic groups."""

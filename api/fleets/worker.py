@@ -1,0 +1,64 @@
+"""The thread of an API process that works off jobs and keeps dynamic groups in step.
+
+One process at a time does, a batch long: it holds a lock of its connection, so that nobody
+waits for one that was killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from api.fleets.groups import Groups
+from api.fleets.jobs import Jobs
+from api.services import Services
+from servioticy.errors import Unavailable
+
+PAUSE_SECONDS = 0.25
+"""Between two looks whether there is something to do."""
+PAUSE_AFTER_FAILURE = 1.0
+_LOCK = 7_305_808_869_233  # advisory lock: any number that nothing else uses
+
+log = logging.getLogger("api.fleets")
+
+
+class Fleets:
+    """Goes on where it was, whoever was killed: all of its knowledge is in the store."""
+
+    def __init__(self, services: Services) -> None:
+        self._locks = services.ports.statements("jobs")
+        self._jobs = Jobs(services)
+        self._groups = Groups(services)
+        self._stop = threading.Event()
+
+    def start(self) -> None:
+        """Work in a thread of this process until it ends."""
+        threading.Thread(target=self._run, name="fleets", daemon=True).start()
+
+    def turn(self) -> bool:
+        """Do a little, unless another process is at it; False: there was nothing to do.
+
+        Raises Unavailable.
+        """
+        row = self._locks.row("lock", key=_LOCK)
+        if row is None or not row[0]:
+            return False
+        try:
+            looked = self._groups.turn()
+            return self._jobs.turn() or looked
+        finally:
+            self._locks.rows("unlock", key=_LOCK)
+
+    def _run(self) -> None:
+        while True:
+            pause = PAUSE_SECONDS
+            try:
+                if self.turn():
+                    continue
+            except Unavailable as error:
+                log.warning("fleets_wait", extra={"reason": str(error)})
+                pause = PAUSE_AFTER_FAILURE
+            except Exception:  # without this thread nothing would follow any more
+                log.exception("fleets_failed")
+                pause = PAUSE_AFTER_FAILURE
+            self._stop.wait(pause)

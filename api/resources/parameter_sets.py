@@ -1,0 +1,51 @@
+"""The bodies that say what a fleet is made with: one object of values, an array, or lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from api.http.bodies import body, json_value
+from api.http.content_types import sent
+from api.http.errors import Refused
+from servioticy.domain.documents import BadDocument
+from servioticy.domain.documents.codes import NOT_JSON, TOO_MUCH
+from servioticy.domain.documents.errors import WHOLE, Part
+
+MAX_OBJECTS = 10_000
+Sets = list[tuple[Part, Any]]
+
+
+def parameter_sets() -> Sets:
+    """Return the values for each Service Object with the place where they stand.
+
+    Raises BadDocument, and Refused where there are none.
+    """
+    lines = ("application/x-ndjson", "application/ndjson", "application/jsonl")
+    found = sent({"application/json": _json, **dict.fromkeys(lines, _lines)}, "application/json")()
+    if not found:
+        raise Refused("There are no values to make Service Objects with")
+    if len(found) > MAX_OBJECTS:
+        reason = f"more than {MAX_OBJECTS} Service Objects at once"
+        raise BadDocument(reason, "", TOO_MUCH)
+    return found
+
+
+def _json() -> Sets:
+    content = json_value()
+    if isinstance(content, list):
+        return [(WHOLE.at(number), each) for number, each in enumerate(content)]
+    return [(WHOLE, content)]
+
+
+def _lines() -> Sets:
+    found = []
+    for number, line in enumerate(body().split(b"\n")):
+        if line.strip():
+            part = WHOLE.at(number)
+            try:
+                found.append((part, orjson.loads(line)))
+            except orjson.JSONDecodeError as error:
+                raise part.bad(f"line {number} is not valid JSON: {error}", NOT_JSON) from error
+    return found

@@ -1,0 +1,80 @@
+-- members --
+-- The Service Objects for which all conditions hold, the oldest first; never the reader itself.
+SELECT service_objects.id
+  FROM listings
+  JOIN service_objects ON service_objects.id = listings.service_object
+   AND service_objects.tenant_id = listings.tenant_id
+   AND deleted_at IS NULL
+  JOIN readers ON readers.service_object = listings.service_object
+   AND readers.tenant_id = %(tenant)s
+  JOIN streams ON streams.service_object = listings.service_object
+   AND streams.tenant_id = listings.tenant_id
+   AND streams.name = %(stream)s
+   AND declared
+ WHERE (%(others)s OR listings.tenant_id = %(tenant)s)
+   AND listings.service_object <> %(reader)s
+   AND listings.fields @> %(fields)s::text[]
+   AND NOT EXISTS (
+           SELECT FROM json_array_elements(%(choices)s::json) AS choices
+            WHERE NOT listings.fields && ARRAY(SELECT json_array_elements_text(choices)))
+   AND (%(names)s::text[] IS NULL OR listings.name = ANY(%(names)s::text[]))
+   AND (%(templates)s::text[] IS NULL OR EXISTS (
+           SELECT FROM template_objects
+            WHERE template_objects.service_object = listings.service_object
+              AND template_objects.tenant_id = listings.tenant_id
+              AND template = ANY(%(templates)s::text[])))
+ ORDER BY service_objects.sequence
+ LIMIT %(limit)s;
+
+-- marks --
+SELECT tenant_id, changes
+  FROM membership_marks;
+
+-- unmark --
+-- Unless more has changed since it was read.
+DELETE FROM membership_marks
+ WHERE tenant_id = %(tenant)s
+   AND changes = %(changes)s;
+
+-- concerned --
+-- Whose dynamic groups a change of these tenants' Service Objects may concern.
+SELECT DISTINCT tenant_id, service_object
+  FROM dynamic_groups
+ WHERE (tenant_id = ANY(%(tenants)s::bigint[]) OR others)
+   AND service_object > %(after)s
+ ORDER BY service_object
+ LIMIT %(limit)s;
+
+-- automatic --
+-- The version was made by the follower; of those before it a few stay.
+WITH noted AS (
+    UPDATE definitions
+       SET automatic = true
+     WHERE service_object = %(id)s
+       AND tenant_id = %(tenant)s
+       AND version = %(version)s
+)
+DELETE FROM definitions
+ USING service_objects
+ WHERE service_objects.id = %(id)s
+   AND service_objects.tenant_id = %(tenant)s
+   AND definitions.service_object = service_objects.id
+   AND definitions.tenant_id = service_objects.tenant_id
+   AND automatic
+   AND definitions.version < %(version)s - %(keep)s
+   AND definitions.version < service_objects.active_version
+   AND definitions.version <> service_objects.version;
+
+-- since --
+-- When the version in force came to be, which holds who belongs.
+SELECT created_at
+  FROM definitions
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s
+   AND version = %(version)s;
+
+-- template_of --
+SELECT template, version, parameters::text
+  FROM template_objects
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s;
