@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import sys
+from functools import partial
 
 from delivery.admission.capacity import capacity, raise_descriptors
 from delivery.broker.api import Api
@@ -15,8 +16,11 @@ from delivery.broker.receiver import TopicReceiver
 from delivery.callbacks.caller import Caller
 from delivery.callbacks.receiver import Callbacks
 from delivery.feeds.feeds import Feeds
+from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
 from delivery.metrics import observe, observe_broker
+from delivery.transports.http import HttpTransport
+from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
@@ -56,7 +60,13 @@ async def run(chosen: Settings) -> None:
     pages = bootstrap.emitted_pages(chosen)
     broker = Broker(hub, history, Api(chosen.mqtt.api_url or api_url(chosen)))
     topics = TopicReceiver(broker.exchange).receive
-    receivers = {"http": callbacks.receive, "pubsub": topics, "service": topics}
+    pulls = Pulls()
+    receivers = {
+        "http": callbacks.receive,
+        "pull": pulls.receive,
+        "pubsub": topics,
+        "service": topics,
+    }
     feeds = hub.feeds(cursors, pages, receivers)
     registry = Registry()
     observe(hub, feeds, callbacks, registry)
@@ -64,11 +74,12 @@ async def run(chosen: Settings) -> None:
     serve(registry, chosen.metrics_host, own.metrics_port)
     try:
         await caller.start()
+        http = HttpTransport(hub, feeds, pulls)
+        live = partial(LiveSession, hub, feeds, pulls)
+        sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
         largest = chosen.requests.max_body_bytes
-        websockets = WebSocketTransport(hub, chosen.host, own.port)
-        await hub.start(
-            [websockets, BrokerTransport(broker, chosen.host, chosen.mqtt.port, largest)]
-        )
+        messages = BrokerTransport(broker, chosen.host, chosen.mqtt.port, largest)
+        await hub.start([http, sockets, messages])
         await _read(chosen, hub, feeds, stop)
     finally:
         await feeds.stop()

@@ -68,6 +68,9 @@ class FanOut:
         """Updates that were offered so far, once for each subscriber."""
         self.cursor = Cursor()
         """Stands behind the last record that was offered to all its subscribers."""
+        self.begun = Cursor()
+        """Stands behind the last record that it has begun to offer: who subscribes now may not
+        be offered that one any more."""
 
     def begin_at(self, offsets: Mapping[int, int]) -> None:
         """Note by partition the offset of the first record that is published.
@@ -77,6 +80,7 @@ class FanOut:
         for partition, offset in offsets.items():
             if partition not in self.cursor.next_offsets():
                 self.cursor.advance(Position(partition, offset - 1))
+                self.begun.advance(Position(partition, offset - 1))
 
     def start(self) -> None:
         """Offer from now on, in the running loop."""
@@ -123,6 +127,7 @@ class FanOut:
             records, size = self._batches.popleft()
             try:
                 for record, position in records:
+                    self.begun.advance(position)
                     yield from self._offer(record, position)
                     self.cursor.advance(position)
             except Exception:  # whatever it was, what follows is for others

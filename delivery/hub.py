@@ -113,6 +113,11 @@ class Hub:
         read = partial(self._history.updates_after, admission.key, after, PAGE_UPDATES, PAGE_BYTES)
         return await self.history_calls.run(admission.tenant, read)
 
+    async def newest(self, admission: Admission) -> Timestamp | None:
+        """Return the largest timestamp that is stored of a stream. Raises Unavailable."""
+        read = partial(self._history.newest, admission.key)
+        return await self.history_calls.run(admission.tenant, read)
+
     async def _check_progress(self) -> None:
         while True:
             await asyncio.sleep(CHECK_SECONDS)

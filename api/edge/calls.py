@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from api.edge.heads import Head
 from api.http.metrics import NO_ROUTE, ROUTE, UNKNOWN_ROUTE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited
+from servioticy.http_heads import Head
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIApplication

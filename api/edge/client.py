@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Any, Protocol
 
 from api.edge.calls import Request
-from api.edge.heads import Head
+from servioticy.http_heads import Head
 
 
 class Client(Protocol):

@@ -14,10 +14,10 @@ from typing import Any, cast
 from api.edge.calls import Answer, NotStoredYet, Request, Sent
 from api.edge.edge import Edge
 from api.edge.framing import TooMuch
-from api.edge.heads import Head, Malformed
 from api.edge.incoming import Incoming
 from api.edge.outgoing import Outgoing
 from api.edge.pools import Busy, Holding
+from servioticy.http_heads import Head, Malformed
 
 log = logging.getLogger("api")
 

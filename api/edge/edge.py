@@ -17,7 +17,6 @@ import orjson
 from api.edge.calls import Answer, Application, NotStoredYet, Request, Sent
 from api.edge.client import Client
 from api.edge.deadlines import Deadlines
-from api.edge.heads import Head
 from api.edge.pools import Budget, Busy, Job, Pool
 from api.edge.threads import Lane, Threads
 from api.edge.waiter import Waiter
@@ -27,6 +26,7 @@ from api.http.problems import content
 from api.http.read_after_write import Awaited, Progress
 from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
 from servioticy.domain.tokens import read_token
+from servioticy.http_heads import Head
 from servioticy.metrics import Registry
 from servioticy.settings import Settings
 

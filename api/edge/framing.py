@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from api.edge.heads import MAX_HEAD, Head, Malformed
+from servioticy.http_heads import MAX_HEAD, Head, Malformed
 
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?")
 MAX_CHUNK_LINE = 1_024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api.edge.framing import Body
-from api.edge.heads import MAX_HEAD, Head, Malformed, parse
+from servioticy.http_heads import MAX_HEAD, Head, Malformed, parse
 
 _END = b"\r\n\r\n"
 MAX_AHEAD = MAX_HEAD + len(_END)

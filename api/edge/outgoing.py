@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 from api.edge.calls import Answer, Sent
 from api.edge.client import Client
 from api.edge.edge import Edge
-from api.edge.heads import Head
 from api.edge.pools import Busy, Holding
+from servioticy.http_heads import Head
 
 if TYPE_CHECKING:
     import asyncio

@@ -13,19 +13,21 @@ from delivery.admission.pending import Caller, PendingConnections
 from delivery.admission.quotas import Quota, QuotaExceeded
 from delivery.admission.requests import (
     Admission,
+    Identity,
     Refusal,
     WatchRequest,
     admit,
+    identify,
     read_request,
 )
 from servioticy.domain.known_tokens import KnownTokens
 from servioticy.errors import Unavailable
-from servioticy.ports.addresses import Address, Addresses
+from servioticy.ports.addresses import Addresses
 
 CATALOG_THREADS = 4
 RETRY_SECONDS = 5
 
-T = TypeVar("T")
+A = TypeVar("A", Admission, Identity)
 
 
 class Reception:
@@ -54,35 +56,53 @@ class Reception:
         request = read_request(target, authorization)
         if isinstance(request, Refusal):
             return request
+        asked = partial(admit, request, self._catalog)
+        return await self._admitted(caller, request.token, asked)
+
+    async def examine(self, request: WatchRequest) -> Admission | Refusal:
+        """Decide on a request of a caller that has its place already."""
+        asked = partial(admit, request, self._catalog)
+        return await self._answered("", request.token, asked)
+
+    async def identify(self, caller: Caller, token: str) -> Identity | Refusal:
+        """Find out who asks; whoever is known has a place, too."""
+        return await self._admitted(caller, token, partial(identify, token, self._catalog))
+
+    async def recognise(self, caller: Caller, token: str) -> Identity | Refusal:
+        """Find out who has this token, and take no place for it."""
+        asked = partial(identify, token, self._catalog)
+        return await self._answered(caller.address, token, asked)
+
+    async def _admitted(
+        self, caller: Caller, token: str, ask: Callable[[], A | Refusal]
+    ) -> A | Refusal:
+        answer = await self._answered(caller.address, token, ask)
+        if isinstance(answer, Refusal):
+            return answer
+        try:
+            self.admitted.acquire(answer.tenant)
+        except QuotaExceeded as full:
+            return _full(full)
+        caller.when_lost(partial(self.admitted.release, answer.tenant))
+        return answer
+
+    async def _answered(
+        self, address: str, token: str, ask: Callable[[], A | Refusal]
+    ) -> A | Refusal:
         if not self.is_open:
             return Refusal(503, "Delivery has only just started; try again", RETRY_SECONDS)
         try:
-            return await self._admitted(caller, request)
+            answer = await self.catalog_calls.run(self._tokens.share(token, address), ask)
         except QuotaExceeded as full:
-            return Refusal(429 if full.own else 503, "Too many at once; try again", RETRY_SECONDS)
+            return _full(full)
         except Unavailable:
             return Refusal(503, "The store does not answer; try again", RETRY_SECONDS)
-
-    async def identify(self, caller: Caller, token: str) -> Address | None:
-        """Return who has this token, or None for nobody. Raises QuotaExceeded, Unavailable."""
-        return await self._ask(caller, token, partial(self._catalog.address, token, None, None))
-
-    async def permit(self, caller: Caller, request: WatchRequest) -> Admission | Refusal:
-        """Decide on one more stream for a connection that has its place already.
-
-        Raises QuotaExceeded, Unavailable.
-        """
-        return await self._ask(caller, request.token, partial(admit, request, self._catalog))
-
-    async def _ask(self, caller: Caller, token: str, ask: Callable[[], T]) -> T:
-        return await self.catalog_calls.run(self._tokens.share(token, caller.address), ask)
-
-    async def _admitted(self, caller: Caller, request: WatchRequest) -> Admission | Refusal:
-        answer = await self.permit(caller, request)
-        if isinstance(answer, Admission):
-            self._tokens.good(request.token, answer.tenant)
-            self.admitted.acquire(answer.tenant)
-            caller.when_lost(partial(self.admitted.release, answer.tenant))
+        if not isinstance(answer, Refusal):
+            self._tokens.good(token, answer.tenant)
         elif answer.status == HTTPStatus.FORBIDDEN:
-            self._tokens.refused(request.token)
+            self._tokens.refused(token)
         return answer
+
+
+def _full(full: QuotaExceeded) -> Refusal:
+    return Refusal(429 if full.own else 503, "Too many at once; try again", RETRY_SECONDS)

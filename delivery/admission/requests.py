@@ -7,17 +7,18 @@ never a cookie, so a foreign page has nothing of the user's to ride on.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 
-from servioticy.domain.access import Right, may
+from servioticy.domain.access import Right, Scope, may
 from servioticy.domain.model import StreamKey, StreamRef, Timestamp
 from servioticy.domain.tokens import read_token
 from servioticy.ports.addresses import Address, Addresses
 
-_PATH = re.compile(r"/([^/]+)/streams/([^/]+)/live/?")
+_PATH = re.compile(r"/([^/]+)/streams/([^/]+)/(?:live|events)/?")
 _MAX_TIMESTAMP = 2**63 - 1
 
 
@@ -44,6 +45,21 @@ class Admission:
     """Whether the stream is another tenant's."""
     tenant: int
     """The tenant who watches."""
+    partition: int
+    """Where the stream's updates are computed, and emitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who asks for something of its own, such as a subscription."""
+
+    tenant: int
+    scope: Scope
+    """What its token is for."""
+
+    def may_pull(self, streams: Iterable[StreamRef]) -> bool:
+        """Return whether its token reaches all of these."""
+        return all(self.scope.reaches(*each, Right.SUBSCRIBE) for each in streams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +88,25 @@ def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
     found = _PATH.fullmatch(parts.path)
     if found is None:
         return Refusal(404, "Streams are at /{service object}/streams/{stream}/live")
-    # Browsers cannot set headers of a WebSocket.
+    token = token_of(query, authorization)
+    if isinstance(token, Refusal):
+        return token
+    stream = StreamRef(storable(unquote(found[1])), storable(unquote(found[2])))
+    return WatchRequest(stream, token, query.get("after", [None])[-1])
+
+
+def token_of(query: Mapping[str, list[str]], authorization: str) -> str | Refusal:
+    """Return the token of a request: browsers cannot set headers of WebSockets and events."""
     token = read_token(authorization) or query.get("access_token", [""])[-1]
-    if not token:
-        return Refusal(403, "Missing Authorization Header")
-    stream = StreamRef(_storable(unquote(found[1])), _storable(unquote(found[2])))
-    return WatchRequest(stream, _storable(token), query.get("after", [None])[-1])
+    return storable(token) if token else Refusal(403, "Missing Authorization Header")
+
+
+def identify(token: str, addresses: Addresses) -> Identity | Refusal:
+    """Find out whose token this is. Blocks; raises Unavailable."""
+    address = addresses.address(token, None, None)
+    if address is None:
+        return Refusal(403, "Access was denied!")
+    return Identity(address.caller, address.scope)
 
 
 def admit(request: WatchRequest, addresses: Addresses) -> Admission | Refusal:
@@ -91,7 +120,13 @@ def admit(request: WatchRequest, addresses: Addresses) -> Admission | Refusal:
         return after
     foreign = address.owner != address.caller
     return Admission(
-        request.stream, address.stream, after, address.version, foreign, address.caller
+        request.stream,
+        address.stream,
+        after,
+        address.version,
+        foreign,
+        address.caller,
+        address.partition,
     )
 
 
@@ -117,6 +152,6 @@ def _timestamp(after: str | None) -> Timestamp | Refusal | None:
     return int(after)
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Replace characters at which the store would fail instead of finding nothing."""
     return text.encode(errors="replace").decode().replace("\0", "\ufffd")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
+from http import HTTPStatus
 from typing import Protocol
 
 import orjson
@@ -83,28 +84,28 @@ class Broker:
         client.gone()
 
     async def log_in(self, client: Client, user: str, password: str) -> None:
-        """Find out who it is, where it says so. Raises Refused, Unavailable."""
+        """Find out who it is, where it says so. Raises Refused."""
         token = read_token(password)
         if token and (user, password) != OLD_LOGIN:
             await self.identify(client, token)
 
     async def identify(self, client: Client, text: str) -> Identity:
-        """Return who has the token that the client has shown. Raises Refused, Unavailable.
+        """Return who has the token that the client has shown. Raises Refused.
 
         The first one says who the client is; others have to be of the same tenant.
         """
         token, known, caller = read_token(text), client.identity, self.clients[client]
         if known is not None and known.token == token:
             return known
-        try:
-            address = await self.hub.reception.identify(caller, token)
-            if address is None:
-                raise Refused(403, "Access was denied!")
-            identity = Identity(token, address.caller, address.scope)
-            if client.identity is None:
+        found = await self.hub.reception.recognise(caller, token)
+        if isinstance(found, Refusal):
+            raise Refused(found.status, found.message)
+        identity = Identity(token, found.tenant, found.scope)
+        if client.identity is None:
+            try:
                 self._admit(client, caller, identity)
-        except QuotaExceeded:
-            raise Refused(429, "Too many at once; try again") from None
+            except QuotaExceeded:
+                raise Refused(429, "Too many at once; try again") from None
         if client.known.tenant != identity.tenant:
             raise Refused(403, "This connection is another tenant's")
         return identity
@@ -129,7 +130,7 @@ class Broker:
         return [(key, self._named.get(key))]
 
     async def subscribe(self, client: Client, name: str, text: str, qos: int) -> Subscription:
-        """Return a subscription that gets what comes. Raises BadTopic, Refused, Unavailable."""
+        """Return a subscription that gets what comes. Raises BadTopic, Refused."""
         wanted = read_filter(text)
         stream = wanted.watched
         if stream is not None:
@@ -148,21 +149,19 @@ class Broker:
         if watch is None:
             return
         last = None
-        try:
-            if with_last:
-                read = partial(self._last_updates.last_update, watch.admission.key)
+        if with_last:
+            read = partial(self._last_updates.last_update, watch.admission.key)
+            try:
                 last = await self.hub.history_calls.run(watch.admission.tenant, read)
-        finally:
-            watch.begin(last.document if last else None)
+            except (Unavailable, QuotaExceeded):
+                log.warning("last_update_not_sent")
+        watch.begin(last.document if last else None)
 
     async def _watch(
         self, client: Client, name: str, wanted: Filter, stream: StreamRef, qos: int
     ) -> Subscription:
         request = WatchRequest(stream, client.known.token, None)
-        try:
-            admission = await self.hub.reception.permit(self.clients[client], request)
-        except QuotaExceeded:
-            raise Refused(429, "Too many at once; try again") from None
+        admission = await self.hub.reception.examine(request)
         if isinstance(admission, Refusal):
             raise Refused(admission.status, admission.message)
         self.unsubscribe(client, name)
@@ -192,20 +191,17 @@ class Broker:
                 each.send((ERRORS,), orjson.dumps(told), _nothing, old=False)
 
     async def recheck(self) -> None:
-        """Let those go whose tokens are not good any more. Raises Unavailable, QuotaExceeded."""
+        """Let those go whose tokens are not good any more."""
         for client, caller in list(self.clients.items()):
             if client.identity is not None:
-                found = await self.hub.reception.identify(caller, client.identity.token)
-                if found is None:
+                found = await self.hub.reception.recognise(caller, client.identity.token)
+                if isinstance(found, Refusal) and found.status == HTTPStatus.FORBIDDEN:
                     client.close("the token is not good any more")
 
     async def _recheck(self) -> None:
         while True:
             await asyncio.sleep(RECHECK_SECONDS)
-            try:
-                await self.recheck()
-            except (Unavailable, QuotaExceeded):
-                log.warning("tokens_not_checked")
+            await self.recheck()
 
 
 def _nothing(_is_taken: bool) -> None:

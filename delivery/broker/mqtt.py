@@ -15,7 +15,6 @@ from delivery.broker.intake import Intake, Published
 from delivery.broker.mqtt_outlet import WINDOW, MqttOutlet
 from delivery.broker.mqtt_packets import V5, Connect, Kind, Message, UnknownVersion, Wish
 from delivery.broker.wire import Wire
-from servioticy.errors import Unavailable
 
 HELLO_SECONDS = 10.0
 PACKET_SECONDS = 30.0
@@ -114,8 +113,8 @@ class MqttConversation:
             async with asyncio.timeout(HELLO_SECONDS):
                 await self._broker.log_in(self._client, hello.user, hello.password)
         except Refused as error:
-            return BUSY if error.status == 429 else BAD_PASSWORD
-        except (Unavailable, TimeoutError):
+            return {429: BUSY, 503: UNAVAILABLE}.get(error.status, BAD_PASSWORD)
+        except TimeoutError:
             return UNAVAILABLE
         return 0
 
@@ -228,8 +227,6 @@ class MqttConversation:
                 codes.append(BAD_FILTER)
             except Refused as error:
                 codes.append(REASONS.get(error.status, OTHER))
-            except Unavailable:
-                codes.append(OTHER)
             else:
                 codes.append(qos)
                 with_last = wish.retained == 0 or (wish.retained == 1 and is_new)

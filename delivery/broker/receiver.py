@@ -18,7 +18,8 @@ import orjson
 from delivery.broker.client import Publication
 from delivery.broker.exchange import Exchange
 from delivery.broker.topics import part, plain
-from delivery.feeds.feed import Delivery, Feed
+from delivery.feeds.deliveries import Delivery
+from delivery.feeds.feed import Feed
 
 WINDOW = 64
 """Messages of one subscription on their way at once."""

@@ -14,7 +14,6 @@ from delivery.broker.stomp_frames import Frame, read_frame, topic_of, write_fram
 from delivery.broker.stomp_outlet import StompOutlet
 from delivery.broker.topics import ALL, ONE
 from delivery.broker.wire import Wire
-from servioticy.errors import Unavailable
 
 HELLO_SECONDS = 10.0
 FRAME_SECONDS = 30.0
@@ -82,7 +81,7 @@ class StompConversation:
                 await self._broker.log_in(self._client, user, password)
         except Refused as error:
             raise Malformed(error.message) from None
-        except (Unavailable, TimeoutError):
+        except TimeoutError:
             raise Malformed("the store does not answer; try again") from None
         answer = {"version": version, "server": "servIoTicy"}
         answer["heart-beat"] = self._heartbeat(hello.headers.get("heart-beat", "0,0"))
@@ -114,8 +113,6 @@ class StompConversation:
             self._fail(str(error), receipt)
         except Refused as error:
             self._fail(error.message, receipt)
-        except Unavailable:
-            self._fail("the store does not answer; try again", receipt)
         else:
             if receipt is not None and frame.command != "SEND":
                 self._receipt(receipt)

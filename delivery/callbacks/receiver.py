@@ -20,7 +20,8 @@ from typing import TypeVar
 from delivery.callbacks.caller import Answer, Caller
 from delivery.callbacks.requests import CallbackForm
 from delivery.callbacks.templates import TemplateTooLong
-from delivery.feeds.feed import Delivery, Feed
+from delivery.feeds.deliveries import Delivery
+from delivery.feeds.feed import Feed
 from servioticy.errors import Unavailable
 from servioticy.ports.dead_deliveries import DeadDeliveries, DeadDelivery, Trouble
 

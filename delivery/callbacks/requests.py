@@ -10,7 +10,7 @@ import orjson
 
 from delivery.callbacks.signing import signed_headers
 from delivery.callbacks.templates import filled, for_address, for_body, for_header
-from delivery.feeds.feed import Delivery
+from delivery.feeds.deliveries import Delivery
 from servioticy.domain.webhook_secrets import in_force
 
 JSON = "application/json"

@@ -11,13 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
-from hashlib import blake2b
-from typing import NamedTuple
 
 from delivery.backlog import Backlog
 from delivery.cursors import Cursor
 from delivery.endings import Ending
-from delivery.fanout import LiveUpdate
+from delivery.fanout import FanOut, LiveUpdate
+from delivery.feeds.deliveries import Delivery, FeedEnded
 from delivery.handover import size
 from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
 from servioticy.domain.records import Position
@@ -28,36 +27,22 @@ MAX_QUEUED_BYTES = 1024 * 1024
 
 MAX_REMEMBERED = 20_000
 """What the history gave may be in the topic, too: so many of the newest are told apart."""
-
-
-class Delivery(NamedTuple):
-    """An update on its way to a subscription."""
-
-    stream: StreamRef
-    update: LastUpdate
-    position: Position | None
-    """Where it stands in the topic; None where it comes from the history."""
-
-    @property
-    def id(self) -> str:
-        """The same for the same update of the same stream, however often it is delivered."""
-        name = "\0".join([*self.stream, str(self.update.timestamp)]).encode()
-        return blake2b(name + b"\0" + self.update.document, digest_size=16).hexdigest()
+REMEMBER_SECONDS = 60.0
+"""So long after its end."""
 
 
 class Feed:
     """Keeps what comes for one subscription until its receiver takes it, and acknowledges it.
 
-    All methods belong to the event loop's thread. `next_offsets` tells by partition how far the
-    fan-out has come; `changed` is called when the feed may have to read on, or has something new
-    to store.
+    All methods belong to the event loop's thread. `changed` is called when the feed may have to
+    read on, or has something new to store.
     """
 
     def __init__(
         self,
         subscription: DurableSubscription,
         backlog: Backlog,
-        next_offsets: Callable[[], Mapping[int, int]],
+        fanout: FanOut,
         changed: Callable[[Feed], None],
         max_bytes: int = MAX_QUEUED_BYTES,
     ) -> None:
@@ -66,7 +51,7 @@ class Feed:
         self.history: dict[StreamRef, Timestamp] = dict(subscription.cursor.history)
         """Of each of these streams, the history from after this timestamp on comes first."""
         self._backlog = backlog
-        self._next_offsets = next_offsets
+        self._fanout = fanout
         self._changed = changed
         self._max_bytes = max_bytes
         self._since = subscription.cursor.since
@@ -78,6 +63,10 @@ class Feed:
         self._taken = 0
         self.drops = 0
         """How often all that was kept had to go."""
+        self.ending: Ending | None = None
+        """Why nothing more comes, where that is so."""
+        self.unsent_bytes: Callable[[], int] = int
+        """How many bytes its receiver has taken, and still has to send."""
         self._history_ids: OrderedDict[str, None] = OrderedDict()
         self._something = asyncio.Event()
         self._settled = asyncio.Event()
@@ -91,11 +80,33 @@ class Feed:
     @property
     def has_room(self) -> bool:
         """Whether it is worth reading on for it."""
-        return self._bytes <= self._max_bytes // 2
+        return self._bytes <= self._max_bytes // 2 and self.ending is None
+
+    @property
+    def waiting(self) -> int:
+        """How many updates wait for the receiver."""
+        return len(self._queue)
+
+    @property
+    def acknowledged_history(self) -> Mapping[StreamRef, Timestamp]:
+        """How far the history of streams has been acknowledged, where it comes first."""
+        return self._acknowledged_history
 
     def kept_bytes(self) -> int:
         """Return how many bytes wait for the receiver."""
-        return self._bytes + len(self._history_ids) * 100
+        return self._bytes + len(self._history_ids) * 100 + self.unsent_bytes()
+
+    def ends(self) -> Mapping[int, int]:
+        """Return by partition the first place of the topic that cannot have been given yet."""
+        return self._fanout.begun.next_offsets()
+
+    def has_read(self, position: Position) -> bool:
+        """Return whether that place of the topic has been kept for the receiver, or passed."""
+        return self._queued.has_passed(position)
+
+    def has_acknowledged(self, position: Position) -> bool:
+        """Return whether that place of the topic has been acknowledged."""
+        return self._acknowledged.has_passed(position)
 
     def stored(self) -> StoredCursor:
         """Return how far it has been acknowledged."""
@@ -165,17 +176,20 @@ class Feed:
     def go_live(self) -> bool:
         """Take what is offered from now on, if nothing lies between; tell whether it does."""
         at = self._queued.next_offsets()
-        ends = self._next_offsets()
-        self.is_live = not self.history and all(at.get(n, 0) >= end for n, end in ends.items())
-        if self.is_live:
-            self._history_ids.clear()
+        ends = self.ends()
+        has_all = not self.history and all(at.get(n, 0) >= end for n, end in ends.items())
+        self.is_live = has_all and self.ending is None
+        if self.is_live and self._history_ids:
+            # By then whatever the history gave has been emitted, or is emitted again.
+            later = asyncio.get_running_loop().call_later
+            later(REMEMBER_SECONDS, self._history_ids.clear)
         return self.is_live
 
     def fall_behind(self) -> None:
         """Take nothing that is offered from now on: it is read later."""
         if self.is_live:
             # While it was live, everything up to here was kept or for others.
-            for partition, offset in self._next_offsets().items():
+            for partition, offset in self._fanout.cursor.next_offsets().items():
                 self.read_up_to(partition, offset)
             self.is_live = False
         self._changed(self)
@@ -193,6 +207,17 @@ class Feed:
         # Not at once: the backlog is just adding up.
         asyncio.get_running_loop().call_soon(self._changed, self)
 
+    def rewind(self) -> None:
+        """Begin again behind what is acknowledged: whoever took more has gone."""
+        self._taken = 0
+        self.drop()
+
+    def end(self, ending: Ending) -> None:
+        """Give nothing any more, but what waits already."""
+        self.ending = self.ending or ending
+        self.is_live = False
+        self._something.set()
+
     def check_progress(self, now: float) -> None:
         """A feed may wait for its receiver as long as it takes."""
 
@@ -203,8 +228,13 @@ class Feed:
     # What goes
 
     async def take(self) -> Delivery:
-        """Return the next update as soon as there is one; it counts as delivered by `done`."""
+        """Return the next update as soon as there is one; it counts as delivered by `done`.
+
+        Raises FeedEnded where none will come.
+        """
         while not self._queue:
+            if self.ending is not None:
+                raise FeedEnded(self.ending)
             self._something.clear()
             await self._something.wait()
         had_room = self.has_room
@@ -241,7 +271,7 @@ class Feed:
         """Where nothing waits for it: note that it needs nothing from before where it stands."""
         if self._queue or self._taken or not self.is_live:
             return False
-        for partition, offset in self._next_offsets().items():
+        for partition, offset in self._fanout.cursor.next_offsets().items():
             if not self._acknowledged.has_passed(Position(partition, offset - 1)):
                 self._acknowledged.advance(Position(partition, offset - 1))
         return True

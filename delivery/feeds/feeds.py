@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
 from delivery.admission.fair_executor import FairExecutor
 from delivery.backlog import Backlog
-from delivery.fanout import FanOut, Subscriber, live_update
+from delivery.fanout import FanOut, Subscriber
 from delivery.feeds.feed import Feed
+from delivery.feeds.rereading import Rereading
 from delivery.watchers import Watchers
-from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.errors import Unavailable
 from servioticy.ports.cursors import Cursors, DurableSubscription
 from servioticy.ports.emitted import EmittedPages
@@ -34,12 +34,6 @@ LOOK_SECONDS = 0.5
 """Between two looks for subscriptions that are new, changed or gone."""
 
 RETRY_SECONDS = 1.0
-SKEW_MS = 5_000
-"""How far the clocks of API and pipeline may be apart."""
-
-PAGE_UPDATES = 500
-PAGE_BYTES = 256 * 1024
-
 log = logging.getLogger("servioticy.delivery")
 
 T = TypeVar("T")
@@ -70,20 +64,19 @@ class Feeds:
         self.is_owner = False
         """Whether this process delivers; of several, one does."""
         self._store = store
-        self._pages = pages
-        self._history = history
-        self._fanout = fanout
+        self.pages = pages
+        self.fanout = fanout
         self._watchers = watchers
-        self._backlog = backlog
-        self._calls = calls
+        self.backlog = backlog
         self._receivers = receivers
         self._known: Mapping[str, int] = {}
+        self._lent: dict[str, Feed] = {}
+        self._looked = asyncio.Event()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._moved: dict[str, Feed] = {}
-        self._behind: dict[str, Feed] = {}
         self._has_moved = asyncio.Event()
-        self._read_on = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._rereading = Rereading(pages, history, fanout, calls, self._has, self.changed)
         # One thread: the claim is its connection's.
         self._storing = ThreadPoolExecutor(1, "cursors")
 
@@ -94,7 +87,7 @@ class Feeds:
 
     def start(self) -> None:
         """Feed from now on. What is emitted must be read already (see FanOut.begin_at)."""
-        works = (self._look, self._read, self._note, self._pass_over)
+        works = (self._look, self._rereading.read, self._note, self._pass_over)
         self._tasks = [asyncio.create_task(_for_ever(each)) for each in works]
 
     async def stop(self) -> None:
@@ -102,6 +95,7 @@ class Feeds:
         for task in (*self._tasks, *self._running.values()):
             task.cancel()
         await asyncio.gather(*self._tasks, *self._running.values(), return_exceptions=True)
+        await self._rereading.stop()
         try:
             await self._store_cursors()
         except Unavailable as error:
@@ -132,124 +126,65 @@ class Feeds:
             if each.callback in self._receivers:
                 self._add(each)
         self._known = now
+        self._looked.set()
+
+    async def looked(self) -> None:
+        """Return when all subscriptions are known that are there now."""
+        for _ in range(2):  # the look that is under way may have begun before
+            self._looked.clear()
+            await self._looked.wait()
+
+    def lend(self, feed: Feed) -> None:
+        """Feed a connection of a client, until it is taken back; nothing of that is stored."""
+        self._lent[feed.subscription.id] = feed
+        for stream in feed.subscription.streams:
+            self._watchers.add(stream, feed)
+        if not feed.go_live():
+            self.changed(feed)
+
+    def take_back(self, feed: Feed) -> None:
+        """Feed it no more."""
+        self._lent.pop(feed.subscription.id, None)
+        self._forget(feed)
 
     def _add(self, subscription: DurableSubscription) -> None:
-        ends = self._fanout.cursor.next_offsets
-        feed = Feed(subscription, self._backlog, ends, self._changed)
+        feed = Feed(subscription, self.backlog, self.fanout, self.changed)
         self.feeds[subscription.id] = feed
         for stream in subscription.streams:
             self._watchers.add(stream, feed)
         receive = self._receivers[subscription.callback](feed)
         self._running[subscription.id] = asyncio.create_task(_logged(receive, subscription.id))
-        self._changed(feed)
+        self.changed(feed)
 
     def _remove(self, subscription: str) -> None:
         feed = self.feeds.pop(subscription, None)
         if feed is None:
             return
         self._running.pop(subscription).cancel()
+        self._forget(feed)
+
+    def _forget(self, feed: Feed) -> None:
+        id_ = feed.subscription.id
         for stream in feed.subscription.streams:
             self._watchers.remove(stream, feed)
-        self._behind.pop(subscription, None)
-        self._moved.pop(subscription, None)
-        self._backlog.remove(feed)
+        self._moved.pop(id_, None)
+        self._rereading.forget(feed)
+        self.backlog.remove(feed)
 
-    def _changed(self, feed: Feed) -> None:
-        if self.feeds.get(feed.subscription.id) is not feed:
+    def changed(self, feed: Feed) -> None:
+        """Note that a feed may have to read on, or has something new to store."""
+        id_ = feed.subscription.id
+        if not self._has(feed):
             return
-        self._moved[feed.subscription.id] = feed
-        self._has_moved.set()
+        if id_ not in self._lent:
+            self._moved[id_] = feed
+            self._has_moved.set()
         if not feed.is_live and feed.has_room:
-            self._behind[feed.subscription.id] = feed
-            self._read_on.set()
-
-    # What they read
-
-    async def _read(self) -> None:
-        """Read on once for all that are behind and have room."""
-        await self._read_on.wait()
-        self._read_on.clear()
-        feeds = [each for each in self._behind.values() if each.has_room]
-        self._behind = {}
-        try:
-            for feed in feeds:
-                await self._begin(feed)
-                await self._read_history(feed)
-            ready = [each for each in feeds if not each.history and each.has_room]
-            for number in self._fanout.cursor.next_offsets():
-                await self._read_partition(number, ready)
-        except BaseException:
-            self._behind |= {each.subscription.id: each for each in feeds if self._has(each)}
-            self._read_on.set()
-            raise
-        for feed in feeds:
-            if self._has(feed) and not feed.go_live() and feed.has_room:
-                self._changed(feed)
+            self._rereading.want(feed)
 
     def _has(self, feed: Feed) -> bool:
-        return self.feeds.get(feed.subscription.id) is feed
-
-    async def _begin(self, feed: Feed) -> None:
-        """Fix where it begins, in the partitions where that is not known yet."""
-        ends = self._fanout.cursor.next_offsets()
-        if all(feed.next_offset(number) is not None for number in ends):
-            return
-        if feed.history:
-            feed.begin_at(ends)  # the history has all that was emitted before
-        else:
-            since = feed.subscription.created_ms - SKEW_MS
-            feed.begin_at(await asyncio.to_thread(self._pages.offsets_at, since))
-            feed.begin_at(ends)
-
-    async def _read_history(self, feed: Feed) -> None:
-        for stream in list(feed.history):
-            key = feed.subscription.streams.get(stream)
-            while key is not None and feed.has_room and stream in feed.history:
-                if not await self._history_page(feed, stream, key):
-                    break
-            if key is None:
-                feed.end_history(stream)
-
-    async def _history_page(self, feed: Feed, stream: StreamRef, key: StreamKey) -> bool:
-        """Read a page; False where that was all."""
-        after, drops = feed.history[stream], feed.drops
-        read = partial(self._history.updates_after, key, after, PAGE_UPDATES, PAGE_BYTES)
-        page = await self._calls.run(feed.tenant, read)
-        if not self._has(feed) or feed.drops != drops:
-            return False  # it stands elsewhere
-        if page:
-            feed.read_history(stream, page)
-        else:
-            feed.end_history(stream)
-        return bool(page)
-
-    async def _read_partition(self, number: int, feeds: Iterable[Feed]) -> None:
-        """Read a partition up to where the fan-out stands, for those that have room so long."""
-        while True:
-            end = self._fanout.cursor.next_offsets().get(number, 0)
-            hungry = {
-                each: at
-                for each in feeds
-                if self._has(each)
-                and not each.history
-                and each.has_room
-                and (at := each.next_offset(number)) is not None
-                and at < end
-            }
-            if not hungry:
-                return
-            start = min(hungry.values())
-            drops = {each: each.drops for each in hungry}
-            page = await asyncio.to_thread(self._pages.read, number, start, end)
-            # Dropped meanwhile, it stands elsewhere.
-            there = {each for each in hungry if self._has(each) and each.drops == drops[each]}
-            for record, position in page.records:
-                stream = StreamRef(record.service_object, record.stream)
-                wanting = [each for each in there if stream in each.subscription.streams]
-                live = live_update(record, position) if wanting else None
-                there -= {each for each in wanting if live and not each.read(live)}
-            for feed in there:
-                feed.read_up_to(number, page.next_offset)
+        id_ = feed.subscription.id
+        return (self.feeds.get(id_) or self._lent.get(id_)) is feed
 
     # How far they have got
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from asyncio import Protocol
+from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
-from typing import cast
+from typing import Any, cast
+from urllib.parse import parse_qs
 from weakref import WeakKeyDictionary
 
 from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
@@ -14,9 +18,11 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
-from delivery.admission.requests import Admission, Refusal
+from delivery.admission.requests import Admission, Identity, Refusal, token_of
 from delivery.endings import Ending
 from delivery.hub import Hub
+from delivery.transports.doorway import Doorway
+from delivery.transports.live import LiveSession, Socket
 from delivery.transports.transport import CLOSE_SECONDS, WRITE_BUFFER_BYTES, Disconnected
 from delivery.transports.websocket_caller import WebSocketCaller, caller_class
 from servioticy.domain.model import LastUpdate
@@ -33,6 +39,8 @@ CLOSE_CODES = {
 }
 """All other endings are TRY_AGAIN_LATER."""
 
+Live = Callable[[Identity, str, Socket], LiveSession]
+
 log = logging.getLogger("servioticy.delivery")
 _protocol_log = logging.getLogger("delivery.protocol")
 # At its lower levels it writes request lines and headers: tokens.
@@ -42,12 +50,23 @@ _protocol_log.setLevel(logging.CRITICAL)
 class WebSocketTransport:
     """Serves WebSockets, and the health of the process, on one port."""
 
-    def __init__(self, hub: Hub, host: str, port: int) -> None:
+    def __init__(
+        self, hub: Hub, host: str, port: int, plain: Callable[[], Protocol], live: Live
+    ) -> None:
+        """`plain` makes what serves those who come to the port, and open no WebSocket.
+
+        `live` makes what serves a socket with many subscriptions.
+        """
         self._hub = hub
+        self._live = live
         self._host = host
         self._port = port
+        self._plain = plain
         # Weak: a client may go between its admission and its socket.
         self._admissions: WeakKeyDictionary[ServerConnection, Admission] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[ServerConnection, tuple[Identity, str]] = (
+            WeakKeyDictionary()
+        )
         self._server: Server | None = None
 
     async def start(self) -> None:
@@ -57,7 +76,7 @@ class WebSocketTransport:
             self._host,
             self._port,
             process_request=self._answer,
-            create_connection=caller_class(self._hub.reception.pending),
+            create_connection=cast(type[ServerConnection], self._connection),
             # A frame is small and goes to many: compressing it for each costs more than it saves.
             compression=None,
             max_size=MAX_CLIENT_MESSAGE,
@@ -72,6 +91,12 @@ class WebSocketTransport:
             backlog=WAITING_TO_BE_ACCEPTED,
         )
 
+    def _connection(self, *arguments: Any, **named: Any) -> Doorway:
+        """Return what takes a new connection, and finds out whose it is."""
+        pending = self._hub.reception.pending
+        websocket = partial(caller_class(pending), *arguments, **named)
+        return Doorway(pending, self._plain, websocket)
+
     async def stop(self) -> None:
         """Close every socket with 1001, and return when all have gone."""
         if self._server is not None:
@@ -79,19 +104,47 @@ class WebSocketTransport:
             await self._server.wait_closed()
 
     async def _serve(self, connection: ServerConnection) -> None:
+        known = self._known.pop(connection, None)
+        if known is not None:
+            await self._serve_live(connection, *known)
+            return
         admission = self._admissions.pop(connection)
         stream = str(admission.stream)
         log.info("watch_opened", extra={"stream": stream})
         await self._hub.serve(admission, WebSocketConnection(connection))
         log.info("watch_closed", extra={"stream": stream, "code": connection.close_code})
 
+    async def _serve_live(self, connection: ServerConnection, who: Identity, token: str) -> None:
+        """Do what the client says, until it has gone; what is no text ends it."""
+        cast(WebSocketCaller, connection).let_speak()
+        session = self._live(who, token, WebSocketConnection(connection))
+        self._hub.connections += 1
+        try:
+            async for message in connection:
+                if isinstance(message, bytes):
+                    await connection.close(CloseCode.UNSUPPORTED_DATA, "say it as text")
+                    break
+                await session.hear(message)
+        except (ConnectionClosed, Disconnected):
+            pass
+        finally:
+            self._hub.connections -= 1
+            await session.end()
+
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer a request before the upgrade; None opens the socket."""
         caller = cast(WebSocketCaller, connection)
-        if request.path.partition("?")[0] == "/health":
+        path, _, query = request.path.partition("?")
+        token = next(iter(request.headers.get_all("Authorization")), "")
+        if path == "/health":
             response = _health(self._hub.is_ready)
+        elif path == "/live":
+            found = await self._identified(caller, query, token)
+            if not isinstance(found, Refusal):
+                self._known[connection] = found
+                return None
+            response = _refused(found)
         else:
-            token = next(iter(request.headers.get_all("Authorization")), "")
             answer = await self._hub.reception.decide(caller, request.path, token)
             if isinstance(answer, Admission):
                 self._admissions[connection] = answer
@@ -99,6 +152,15 @@ class WebSocketTransport:
             response = _refused(answer)
         self._hub.reception.pending.add(caller)
         return response
+
+    async def _identified(
+        self, caller: WebSocketCaller, query: str, authorization: str
+    ) -> tuple[Identity, str] | Refusal:
+        token = token_of(parse_qs(query, keep_blank_values=True), authorization)
+        if isinstance(token, Refusal):
+            return token
+        identity = await self._hub.reception.identify(caller, token)
+        return identity if isinstance(identity, Refusal) else (identity, token)
 
 
 class WebSocketConnection:
@@ -113,8 +175,12 @@ class WebSocketConnection:
 
     async def send(self, update: LastUpdate) -> None:
         """Write the frame, and wait until the buffer has room. Raises Disconnected."""
+        await self.send_frame(update.document)
+
+    async def send_frame(self, frame: bytes) -> None:
+        """Send a frame of text, and wait until the buffer has room. Raises Disconnected."""
         try:
-            await self._socket.send(update.document, text=True)
+            await self._socket.send(frame, text=True)
         except ConnectionClosed as error:
             raise Disconnected from error
 

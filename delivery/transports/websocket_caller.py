@@ -20,6 +20,9 @@ SYSTEM_BUFFER_BYTES = 128 * 1024
 BURST_BYTES = 16 * 1024
 BYTES_A_SECOND = 256
 """So much may a client say once its socket is open: pings, pongs, and the end."""
+SPEAKING_BURST_BYTES = 1024 * 1024
+SPEAKING_BYTES_A_SECOND = 64 * 1024
+"""So much one that subscribes over its socket."""
 
 
 class WebSocketCaller(ServerConnection):
@@ -32,6 +35,7 @@ class WebSocketCaller(ServerConnection):
         self.address = ""
         self._request_bytes = 0
         self._answered = False
+        self._burst, self._rate = BURST_BYTES, BYTES_A_SECOND
         self._allowance = float(BURST_BYTES)
         self._heard_at = 0.0
         self._when_lost: list[Callable[[], None]] = []
@@ -46,6 +50,11 @@ class WebSocketCaller(ServerConnection):
             callback()
         else:
             self._when_lost.append(callback)
+
+    def let_speak(self) -> None:
+        """Let the client say what it wants to subscribe to."""
+        self._burst, self._rate = SPEAKING_BURST_BYTES, SPEAKING_BYTES_A_SECOND
+        self._allowance = float(self._burst)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Note who has connected."""
@@ -96,8 +105,8 @@ class WebSocketCaller(ServerConnection):
 
     def _may_say(self, size: int) -> bool:
         now = time.monotonic()
-        self._allowance += (now - self._heard_at) * BYTES_A_SECOND
-        self._allowance = min(self._allowance, BURST_BYTES) - size
+        self._allowance += (now - self._heard_at) * self._rate
+        self._allowance = min(self._allowance, self._burst) - size
         self._heard_at = now
         return self._allowance >= 0
 

@@ -55,6 +55,15 @@ class KafkaEmittedPages:
             except (KafkaException, KeyError) as error:
                 raise Unavailable(f"what was emitted cannot be found: {error}") from error
 
+    def begins_at(self, partition: int) -> int:
+        """Return the first offset to which the topic still reaches back there."""
+        place = TopicPartition(self._topic, partition)
+        with self._lock:
+            try:
+                return int(self._consumer.get_watermark_offsets(place, timeout=READ_SECONDS)[0])
+            except KafkaException as error:
+                raise Unavailable(f"what was emitted cannot be found: {error}") from error
+
     def _or_end(self, place: TopicPartition) -> int:
         """Return its offset, or the partition's end where nothing has come since."""
         if place.offset >= 0:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from delivery.backlog import Backlog
-from delivery.fanout import LiveUpdate
+from delivery.fanout import FanOut, LiveUpdate
 from delivery.feeds.feed import Feed
 from servioticy.domain.model import LastUpdate, StreamKey, StreamRef
 from servioticy.domain.records import Position
@@ -22,7 +22,9 @@ def a_feed() -> Feed:
     subscription = DurableSubscription(
         "s", 7, {STREAM: StreamKey(1, 1)}, "http", DOCUMENT, 0, 1, StoredCursor({0: 0})
     )
-    feed = Feed(subscription, Backlog(10**9), lambda: {0: 0}, lambda _feed: None)
+    fanout = FanOut(lambda _stream: ())
+    fanout.begin_at({0: 0})
+    feed = Feed(subscription, Backlog(10**9), fanout, lambda _feed: None)
     assert feed.go_live()
     return feed
 

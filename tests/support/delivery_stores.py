@@ -43,6 +43,9 @@ class History:
         self.size = size
         self.largest_page = 0
 
+    def newest(self, stream: StreamKey) -> Timestamp | None:
+        return self.updates or None
+
     def updates_after(
         self, stream: StreamKey, after: Timestamp, limit: int, max_bytes: int
     ) -> list[LastUpdate]:

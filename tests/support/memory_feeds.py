@@ -22,10 +22,10 @@ class MemoryTopic:
         self.records: list[list[ConsumedRecord]] = [[] for _ in range(PARTITIONS)]
         self.pages_read = 0
 
-    def append(self, partition: int, stream: StreamRef, at: int) -> ConsumedRecord:
-        """Emit an update; its place in the log is its place in the topic."""
+    def append(self, partition: int, stream: StreamRef, at: int, size: int = 0) -> ConsumedRecord:
+        """Emit an update of at least that size; its place in the log is its place in the topic."""
         place = (len(self.records[partition]), 0)
-        document = msgspec.Raw(b'{"lastUpdate":%d}' % at)
+        document = msgspec.Raw(b'{"lastUpdate":%d%s}' % (at, b" " * size))
         record = EmittedRecord(*stream, 1, 1, at, document, place)
         found = ConsumedRecord(record, Position(partition, place[0]))
         self.records[partition].append(found)
@@ -33,6 +33,9 @@ class MemoryTopic:
 
     def ends(self) -> dict[int, int]:
         return {number: len(each) for number, each in enumerate(self.records)}
+
+    def begins_at(self, partition: int) -> int:
+        return 0
 
     def read(self, partition: int, offset: int, end: int) -> EmittedPage:
         self.pages_read += 1

@@ -8,13 +8,18 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 from support.delivery_stores import WAIT_SECONDS, Catalog, History
+from support.memory_feeds import MemoryCursors, MemoryTopic
 from websockets.sync.client import ClientConnection, connect
 
 from delivery.admission.capacity import Capacity
+from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
+from delivery.transports.http import HttpTransport
+from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 from servioticy.embedded import tcp_ports as ports
@@ -38,10 +43,19 @@ class RunningDelivery:
     async def _run(self, capacity: Capacity | None, limits: dict[str, int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self.hub = Hub(self.catalog, self.history, capacity, **limits)
-        await self.hub.start([WebSocketTransport(self.hub, "127.0.0.1", self.port)])
+        pulls = Pulls()
+        self.topic, self.cursors = MemoryTopic(), MemoryCursors()
+        self.feeds = self.hub.feeds(self.cursors, self.topic, {"test": pulls.receive})
+        http = HttpTransport(self.hub, self.feeds, pulls)
+        self.hub.fanout.begin_at(self.topic.ends())
+        self.feeds.start()
+        live = partial(LiveSession, self.hub, self.feeds, pulls)
+        sockets = WebSocketTransport(self.hub, "127.0.0.1", self.port, http.protocol, live)
+        await self.hub.start([http, sockets])
         self.hub.let_in()
         self._ready.set()
         await self._stop.wait()
+        await self.feeds.stop()
         await self.hub.stop()
 
     def __enter__(self) -> RunningDelivery:

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from delivery.callbacks.requests import CallbackForm
-from delivery.feeds.feed import Delivery
+from delivery.feeds.deliveries import Delivery
 from schemas import contracts
 from servioticy.domain.model import LastUpdate, StreamRef
 

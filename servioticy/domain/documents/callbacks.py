@@ -11,9 +11,9 @@ from servioticy.domain.documents.codes import NO_CHOICE, REQUIRED, TOO_MUCH, WRO
 from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
 from servioticy.domain.webhook_secrets import BadSecret, key_of
 
-KINDS = ("pubsub", "websocket", "http", "service")
-DURABLE = frozenset({"pubsub", "http", "service"})
-"""Callbacks whose updates wait for their receivers."""
+KINDS = ("pubsub", "websocket", "http", "service", "pull")
+DURABLE = frozenset({"pubsub", "http", "service", "pull"})
+"""Those whose updates wait for them, from where they say."""
 FORMATS = ("plain", "cloudevents", "cloudevents-binary")
 LATEST, BEGINNING = "latest", "beginning"
 MAX_DESTINATION = 1_000
@@ -105,7 +105,7 @@ def _check_call(fields: Any) -> None:
 
 
 def _check_form(wanted: dict[str, Any]) -> None:
-    """Raise BadDocument unless format and secret are what they may be."""
+    """Raise BadDocument unless format, secret and beginning are what they may be."""
     if wanted.get("format", FORMATS[0]) not in FORMATS:
         raise WHOLE.at("format").bad(f"format has to be one of {', '.join(FORMATS)}", NO_CHOICE)
     secret = wanted.get("secret")
@@ -117,7 +117,7 @@ def _check_form(wanted: dict[str, Any]) -> None:
 
 
 def _check_beginning(wanted: dict[str, Any]) -> None:
-    """Raise BadDocument unless it begins where it may begin."""
+    """Raise BadDocument unless it begins where a subscription can."""
     begin = wanted.get("from", LATEST)
     is_time = isinstance(begin, int) and not isinstance(begin, bool) and 0 <= begin < 2**63
     if not is_time and begin not in (LATEST, BEGINNING):

@@ -11,6 +11,7 @@ import pytest
 from api_builders import SIMPLE, Caller, Served
 
 from api.resources import subscriptions
+from servioticy.storage.cursors import PostgresCursors
 
 
 def subscribe(caller: Caller, so: str, body: Any, stream: str = "a") -> Any:
@@ -47,7 +48,11 @@ def test_the_same_pubsub_subscription_is_refused(alice: Caller) -> None:
     ("body", "message"),
     [
         ({}, "No callback in the request"),
-        ({"callback": "gcm"}, "The callback gcm is not one of pubsub, websocket, http, service"),
+        (
+            {"callback": "gcm"},
+            "The callback gcm is not one of pubsub, websocket, http, service, pull",
+        ),
+        ({"callback": "pull", "from": "yesterday"}, None),
         ({"callback": {"a": 1}}, None),
         ({"callback": "internal", "destination": "x"}, None),
         ({"callback": "pubsub", "destination": 5}, None),
@@ -60,6 +65,19 @@ def test_what_is_wrong_is_said(alice: Caller, body: Any, message: str | None) ->
 
     assert answer.status_code == 400
     assert message in (None, answer.get_json()["message"])
+
+
+def test_what_a_client_fetches_waits_for_it_from_where_it_says(
+    served: Served, alice: Caller
+) -> None:
+    so = alice.create()
+    told = subscribe(alice, so, {"callback": "pull", "from": 7}).get_json()
+
+    (stored,) = PostgresCursors(served.platform.database).subscriptions([told["id"]])
+    assert stored.callback == "pull"
+    assert list(stored.cursor.history.values()) == [6]
+    assert "delivered" not in told
+    assert "secret" not in told
 
 
 def test_an_unknown_stream_is_not_found(alice: Caller) -> None:

@@ -9,9 +9,9 @@ from api_builders import SIMPLE, Caller, Served
 
 from api.app import SERVICES
 from api.edge.calls import Answer, Application, Request
-from api.edge.heads import parse
 from api.updates_lane import UpdatesLane
 from servioticy.domain.records import UpdateRecord
+from servioticy.http_heads import parse
 
 BODY = b'{"channels":{"x":{"current-value":1}},"lastUpdate":5}'
 

@@ -18,9 +18,9 @@ from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything
 from waiting import until
 
 from api.edge.connection import State
-from api.edge.heads import parse
 from api.edge.incoming import MAX_AHEAD
 from api.server import PAUSE_SECONDS
+from servioticy.http_heads import parse
 from servioticy.memory import MemoryPlatform
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.edge.framing import Body, TooMuch
-from api.edge.heads import MAX_HEADERS, Malformed, parse
+from servioticy.http_heads import MAX_HEADERS, Malformed, parse
 
 HOST = b"\r\nHost: x"
 

@@ -13,7 +13,7 @@ import pytest
 from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything
 from waiting import until
 
-from api.edge.heads import MAX_HEAD
+from servioticy.http_heads import MAX_HEAD
 
 
 def test_requests_sent_ahead_are_answered_in_order(serve: Callable[..., Serving]) -> None:

@@ -16,7 +16,7 @@ from delivery.callbacks.receiver import GIVE_UP_SECONDS, REFUSALS, STOP_SECONDS,
 from delivery.callbacks.requests import CallbackForm
 from delivery.callbacks.signing import signed_headers
 from delivery.callbacks.templates import TemplateTooLong, filled, for_address, for_body, for_header
-from delivery.feeds.feed import Delivery
+from delivery.feeds.deliveries import Delivery
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.webhook_secrets import BadSecret, exchanged, in_force, key_of, new_secret
 from servioticy.ports.dead_deliveries import DeadDelivery, Trouble

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol
 
 import msgspec
 import pytest
 from memory_transport import MemoryClient, MemoryTransport
 from support.delivery_stores import WAIT_SECONDS, Catalog, History, a_document
+from support.memory_feeds import MemoryCursors
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from delivery.admission.capacity import Capacity
 from delivery.admission.requests import Refusal
 from delivery.endings import Ending
+from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
+from delivery.transports.http import HttpTransport
+from delivery.transports.live import LiveSession
 from delivery.transports.transport import Transport
 from delivery.transports.websocket import WebSocketTransport, close_code
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 from servioticy.embedded import tcp_ports as ports
+from servioticy.ports.emitted import EmittedPage
 
 
 class Refused(Exception):
@@ -79,7 +86,7 @@ class InMemoryClient:
 class OverWebSocket:
     def __init__(self, hub: Hub) -> None:
         self._port = ports.free()
-        self.transport = WebSocketTransport(hub, "127.0.0.1", self._port)
+        self.transport = _on_port(hub, self._port)
 
     async def connect(self, target: str, token: str) -> Client:
         try:
@@ -113,7 +120,85 @@ class WebSocketClient:
         await self._socket.close()
 
 
-HARNESSES: list[Callable[[Hub], Harness]] = [InMemory, OverWebSocket]
+class OverEvents:
+    def __init__(self, hub: Hub) -> None:
+        self._port = ports.free()
+        self.transport = _on_port(hub, self._port)
+
+    async def connect(self, target: str, token: str) -> Client:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port, limit=2**22)
+        path = target.replace("/live", "/events")
+        head = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {token}\r\n\r\n"
+        writer.write(head.encode())
+        answer = await reader.readuntil(b"\r\n\r\n")
+        status = int(answer.split(b" ", 2)[1])
+        if status != 200:
+            raise Refused(status)
+        return EventClient(reader, writer)
+
+
+class EventClient:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def _event(self) -> dict[str, str]:
+        lines = (await self._reader.readuntil(b"\n\n")).decode().strip().split("\n")
+        return dict(line.split(": ", 1) for line in lines if not line.startswith(":"))
+
+    async def receive(self) -> bytes:
+        while "data" not in (event := await self._event()):
+            pass
+        return event["data"].encode()
+
+    async def ending(self) -> Ending:
+        while (event := await self._event()).get("event") != "end":
+            pass
+        return Ending(json.loads(event["data"])["reason"])
+
+    async def leave(self) -> None:
+        self._writer.close()
+
+
+class Both:
+    """A port with all that listens there."""
+
+    def __init__(self, *transports: Transport) -> None:
+        self._transports = transports
+
+    async def start(self) -> None:
+        for each in self._transports:
+            await each.start()
+
+    async def stop(self) -> None:
+        for each in self._transports:
+            await each.stop()
+
+
+class Published:
+    """What a hub was given to send, as the topic that it came from."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._records: list[ConsumedRecord] = []
+        publish = hub.publish
+        hub.publish = lambda records: (self._records.extend(records), publish(records))[1]
+
+    def read(self, _partition: int, offset: int, end: int) -> EmittedPage:
+        return EmittedPage([r for r in self._records if offset <= r.position.offset < end], end)
+
+    def begins_at(self, _partition: int) -> int:
+        return 0
+
+
+def _on_port(hub: Hub, port: int) -> Both:
+    pulls = Pulls()
+    feeds = hub.feeds(MemoryCursors(), Published(hub), {})
+    feeds.start()
+    http = HttpTransport(hub, feeds, pulls)
+    live = partial(LiveSession, hub, feeds, pulls)
+    return Both(http, WebSocketTransport(hub, "127.0.0.1", port, http.protocol, live))
+
+
+HARNESSES: list[Callable[[Hub], Harness]] = [InMemory, OverWebSocket, OverEvents]
 
 
 @pytest.fixture(params=HARNESSES)

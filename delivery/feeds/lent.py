@@ -1,0 +1,132 @@
+"""Feeds of clients that watch a stream for as long as they are connected.
+
+Nothing of them is stored: their clients know, by the id of the last event, where to go on. So a
+client that comes again gets what it missed from the topic; only where the topic does not reach
+back so far, or that would be very much to read, from the history.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable
+
+from delivery.admission.requests import Admission
+from delivery.endings import Ending
+from delivery.fanout import LiveUpdate
+from delivery.feeds.event_ids import EventId
+from delivery.feeds.feed import Feed
+from delivery.feeds.feeds import Feeds
+from servioticy.domain.model import Timestamp
+from servioticy.domain.records import Position
+from servioticy.ports.cursors import DurableSubscription, StoredCursor
+
+MAX_REREAD = 50_000
+"""So many records of the topic are read again for a client; else the history is asked."""
+
+OLDEST = -(2**63)
+
+_numbers = itertools.count()
+
+
+class LentFeed(Feed):
+    """A feed that ends where it cannot go on: its client comes again.
+
+    It holds at most what its queue holds, and costs no reading for a client that is slow.
+    """
+
+    version: int | None = None
+    """Of another tenant's stream, the version of the document by which it may be read."""
+
+    def offer(self, live: LiveUpdate) -> None:
+        """Keep a live update, unless it may be private by now."""
+        if self.version is None or live.version == self.version:
+            super().offer(live)
+        elif self.is_live:
+            self.end(Ending.DOCUMENT_CHANGED)
+
+    def read(self, live: LiveUpdate) -> bool:
+        """Keep an update of the topic, unless it may be private by now."""
+        is_readable = self.version is None or live.version == self.version
+        if is_readable or self.has_read(live.position):
+            return super().read(live)
+        self.end(Ending.DOCUMENT_CHANGED)
+        return False
+
+    def fall_behind(self) -> None:
+        """End where the client is slow: it comes again and goes on where it was.
+
+        One that has taken all that was written is not: more came at once than there is room for.
+        """
+        if self.is_live and self.unsent_bytes():
+            self.end(Ending.READS_TOO_SLOWLY)
+        else:
+            super().fall_behind()
+
+    def drop(self) -> None:
+        """Keep nothing, and end."""
+        super().drop()
+        self.end(Ending.OVER_BUDGET)
+
+    def close(self, ending: Ending) -> None:
+        """End, as an update could not be offered."""
+        self.end(ending)
+
+
+Newest = Callable[[Admission], Awaitable[Timestamp | None]]
+"""Tells the largest timestamp that is stored of a stream. May raise Unavailable."""
+
+
+async def lend(
+    feeds: Feeds, admission: Admission, last: EventId | None, newest: Newest
+) -> tuple[LentFeed, EventId | None]:
+    """Begin to feed a client from after its last event, a timestamp, or now.
+
+    Also returns where it stands, so that one that is cut off before its first event can go on;
+    None where that is not known. Raises Unavailable.
+    """
+    begins = last
+    if last is None and admission.after is None:
+        at = _now(feeds, admission.partition)
+        timestamp = await newest(admission)
+        begins = last = EventId(at, None, OLDEST if timestamp is None else timestamp)
+    cursor = await _cursor(feeds, admission, last)
+    subscription = DurableSubscription(
+        f"lent-{next(_numbers)}",
+        admission.tenant,
+        {admission.stream: admission.key},
+        "",
+        b"",
+        0,
+        0,
+        cursor,
+    )
+    feed = LentFeed(subscription, feeds.backlog, feeds.fanout, feeds.changed)
+    feed.version = admission.version if admission.foreign else None
+    feeds.lend(feed)
+    return feed, begins
+
+
+def _now(feeds: Feeds, partition: int) -> Position:
+    return Position(partition, feeds.fanout.begun.next_offsets().get(partition, 0) - 1)
+
+
+async def _cursor(feeds: Feeds, admission: Admission, last: EventId | None) -> StoredCursor:
+    after = admission.after if last is None else last.timestamp
+    if last is not None and last.position == _now(feeds, admission.partition):
+        return StoredCursor(feeds.fanout.begun.next_offsets())
+    if last is not None and last.position is not None:
+        begins = await asyncio.to_thread(feeds.pages.begins_at, last.position.partition)
+        if _reaches(feeds, admission, last.position, begins):
+            number, offset = last.position
+            return StoredCursor(feeds.fanout.begun.next_offsets() | {number: offset + 1})
+    ends = feeds.fanout.begun.next_offsets()
+    return StoredCursor(ends, {} if after is None else {admission.stream: after})
+
+
+def _reaches(feeds: Feeds, admission: Admission, at: Position, begins: int) -> bool:
+    """Return whether the topic has all that followed, in this partition and not too much."""
+    end = feeds.fanout.begun.next_offsets().get(at.partition, 0)
+    is_there = max(begins, end - MAX_REREAD) <= at.offset + 1 <= end
+    # A stream that has moved is in two partitions: the history has it in one piece.
+    return is_there and at.partition == admission.partition

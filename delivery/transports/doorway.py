@@ -1,0 +1,79 @@
+"""One port for two protocols: the first line of a request says whom its connection is for."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import cast
+
+from delivery.admission.pending import PendingConnections
+
+FIRST_LINE_SECONDS = 10.0
+MAX_LINE_BYTES = 16 * 1024
+
+_PLAIN_HTTP = re.compile(
+    rb"[A-Z]{1,16} [^ ?]*/(?:events|updates|acknowledgements|position)/?(?:\?[^ ]*)? "
+    rb"HTTP/1\.[01]\r?"
+)
+"""Everything else is answered by the WebSockets' server, as it always was."""
+
+
+class Doorway(asyncio.Protocol):
+    """A connection of which nothing is known yet; what it says goes to another protocol."""
+
+    def __init__(
+        self,
+        pending: PendingConnections,
+        plain: Callable[[], asyncio.Protocol],
+        websocket: Callable[[], asyncio.Protocol],
+    ) -> None:
+        self.address = ""
+        self._pending = pending
+        self._plain = plain
+        self._websocket = websocket
+        self._said = b""
+        self._transport: asyncio.Transport
+        self._timer: asyncio.TimerHandle
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        self._transport.abort()
+
+    def when_lost(self, callback: Callable[[], None]) -> None:
+        """Nobody waits for this: it is admitted to nothing."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait a while for the first line."""
+        self._transport = cast(asyncio.Transport, transport)
+        self.address = str((transport.get_extra_info("peername") or [""])[0])
+        self._pending.connected(self)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(FIRST_LINE_SECONDS, self.abort)
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        """Forget it."""
+        self._timer.cancel()
+        self._pending.disconnected(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand over what was said as soon as the first line is there."""
+        self._said += data
+        line, end, _ = self._said.partition(b"\n")
+        if end or len(line) > MAX_LINE_BYTES:
+            self._hand_over(self._plain if _PLAIN_HTTP.fullmatch(line) else self._websocket)
+
+    def eof_received(self) -> bool | None:
+        """Let the WebSockets' server answer what is no request."""
+        if not self._said:
+            return False
+        return self._hand_over(self._websocket).eof_received()
+
+    def _hand_over(self, make: Callable[[], asyncio.Protocol]) -> asyncio.Protocol:
+        self._timer.cancel()
+        self._pending.disconnected(self)
+        protocol = make()
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+        protocol.data_received(self._said)
+        return protocol

@@ -1,0 +1,132 @@
+"""Updates as server-sent events: each with an id from which its client goes on without a gap."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+
+import orjson
+
+from delivery.endings import Ending
+from delivery.feeds.deliveries import Delivery, FeedEnded
+from delivery.feeds.event_ids import EventId, event_id
+from delivery.feeds.feed import Feed
+from delivery.transports.http_call import HttpCall
+from delivery.transports.readers import Reader
+from servioticy.domain.records import Position
+
+HEARTBEAT_SECONDS = 15.0
+STALL_SECONDS = 30.0
+RETRY_MS = 2000
+"""So long a browser waits before it comes again."""
+
+HEADERS = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    # Proxies that gather answers would keep events until there are many.
+    "X-Accel-Buffering": "no",
+}
+
+
+class EventStream:
+    """Sends one client what its feed gives."""
+
+    def __init__(
+        self,
+        call: HttpCall,
+        feed: Feed,
+        take: Callable[[], Awaitable[Delivery]],
+        done: Callable[[Delivery], None],
+        render: Callable[[Delivery], bytes],
+    ) -> None:
+        self.passed: Callable[[], Position] | None = None
+        """Tells where a feed stands that is live and has nothing waiting."""
+        self._call = call
+        self._feed = feed
+        self._take = take
+        self._done = done
+        self._render = render
+        self._last: EventId | None = None
+        self._wrote_at = asyncio.get_running_loop().time()
+        self._taken_bytes = 0
+        self._taken_at = self._wrote_at
+
+    def begin(self, at: EventId | None) -> None:
+        """Begin to answer; the client stands there."""
+        self._last = at
+        place = "" if at is None else f"id: {at}\n"
+        self._call.begin(200, HEADERS)
+        self._write(f"retry: {RETRY_MS}\n{place}\n".encode())
+        self._feed.unsent_bytes = self._call.unsent_bytes
+
+    async def run(self, reader: Reader) -> None:
+        """Send until the client has gone, or nothing more comes. Raises Disconnected."""
+        try:
+            while True:
+                delivery = await self._take()
+                self._last = event_id(delivery)
+                self._write(self._render(delivery))
+                self._done(delivery)
+                await self._call.drain()
+        except FeedEnded as ended:
+            self._end(ended.ending)
+        except asyncio.CancelledError:
+            self._end(reader.why())
+
+    def check(self, now: float) -> None:
+        """Let a silent client know that we are there; cut off one that takes nothing."""
+        unsent = self._call.unsent_bytes()
+        taken = self._call.written_bytes - unsent
+        if not unsent or taken > self._taken_bytes:
+            self._taken_bytes, self._taken_at = taken, now
+        elif now - self._taken_at >= STALL_SECONDS:
+            self._call.abort()
+        if not unsent and now - self._wrote_at >= HEARTBEAT_SECONDS:
+            self._write(self._heartbeat())
+
+    def _heartbeat(self) -> bytes:
+        """Return a comment; or how far the topic has come, where the client has all of it."""
+        last = self._last
+        if self.passed is None or last is None or self._feed.waiting or not self._feed.is_live:
+            return b":\n\n"
+        position = self.passed()
+        here = last.position
+        if here is not None and here.partition == position.partition and here > position:
+            return b":\n\n"
+        self._last = EventId(position, None, last.timestamp)
+        return f"id: {self._last}\n\n".encode()
+
+    def _end(self, ending: Ending) -> None:
+        with contextlib.suppress(OSError):
+            reason = orjson.dumps({"reason": ending.value})
+            self._write(b"event: end\ndata: " + reason + b"\n\n")
+        self._call.close()
+
+    def _write(self, data: bytes) -> None:
+        self._wrote_at = asyncio.get_running_loop().time()
+        self._call.write(data)
+
+
+def stream_event(delivery: Delivery) -> bytes:
+    """Return an update as an event: its data is the update as it was emitted."""
+    # In JSON a line ends only between two of its parts, where a space is as good.
+    document = delivery.update.document.replace(b"\r", b" ").replace(b"\n", b" ")
+    return b"id: %s\ndata: %s\n\n" % (str(event_id(delivery)).encode(), document)
+
+
+def own_event(delivery: Delivery) -> bytes:
+    """Return an update as an event that also says of which stream it is."""
+    return b"id: %s\ndata: %s\n\n" % (str(event_id(delivery)).encode(), described(delivery))
+
+
+def described(delivery: Delivery) -> bytes:
+    """Return an update with its id and its stream, as one line of JSON."""
+    document = delivery.update.document.replace(b"\r", b" ").replace(b"\n", b" ")
+    return orjson.dumps(
+        {
+            "id": str(event_id(delivery)),
+            "serviceObject": delivery.stream.service_object,
+            "stream": delivery.stream.stream,
+            "update": orjson.Fragment(document),
+        }
+    )

@@ -1,0 +1,206 @@
+"""Updates over plain HTTP: server-sent events, and what clients ask of their subscriptions."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from functools import partial
+from http import HTTPStatus
+from urllib.parse import parse_qs, quote
+
+from delivery.admission.requests import Admission, Identity, Refusal, token_of
+from delivery.endings import Ending
+from delivery.feeds.event_ids import EventId, read_event_id
+from delivery.feeds.feeds import Feeds
+from delivery.feeds.lent import lend
+from delivery.feeds.pulls import Pulls
+from delivery.hub import Hub
+from delivery.transports import pulling
+from delivery.transports.event_stream import EventStream, own_event, stream_event
+from delivery.transports.http_call import HttpCall
+from delivery.transports.readers import Reader
+from servioticy.domain.records import Position
+from servioticy.errors import Unavailable
+from servioticy.http_heads import Head
+
+CHECK_SECONDS = 5.0
+SILENT = Refusal(503, "The store does not answer; try again", 5)
+NO_EVENT = Refusal(400, "Last-Event-ID has to be the id of an event that came from here")
+
+_PULLED = re.compile(r"/subscriptions/([^/]+)/(events|updates|acknowledgements|position)/?")
+_STREAM_EVENTS = re.compile(r"/[^/]+/streams/[^/]+/events/?")
+
+
+class HttpTransport:
+    """Serves requests that open no WebSocket; their connections come from the same port."""
+
+    def __init__(self, hub: Hub, feeds: Feeds, pulls: Pulls) -> None:
+        self._hub = hub
+        self._feeds = feeds
+        self._pulls = pulls
+        self._readers: dict[Reader, EventStream | None] = {}
+        self._checking: asyncio.Task[None] | None = None
+
+    def protocol(self) -> HttpCall:
+        """Return what serves a new connection."""
+        return HttpCall(self._hub.reception.pending, self._serve)
+
+    async def start(self) -> None:
+        """Look after those that are connected, from now on."""
+        self._checking = asyncio.create_task(self._check())
+
+    async def stop(self) -> None:
+        """End all, and say why."""
+        if self._checking is not None:
+            self._checking.cancel()
+        for reader in list(self._readers):
+            reader.end(Ending.STOPPING)
+        while self._readers:
+            await asyncio.sleep(0.01)
+
+    async def _check(self) -> None:
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            now = asyncio.get_running_loop().time()
+            for stream in list(self._readers.values()):
+                if stream is not None:
+                    stream.check(now)
+
+    async def _serve(self, call: HttpCall, head: Head, body: bytes) -> None:
+        path, allowed = quote(head.path, safe="/", encoding="latin-1"), "GET"
+        pulled = _PULLED.fullmatch(path)
+        if pulled is not None and pulled[2] == "acknowledgements":
+            allowed = "POST"
+        if head.method == "OPTIONS":
+            call.answer(HTTPStatus.NO_CONTENT, b"")
+        elif pulled is None and not _STREAM_EVENTS.fullmatch(path):
+            call.refuse(Refusal(404, "There is nothing at this address"))
+        elif head.method != allowed:
+            refusal = Refusal(405, f"Here only {allowed} is understood")
+            call.answer(405, refusal.body(), {"Allow": f"{allowed}, OPTIONS"})
+        elif pulled is None:
+            await self._stream(call, head, path)
+        else:
+            await self._subscription(call, head, pulled, body)
+
+    # A stream, for as long as its client stays
+
+    async def _stream(self, call: HttpCall, head: Head, path: str) -> None:
+        last = _last_event(head)
+        authorization = head.headers.get("HTTP_AUTHORIZATION", "")
+        target = f"{path}?{head.query}"
+        answer = await self._hub.reception.decide(call, target, authorization)
+        if isinstance(answer, Refusal):
+            call.refuse(answer)
+        elif isinstance(last, Refusal):
+            call.refuse(last)
+        else:
+            try:
+                await self._feed_stream(call, answer, last)
+            except Unavailable:
+                call.refuse(SILENT)
+
+    async def _feed_stream(
+        self, call: HttpCall, admission: Admission, last: EventId | None
+    ) -> None:
+        feed, begins = await lend(self._feeds, admission, last, self._hub.newest)
+        try:
+            stream = EventStream(call, feed, feed.take, feed.done, stream_event)
+            stream.begin(begins)
+            stream.passed = partial(self._passed, admission.partition)
+            await self._run(stream)
+        finally:
+            self._feeds.take_back(feed)
+
+    def _passed(self, partition: int) -> Position:
+        """Return the place up to which everything has been offered."""
+        offset = self._feeds.fanout.cursor.next_offsets().get(partition, 0)
+        return Position(partition, offset - 1)
+
+    async def _run(self, stream: EventStream, reader: Reader | None = None) -> None:
+        reader = reader or Reader()
+        self._readers[reader] = stream
+        self._hub.connections += 1
+        try:
+            await stream.run(reader)
+        finally:
+            self._hub.connections -= 1
+            del self._readers[reader]
+
+    # A durable subscription
+
+    async def _subscription(
+        self, call: HttpCall, head: Head, found: re.Match[str], body: bytes
+    ) -> None:
+        query = parse_qs(head.query, keep_blank_values=True)
+        token = token_of(query, head.headers.get("HTTP_AUTHORIZATION", ""))
+        if isinstance(token, Refusal):
+            return call.refuse(token)
+        identity = await self._hub.reception.identify(call, token)
+        if isinstance(identity, Refusal):
+            return call.refuse(identity)
+        work: dict[str, Callable[[], Awaitable[None]]] = {
+            "events": partial(self._events, call, found[1], identity, head),
+            "updates": partial(self._updates, call, found[1], identity, query),
+            "acknowledgements": partial(self._acknowledge, call, found[1], identity, body),
+            "position": partial(self._position, call, found[1], identity),
+        }
+        try:
+            await work[found[2]]()
+        except pulling.Refused as error:
+            call.refuse(error.refusal)
+
+    async def _events(self, call: HttpCall, id_: str, who: Identity, head: Head) -> None:
+        last = _last_event(head)
+        if isinstance(last, Refusal):
+            return call.refuse(last)
+        pull = await pulling.find(self._pulls, self._feeds, id_, who)
+        if last is not None:
+            pulling.acknowledge(pull, last)
+        reader = Reader()
+        pull.attach(reader.end)
+        try:
+            stream = EventStream(call, pull.feed, pull.take, _keep, own_event)
+            stream.begin(last)
+            await self._run(stream, reader)
+        finally:
+            pull.detach(reader.end)
+        return None
+
+    async def _updates(
+        self, call: HttpCall, id_: str, who: Identity, query: dict[str, list[str]]
+    ) -> None:
+        wanted = pulling.read_wanted(query)
+        pull = await pulling.find(self._pulls, self._feeds, id_, who)
+        if wanted.cursor is not None:
+            pulling.acknowledge(pull, wanted.cursor)
+        reader = Reader()
+        self._readers[reader] = None
+        pull.attach(reader.end)
+        try:
+            call.answer(200, await pulling.collect(pull, wanted, reader))
+        finally:
+            pull.detach(reader.end)
+            del self._readers[reader]
+
+    async def _acknowledge(self, call: HttpCall, id_: str, who: Identity, body: bytes) -> None:
+        last = pulling.read_acknowledgement(body)
+        pull = await pulling.find(self._pulls, self._feeds, id_, who)
+        pulling.acknowledge(pull, last)
+        await pulling.settled(pull)
+        call.answer(200, pulling.position(self._feeds, pull.feed))
+
+    async def _position(self, call: HttpCall, id_: str, who: Identity) -> None:
+        feed = await pulling.find_feed(self._feeds, id_, who)
+        call.answer(200, pulling.position(self._feeds, feed))
+
+
+def _keep(_delivery: object) -> None:
+    """Wait for its acknowledgement: that it was written is none."""
+
+
+def _last_event(head: Head) -> EventId | Refusal | None:
+    """Return the event after which to go on, if one is named."""
+    text = head.headers.get("HTTP_LAST_EVENT_ID", "")
+    return (read_event_id(text) or NO_EVENT) if text else None

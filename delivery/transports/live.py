@@ -1,0 +1,295 @@
+"""One WebSocket, many subscriptions: what a client says, and the frames that it gets.
+
+A client says `{"do": "subscribe", "id": .., ..}`, `unsubscribe` or `acknowledge`. The id is its
+own; every frame says which subscription it is about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, Protocol
+
+import orjson
+
+from delivery.admission.requests import Identity, Refusal, WatchRequest, storable
+from delivery.endings import Ending
+from delivery.feeds.deliveries import Delivery, FeedEnded
+from delivery.feeds.event_ids import EventId, event_id, read_event_id
+from delivery.feeds.feed import Feed
+from delivery.feeds.feeds import Feeds
+from delivery.feeds.lent import lend
+from delivery.feeds.pulls import Pull, Pulls
+from delivery.hub import Hub
+from delivery.transports import pulling
+from delivery.transports.readers import Reader
+from delivery.transports.transport import Disconnected
+from servioticy.domain.model import StreamRef
+from servioticy.errors import Unavailable
+
+MAX_SUBSCRIPTIONS = 1000
+MAX_ID = 200
+BURST_MESSAGES = 2000
+MESSAGES_A_SECOND = 100
+"""Whoever says more is listened to later."""
+STALL_SECONDS = 30.0
+SILENT = Refusal(503, "The store does not answer; try again", 5)
+
+log = logging.getLogger("servioticy.delivery")
+
+
+class Socket(Protocol):
+    """An open WebSocket."""
+
+    async def send_frame(self, frame: bytes) -> None:
+        """Send a frame of text, and wait until there is room for more. Raises Disconnected."""
+
+    def unsent_bytes(self) -> int:
+        """Return how much waits because the client has not taken it yet."""
+
+    def abort(self) -> None:
+        """End it at once."""
+
+
+class LiveSession:
+    """What one client has subscribed to over its socket."""
+
+    def __init__(
+        self, hub: Hub, feeds: Feeds, pulls: Pulls, who: Identity, token: str, socket: Socket
+    ) -> None:
+        self.tenant = who.tenant
+        self._hub, self._feeds, self._pulls = hub, feeds, pulls
+        self._who, self._socket, self._token = who, socket, token
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._allowance = float(BURST_MESSAGES)
+        self._heard_at = asyncio.get_running_loop().time()
+        self._sent_bytes = 0
+        self._taken_bytes = 0
+        self._taken_at = self._heard_at
+
+    async def hear(self, message: str) -> None:
+        """Do what the client says, or answer why not."""
+        await self._pace()
+        id_: str | None = None
+        try:
+            said = _read(message)
+            id_ = said["id"]
+            await self._actions(said["do"])(id_, said)
+        except pulling.Refused as error:
+            await self._tell(id_, "refused", _told(error.refusal))
+        except Unavailable:
+            await self._tell(id_, "refused", _told(SILENT))
+
+    async def end(self) -> None:
+        """Forget all subscriptions: the socket is closed."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._hub.backlog.remove(self)
+
+    # What is kept for it
+
+    def kept_bytes(self) -> int:
+        """Return how many bytes wait for the client."""
+        return self._socket.unsent_bytes()
+
+    def drop(self) -> None:
+        """Cut it off: too much waits for it."""
+        self._socket.abort()
+
+    def check_progress(self, now: float) -> None:
+        """Cut it off where it has taken nothing for too long."""
+        unsent = self._socket.unsent_bytes()
+        taken = self._sent_bytes - unsent
+        if not unsent or taken > self._taken_bytes:
+            self._taken_bytes, self._taken_at = taken, now
+        elif now - self._taken_at >= STALL_SECONDS:
+            self._socket.abort()
+
+    # What it says
+
+    def _actions(self, name: object) -> Callable[[str, dict[str, Any]], Awaitable[None]]:
+        actions = {
+            "subscribe": self._subscribe,
+            "unsubscribe": self._unsubscribe,
+            "acknowledge": self._acknowledge,
+        }
+        if not isinstance(name, str) or name not in actions:
+            raise _bad(f"do has to be one of {', '.join(actions)}")
+        return actions[name]
+
+    async def _subscribe(self, id_: str, said: dict[str, Any]) -> None:
+        if id_ in self._tasks:
+            raise _bad("This id is in use")
+        if len(self._tasks) >= MAX_SUBSCRIPTIONS:
+            most = f"A socket has at most {MAX_SUBSCRIPTIONS} subscriptions"
+            raise pulling.Refused(Refusal(429, most))
+        last = _event(said, "last")
+        if "subscription" in said:
+            await self._durable(id_, _text(said, "subscription"), last)
+        else:
+            await self._stream(id_, said, last)
+
+    async def _stream(self, id_: str, said: dict[str, Any], last: EventId | None) -> None:
+        stream = StreamRef(_text(said, "serviceObject"), _text(said, "stream"))
+        after = said.get("after")
+        request = WatchRequest(stream, self._token, None if after is None else str(after))
+        answer = await self._hub.reception.examine(request)
+        if isinstance(answer, Refusal):
+            raise pulling.Refused(answer)
+        feed, begins = await lend(self._feeds, answer, last, self._hub.newest)
+        give_back = partial(self._feeds.take_back, feed)
+        self._start(id_, partial(self._watch, id_, feed, begins), give_back)
+
+    async def _durable(self, id_: str, name: str, last: EventId | None) -> None:
+        pull = await pulling.find(self._pulls, self._feeds, name, self._who)
+        if last is not None:
+            pulling.acknowledge(pull, last)
+        self._start(id_, partial(self._pull, id_, pull, last))
+
+    def _start(
+        self,
+        id_: str,
+        work: Callable[[], Awaitable[None]],
+        after: Callable[[], None] | None = None,
+    ) -> None:
+        def forget(_task: asyncio.Task[None]) -> None:
+            del self._tasks[id_]
+            if after is not None:
+                after()
+
+        task = self._tasks[id_] = asyncio.create_task(self._run(id_, work))
+        # Not in the task: one that is cancelled at once never begins.
+        task.add_done_callback(forget)
+
+    async def _unsubscribe(self, id_: str, _said: dict[str, Any]) -> None:
+        task = self._tasks.get(id_)
+        if task is None:
+            raise pulling.Refused(Refusal(404, "There is no subscription of this id"))
+        task.cancel()
+        await asyncio.wait([task])
+        await self._tell(id_, "unsubscribed", {})
+
+    async def _acknowledge(self, id_: str, said: dict[str, Any]) -> None:
+        last = _event(said, "event")
+        if last is None:
+            raise _bad("event is missing")
+        pull = await pulling.find(self._pulls, self._feeds, _text(said, "subscription"), self._who)
+        pulling.acknowledge(pull, last)
+        await pulling.settled(pull)
+        await self._tell(id_, "acknowledged", {"event": str(last)})
+
+    # What it gets
+
+    async def _run(self, id_: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Send until the subscription ends, and say why."""
+        reason: Ending | None = None
+        try:
+            await work()
+        except FeedEnded as ended:
+            reason = ended.ending
+        except Disconnected:
+            pass
+        except Exception:
+            log.exception("subscription_failed")
+            reason = Ending.FAILED
+        if reason is not None:
+            with contextlib.suppress(Disconnected):
+                await self._tell(id_, "ended", {"reason": reason.value})
+
+    async def _watch(self, id_: str, feed: Feed, begins: EventId | None) -> None:
+        await self._tell_begun(id_, begins)
+        await self._send_all(id_, feed, feed.take, feed.done)
+
+    async def _pull(self, id_: str, pull: Pull, begins: EventId | None) -> None:
+        reader = Reader()
+        pull.attach(reader.end)
+        try:
+            await self._tell_begun(id_, begins)
+            await self._send_all(id_, pull.feed, pull.take, lambda _delivery: None)
+        except asyncio.CancelledError:
+            raise FeedEnded(reader.why()) from None
+        finally:
+            pull.detach(reader.end)
+
+    async def _send_all(
+        self,
+        id_: str,
+        feed: Feed,
+        take: Callable[[], Awaitable[Delivery]],
+        done: Callable[[Delivery], None],
+    ) -> None:
+        # The bytes are the socket's; a feed only has to know that they wait.
+        feed.unsent_bytes = lambda: int(self._socket.unsent_bytes() > 0)
+        name = orjson.dumps(id_)
+        while True:
+            delivery = await take()
+            frame = b'{"id":%s,"event":"%s","serviceObject":%s,"stream":%s,"update":%s}' % (
+                name,
+                str(event_id(delivery)).encode(),
+                orjson.dumps(delivery.stream.service_object),
+                orjson.dumps(delivery.stream.stream),
+                delivery.update.document,
+            )
+            await self._send(frame)
+            done(delivery)
+
+    async def _tell(self, id_: str | None, what: str, more: dict[str, Any]) -> None:
+        await self._send(orjson.dumps({"id": id_, "is": what} | more))
+
+    async def _tell_begun(self, id_: str, begins: EventId | None) -> None:
+        await self._tell(id_, "subscribed", {} if begins is None else {"event": str(begins)})
+
+    async def _send(self, frame: bytes) -> None:
+        self._sent_bytes += len(frame)
+        await self._socket.send_frame(frame)
+        if self._socket.unsent_bytes():
+            self._hub.backlog.update(self)
+
+    async def _pace(self) -> None:
+        now = asyncio.get_running_loop().time()
+        self._allowance += (now - self._heard_at) * MESSAGES_A_SECOND
+        self._allowance = min(self._allowance, BURST_MESSAGES) - 1
+        self._heard_at = now
+        if self._allowance < 0:
+            await asyncio.sleep(-self._allowance / MESSAGES_A_SECOND)
+
+
+def _read(message: str) -> dict[str, Any]:
+    try:
+        said = orjson.loads(message)
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
+        raise _bad("This is not JSON") from None
+    if not isinstance(said, dict):
+        raise _bad("A message has to be a JSON object")
+    if not isinstance(said.get("id"), str) or len(said["id"]) > MAX_ID:
+        raise _bad(f"id has to be text of at most {MAX_ID} characters")
+    return said | {"do": said.get("do")}
+
+
+def _text(said: dict[str, Any], name: str) -> str:
+    text = said.get(name)
+    if not isinstance(text, str):
+        raise _bad(f"{name} has to be text")
+    return storable(text)
+
+
+def _event(said: dict[str, Any], name: str) -> EventId | None:
+    if name not in said:
+        return None
+    found = read_event_id(_text(said, name))
+    if found is None:
+        raise _bad(f"{name} has to be the id of an event that came from here")
+    return found
+
+
+def _bad(reason: str) -> pulling.Refused:
+    return pulling.Refused(Refusal(400, reason))
+
+
+def _told(refusal: Refusal) -> dict[str, Any]:
+    return {"status": refusal.status, "reason": refusal.message}

@@ -1,0 +1,164 @@
+"""What clients may ask of a durable subscription, and what they get."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+import orjson
+
+from delivery.admission.requests import Identity, Refusal
+from delivery.endings import Ending
+from delivery.feeds.event_ids import EventId, event_id, read_event_id
+from delivery.feeds.feed import Feed
+from delivery.feeds.feeds import Feeds
+from delivery.feeds.pulls import Pull, Pulls, UnknownEvent
+from delivery.transports.event_stream import described
+from delivery.transports.readers import Reader
+
+LONGEST_WAIT = 60
+MOST_UPDATES = 1000
+MOST_BYTES = 1024 * 1024
+USUAL_WAIT, USUAL_LIMIT = 30, 100
+STORE_SECONDS = 10.0
+"""Within these an acknowledgement has to be stored."""
+
+NOT_FOUND = Refusal(404, "The Subscription was not found, or its updates are not fetched.")
+NOT_HERE = Refusal(503, "Another process delivers to subscriptions; try again", 1)
+BOUND = Refusal(403, "The web object has presented the wrong API_TOKEN")
+UNKNOWN = Refusal(400, "This is not the id of an event that the subscription has come to")
+
+
+class Refused(Exception):
+    """This is not to be had."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+class Wanted(NamedTuple):
+    """What a request for updates asks for."""
+
+    wait: int
+    """Seconds to wait for the first."""
+    limit: int
+    cursor: EventId | None
+    """The event up to which the client has everything."""
+
+
+def read_wanted(query: dict[str, list[str]]) -> Wanted:
+    """Read the parameters of a request for updates. Raises Refused."""
+    text = query.get("cursor", [""])[-1]
+    return Wanted(
+        _number(query, "wait", USUAL_WAIT, 0, LONGEST_WAIT),
+        _number(query, "limit", USUAL_LIMIT, 1, MOST_UPDATES),
+        _event(text, "cursor") if text else None,
+    )
+
+
+def read_acknowledgement(body: bytes) -> EventId:
+    """Read which event a client has got, with all before it. Raises Refused."""
+    try:
+        said = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise Refused(Refusal(400, "The body is not JSON")) from None
+    id_ = said.get("id") if isinstance(said, dict) else None
+    return _event(id_ if isinstance(id_, str) else "", "id")
+
+
+async def find(pulls: Pulls, feeds: Feeds, id_: str, who: Identity) -> Pull:
+    """Return the subscription where it is the caller's. Raises Refused."""
+    pull = await pulls.find(id_, who.tenant, feeds)
+    if pull is None:
+        raise Refused(NOT_FOUND if feeds.is_owner else NOT_HERE)
+    if not who.may_pull(pull.feed.subscription.streams):
+        raise Refused(BOUND)
+    return pull
+
+
+async def find_feed(feeds: Feeds, id_: str, who: Identity) -> Feed:
+    """Return the feed of a subscription of any callback, where it is the caller's."""
+    if id_ not in feeds.feeds:
+        await feeds.looked()
+    feed = feeds.feeds.get(id_)
+    if feed is None or feed.tenant != who.tenant:
+        raise Refused(NOT_FOUND if feeds.is_owner else NOT_HERE)
+    if not who.may_pull(feed.subscription.streams):
+        raise Refused(BOUND)
+    return feed
+
+
+def acknowledge(pull: Pull, last: EventId) -> None:
+    """Move the cursor of a subscription. Raises Refused."""
+    try:
+        pull.acknowledge(last)
+    except UnknownEvent:
+        raise Refused(UNKNOWN) from None
+
+
+async def settled(pull: Pull) -> None:
+    """Return when what was acknowledged is stored. Raises Refused."""
+    try:
+        async with asyncio.timeout(STORE_SECONDS):
+            await pull.feed.settled()
+    except TimeoutError:
+        raise Refused(Refusal(503, "The store does not answer; try again", 5)) from None
+
+
+async def collect(pull: Pull, wanted: Wanted, reader: Reader) -> bytes:
+    """Return the next updates as soon as there are any. Raises Refused."""
+    found: list[bytes] = []
+    cursor, size = wanted.cursor, 0
+    try:
+        async with asyncio.timeout(wanted.wait or None):
+            while (
+                len(found) < wanted.limit
+                and size < MOST_BYTES
+                and (pull.feed.waiting or (wanted.wait and not found))
+            ):
+                delivery = await pull.take()
+                found.append(described(delivery))
+                cursor, size = event_id(delivery), size + len(found[-1])
+    except TimeoutError:
+        pass
+    except asyncio.CancelledError:
+        ending = reader.why()
+        again = 1 if ending is Ending.STOPPING else None
+        status = 409 if again is None else 503
+        raise Refused(Refusal(status, ending.value, again)) from None
+    place = b"null" if cursor is None else b'"%s"' % str(cursor).encode()
+    return b'{"updates":[%s],"cursor":%s}' % (b",".join(found), place)
+
+
+def position(feeds: Feeds, feed: Feed) -> bytes:
+    """Return how far a subscription has been acknowledged, and what lies before it."""
+    stored = feed.stored()
+    history = [
+        {"serviceObject": stream.service_object, "stream": stream.stream, "after": after}
+        for stream, after in stored.history.items()
+    ]
+    return orjson.dumps(
+        {
+            "id": feed.subscription.id,
+            "live": feed.is_live,
+            "lag": feed.lag(feeds.fanout.cursor.next_offsets()),
+            "offsets": stored.offsets,
+            "history": history,
+        },
+        option=orjson.OPT_NON_STR_KEYS,
+    )
+
+
+def _number(query: dict[str, list[str]], name: str, usual: int, least: int, most: int) -> int:
+    text = query.get(name, [str(usual)])[-1]
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and least <= int(text) <= most):
+        raise Refused(Refusal(400, f"{name} has to be a whole number from {least} to {most}"))
+    return int(text)
+
+
+def _event(text: str, name: str) -> EventId:
+    last = read_event_id(text)
+    if last is None:
+        raise Refused(Refusal(400, f"{name} has to be the id of an event that came from here"))
+    return last
