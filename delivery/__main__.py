@@ -9,13 +9,17 @@ import sys
 from functools import partial
 
 from delivery.admission.capacity import capacity, raise_descriptors
+from delivery.broker.api import Api
+from delivery.broker.broker import Broker
+from delivery.broker.listener import BrokerTransport
+from delivery.broker.receiver import TopicReceiver
 from delivery.callbacks.caller import Caller
 from delivery.callbacks.receiver import Callbacks
 from delivery.callbacks.tests import AskedTests
 from delivery.feeds.feeds import Feeds
 from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
-from delivery.metrics import observe
+from delivery.metrics import observe, observe_broker
 from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
@@ -23,6 +27,7 @@ from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings
+from servioticy.settings.places import api_url
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import PostgresCursors
@@ -43,9 +48,10 @@ async def run(chosen: Settings) -> None:
         loop.add_signal_handler(number, stop.set)
     database = bootstrap.connect(chosen)
     own = chosen.delivery
+    history = PostgresHistory(database)
     hub = Hub(
         PostgresAddresses(database),
-        PostgresHistory(database),
+        history,
         capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
         max_backlog_bytes=own.backlog_bytes,
     )
@@ -57,10 +63,19 @@ async def run(chosen: Settings) -> None:
     tests = AskedTests(callbacks, PostgresCallbackTests(database))
     cursors = PostgresCursors(quick)
     pages = bootstrap.emitted_pages(chosen)
+    broker = Broker(hub, history, Api(chosen.mqtt.api_url or api_url(chosen)))
+    topics = TopicReceiver(broker.exchange).receive
     pulls = Pulls()
-    feeds = hub.feeds(cursors, pages, {"http": callbacks.receive, "pull": pulls.receive})
+    receivers = {
+        "http": callbacks.receive,
+        "pull": pulls.receive,
+        "pubsub": topics,
+        "service": topics,
+    }
+    feeds = hub.feeds(cursors, pages, receivers)
     registry = Registry()
     observe(hub, feeds, callbacks, registry)
+    observe_broker(broker, registry)
     serve(registry, chosen.metrics_host, own.metrics_port)
     try:
         await caller.start()
@@ -68,7 +83,9 @@ async def run(chosen: Settings) -> None:
         http = HttpTransport(hub, feeds, pulls)
         live = partial(LiveSession, hub, feeds, pulls)
         sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
-        await hub.start([http, sockets])
+        largest = chosen.requests.max_body_bytes
+        messages = BrokerTransport(broker, chosen.host, chosen.mqtt.port, largest)
+        await hub.start([http, sockets, messages])
         await _read(chosen, hub, feeds, stop)
     finally:
         await feeds.stop()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from delivery.broker.broker import Broker
 from delivery.callbacks.receiver import Callbacks
 from delivery.feeds.feeds import Feeds
 from delivery.hub import Hub
 from servioticy.metrics import Registry
 from servioticy.metrics.names import (
     BACKLOG_BYTES,
+    BROKER_CLIENTS,
+    BROKER_PUSHED,
+    BROKER_REFUSED,
     CALLBACKS,
     CALLBACKS_FAILED,
     CONNECTIONS,
@@ -28,3 +32,10 @@ def observe(hub: Hub, feeds: Feeds, callbacks: Callbacks, registry: Registry) ->
     registry.observe(FEEDS_BEHIND, lambda: feeds.behind)
     registry.observe(CALLBACKS, lambda: callbacks.delivered)
     registry.observe(CALLBACKS_FAILED, lambda: callbacks.failed)
+
+
+def observe_broker(broker: Broker, registry: Registry) -> None:
+    """Let the broker be asked for its metrics, from any thread."""
+    registry.observe(BROKER_CLIENTS, lambda: len(broker.clients))
+    registry.observe(BROKER_PUSHED, lambda: broker.exchange.published)
+    registry.observe(BROKER_REFUSED, lambda: broker.refused)

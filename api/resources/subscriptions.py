@@ -19,7 +19,6 @@ from api.http.pages import paged
 from api.services import Services
 from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.documents.callbacks import (
-    DELIVERED,
     DURABLE,
     FORMATS,
     check_subscription,
@@ -107,7 +106,7 @@ def blueprint(services: Services) -> Blueprint:
         if not is_new:
             raise Refused(TOO_MANY if is_full else "Duplicated pubsub subscription")
         place = f"{services.base}{quote(request.path.rstrip('/'))}/{id_}"
-        return answer(told | _delivery(callback), 201, {"Location": place})
+        return answer(told, 201, {"Location": place})
 
     @routes.get("/<service_object>/streams/<stream>/subscriptions")
     @needs(Right.READ)
@@ -189,18 +188,13 @@ def _to_public(subscription: Subscription, caller: int, now: int) -> dict[str, A
         del document["destination"], document["customFields"]
     elif subscription.trouble is not None:
         document["trouble"] = orjson.loads(subscription.trouble)
-    return document | _delivery(document["callback"])
+    return document
 
 
 def _state(active: bool, expires_at: int | None, now: int) -> str:
     if expires_at is not None and expires_at <= now:
         return "expired"
     return "active" if active else "stopped"
-
-
-def _delivery(callback: str) -> dict[str, bool]:
-    """Say so where updates are not sent by this callback yet."""
-    return {} if callback in DELIVERED else {"delivered": False}
 
 
 def found(subscription: str, stored: Statements) -> Subscription:

@@ -68,6 +68,11 @@ class Reception:
         """Find out who asks; whoever is known has a place, too."""
         return await self._admitted(caller, token, partial(identify, token, self._catalog))
 
+    async def recognise(self, caller: Caller, token: str) -> Identity | Refusal:
+        """Find out who has this token, and take no place for it."""
+        asked = partial(identify, token, self._catalog)
+        return await self._answered(caller.address, token, asked)
+
     async def _admitted(
         self, caller: Caller, token: str, ask: Callable[[], A | Refusal]
     ) -> A | Refusal:

@@ -84,6 +84,21 @@ CALLBACKS_FAILED = Metric(
     "delivery",
     "requests to receivers that came to nothing",
 )
+BROKER_CLIENTS = Metric(
+    "servioticy_broker_clients", "gauge", "delivery", "clients that speak MQTT or STOMP"
+)
+BROKER_PUSHED = Metric(
+    "servioticy_broker_messages_pushed_total",
+    "counter",
+    "delivery",
+    "messages of subscriptions to topics given to such clients, once for each",
+)
+BROKER_REFUSED = Metric(
+    "servioticy_broker_messages_refused_total",
+    "counter",
+    "delivery",
+    "messages of such clients that could not be taken",
+)
 LAG = Metric(
     "servioticy_lag_records",
     "gauge",

@@ -192,6 +192,20 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
+class Mqtt:
+    """MQTT and STOMP, which delivery serves."""
+
+    PREFIX: ClassVar[str] = "mqtt_"
+
+    port: MetricsPort = setting(
+        1883, "port of MQTT, STOMP, and both over WebSocket, where it is free; 0: none"
+    )
+    api_url: Address = setting(
+        "", "REST API that what clients publish goes to (empty: http, host and api_port)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Pipeline:
     """How the streaming job takes the log."""
 
@@ -344,6 +358,7 @@ class Settings:
     api: Api = field(default_factory=Api)
     requests: Requests = field(default_factory=Requests)
     delivery: Delivery = field(default_factory=Delivery)
+    mqtt: Mqtt = field(default_factory=Mqtt)
     pipeline: Pipeline = field(default_factory=Pipeline)
     limits: Limits = field(default_factory=Limits)
     spark: Spark = field(default_factory=Spark)

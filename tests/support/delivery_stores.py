@@ -19,13 +19,14 @@ class Catalog:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.revoked: set[str] = set()
         self.may_answer = threading.Event()
         self.may_answer.set()
 
     def address(self, token: str, service_object: str, stream: str | None) -> Address | None:
         self.may_answer.wait(WAIT_SECONDS)
         self.asked.append(token)
-        if not token.startswith("token-"):
+        if not token.startswith("token-") or token in self.revoked:
             return None
         tenant = int(token.removeprefix("token-"))
         if service_object == "nothing":

@@ -17,6 +17,9 @@ NAMES = {
 }
 """What the page calls the parts of a path; others have the name that the route gives them."""
 
+ROWS = re.findall(r"^\| (`[A-Z]+ /.*?) \| ([a-z, ]+) \| (.*) \|$", PAGE, re.MULTILINE)
+"""The table of the routes of the API; those of delivery have no rights of their own there."""
+
 Route = tuple[str, str]
 """A method, and a path as the page writes it."""
 
@@ -31,7 +34,7 @@ def called(rule: Rule) -> str:
 def rights_on_the_page() -> dict[Route, str]:
     """Return the right of each route; a row with several routes has as many rights."""
     found: dict[Route, str] = {}
-    for cell, rights in re.findall(r"^\| (`[A-Z]+ /.*?) \| ([a-z, ]+) \|", PAGE, re.MULTILINE):
+    for cell, rights, _answer in ROWS:
         routes = re.findall(r"`([A-Z]+) (/\S*?)`", cell)
         found.update(zip(routes, rights.split(", "), strict=True))
     return found
@@ -40,7 +43,7 @@ def rights_on_the_page() -> dict[Route, str]:
 def statuses_on_the_page() -> dict[Route, set[int]]:
     """Return the statuses of success of each route; a row with several tells one of each."""
     found: dict[Route, set[int]] = {}
-    for cell, answer in re.findall(r"^\| (`[A-Z]+ /.*?) \| [a-z, ]+ \| (.*) \|$", PAGE, re.MULTILINE):
+    for cell, _rights, answer in ROWS:
         routes = re.findall(r"`([A-Z]+) (/\S*?)`", cell)
         told = [int(each) for each in re.findall(r"\b(2\d\d)\b", re.sub("`.*?`", "", answer))]
         of_each = [set(told)] if len(routes) == 1 else [{each} for each in told]

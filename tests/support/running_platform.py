@@ -31,13 +31,14 @@ class RunningPlatform:
 
     def __init__(self, data: Path, partitions: int = 2) -> None:
         self.data = data
-        self.api_port, self.live_port = ports.free(), ports.free()
+        self.api_port, self.live_port, self.mqtt_port = (ports.free() for _ in range(3))
         self.metrics_ports = {name: ports.free() for name in ("up", "api", "live", "pipeline")}
         self._environment = {
             **os.environ,
             "SERVIOTICY_DATA": str(data),
             "SERVIOTICY_API_PORT": str(self.api_port),
             "SERVIOTICY_LIVE_PORT": str(self.live_port),
+            "SERVIOTICY_MQTT_PORT": str(self.mqtt_port),
             "SERVIOTICY_PARTITIONS": str(partitions),
             "SERVIOTICY_LIVE_CALLBACK_NETWORKS": "127.0.0.0/8",
             **{

@@ -12,9 +12,7 @@ from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
 from servioticy.domain.webhook_secrets import BadSecret, key_of
 
 KINDS = ("pubsub", "websocket", "http", "service", "pull")
-DELIVERED = frozenset({"websocket", "http", "pull"})
-"""Callbacks that updates are sent by; the others are kept until they are."""
-DURABLE = frozenset({"http", "pull"})
+DURABLE = frozenset({"pubsub", "http", "service", "pull"})
 """Those whose updates wait for them, from where they say."""
 FORMATS = ("plain", "cloudevents", "cloudevents-binary")
 LATEST, BEGINNING = "latest", "beginning"

@@ -26,6 +26,7 @@ BENCHMARKS = (
     "rest",
     "search",
     "callbacks",
+    "mqtt",
     "fleet",
 )
 

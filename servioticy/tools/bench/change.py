@@ -19,9 +19,9 @@ from websockets.sync.client import connect
 
 from servioticy.errors import ServioticyError
 from servioticy.settings import Settings
+from servioticy.settings.places import reachable
 from servioticy.tools.bench import ground
 from servioticy.tools.bench.connection import Connection
-from servioticy.tools.command.platform import reachable
 
 
 class Wrong(ServioticyError):

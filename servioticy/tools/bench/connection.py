@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from servioticy.settings import Settings
-from servioticy.tools.command.platform import reachable
+from servioticy.settings.places import reachable
 
 ANSWER_SECONDS = 30.0
 

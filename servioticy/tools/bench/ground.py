@@ -16,6 +16,7 @@ from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.settings import Settings, changed, to_environment
+from servioticy.settings.places import api_url
 from servioticy.storage.database import Database
 from servioticy.storage.tenants import PostgresTenants
 from servioticy.supervisor.program import Program
@@ -24,7 +25,6 @@ from servioticy.tools.command.platform import (
     PIPELINE_SECONDS,
     READY_FILE,
     Platform,
-    api_url,
     postgres_program,
     prepare_stores,
 )
@@ -37,7 +37,8 @@ def platform(settings: Settings) -> Iterator[Settings]:
         yield settings
         return
     with tempfile.TemporaryDirectory(prefix="servioticy-bench-") as folder:
-        own = changed(settings, data=folder, api_port=ports.free(), live_port=ports.free())
+        free = {name: ports.free() for name in ("api_port", "live_port", "mqtt_port")}
+        own = changed(settings, data=folder, **free)
         running = Platform(own)
         try:
             running.supervisor.start()

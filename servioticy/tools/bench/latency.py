@@ -16,9 +16,9 @@ import orjson
 from websockets.sync.client import connect
 
 from servioticy.settings import Settings
+from servioticy.settings.places import reachable
 from servioticy.tools.bench import ground
 from servioticy.tools.bench.connection import Connection
-from servioticy.tools.command.platform import reachable
 
 
 def run(settings: Settings, arguments: Sequence[str]) -> None:

@@ -63,8 +63,8 @@ def tail(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print the updates of a stream until Ctrl-C."""
     from servioticy.client import follower as tail
     from servioticy.domain.model import StreamRef
+    from servioticy.settings.places import reachable
     from servioticy.tools.command import running
-    from servioticy.tools.command.platform import reachable
 
     token = parsed.token or os.environ.get("SERVIOTICY_TOKEN", "")
     if not token:

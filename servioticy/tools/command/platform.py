@@ -15,6 +15,7 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings, changed, to_environment
+from servioticy.settings.places import reachable
 from servioticy.settings.sections import Kafka
 from servioticy.storage.database import Database
 from servioticy.storage.migrations import migrate
@@ -144,17 +145,6 @@ def answers(host: str, port: int, path: str) -> bool:
         return False
     finally:
         connection.close()
-
-
-def api_url(settings: Settings) -> str:
-    """Return where a client on this machine finds the API."""
-    host = reachable(settings.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.api.port}"
-
-
-def reachable(host: str) -> str:
-    """Return where a client on this machine finds what listens on `host`."""
-    return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
 
 
 def _module(name: str) -> list[str]:

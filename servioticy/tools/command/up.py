@@ -14,9 +14,10 @@ from servioticy.embedded.folder import read_run
 from servioticy.errors import SetupError
 from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings, to_environment
+from servioticy.settings.places import reachable
 from servioticy.supervisor.metrics import ProgramMetrics
 from servioticy.supervisor.program import Event
-from servioticy.tools.command.platform import Platform, reachable
+from servioticy.tools.command.platform import Platform
 
 DEMONSTRATION_SECONDS_TO_END = 3.0
 ENDS_WITH_STDIN = "--ends-with-stdin"

@@ -12,8 +12,8 @@ from servioticy.client.answers import Answered
 from servioticy.client.rest import Rest
 from servioticy.embedded.folder import write_private
 from servioticy.settings import Settings
+from servioticy.settings.places import api_url
 from servioticy.storage.tenants import PostgresTenants
-from servioticy.tools.command.platform import api_url
 from servioticy.tools.demonstration import templates
 from servioticy.tools.demonstration.series import UNITS
 

@@ -12,7 +12,7 @@ from servioticy.client.follower import Follower
 from servioticy.client.rest import Rest
 from servioticy.domain.model import StreamRef
 from servioticy.settings import Settings
-from servioticy.tools.command.platform import api_url, reachable
+from servioticy.settings.places import api_url, reachable
 from servioticy.tools.demonstration import checking, objects, replay, scoring, series
 from servioticy.tools.demonstration.board import Board
 from servioticy.tools.demonstration.series import Reading

@@ -15,8 +15,8 @@ from typing import Any
 import orjson
 
 from servioticy.settings import Settings
+from servioticy.settings.places import reachable
 from servioticy.tools.bench.connection import ANSWER_SECONDS, Connection, NoAnswer
-from servioticy.tools.command.platform import reachable
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from servioticy.settings import Settings
-from servioticy.tools.command.platform import reachable
+from servioticy.settings.places import reachable
 
 READ_BYTES = 1 << 18
 ANSWER_SECONDS = 30.0

@@ -28,8 +28,8 @@ def token(parsed: argparse.Namespace) -> str:
 
 def url(parsed: argparse.Namespace, settings: Settings) -> str:
     """Return where the API is: as given, else that of the platform on the data folder."""
+    from servioticy.settings.places import reachable
     from servioticy.tools.command import running
-    from servioticy.tools.command.platform import reachable
 
     given: str = parsed.url or os.environ.get("SERVIOTICY_URL", "")
     if given:

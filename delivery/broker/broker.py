@@ -1,0 +1,208 @@
+"""What all clients of the broker share, whatever they speak: logging in, subscribing, leaving."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from http import HTTPStatus
+from typing import Protocol
+
+import orjson
+
+from delivery.admission.pending import Caller
+from delivery.admission.quotas import QuotaExceeded
+from delivery.admission.requests import Refusal, WatchRequest
+from delivery.broker.api import Answer, Api
+from delivery.broker.client import Client, Identity, Subscription
+from delivery.broker.errors import Refused
+from delivery.broker.exchange import Exchange
+from delivery.broker.topics import ERRORS, Filter, read_filter
+from delivery.broker.watch import Watch
+from delivery.hub import Hub
+from servioticy.domain.model import StreamKey, StreamRef
+from servioticy.domain.tokens import read_token
+from servioticy.errors import Unavailable
+from servioticy.ports.history import VersionedUpdate
+
+RECHECK_SECONDS = 60.0
+OLD_LOGIN = ("compose", "shines")
+"""All clients of the original have it; who they are is told by their topics."""
+
+log = logging.getLogger("servioticy.delivery")
+
+Name = tuple[int, tuple[str | None, str | None], str]
+"""A tenant, what the client's token is bound to, and what the client calls itself."""
+
+
+class LastUpdates(Protocol):
+    """Knows the last stored update of each stream."""
+
+    def last_update(self, stream: StreamKey) -> VersionedUpdate | None:
+        """Return it, or None where there is none. Raises Unavailable."""
+
+
+class Broker:
+    """Lets clients in and out, and tells them what is theirs to know."""
+
+    def __init__(self, hub: Hub, last_updates: LastUpdates, api: Api) -> None:
+        self.hub = hub
+        self.api = api
+        self.exchange = Exchange()
+        self.clients: dict[Client, Caller] = {}
+        self.refused = 0
+        """Messages of clients that could not be taken."""
+        self._last_updates = last_updates
+        self._watches: dict[Subscription, Watch] = {}
+        self._named: dict[Name, Client] = {}
+        self._checking: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Be ready for clients."""
+        await self.api.start()
+        self._checking = asyncio.create_task(self._recheck())
+
+    async def stop(self) -> None:
+        """Let all clients go."""
+        if self._checking is not None:
+            self._checking.cancel()
+        for client in list(self.clients):
+            client.close("the server stops")
+        await self.api.stop()
+
+    def join(self, client: Client, caller: Caller) -> None:
+        """Count a client that has said hello, and perhaps not yet who it is."""
+        self.clients[client] = caller
+
+    def leave(self, client: Client) -> None:
+        """Forget a client that is gone."""
+        for name in list(client.subscriptions):
+            self.unsubscribe(client, name)
+        for key in [each for each, held in self._keys(client) if held is client]:
+            del self._named[key]
+        self.clients.pop(client, None)
+        client.gone()
+
+    async def log_in(self, client: Client, user: str, password: str) -> None:
+        """Find out who it is, where it says so. Raises Refused."""
+        token = read_token(password)
+        if token and (user, password) != OLD_LOGIN:
+            await self.identify(client, token)
+
+    async def identify(self, client: Client, text: str) -> Identity:
+        """Return who has the token that the client has shown. Raises Refused.
+
+        The first one says who the client is; others have to be of the same tenant.
+        """
+        token, known, caller = read_token(text), client.identity, self.clients[client]
+        if known is not None and known.token == token:
+            return known
+        found = await self.hub.reception.recognise(caller, token)
+        if isinstance(found, Refusal):
+            raise Refused(found.status, found.message)
+        identity = Identity(token, found.tenant, found.scope)
+        if client.identity is None:
+            try:
+                self._admit(client, caller, identity)
+            except QuotaExceeded:
+                raise Refused(429, "Too many at once; try again") from None
+        if client.known.tenant != identity.tenant:
+            raise Refused(403, "This connection is another tenant's")
+        return identity
+
+    def _admit(self, client: Client, caller: Caller, identity: Identity) -> None:
+        admitted = self.hub.reception.admitted
+        admitted.acquire(identity.tenant)
+        caller.when_lost(partial(admitted.release, identity.tenant))
+        self.hub.reception.pending.remove(caller)
+        client.identity = identity
+        for key, other in self._keys(client):
+            if other is not None:
+                other.close("another client of this name has connected")
+            self._named[key] = client
+
+    def _keys(self, client: Client) -> list[tuple[Name, Client | None]]:
+        """Return the place of its name, which is one of its own tenant's, and who has it."""
+        if client.identity is None or not client.name:
+            return []
+        identity = client.identity
+        key = (identity.tenant, identity.scope[:2], client.name)
+        return [(key, self._named.get(key))]
+
+    async def subscribe(self, client: Client, name: str, text: str, qos: int) -> Subscription:
+        """Return a subscription that gets what comes. Raises BadTopic, Refused."""
+        wanted = read_filter(text)
+        stream = wanted.watched
+        if stream is not None:
+            return await self._watch(client, name, wanted, stream, qos)
+        if client.identity is None and wanted.levels != (ERRORS,):
+            await self.identify(client, wanted.levels[0])
+        self.unsubscribe(client, name)
+        subscription = client.subscribe(name, wanted, qos)
+        if wanted.levels != (ERRORS,):
+            self.exchange.add(subscription)
+        return subscription
+
+    async def begin(self, subscription: Subscription, *, with_last: bool) -> None:
+        """Send a new subscription the last value of its stream, if any, and what came since."""
+        watch = self._watches.get(subscription)
+        if watch is None:
+            return
+        last = None
+        if with_last:
+            read = partial(self._last_updates.last_update, watch.admission.key)
+            try:
+                last = await self.hub.history_calls.run(watch.admission.tenant, read)
+            except (Unavailable, QuotaExceeded):
+                log.warning("last_update_not_sent")
+        watch.begin(last.document if last else None)
+
+    async def _watch(
+        self, client: Client, name: str, wanted: Filter, stream: StreamRef, qos: int
+    ) -> Subscription:
+        request = WatchRequest(stream, client.known.token, None)
+        admission = await self.hub.reception.examine(request)
+        if isinstance(admission, Refusal):
+            raise Refused(admission.status, admission.message)
+        self.unsubscribe(client, name)
+        subscription = client.subscribe(name, wanted, qos)
+        self._watches[subscription] = watch = Watch(subscription, admission)
+        self.hub.watchers.add(stream, watch)
+        return subscription
+
+    def unsubscribe(self, client: Client, name: str) -> bool:
+        """End a subscription; tell whether there was one."""
+        subscription = client.subscriptions.pop(name, None)
+        if subscription is None:
+            return False
+        if client.identity is not None:
+            self.exchange.remove(subscription)
+        watch = self._watches.pop(subscription, None)
+        if watch is not None:
+            self.hub.watchers.remove(watch.admission.stream, watch)
+        return True
+
+    def tell(self, client: Client, topic: str, answer: Answer) -> None:
+        """Tell a client that asks for its errors that a message was not taken."""
+        self.refused += 1
+        told = {"topic": topic, "status": answer.status, "message": answer.message}
+        for each in client.subscriptions.values():
+            if each.wanted.levels == (ERRORS,):
+                each.send((ERRORS,), orjson.dumps(told), _nothing, old=False)
+
+    async def recheck(self) -> None:
+        """Let those go whose tokens are not good any more."""
+        for client, caller in list(self.clients.items()):
+            if client.identity is not None:
+                found = await self.hub.reception.recognise(caller, client.identity.token)
+                if isinstance(found, Refusal) and found.status == HTTPStatus.FORBIDDEN:
+                    client.close("the token is not good any more")
+
+    async def _recheck(self) -> None:
+        while True:
+            await asyncio.sleep(RECHECK_SECONDS)
+            await self.recheck()
+
+
+def _nothing(_is_taken: bool) -> None:
+    """Nobody asks what became of it."""

@@ -1,0 +1,115 @@
+"""From whoever publishes to whoever subscribes, within one tenant: this is the only way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+
+from delivery.broker.client import Client, Publication, Subscription, Taken
+from delivery.broker.topics import matches
+
+Key = tuple[int, str]
+
+
+class Exchange:
+    """Knows who subscribes to which topics, by tenant and the first part of the topics."""
+
+    def __init__(self) -> None:
+        self._subscriptions: dict[Key, dict[Subscription, None]] = {}
+        self._came: defaultdict[Key, list[asyncio.Future[None]]] = defaultdict(list)
+        self.published = 0
+        """Messages given to clients so far, once for each."""
+
+    def add(self, subscription: Subscription) -> None:
+        """Count it from now on; whoever waits for it goes on."""
+        for key in _keys(subscription):
+            self._subscriptions.setdefault(key, {})[subscription] = None
+            for waiting in self._came.pop(key, ()):
+                if not waiting.done():
+                    waiting.set_result(None)
+
+    def remove(self, subscription: Subscription) -> None:
+        """Count it no longer; harmless if it was not."""
+        for key in _keys(subscription):
+            held = self._subscriptions.get(key, {})
+            held.pop(subscription, None)
+            if not held:
+                self._subscriptions.pop(key, None)
+
+    def subscribers(self, publication: Publication) -> list[Subscription]:
+        """Return one subscription of each client that is to get it: that which asks for most."""
+        found: dict[Client, Subscription] = {}
+        for each in self._subscriptions.get((publication.tenant, publication.levels[0]), ()):
+            best = found.get(each.client)
+            if (
+                each.client.is_open
+                and (best is None or each.qos > best.qos)
+                and matches(each.wanted.levels, publication.levels)
+                and publication.is_for(each.client.known)
+            ):
+                found[each.client] = each
+        return list(found.values())
+
+    def publish(self, publication: Publication) -> int:
+        """Give it to whoever subscribes now; return how many those are."""
+        found = self.subscribers(publication)
+        for each in found:
+            each.send(publication.levels, publication.payload, _nothing, old=False)
+        self.published += len(found)
+        return len(found)
+
+    async def hand_over(
+        self, publication: Publication, taken: Taken, is_wanted: Callable[[], bool]
+    ) -> None:
+        """Give it to whoever subscribes, or will; `taken` is told whether anybody has got it.
+
+        A client that has no room for it is waited for. Where it is not wanted any more by the
+        time it can go, it does not go.
+        """
+        while not (found := self.subscribers(publication)):
+            await self._someone(publication.tenant, publication.levels[0])
+        report = _Report(len(found), taken)
+        for each in found:
+            await each.client.room()
+            if not is_wanted():
+                return
+            each.send(publication.levels, publication.payload, report.taken, old=False)
+        self.published += len(found)
+
+    async def _someone(self, tenant: int, first: str) -> None:
+        came: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting = self._came[tenant, first]
+        waiting.append(came)
+        try:
+            await came
+        finally:
+            if came in waiting:
+                waiting.remove(came)
+            if not self._came.get((tenant, first), True):
+                del self._came[tenant, first]
+
+
+class _Report:
+    """Adds up what became of a message that several clients get."""
+
+    def __init__(self, clients: int, tell: Taken) -> None:
+        self._left = clients
+        self._has_one = False
+        self._tell = tell
+
+    def taken(self, is_taken: bool) -> None:
+        """Note what one client says, or that it is gone."""
+        self._left -= 1
+        self._has_one = self._has_one or is_taken
+        if not self._left:
+            self._tell(self._has_one)
+
+
+def _keys(subscription: Subscription) -> list[Key]:
+    tenant = subscription.client.known.tenant
+    return [(tenant, each) for each in subscription.wanted.keys]
+
+
+def _nothing(_is_taken: bool) -> None:
+    """Nobody asks what became of it."""

@@ -1,0 +1,287 @@
+"""What one client publishes, worked on in its order: updates to the API, requests to the bridge.
+
+Updates that wait go together as one batch. What cannot be taken at the moment is tried again
+while its client is connected, and is only then acknowledged; without a wish for that (quality
+of service 0) it is tried once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+from urllib.parse import quote
+
+import msgspec
+import orjson
+
+from delivery.broker.api import RETRY_STATUSES, Answer, Api
+from delivery.broker.client import Client, Identity, Publication
+from delivery.broker.errors import BadTopic, Refused
+from delivery.broker.exchange import Exchange
+from delivery.broker.topics import Levels, read_topic, stream_of
+from servioticy.domain.model import StreamRef
+
+MAX_BATCH = 500
+MAX_BATCH_BYTES = 256 * 1024
+MAX_WAITING = 1_000
+MAX_WAITING_BYTES = 1024 * 1024
+LONGEST_PAUSE_SECONDS = 30.0
+ACCEPTED = Answer(202)
+JSON, LINES, TEXT = "application/json", "application/x-ndjson", "text/plain"
+METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "PATCH", "HEAD"})
+FROM, TO = "from", "to"
+
+log = logging.getLogger("servioticy.delivery")
+
+Identify = Callable[[Client, str], Awaitable[Identity]]
+
+
+class Published(NamedTuple):
+    """A message that a client has sent."""
+
+    topic: str
+    payload: bytes
+    is_promise: bool
+    """Whether the client wants to know that it is safe."""
+    answered: Callable[[Answer], None]
+
+
+class Intake:
+    """Takes what one client publishes."""
+
+    def __init__(self, client: Client, api: Api, exchange: Exchange, identify: Identify) -> None:
+        self._client = client
+        self._api = api
+        self._exchange = exchange
+        self._identify = identify
+        self._waiting: asyncio.Queue[Published | None] = asyncio.Queue()
+        self._working: asyncio.Task[None] | None = None
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self.refused = 0
+
+    async def put(self, published: Published) -> None:
+        """Add a message; waits while too much waits already."""
+        await self._has_room.wait()
+        self._waiting.put_nowait(published)
+        self._note(len(published.payload))
+
+    def start(self) -> None:
+        """Work on what comes."""
+        self._working = asyncio.create_task(self._run())
+
+    async def finish(self) -> None:
+        """Work on what waits still, and return; nothing more may come."""
+        if self._working is not None:
+            self._waiting.put_nowait(None)
+            await self._working
+            self._working = None
+
+    async def _run(self) -> None:
+        try:
+            while (first := await self._waiting.get()) is not None:
+                messages, is_end = self._together(first)
+                await self._work(messages)
+                if is_end:
+                    return
+        except Exception:
+            log.exception("intake_failed")
+            self._has_room.set()
+            self._client.close("a message could not be taken; send it again")
+
+    def _note(self, size: int) -> None:
+        self._client.waiting_bytes += size
+        is_full = (
+            self._client.waiting_bytes > MAX_WAITING_BYTES or self._waiting.qsize() >= MAX_WAITING
+        )
+        (self._has_room.clear if is_full else self._has_room.set)()
+        self._client.note()
+
+    def _together(self, first: Published) -> tuple[list[Published], bool]:
+        """Return the messages that wait, as many as are worked on at once; whether it ends."""
+        found, size = [first], len(first.payload)
+        while not self._waiting.empty() and len(found) < MAX_BATCH and size < MAX_BATCH_BYTES:
+            following = self._waiting.get_nowait()
+            if following is None:
+                return found, True
+            found.append(following)
+            size += len(following.payload)
+        return found, False
+
+    async def _work(self, messages: Sequence[Published]) -> None:
+        run: list[tuple[StreamRef, Published]] = []
+        for each in messages:
+            stream = self._stream(each, run)
+            if stream is not None:
+                run.append((stream, each))
+                continue
+            await self._send(run)
+            run = []
+            self._answer(each, await self._one(each))
+        await self._send(run)
+        self._note(-sum(len(each.payload) for each in messages))
+
+    def _stream(
+        self, message: Published, run: Sequence[tuple[StreamRef, Published]]
+    ) -> StreamRef | None:
+        """Return the stream of an update that can go with the others of the batch."""
+        identity = self._client.identity
+        try:
+            stream = stream_of(read_topic(message.topic))
+            # It stands on a line of its own among others, as it is.
+            msgspec.json.decode(message.payload, type=msgspec.Raw)
+        except (BadTopic, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        if stream is None or identity is None or b"\n" in message.payload:
+            return None
+        is_other = identity.scope.service_object is not None and run and run[-1][0] != stream
+        return None if is_other else stream
+
+    async def _send(self, run: Sequence[tuple[StreamRef, Published]]) -> None:
+        """Send updates as a batch, and tell what became of each."""
+        if not run:
+            return
+        promise = any(each.is_promise for _, each in run)
+        if len(run) == 1:
+            stream, message = run[0]
+            self._answer(message, await self._update(stream, message.payload, promise))
+            return
+        identity = self._client.known
+        if identity.scope.service_object is None:
+            path, lines = "/updates", [_named(stream, each.payload) for stream, each in run]
+        else:
+            path, lines = f"{_path(run[0][0])}/updates", [each.payload for _, each in run]
+        answer = await self._ask("POST", path, identity.token, b"\n".join(lines), LINES, promise)
+        if answer.status == 207:
+            refused = {each["index"]: each for each in orjson.loads(answer.body)["items"]}
+        elif answer.status == 202:
+            refused = {}
+        else:
+            for _, each in run:
+                self._answer(each, answer)
+            return
+        for place, (_, each) in enumerate(run):
+            told = refused.get(place)
+            found = ACCEPTED if told is None else Answer(told["status"], orjson.dumps(told))
+            self._answer(each, found)
+
+    async def _one(self, message: Published) -> Answer:
+        try:
+            levels = read_topic(message.topic)
+            stream = stream_of(levels)
+            if stream is not None:
+                return await self._update(stream, message.payload, message.is_promise)
+            if len(levels) == 2 and levels[1] == FROM:
+                return await self._bridge(levels, message)
+        except BadTopic as error:
+            return _refusal(400, str(error))
+        except Refused as error:
+            return _refusal(error.status, error.message)
+        return _refusal(404, "Nobody takes messages of this topic")
+
+    async def _update(self, stream: StreamRef, payload: bytes, promise: bool) -> Answer:
+        token = self._client.known.token
+        return await self._ask("PUT", _path(stream), token, payload, JSON, promise)
+
+    async def _bridge(self, levels: Levels, message: Published) -> Answer:
+        """Make the request that a message holds, and publish the answer. Raises Refused."""
+        identity = await self._identify(self._client, levels[0])
+        request = _Request.read(message.payload)
+        answer = await self._ask(
+            request.method,
+            request.path,
+            request.token,
+            request.body,
+            request.content_type,
+            message.is_promise and request.method in ("PUT", "GET", "DELETE"),
+        )
+        topic = (levels[0], TO)
+        reply = Publication(
+            identity.tenant, topic, request.reply(answer), None, only_for=identity.token
+        )
+        if answer.status:
+            self._exchange.publish(reply)
+        return ACCEPTED
+
+    async def _ask(
+        self, method: str, path: str, token: str, body: bytes, kind: str, promise: bool
+    ) -> Answer:
+        pause = 0.5
+        while True:
+            answer = await self._api.ask(method, path, token, body, kind)
+            if answer.status not in RETRY_STATUSES or not promise or not self._client.is_open:
+                return answer
+            await self._client.ended_within(answer.retry_seconds or pause)
+            pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
+
+    def _answer(self, message: Published, answer: Answer) -> None:
+        self.refused += not 200 <= answer.status < 300
+        message.answered(answer)
+
+
+class _Request(NamedTuple):
+    """A request to the REST API in a message, as the original's bridge takes it."""
+
+    method: str
+    path: str
+    token: str
+    body: bytes
+    content_type: str
+    message_id: object
+
+    @classmethod
+    def read(cls, payload: bytes) -> _Request:
+        """Return the request. Raises Refused."""
+        try:
+            found = orjson.loads(payload)
+            meta = found["meta"]
+            method, path, token = meta["method"].upper(), meta["url"], meta["authorization"]
+            body = found.get("body")
+        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
+            raise Refused(400, "A request is {meta: {authorization, method, url}}") from error
+        if method not in METHODS or not isinstance(token, str) or not _is_header(token):
+            raise Refused(400, "authorization is a token, method is one of HTTP's")
+        if not isinstance(path, str) or len(path) > 2_000:
+            raise Refused(400, "url is a path of at most 2000 characters")
+        path = quote("/" + path.lstrip("/"), safe="/?&=%:@!$'()*+,;~.-_")
+        if path.startswith("/private"):
+            raise Refused(404, "There is no such address")
+        content, kind = b"", JSON
+        if isinstance(body, str):
+            content, kind = body.encode(errors="replace"), TEXT
+        elif body is not None:
+            content = orjson.dumps(body)
+        return cls(method, path, token, content, kind, meta.get("messageId"))
+
+    def reply(self, answer: Answer) -> bytes:
+        """Return the message that answers; the original's has no status, ours has one, too."""
+        try:
+            body = orjson.loads(answer.body) if answer.body else ""
+        except orjson.JSONDecodeError:
+            body = answer.body.decode(errors="replace")
+        meta = {"messageId": self.message_id, "status": answer.status}
+        return orjson.dumps({"meta": meta, "body": body})
+
+
+def _is_header(text: str) -> bool:
+    return len(text) <= 4_096 and text.isascii() and text.isprintable()
+
+
+def _refusal(status: int, message: str) -> Answer:
+    return Answer(status, orjson.dumps({"status": status, "message": message}))
+
+
+def _path(stream: StreamRef) -> str:
+    return f"/{quote(stream.service_object, safe='')}/streams/{quote(stream.stream, safe='')}"
+
+
+def _named(stream: StreamRef, update: bytes) -> bytes:
+    return orjson.dumps(
+        {
+            "serviceObject": stream.service_object,
+            "stream": stream.stream,
+            "update": orjson.Fragment(update),
+        }
+    )

@@ -1,0 +1,94 @@
+"""One port for MQTT, STOMP, and both of them over WebSocket: the first bytes tell which it is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from delivery.broker.broker import Broker
+from delivery.broker.mqtt import MqttConversation
+from delivery.broker.mqtt_packets import Kind
+from delivery.broker.stomp import StompConversation
+from delivery.broker.wire import Wire
+from delivery.transports.transport import CLOSE_SECONDS
+
+HELLO_SECONDS = 10.0
+ENVELOPE_BYTES = 16_384
+"""A message may be so much larger than its payload."""
+WAITING_TO_BE_ACCEPTED = 512
+MQTT, HTTP = bytes([Kind.CONNECT << 4]), b"G"
+STOMP = frozenset({b"C", b"S", b"\n", b"\r"})
+
+log = logging.getLogger("servioticy.delivery")
+
+
+class BrokerTransport:
+    """Keeps to the protocol `Transport`."""
+
+    def __init__(self, broker: Broker, host: str, port: int, max_payload: int) -> None:
+        self._broker = broker
+        self._host = host
+        self._port = port
+        self._max_packet = max_payload + ENVELOPE_BYTES
+        self._server: asyncio.Server | None = None
+        self._talks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Listen from now on, if the port is free: another broker may have it already."""
+        if not self._port:
+            return
+        try:
+            self._server = await asyncio.start_server(
+                self._accept, self._host, self._port, backlog=WAITING_TO_BE_ACCEPTED
+            )
+        except OSError as error:
+            log.error("mqtt_port_taken", extra={"port": self._port, "why": str(error)})
+            return
+        await self._broker.start()
+
+    async def stop(self) -> None:
+        """Let all clients go."""
+        if self._server is not None:
+            self._server.close()
+            await self._broker.stop()
+            await asyncio.gather(*self._talks, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talk = asyncio.current_task()
+        if talk is not None:
+            self._talks.add(talk)
+            talk.add_done_callback(self._talks.discard)
+        wire = Wire(reader, writer.transport)
+        pending = self._broker.hub.reception.pending
+        pending.connected(wire)
+        try:
+            await self._talk(wire)
+        except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
+            pass
+        except Exception:
+            log.exception("conversation_failed")
+        finally:
+            wire.close()
+            try:
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await writer.wait_closed()
+            except (TimeoutError, OSError):
+                wire.abort()
+            pending.disconnected(wire)
+            wire.lost()
+
+    async def _talk(self, wire: Wire) -> None:
+        first = await self._first(wire)
+        if first == HTTP:
+            wire.become_websocket(self._max_packet)
+            first = await self._first(wire)
+        if first == MQTT:
+            await MqttConversation(self._broker, wire, self._max_packet).run()
+        elif first in STOMP:
+            await StompConversation(self._broker, wire, self._max_packet).run()
+
+    @staticmethod
+    async def _first(wire: Wire) -> bytes:
+        """Return the first byte, and leave it there."""
+        async with asyncio.timeout(HELLO_SECONDS):
+            return await wire.peek()

@@ -1,0 +1,50 @@
+"""A client that watches one stream: its last value, then what is live."""
+
+from __future__ import annotations
+
+from delivery.admission.requests import Admission
+from delivery.broker.client import Subscription
+from delivery.endings import Ending
+from delivery.fanout import LiveUpdate
+
+MAX_HELD = 100
+
+
+class Watch:
+    """Keeps to the protocol `Subscriber`; what is live waits until the last value is known."""
+
+    def __init__(self, subscription: Subscription, admission: Admission) -> None:
+        self.admission = admission
+        self._subscription = subscription
+        self._held: list[bytes] | None = []
+
+    def begin(self, last: bytes | None) -> None:
+        """Send the last value, unless a newer one has come, and from now on what comes."""
+        held, self._held = self._held or [], None
+        if last is not None and not held:
+            self._send(last, old=True)
+        for document in held:
+            self._send(document, old=False)
+
+    def offer(self, live: LiveUpdate) -> None:
+        """Send a live update. A stream of others is asked for again when it has changed."""
+        if self.admission.foreign and live.version != self.admission.version:
+            self.close(Ending.DOCUMENT_CHANGED)
+        elif self._held is None:
+            self._send(live.update.document, old=False)
+        elif len(self._held) < MAX_HELD:
+            self._held.append(live.update.document)
+        else:
+            self.close(Ending.HISTORY_TOO_SLOW)
+
+    def close(self, ending: Ending) -> None:
+        """End the client's connection; who comes again is asked anew."""
+        self._subscription.client.close(ending.value)
+
+    def _send(self, document: bytes, *, old: bool) -> None:
+        levels = self._subscription.wanted.levels
+        self._subscription.send(levels, document, _nothing, old=old)
+
+
+def _nothing(_is_taken: bool) -> None:
+    """Nobody asks what became of it: what is live is not kept for anybody."""

@@ -1,0 +1,148 @@
+"""Delivery's broker in a thread of the test, on real sockets, and an API that the test plays."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import msgspec
+import orjson
+from support.delivery_stores import WAIT_SECONDS, Catalog, History
+
+from delivery.admission.capacity import Capacity
+from delivery.broker.api import Api
+from delivery.broker.broker import Broker
+from delivery.broker.listener import BrokerTransport
+from delivery.hub import Hub
+from servioticy.domain.model import StreamKey
+from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
+from servioticy.embedded import tcp_ports as ports
+from servioticy.ports.history import VersionedUpdate
+
+
+class Stored(History):
+    """Has a last update, if the test gives it one."""
+
+    last: VersionedUpdate | None = None
+
+    def last_update(self, stream: StreamKey) -> VersionedUpdate | None:
+        return self.last
+
+
+class PlayedApi:
+    """Notes what it is asked, and answers as the test says."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, str, bytes]] = []
+        self.answers: list[tuple[int, bytes]] = []
+        """What it says next; then 202."""
+        api = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_PUT(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                token = self.headers["Authorization"]
+                api.asked.append((self.command, self.path, token, body))
+                status, answer = api.answers.pop(0) if api.answers else (202, b'{"accepted":1}')
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            do_POST = do_GET = do_DELETE = do_PUT  # noqa: N815
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    @property
+    def updates(self) -> list[bytes]:
+        """The updates it was sent, in their order, alone and in batches."""
+        found = []
+        for method, path, _token, body in self.asked:
+            if method == "PUT":
+                found.append(body)
+            elif path == "/updates":
+                found += [orjson.dumps(orjson.loads(line)["update"]) for line in body.split(b"\n")]
+        return found
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class RunningBroker:
+    """The broker, and ways to publish to its clients."""
+
+    def __init__(self, capacity: Capacity | None = None) -> None:
+        self.catalog, self.stored, self.api = Catalog(), Stored(), PlayedApi()
+        self.port = ports.free()
+        self.hub: Hub
+        self.broker: Broker
+        self._capacity = capacity
+        self._loop: asyncio.AbstractEventLoop
+        self._stop: asyncio.Event
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
+
+    async def _run(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self.hub = Hub(self.catalog, self.stored, self._capacity)
+        self.broker = Broker(self.hub, self.stored, Api(self.api.url))
+        await self.hub.start([BrokerTransport(self.broker, "127.0.0.1", self.port, 1_048_576)])
+        self.hub.let_in()
+        self._ready.set()
+        await self._stop.wait()
+        await self.hub.stop()
+
+    def __enter__(self) -> RunningBroker:
+        self._thread.start()
+        assert self._ready.wait(WAIT_SECONDS)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(WAIT_SECONDS)
+        self.api.stop()
+        assert not self._thread.is_alive(), "it did not stop"
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        """Run something in the program's own loop."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(WAIT_SECONDS)
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Call something in the program's own loop."""
+
+        async def called() -> Any:
+            return function()
+
+        return self.run(called())
+
+    def emit(self, *times: int, name: str = "pump", version: int = 1, padding: int = 0) -> None:
+        """Let the pipeline have emitted these updates of the stream `flow`."""
+        self.hub.publish(
+            [
+                ConsumedRecord(
+                    EmittedRecord(
+                        name, "flow", 1, version, at, msgspec.Raw(an_update(at, padding))
+                    ),
+                    Position(0, at),
+                )
+                for at in times
+            ]
+        )
+
+
+def an_update(at: int, padding: int = 0) -> bytes:
+    more = b',"more":"%b"' % (b"x" * padding) if padding else b""
+    return b'{"channels":{"v":{"current-value":1}},"lastUpdate":%d%b}' % (at, more)
