@@ -100,6 +100,7 @@ def put(
     body: dict[str, Any], key: ServiceObjectKey, found: CurrentVersion, services: Services
 ) -> Response:
     """Put a body in the place of what is there. Raises Changed where that is not `found`."""
+    detaches()  # else it is only looked at where there is a template
     if _only_customises(body, key.id, found):
         return _customised(body, key, found, services)
     return _replaced(body, key, found, services)
@@ -188,6 +189,11 @@ def _replaced(
     return put_in_force(new, definition, found, services)
 
 
+def detaches() -> bool:
+    """Tell whether the request says that the template is to be followed no more."""
+    return choice("detach", ("false", "true")) == "true"
+
+
 def expect_no_template(key: ServiceObjectKey, services: Services) -> bool:
     """Tell whether it follows a template, which ends with this change as `?detach=true` says.
 
@@ -195,7 +201,7 @@ def expect_no_template(key: ServiceObjectKey, services: Services) -> bool:
     """
     statements = services.ports.statements("templates")
     found = statements.row("template_of", service_object=key.id, tenant=key.tenant)
-    if found is not None and choice("detach", ("false", "true")) != "true":
+    if found is not None and not detaches():
         raise Conflict(
             f"The Service Object follows the template {found[0]}: change that one, or say "
             "?detach=true, and it follows none any more"

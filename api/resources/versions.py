@@ -9,7 +9,7 @@ from api.documents.service_objects import current, etag, group_sources, members
 from api.http.answers import answer
 from api.http.authentication import needs, service_object
 from api.http.errors import Conflict, NotFound
-from api.resources.replacing import ATTEMPTS, expect, expect_no_template, put_in_force
+from api.resources.replacing import ATTEMPTS, detaches, expect, expect_no_template, put_in_force
 from api.services import Services
 from servioticy.changes import Changed
 from servioticy.domain.access import Right
@@ -67,6 +67,7 @@ def _document(key: ServiceObjectKey, version: int, services: Services) -> bytes:
 
 def _activated(key: ServiceObjectKey, version: int, services: Services) -> Response:
     """That version again, under its number; all that its groups named then may stay."""
+    detaches()  # else it is only looked at where there is a template
     found = current(key, services)
     expect(found)
     expect_no_template(key, services)
