@@ -38,6 +38,7 @@ def subscribe(world: World, id_: str) -> None:
             "now": int(time.time() * 1000),
             "most": 10,
             "cursor": write_cursor(StoredCursor()),
+            "expires_at": None,
         },
     )
 

@@ -173,3 +173,11 @@ def test_members_are_written_beside_the_conditions_and_not_shown() -> None:
     assert list(dynamic_groups(document)) == ["g"]
     assert stored["groups"]["g"]["soIds"] == ["b"]
     assert without_members(stored) == document
+
+
+@pytest.mark.parametrize("type_", ["text", "", None, 5, [], {}])
+def test_a_parameter_has_one_of_the_types(type_: Any) -> None:
+    with pytest.raises(BadDocument) as error:
+        parse_template({"parameters": {"p": {"type": type_}}, "document": {"streams": {}}})
+
+    assert error.value.pointer == "/parameters/p/type"

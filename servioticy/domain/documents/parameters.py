@@ -92,7 +92,8 @@ def _parameter(name: str, content: Any, whole: Part) -> Parameter:
     unknown = next((each for each in content if each not in _FIELDS), None)
     if unknown is not None:
         raise part.at(unknown).bad(f"there is no field {unknown[:40]!r}", BAD_PARAMETER)
-    if content.get("type") not in _TYPES:
+    kind = content.get("type")
+    if not isinstance(kind, str) or kind not in _TYPES:
         raise part.at("type").bad(f"the type is one of {', '.join(_TYPES)}", BAD_PARAMETER)
     required = content.get("required", "default" not in content)
     if not isinstance(required, bool):
