@@ -194,12 +194,14 @@ def test_a_tree_that_makes_too_much_fails_and_those_before_it_are_kept(
 
 def test_trees_that_make_much_together_come_in_several_frames(patient: SandboxPool) -> None:
     """Each fits, all do not."""
-    call = a_call_of(much(1), *[Event(0, at, b'{"lastUpdate":2}') for at in range(1, 31)])
+    call = a_call_of(much(1), *[Event(0, at, b'{"lastUpdate":2}') for at in range(1, 101)])
 
     pieces = in_pieces(patient, call)
 
+    made = [each for tree in whole(pieces).made for each in tree]
+    assert sum(len(each.document) for each in made) > 1_000_000  # more than is begun with
     assert len(pieces) > 1
-    assert [len(each) for each in whole(pieces).made] == [FANS_OUT] * 30
+    assert [len(each) for each in whole(pieces).made] == [FANS_OUT] * 100
 
 
 @pytest.mark.parametrize("most", [FANS_OUT - 1, FANS_OUT])
