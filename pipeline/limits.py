@@ -25,7 +25,7 @@ SLICE_SECONDS = 0.2
 """What batches are cut to beforehand, by what updates took so far."""
 
 
-LOADING_SECONDS = 0.1
+LOADING_SECONDS = 0.2
 """Loading components may take so long between two batches."""
 
 

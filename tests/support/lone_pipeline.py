@@ -273,7 +273,12 @@ class Replay:
     def finish(self) -> None:
         """Wait until everything is stored, emitted, and known to be."""
         end = self.ground.log.end_offset(0)
-        until(lambda: self.ground.progress() == (end, end), SECONDS)
+        until(lambda: not self._put_off() and self.ground.progress() == (end, end), SECONDS)
+
+    def _put_off(self) -> bool:
+        """Whether something waits to be computed, as its documents were not loaded in time."""
+        sql = "SELECT EXISTS (SELECT FROM put_off WHERE NOT taken_up)"
+        return bool(self.ground.database.rows(sql)[0][0])
 
     def stored(self) -> dict[str, list[Any]]:
         """All that is stored of it, with names and offsets that other replays share."""
