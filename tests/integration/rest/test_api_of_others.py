@@ -8,8 +8,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from api_builders import Caller, Served
+from api_builders import SIMPLE, Caller, Served
 from contract_world import OPERATIONS, World, a_world, examples_with_types
+
+from servioticy.storage.cursors import PostgresCursors
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "schemas" / "error.json").read_text())
 OF_THE_ORIGINAL = ("so", "id")
@@ -58,3 +60,19 @@ def test_lists_do_not_change_by_what_others_have(served: Served, bob: Caller) ->
     a_world(served)
 
     assert [bob.ask("GET", path).data for path in asked] == before
+
+
+@pytest.mark.parametrize("callback", ["http", "pull"])
+def test_what_has_become_private_flows_to_nobody_else_any_more(
+    callback: str, served: Served, alice: Caller, bob: Caller
+) -> None:
+    so = alice.create({**SIMPLE, "public": True})
+    wanted = {"callback": callback, "destination": "http://example.org/in"}
+    made = bob.ask("POST", f"/{so}/streams/a/subscriptions", json=wanted).get_json()["id"]
+    cursors = PostgresCursors(served.platform.database)
+    before = set(cursors.changes())
+    alice.ask("PUT", f"/{so}", json=SIMPLE)
+
+    assert (before, set(cursors.changes())) == ({made}, set())
+    for path in ("", "/streams/a", "/streams/a/lastUpdate", "/streams/a/updates"):
+        assert bob.ask("GET", f"/{so}{path}").status_code == 401
