@@ -8,6 +8,7 @@ import signal
 import sys
 from functools import partial
 
+from delivery.accounts import Accounts
 from delivery.admission.capacity import capacity, raise_descriptors
 from delivery.broker.api import Api
 from delivery.broker.broker import Broker
@@ -33,6 +34,7 @@ from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
 from servioticy.storage.history import PostgresHistory
+from servioticy.storage.usage import PostgresUsage
 
 CHECK_SECONDS = 1.0
 MAX_STARTS = 30
@@ -72,6 +74,8 @@ async def run(chosen: Settings) -> None:
         "pubsub": topics,
         "service": topics,
     }
+    accounts = Accounts(PostgresUsage(quick))
+    hub.fanout.note = accounts.note
     feeds = hub.feeds(cursors, pages, receivers)
     registry = Registry()
     observe(hub, feeds, callbacks, registry)
@@ -80,6 +84,7 @@ async def run(chosen: Settings) -> None:
     try:
         await caller.start()
         tests.start()
+        accounts.start()
         http = HttpTransport(hub, feeds, pulls)
         live = partial(LiveSession, hub, feeds, pulls)
         sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
@@ -92,6 +97,7 @@ async def run(chosen: Settings) -> None:
         await tests.stop()
         await caller.stop()
         await hub.stop()
+        await accounts.stop()
 
 
 async def _read(chosen: Settings, hub: Hub, feeds: Feeds, stop: asyncio.Event) -> None:

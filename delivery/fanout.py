@@ -42,6 +42,10 @@ class LiveUpdate(NamedTuple):
 class Subscriber(Protocol):
     """Somebody who wants the updates of a stream. All methods belong to the loop's thread."""
 
+    @property
+    def tenant(self) -> int:
+        """Return whose it is."""
+
     def offer(self, live: LiveUpdate) -> None:
         """Send it this update, or keep it, or close it. Does not wait."""
 
@@ -62,6 +66,8 @@ class FanOut:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._batches: deque[tuple[list[ConsumedRecord], int]] = deque()
         self._work: Iterator[None] | None = None
+        self.note: Callable[[int, EmittedRecord], None] | None = None
+        """Is told of each update that was offered, and to a subscriber of whom."""
         self.records_read = 0
         """Records that were published so far."""
         self.updates_offered = 0
@@ -145,6 +151,8 @@ class FanOut:
             try:
                 subscriber.offer(live)
                 self.updates_offered += 1
+                if self.note is not None:
+                    self.note(subscriber.tenant, record)
             except Exception:
                 log.exception("offer_failed")
                 subscriber.close(Ending.FAILED)

@@ -6,10 +6,12 @@ Each is a transaction of its own with the progress past it; doing one twice is h
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, assert_never
 
+from pipeline import revoking
 from pipeline.state.partition import Partition
 from servioticy.domain.records import (
     AcquireRecord,
@@ -17,17 +19,22 @@ from servioticy.domain.records import (
     DefinitionRecord,
     DeletionRecord,
     ErasureRecord,
+    GrantRecord,
     ReleaseRecord,
+    RevocationRecord,
 )
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import (
     Activate,
+    Allow,
     Batch,
     Delete,
     Effect,
     Erase,
     PutOff,
     Release,
+    Revoke,
+    StoredVerdict,
 )
 
 POLL_SECONDS = 0.005
@@ -40,6 +47,8 @@ class _Change(NamedTuple):
     """In the store, with the progress past the record."""
     forget: Callable[[], None]
     """Makes the partition forget what is not so any more; it is loaded when needed."""
+    verdicts: Sequence[StoredVerdict] = ()
+    """Of composites that may read less from here on."""
 
 
 class Control:
@@ -83,6 +92,7 @@ class Control:
             next_offset,
             self._output.acknowledged,
             forwarded=self._partition.forwarded_offsets,
+            verdicts=change.verdicts,
             effect=change.effect,
             taken_up=taken_up,
         )
@@ -95,6 +105,10 @@ class Control:
                 return self._delete(record)
             case ErasureRecord():
                 return self._erase(record)
+            case GrantRecord():
+                return self._grant(record)
+            case RevocationRecord():
+                return self._revoke(record)
             case ReleaseRecord():
                 return self._release(record)
             case AcquireRecord():
@@ -104,7 +118,26 @@ class Control:
 
     def _define(self, record: DefinitionRecord) -> _Change:
         effect = Activate(record.service_object, record.version, record.change)
-        return _Change(effect, partial(self._partition.reload, record.service_object))
+        forget = partial(self._partition.reload, record.service_object)
+        before = self._partition.in_force(record.service_object)
+        if before is None or not before.definition.public:
+            return _Change(effect, forget)
+        after = self._partition.store.changed(effect)
+        told = revoking.verdicts(self._partition, before, after) if after else ()
+        return _Change(effect, forget, told)
+
+    def _grant(self, record: GrantRecord) -> _Change:
+        forget = partial(self._partition.reload, record.service_object)
+        return _Change(Allow(record.grant), forget)
+
+    def _revoke(self, record: RevocationRecord) -> _Change:
+        before = self._partition.in_force(record.service_object)
+        forget = partial(self._partition.reload, record.service_object)
+        if before is None:
+            return _Change(Revoke(record.grant), forget)
+        left = tuple(each for each in before.grants if each.id != record.grant)
+        told = revoking.verdicts(self._partition, before, replace(before, grants=left))
+        return _Change(Revoke(record.grant), forget, told)
 
     def _delete(self, record: DeletionRecord) -> _Change:
         self._output.flush()  # what goes from the store could not be emitted again after a crash

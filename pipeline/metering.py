@@ -34,7 +34,10 @@ class Meter:
         return self._clock() - self._at >= SECONDS
 
     def charge(self, partition: Partition) -> None:
-        """Charge the streams of this partition. Raises Unavailable, having charged nothing."""
+        """Charge the streams of this partition, and settle its accounts.
+
+        Raises Unavailable, having charged nothing that it will not charge again.
+        """
         self._at = self._clock()
         used = self._used()
         charged = {each: self._charged[each] for each in self._charged if each in used}
@@ -53,3 +56,4 @@ class Meter:
         if charges:
             partition.store.charge(sorted(charges.values(), key=lambda each: each.stream_id))
         self._charged = charged
+        partition.accounts.settle(partition.store)

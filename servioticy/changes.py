@@ -15,17 +15,23 @@ from typing import TypeVar
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.records import (
     AcquireRecord,
+    ControlRecord,
     DefinitionRecord,
     DeletionRecord,
     ErasureRecord,
+    GrantRecord,
     ReleaseRecord,
+    RevocationRecord,
 )
 from servioticy.errors import ServioticyError
-from servioticy.ports.change_store import Change, ChangeStore, NewServiceObject
+from servioticy.ports.change_store import Change, ChangeStore, NewGrant, NewServiceObject
 from servioticy.ports.log import BatchLog
 from servioticy.ports.stream_graph import GraphNode, GroupReader, StreamGraph
 
 Wanted = TypeVar("Wanted")
+
+MAX_EXPIRED = 100
+"""Grants that end together; others may change something before the next ones do."""
 
 MAX_MOVED = 10_000
 """Service Objects that one record names: half a megabyte of ids."""
@@ -41,6 +47,10 @@ class StillRead(ServioticyError):
     def __init__(self, readers: list[GroupReader]) -> None:
         super().__init__(f"{len(readers)} groups of others read it")
         self.readers = readers
+
+
+class NotGranted(ServioticyError):
+    """There is no such stream to grant, or as many grants of it as there may be."""
 
 
 class Changes:
@@ -149,6 +159,30 @@ class Changes:
             if self._store.erase(key, stream) is None:
                 raise Changed
 
+    def grant(self, new: NewGrant, most: int) -> None:
+        """Let others read; in force for whoever reads, or is created, from now on.
+
+        Raises NotGranted.
+        """
+        with self._changing():
+            if self._store.grant(new, most) is None:
+                raise NotGranted
+
+    def revoke(self, tenant: int, grant: str, now: int) -> None:
+        """End a grant of the tenant. Raises NotGranted where there is none."""
+        with self._changing():
+            if self._store.revoke(tenant, grant, now) is None:
+                raise NotGranted
+
+    def end_expired(self, now: int) -> bool:
+        """End grants that have expired, some of them; whether there were any."""
+        found = self._store.expired(now, MAX_EXPIRED)
+        if found:
+            with self._changing():
+                for tenant, grant in found:
+                    self._store.revoke(tenant, grant, now)
+        return bool(found)
+
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """Hold the right to change; the log knows of all earlier changes, and then of this one.
@@ -185,9 +219,13 @@ def _append(number: int, change: Change, log: BatchLog) -> None:
     log.append(change.partition, _record(number, change))
 
 
-def _record(number: int, change: Change) -> DefinitionRecord | DeletionRecord | ErasureRecord:
+def _record(number: int, change: Change) -> ControlRecord:
     if change.kind == "deletion":
         return DeletionRecord(change.service_object)
     if change.kind == "erasure":
         return ErasureRecord(change.service_object, change.stream, number)
+    if change.kind == "grant":
+        return GrantRecord(change.service_object, change.grant)
+    if change.kind == "revocation":
+        return RevocationRecord(change.service_object, change.grant)
     return DefinitionRecord(change.service_object, change.version, number)

@@ -9,7 +9,6 @@ import orjson
 
 from api.http.errors import NotAuthorized, NotFound
 from api.services import Services
-from servioticy.domain.access import Right, may
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import UNKNOWN_SERVICE_OBJECT, UNKNOWN_STREAM
 from servioticy.domain.documents.conditions import without_members
@@ -85,11 +84,11 @@ def group_sources(
     known: Collection[StreamRef] = (),
 ) -> tuple[tuple[str, StreamRef], ...]:
     """Return the streams that the groups of the caller's document read: existing ones, own or
-    public.
+    granted ones.
 
     Those of `known` were so when they were first named. They may have gone since: devices
     do, and the others of their groups run on. Raises BadDocument where one does not exist,
-    NotAuthorized where it is private and another tenant's.
+    NotAuthorized where it is another tenant's and not granted.
     """
     wanted = tuple(
         (group.name, StreamRef(member, group.stream))
@@ -108,7 +107,7 @@ def group_sources(
             reason = f"The Service Object: {id_} does not exist."
             pointer = WHOLE.at("groups", group, "soIds").pointer
             raise BadDocument(reason, pointer, UNKNOWN_SERVICE_OBJECT)
-        if not may(caller, Right.READ, found[id_].resource):
+        if not found[id_].granted.may_derive(caller, name):
             raise NotAuthorized
         if name not in streams[id_]:
             reason = f"The Service Object: {id_} does not have the stream: {name}"

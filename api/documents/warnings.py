@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from api.resources.around import MAX_RELATED, understood
 from api.services import Services
-from servioticy.domain.access import readable, visible_to
+from servioticy.domain.access import readable, seen_by
 from servioticy.domain.findings import findings
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import Definition, ServiceObject, StreamRef
@@ -25,10 +25,10 @@ def warnings(definition: Definition, caller: int, services: Services) -> dict[st
     known, complete = understood(Relatives(others, related.complete), services)
     itself = ServiceObject(definition, caller, 0, before.sequence if before else NEW, {})
     everything = readable([*known, itself])
-    visible = visible_to(caller, everything)
+    sees = seen_by(caller, everything)
 
     def name(ref: StreamRef) -> str:
-        return str(ref) if ref.service_object in visible else "a stream of another tenant"
+        return str(ref) if sees(ref) else "a stream of another tenant"
 
     simple = [
         each.ref

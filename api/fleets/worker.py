@@ -1,4 +1,5 @@
-"""The thread of an API process that works off jobs and keeps dynamic groups in step.
+"""The thread of an API process that works off jobs, keeps dynamic groups in step, ends
+grants that have expired and forgets what was used long ago.
 
 One process at a time does, a batch long: it holds a lock of its connection, so that nobody
 waits for one that was killed.
@@ -17,6 +18,9 @@ from servioticy.errors import Unavailable
 PAUSE_SECONDS = 0.25
 """Between two looks whether there is something to do."""
 PAUSE_AFTER_FAILURE = 1.0
+FORGET_EVERY_MS = 600_000
+FORGOTTEN_AT_ONCE = 10_000
+"""Hours of streams; a statement takes some tens of milliseconds for them."""
 _LOCK = 7_305_808_869_233  # advisory lock: any number that nothing else uses
 
 log = logging.getLogger("api.fleets")
@@ -26,9 +30,12 @@ class Fleets:
     """Goes on where it was, whoever was killed: all of its knowledge is in the store."""
 
     def __init__(self, services: Services) -> None:
+        self._services = services
         self._locks = services.ports.statements("jobs")
         self._jobs = Jobs(services)
         self._groups = Groups(services)
+        self._usage = services.ports.statements("usage")
+        self._forget_at = 0
         self._stop = threading.Event()
 
     def start(self) -> None:
@@ -44,10 +51,21 @@ class Fleets:
         if row is None or not row[0]:
             return False
         try:
+            self._forget_usage()
+            ended = self._services.ports.changes.end_expired(self._services.now())
             looked = self._groups.turn()
-            return self._jobs.turn() or looked
+            return self._jobs.turn() or looked or ended
         finally:
             self._locks.rows("unlock", key=_LOCK)
+
+    def _forget_usage(self) -> None:
+        """Remove what tenants have used too long ago, some of it, now and then."""
+        now = self._services.now()
+        if now < self._forget_at:
+            return
+        kept = self._services.settings.usage.days * 86_400_000
+        gone = self._usage.rows("forget", before=now - kept, most=FORGOTTEN_AT_ONCE)
+        self._forget_at = now + (0 if len(gone) == FORGOTTEN_AT_ONCE else FORGET_EVERY_MS)
 
     def _run(self) -> None:
         while True:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from api.services import Services
 from servioticy.domain.documents.stored import Understood
-from servioticy.domain.model import ServiceObject
+from servioticy.domain.model import Grant, ServiceObject
 from servioticy.ports.stream_graph import Related, Relatives
 
 MAX_RELATED = 5000
@@ -47,18 +47,27 @@ class _Look:
         self.found: list[ServiceObject] = []
         self.complete = True
         self._services = services
+        self._grants: dict[str, tuple[Grant, ...]] = {}
         self._share = 0.0
         self._edges = 0
 
     def at(self, related: Sequence[Related]) -> None:
         """Look at these, unless it is too much."""
+        self._grants |= self._services.ports.graph.grants([each.id for each in related])
         for each, understood in self._understood(related):
             self._edges += understood.edges
             if self._edges > MAX_EDGES and self.found:
                 self.complete = False
                 return
             self.found.append(
-                ServiceObject(understood.definition, each.tenant, each.version, each.sequence, {})
+                ServiceObject(
+                    understood.definition,
+                    each.tenant,
+                    each.version,
+                    each.sequence,
+                    {},
+                    self._grants.get(each.id, ()),
+                )
             )
 
     def _understood(self, related: Sequence[Related]) -> Iterator[tuple[Related, Understood]]:

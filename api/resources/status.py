@@ -12,7 +12,7 @@ from api.http.answers import answer
 from api.http.authentication import needs
 from api.services import Services
 from servioticy.domain.access import Right
-from servioticy.domain.verdicts import STALE, SUSPENDED
+from servioticy.domain.verdicts import REVOKED, STALE, SUSPENDED
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -41,13 +41,13 @@ def blueprint(services: Services) -> Blueprint:
 def _state(verdicts: list[dict[str, Any]], version: int) -> str:
     """Return "active", or "suspended" where the stream's code is not run now.
 
-    It is suspended if its newest computation ended so. Two kinds of verdicts say nothing about
-    that: `stale` ones, for which no code was to run, and those of other versions.
+    It is suspended if its newest computation ended so. Three kinds of verdicts say nothing about
+    that: `stale` and `revoked` ones, for which no code was to run, and those of other versions.
     """
     met = [
         each
         for each in verdicts
-        if each["verdict"] != STALE and each["last"]["version"] == version
+        if each["verdict"] not in (STALE, REVOKED) and each["last"]["version"] == version
     ]
     newest = max(met, key=lambda each: each["last"]["timestamp"], default=None)
     return "suspended" if newest and newest["verdict"] == SUSPENDED else "active"

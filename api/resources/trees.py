@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from flask import Blueprint, Response
 
@@ -11,10 +12,12 @@ from api.http.answers import answer
 from api.http.authentication import needs
 from api.resources.around import MAX_RELATED, understood
 from api.services import Services
-from servioticy.domain.access import Right, readable, visible_to
+from servioticy.domain.access import Right, readable, seen_by
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import StreamRef
 from servioticy.domain.tree_preview import Node, Tree, grow
+
+Sees: TypeAlias = Callable[[StreamRef], bool]
 
 MAX_SHOWN = 20_000
 """Composites of a tree: as many as one update may compute."""
@@ -32,15 +35,15 @@ def blueprint(services: Services) -> Blueprint:
         below = services.ports.graph.related([service_object], upstream=False, most=MAX_RELATED)
         found, complete = understood(below, services)
         known = readable(found)
-        visible = visible_to(caller, known)
+        sees = seen_by(caller, known)
         grown = grow(StreamRef(service_object, stream), Graph(known), MAX_SHOWN)
         more = {} if complete and grown.complete else {"complete": False}
-        return answer(_shown(grown, visible) | more)
+        return answer(_shown(grown, sees) | more)
 
     return routes
 
 
-def _shown(tree: Tree, visible: set[str]) -> dict[str, Any]:
+def _shown(tree: Tree, sees: Sees) -> dict[str, Any]:
     """Return the answer; what others keep private is counted and not named."""
     return {
         "stream": str(tree.origin),
@@ -48,23 +51,18 @@ def _shown(tree: Tree, visible: set[str]) -> dict[str, Any]:
         "computations": tree.computations,
         "mostComputations": tree.most_computations,
         "levels": [
-            [_node(each, visible) for each in level if each.stream.service_object in visible]
-            for level in tree.levels
+            [_node(each, sees) for each in level if sees(each.stream)] for level in tree.levels
         ],
-        "hidden": sum(each.stream.service_object not in visible for each in tree.nodes),
+        "hidden": sum(not sees(each.stream) for each in tree.nodes),
         "diamonds": [
-            str(each.stream)
-            for each in tree.nodes
-            if each.is_diamond and each.stream.service_object in visible
+            str(each.stream) for each in tree.nodes if each.is_diamond and sees(each.stream)
         ],
-        "cycles": [
-            [str(each) for each in loop if each.service_object in visible] for loop in tree.cycles
-        ],
+        "cycles": [[str(each) for each in loop if sees(each)] for loop in tree.cycles],
     }
 
 
-def _node(node: Node, visible: set[str]) -> dict[str, Any]:
-    source = str(node.source) if node.source.service_object in visible else None
+def _node(node: Node, sees: Sees) -> dict[str, Any]:
+    source = str(node.source) if sees(node.source) else None
     return {
         "stream": str(node.stream),
         "triggeredBy": source,

@@ -18,6 +18,11 @@ class Watch:
         self._subscription = subscription
         self._held: list[bytes] | None = []
 
+    @property
+    def tenant(self) -> int:
+        """Return whose client it is."""
+        return self.admission.tenant
+
     def begin(self, last: bytes | None) -> None:
         """Send the last value, unless a newer one has come, and from now on what comes."""
         held, self._held = self._held or [], None

@@ -44,6 +44,7 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
         )
     )
     partition.remember(last_updates)
+    partition.accounts.note(new, state.endings)
     _send_stored(work, emissions, partition, output)
 
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from pipeline.accounts import Accounts
 from pipeline.state.components import Components, StillLoading
 from pipeline.state.decided import Decided
 from pipeline.state.last_updates import LastUpdates
@@ -31,6 +32,7 @@ class Partition:
         self.number = number
         self.store = store
         self.decided = Decided()
+        self.accounts = Accounts()
         self.next_offset, self.emitted_offset = store.begin(number)
         self.forwarded_offsets = store.forwarded(number)
         """From each partition, the offset before which all that it forwarded has come."""
@@ -58,6 +60,15 @@ class Partition:
     def prepare(self, service_objects: Iterable[str]) -> None:
         """Load the components of these together, where they are not known and there is time."""
         self._components.prepare(service_objects)
+
+    def known(self, service_object: str) -> ServiceObject | None:
+        """The Service Object if it is loaded."""
+        return self._known.get(service_object)
+
+    def in_force(self, service_object: str) -> ServiceObject | None:
+        """The Service Object as it is at the stored progress, alone; None where none is."""
+        known = self._known.get(service_object)
+        return known or next(iter(self.store.service_objects([service_object])), None)
 
     def find_row(self, ref: StreamRef) -> tuple[ServiceObject, int] | None:
         """The Service Object of a stream, and the stream's row in the store; None if not known."""

@@ -7,16 +7,21 @@ from servioticy.domain.model import ServiceObject
 STREAM_BYTES = 1500
 CHANNEL_BYTES = 500
 INPUT_BYTES = 250
+GRANT_BYTES = 300
 """About what they take in the definition, the graph and the programs."""
 
 
 def weight(service_object: ServiceObject) -> int:
     """About how many bytes a Service Object takes, with the graph and programs of it."""
-    streams = service_object.definition.streams
-    return STREAM_BYTES * (1 + len(streams)) + sum(
-        INPUT_BYTES * sum(len(each.members) for each in stream.composite.inputs)
-        + sum(CHANNEL_BYTES + 4 * len(each.code or "") for each in stream.composite.channels)
-        + CHANNEL_BYTES * len(stream.composite.references)
-        for stream in streams
-        if stream.composite is not None
+    streams, grants = service_object.definition.streams, service_object.grants
+    return (
+        GRANT_BYTES * len(grants)
+        + STREAM_BYTES * (1 + len(streams))
+        + sum(
+            INPUT_BYTES * sum(len(each.members) for each in stream.composite.inputs)
+            + sum(CHANNEL_BYTES + 4 * len(each.code or "") for each in stream.composite.channels)
+            + CHANNEL_BYTES * len(stream.composite.references)
+            for stream in streams
+            if stream.composite is not None
+        )
     )

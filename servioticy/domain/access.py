@@ -1,16 +1,17 @@
 """Who may do what with which resource. This is the only place that decides it.
 
-SQL that has to decide the same reads the view `readers`; a test holds the two together.
+SQL that has to decide the same reads the views `readers`, `stream_readers` and
+`stream_derivers`; a test holds them together. What is public is granted to everybody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
-from servioticy.domain.model import Composite, ServiceObject
+from servioticy.domain.model import Composite, Grant, Input, ServiceObject, Stream, StreamRef
 
 
 class Right(Enum):
@@ -37,7 +38,7 @@ class Right(Enum):
 
 
 OPEN_TO_ALL = frozenset({Right.READ, Right.SUBSCRIBE})
-"""What every tenant may do with what is public."""
+"""What a grant lets others do with what is not theirs; never to write."""
 
 
 OF_OBJECT_TOKENS = frozenset({Right.READ, Right.SUBSCRIBE, Right.SEND, Right.ACTUATE})
@@ -48,12 +49,13 @@ class Resource(NamedTuple):
     """Something that belongs to tenants."""
 
     owners: tuple[int, ...]
-    public: bool = False
+    granted: bool = False
+    """Whether who asks may read it, though it may be another's: it is public, or by a grant."""
 
 
 def may(tenant: int, right: Right, resource: Resource) -> bool:
-    """Tell whether a tenant has this right: an owner has all, others those open to all."""
-    return tenant in resource.owners or (resource.public and right in OPEN_TO_ALL)
+    """Tell whether a tenant has this right: an owner has all, others those of a grant."""
+    return tenant in resource.owners or (resource.granted and right in OPEN_TO_ALL)
 
 
 OF_TENANTS = frozenset({Right.CREATE, Right.LIST, Right.ADMIN})
@@ -81,37 +83,96 @@ class Scope(NamedTuple):
         return self.service_object is None or right in OF_OBJECT_TOKENS
 
 
-def as_resource(service_object: ServiceObject) -> Resource:
-    """Return the Service Object as something that belongs to its tenant."""
-    return Resource((service_object.tenant,), service_object.definition.public)
+PUBLIC = Grant("public", None)
+"""What it is to be public: a grant to everybody, to read."""
 
 
-def visible_to(tenant: int, service_objects: Sequence[ServiceObject]) -> set[str]:
-    """Return the ids of those that the tenant may read."""
-    return {each.id for each in service_objects if may(tenant, Right.READ, as_resource(each))}
+class Granted(NamedTuple):
+    """Whose a Service Object is, and what others are granted of it."""
+
+    owner: int
+    grants: Sequence[Grant]
+
+    def may_derive(self, tenant: int, stream: str) -> bool:
+        """Tell whether composites of the tenant may read this stream."""
+        return self._is_open(tenant, stream, deriving=True)
+
+    def may_read(self, tenant: int, stream: str) -> bool:
+        """Tell whether the tenant may have the updates of this stream."""
+        return self._is_open(tenant, stream, deriving=False)
+
+    def _is_open(self, tenant: int, stream: str, *, deriving: bool) -> bool:
+        return tenant == self.owner or any(
+            each.grantee in (None, tenant)
+            and each.stream in (None, stream)
+            and (deriving or not each.derived_only)
+            for each in self.grants
+        )
+
+
+def granted(owner: int, public: bool, grants: Sequence[Grant] = ()) -> Granted:
+    """Return what others are granted where these are the grants."""
+    return Granted(owner, (PUBLIC, *grants) if public else grants)
+
+
+def granted_of(service_object: ServiceObject) -> Granted:
+    """Return what others are granted of a Service Object."""
+    public = service_object.definition.public
+    return granted(service_object.tenant, public, service_object.grants)
+
+
+def seen_by(tenant: int, service_objects: Sequence[ServiceObject]) -> Callable[[StreamRef], bool]:
+    """Return what tells of a stream of these whether the tenant may read it."""
+    known = {each.id: granted_of(each) for each in service_objects}
+
+    def sees(ref: StreamRef) -> bool:
+        found = known.get(ref.service_object)
+        return found is not None and found.may_read(tenant, ref.stream)
+
+    return sees
 
 
 def readable(service_objects: Sequence[ServiceObject]) -> Sequence[ServiceObject]:
     """Return each without those members of its groups that it may not read.
 
-    A Service Object may cease to be public at a place in the log: from there on groups of
-    other tenants read nothing of it, and are not woken by it.
+    A Service Object may cease to be public at a place in the log, and a grant may end there:
+    from there on groups of other tenants read nothing of it, and are not woken by it.
     """
     if len({each.tenant for each in service_objects}) < 2:
         return service_objects
-    resources = {each.id: as_resource(each) for each in service_objects}
-    return [_with_readable_members(each, resources) for each in service_objects]
+    known = {each.id: granted_of(each) for each in service_objects}
+    return [_with_readable_members(each, known) for each in service_objects]
+
+
+def losing(
+    before: ServiceObject, after: ServiceObject, readers: Sequence[ServiceObject]
+) -> Iterator[tuple[ServiceObject, Stream]]:
+    """Yield the composites of readers that may read less of a Service Object than before."""
+    had, has = granted_of(before), granted_of(after)
+    for reader in readers:
+        for stream in reader.definition.streams:
+            members = (m for each in _inputs(stream) for m in each.members)
+            names = {each.stream for each in members if each.service_object == before.id}
+            if any(
+                had.may_derive(reader.tenant, name) and not has.may_derive(reader.tenant, name)
+                for name in names
+            ):
+                yield reader, stream
+
+
+def _inputs(stream: Stream) -> Sequence[Input]:
+    return stream.composite.inputs if stream.composite else ()
 
 
 def _with_readable_members(
-    service_object: ServiceObject, resources: Mapping[str, Resource]
+    service_object: ServiceObject, known: Mapping[str, Granted]
 ) -> ServiceObject:
     definition, tenant = service_object.definition, service_object.tenant
     hidden = {
-        member
+        StreamRef(member, group.stream)
         for group in definition.groups
         for member in group.service_objects
-        if member in resources and not may(tenant, Right.READ, resources[member])
+        if member in known and not known[member].may_derive(tenant, group.stream)
     }
     if not hidden:
         return service_object
@@ -122,9 +183,9 @@ def _with_readable_members(
     return replace(service_object, definition=replace(definition, streams=streams))
 
 
-def _reading(composite: Composite, hidden: Collection[str]) -> Composite:
+def _reading(composite: Composite, hidden: Collection[StreamRef]) -> Composite:
     inputs = tuple(
-        replace(each, members=tuple(m for m in each.members if m.service_object not in hidden))
+        replace(each, members=tuple(m for m in each.members if m not in hidden))
         for each in composite.inputs
     )
     return replace(composite, inputs=inputs)

@@ -131,6 +131,18 @@ class Definition:
         return next((each for each in self.streams if each.ref.stream == name), None)
 
 
+class Grant(NamedTuple):
+    """What a tenant lets others do with a Service Object of its own."""
+
+    id: str
+    grantee: int | None
+    """None: everybody."""
+    stream: str | None = None
+    """None: each of its streams, and its document."""
+    derived_only: bool = False
+    """Composites may read it, and nobody gets its updates."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceObject:
     """A definition in force: whose it is, since when, and where its updates are computed."""
@@ -142,6 +154,8 @@ class ServiceObject:
     """Order of creation over the platform: the order of its subscriptions."""
     stream_ids: dict[str, int]
     """Under which number the updates of each stream are stored."""
+    grants: tuple[Grant, ...] = ()
+    """What others are granted, beside what is public."""
 
     @property
     def id(self) -> str:

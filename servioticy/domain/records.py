@@ -62,6 +62,20 @@ class ErasureRecord(msgspec.Struct, tag="erasure", tag_field="kind", frozen=True
     change: Large = 0
 
 
+class GrantRecord(msgspec.Struct, tag="grant", tag_field="kind", frozen=True):
+    """From here on composites read by this grant of the Service Object's tenant."""
+
+    service_object: str
+    grant: str
+
+
+class RevocationRecord(msgspec.Struct, tag="revocation", tag_field="kind", frozen=True):
+    """From here on no composite reads by this grant: it was revoked, or has expired."""
+
+    service_object: str
+    grant: str
+
+
 class ReleaseRecord(msgspec.Struct, tag="release", tag_field="kind", frozen=True):
     """From here on these Service Objects are computed in another partition."""
 
@@ -81,7 +95,13 @@ class AcquireRecord(msgspec.Struct, tag="acquire", tag_field="kind", frozen=True
 
 
 ControlRecord: TypeAlias = (
-    DefinitionRecord | DeletionRecord | ErasureRecord | ReleaseRecord | AcquireRecord
+    DefinitionRecord
+    | DeletionRecord
+    | ErasureRecord
+    | GrantRecord
+    | RevocationRecord
+    | ReleaseRecord
+    | AcquireRecord
 )
 LogRecord: TypeAlias = UpdateRecord | ControlRecord
 

@@ -51,6 +51,11 @@ SIZE_LIMIT = _verdict(
 TIME_LIMIT = _verdict(
     "time-limit", "Its tenant's code has run for `max_tree_script_ms` in the tree already."
 )
+REVOKED = _verdict(
+    "revoked",
+    "What it reads of another tenant is private from here on, or the grant of it has ended; "
+    "such updates wake it no more.",
+)
 OVER_SHARE = _verdict(
     "over-share",
     "Its tenant has used its share of the partition's time, and the update is another's.",

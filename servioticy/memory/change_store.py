@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
 from servioticy.errors import Unavailable
-from servioticy.memory.state import Edge, ServiceObjectRow, State
-from servioticy.ports.change_store import Change, NewServiceObject
+from servioticy.memory.state import Edge, GrantRow, ServiceObjectRow, State
+from servioticy.ports.change_store import Change, NewGrant, NewServiceObject
 
 
 class MemoryChangeStore:
@@ -101,6 +101,52 @@ class MemoryChangeStore:
             return self._note_pending(
                 Change(row.id, row.version, row.route_partition, kind="erasure", stream=stream)
             )
+
+    def grant(self, new: NewGrant, most: int) -> Change | None:
+        """Note a grant; None where its owner has no such stream, or has made `most` of it."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row, grant = self._row(new.owner, None), new.grant
+            if row is None or (
+                grant.stream is not None and (row.id, grant.stream) not in self._state.streams
+            ):
+                return None
+            rows = self._state.grants
+            if sum(each.service_object == row.id for each in rows.values()) >= most:
+                return None
+            rows[grant.id] = GrantRow(grant, row.tenant, row.id, new.expires_at)
+            return self._note_pending(
+                Change(row.id, row.version, row.route_partition, kind="grant", grant=grant.id)
+            )
+
+    def revoke(self, tenant: int, grant: str, now: int) -> Change | None:
+        """Revoke a grant of the tenant's: nobody reads by it any more. None: there is none."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            found = self._state.grants.get(grant)
+            if found is None or found.tenant != tenant or found.revoked_at is not None:
+                return None
+            row = self._state.service_object(found.service_object)
+            if row is None:
+                return None
+            found.revoked_at = now
+            return self._note_pending(
+                Change(row.id, row.version, row.route_partition, kind="revocation", grant=grant)
+            )
+
+    def expired(self, now: int, most: int) -> list[tuple[int, str]]:
+        """Grants that have expired and are not revoked: the tenant and the id of each."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            found = [
+                (each.expires_at, each.tenant, each.grant.id)
+                for each in self._state.grants.values()
+                if each.expires_at is not None
+                and each.expires_at <= now
+                and each.revoked_at is None
+                and self._state.service_object(each.service_object)
+            ]
+        return [(tenant, id_) for _, tenant, id_ in sorted(found)[:most]]
 
     def pending(self) -> list[tuple[int, Change]]:
         """Changes that are stored but perhaps not yet in the log, oldest first."""

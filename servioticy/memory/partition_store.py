@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import assert_never
 
 import msgspec
@@ -17,6 +18,7 @@ from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import GONE, Progress, Purge, ServiceObjectRow, State
 from servioticy.ports.partition_store import (
     Activate,
+    Allow,
     Batch,
     Charge,
     ComponentMember,
@@ -24,6 +26,8 @@ from servioticy.ports.partition_store import (
     Erase,
     PutOff,
     Release,
+    Revoke,
+    Use,
 )
 
 PARSED = 16 * 1024 * 1024
@@ -110,7 +114,21 @@ class MemoryPartitionStore:
         names = [each.ref.stream for each in definition.streams]
         state = self._state
         streams = {name: state.stored_as(state.streams[row.id, name]) for name in names}
-        return ServiceObject(definition, row.tenant, version, row.sequence, streams)
+        grants = tuple(
+            each.grant
+            for each in state.grants.values()
+            if each.service_object == row.id and each.active
+        )
+        return ServiceObject(definition, row.tenant, version, row.sequence, streams, grants)
+
+    def changed(self, change: Activate) -> ServiceObject | None:
+        """The Service Object as this makes it; None where it has been done, or cannot be."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row = self._state.service_objects.get(change.service_object)
+            if row is None or row.active_change >= change.change:
+                return None
+            return self._service_object(replace(row, active_version=change.version))
 
     def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
@@ -187,6 +205,11 @@ class MemoryPartitionStore:
                 self._delete(effect, batch.partition)
             case Erase() as effect:
                 self._erase(effect, batch.partition)
+            case Allow(grant):
+                if grant in self._state.grants:
+                    self._state.grants[grant].active = True
+            case Revoke(grant):
+                self._state.grants.pop(grant, None)
             case Release() as effect:
                 self._release(effect, batch.partition)
             case None:
@@ -216,6 +239,8 @@ class MemoryPartitionStore:
             return
         row.active_version, row.active_change = None, GONE
         row.component = f"deleted {row.id}"
+        for each in [g for g in state.grants.values() if g.service_object == row.id]:
+            del state.grants[each.grant.id]
         if not any(each.service_object == row.id for each in state.purge):
             state.purge.append(Purge(partition, row.tenant, row.id))
 
@@ -296,6 +321,18 @@ class MemoryPartitionStore:
                 if each.stream_id in there:
                     used = self._state.processor_us.get(each.stream_id, 0)
                     self._state.processor_us[each.stream_id] = used + each.microseconds
+
+    def account(self, uses: Sequence[Use]) -> None:
+        """Add to the account; streams that are gone are left out. There are no hours."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            there = self._state.readable()
+            for each in uses:
+                if each.stream_id in there:
+                    key = each.tenant, *there[each.stream_id], each.provider
+                    account = self._state.accounts.setdefault(key, Counter())
+                    account.update(updates=each.updates, rows=each.rows, bytes=each.bytes)
+                    account.update(each.computations)
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgspec
 
-from servioticy.domain.model import StreamRef
+from servioticy.domain.model import Grant, StreamRef
 from servioticy.domain.records import DeadLetter, EmittedRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.change_store import Change
@@ -36,6 +37,18 @@ class ServiceObjectRow:
     active_change: int = 0
     deleted_at: int | None = None
     """when the API deleted it; the row stays, so that no id is used twice"""
+
+
+@dataclass(slots=True)
+class GrantRow:
+    """A row of `grants`."""
+
+    grant: Grant
+    tenant: int
+    service_object: str
+    expires_at: int | None = None
+    revoked_at: int | None = None
+    active: bool = False
 
 
 class Edge(NamedTuple):
@@ -94,6 +107,7 @@ class State:
     """stream id: the number its updates are stored under since it was erased"""
     purge: list[Purge] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
+    grants: dict[str, GrantRow] = field(default_factory=dict)
     pending: dict[int, Change] = field(default_factory=dict)
     last_pending: int = 0
 
@@ -106,6 +120,8 @@ class State:
     verdicts: dict[tuple[int, str], tuple[int, bytes]] = field(default_factory=dict)
     processor_us: dict[int, int] = field(default_factory=dict)
     """stream id: what its code has used"""
+    accounts: dict[tuple[int, str, str, int], Counter[str]] = field(default_factory=dict)
+    """tenant, Service Object, stream, provider: what was used"""
     claims: dict[int, object] = field(default_factory=dict)
     """partition: the store that has claimed it"""
     progress: dict[int, Progress] = field(default_factory=dict)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from servioticy.domain.access import Resource, Right, may
+from servioticy.domain.access import granted
 from servioticy.domain.distances import reach
+from servioticy.domain.model import Grant
 from servioticy.memory.state import ServiceObjectRow, State
 from servioticy.ports.stream_graph import GraphNode, GroupReader, Related, Relatives
 
@@ -32,12 +33,24 @@ class MemoryStreamGraph:
         return GraphNode(
             row.id,
             row.tenant,
-            row.public,
+            granted(row.tenant, row.public, self._grants(row.id)),
             row.revision,
             row.component,
             row.route_partition,
             streams,
         )
+
+    def grants(self, ids: Iterable[str]) -> dict[str, tuple[Grant, ...]]:
+        """Return what others are granted of those of these that grant anything."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            found = {each: self._grants(each) for each in ids}
+        return {id_: grants for id_, grants in found.items() if grants}
+
+    def _grants(self, id_: str) -> tuple[Grant, ...]:
+        """Those that are not revoked; in memory nothing expires by itself."""
+        rows = self._state.grants.values()
+        return tuple(e.grant for e in rows if e.service_object == id_ and e.revoked_at is None)
 
     def readers(self, service_object: str, streams: Iterable[str]) -> list[GroupReader]:
         """Return which other Service Objects read these streams of it by a group, and may."""
@@ -45,14 +58,14 @@ class MemoryStreamGraph:
         wanted = set(streams)
         with self._state.lock:
             source = self._state.service_objects[service_object]
-            resource = Resource((source.tenant,), source.public)
+            rule = granted(source.tenant, source.public, self._grants(source.id))
             found = []
             for edge in self._state.edges:
                 owner, name = edge.source
                 reader = self._state.service_object(edge.reader)
                 if owner != source.id or name not in wanted or reader in (None, source):
                     continue
-                if reader and may(reader.tenant, Right.READ, resource):
+                if reader and rule.may_derive(reader.tenant, name):
                     found.append((reader.sequence, GroupReader(reader.id, reader.tenant, name)))
             return [each for _, each in sorted(found)]
 

@@ -15,7 +15,8 @@ class Address(NamedTuple):
     caller: int
     service_object: str | None
     owner: int | None
-    public: bool
+    granted: bool
+    """whether who asks may read what the request names though it is another's"""
     version: int
     partition: int
     stream_id: int | None
@@ -30,7 +31,7 @@ class Address(NamedTuple):
     @property
     def resource(self) -> Resource:
         """What the request is about, as something that belongs to a tenant."""
-        return Resource((self.tenant,), self.public)
+        return Resource((self.tenant,), self.granted)
 
     @property
     def key(self) -> ServiceObjectKey | None:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from servioticy.domain.model import ServiceObjectKey, StreamRef
+from servioticy.domain.model import Grant, ServiceObjectKey, StreamRef
 from servioticy.domain.placement import Moves
 
 
@@ -16,15 +16,16 @@ class Change:
     """A change of the log's meaning: what the log has to be told, in this order.
 
     `moves` are the Service Objects that leave a partition for the one of the change. A
-    definition has a `version`, an erasure a `stream`.
+    definition has a `version`, an erasure a `stream`, a grant and its revocation a `grant`.
     """
 
     service_object: str
     version: int
     partition: int
     moves: Moves = ()
-    kind: Literal["definition", "deletion", "erasure"] = "definition"
+    kind: Literal["definition", "deletion", "erasure", "grant", "revocation"] = "definition"
     stream: str = ""
+    grant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,17 @@ class NewServiceObject:
     """None: it follows no template, or from now on none any more"""
     token_digest: bytes | None = None
     """of the token that is for a Service Object that is created"""
+
+
+@dataclass(frozen=True, slots=True)
+class NewGrant:
+    """What a tenant wants to let others do with a Service Object of its own."""
+
+    owner: ServiceObjectKey
+    grant: Grant
+    created_at: int
+    expires_at: int | None = None
+    """Milliseconds since 1970; None: it stays until it is revoked."""
 
 
 class ChangeStore(Protocol):
@@ -87,6 +99,15 @@ class ChangeStore(Protocol):
 
     def erase(self, key: ServiceObjectKey, stream: str) -> Change | None:
         """Note that the stored updates of a stream shall go; None: there is no such stream."""
+
+    def grant(self, new: NewGrant, most: int) -> Change | None:
+        """Note a grant; None where its owner has no such stream, or has made `most` of it."""
+
+    def revoke(self, tenant: int, grant: str, now: int) -> Change | None:
+        """Revoke a grant of the tenant's: nobody reads by it any more. None: there is none."""
+
+    def expired(self, now: int, most: int) -> list[tuple[int, str]]:
+        """Grants that have expired and are not revoked: the tenant and the id of each."""
 
     def pending(self) -> list[tuple[int, Change]]:
         """Changes that are stored but perhaps not yet in the log, oldest first.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
 from servioticy.domain.model import LastUpdate, ServiceObject, Timestamp
@@ -54,6 +55,24 @@ class Charge(NamedTuple):
     microseconds: int
 
 
+class Use(NamedTuple):
+    """What a stream has used since: what was stored of it, and how its computations ended.
+
+    The computations are those that a stream of the provider has woken; all else is the
+    tenant's own.
+    """
+
+    tenant: int
+    stream_id: int
+    provider: int
+    updates: int = 0
+    """that came from outside"""
+    rows: int = 0
+    bytes: int = 0
+    computations: Mapping[str, int] = MappingProxyType({})
+    """by verdict"""
+
+
 class PutOff(NamedTuple):
     """A record of the log that is computed later than its place, and whose it is."""
 
@@ -90,6 +109,18 @@ class Erase(NamedTuple):
     change: int
 
 
+class Allow(NamedTuple):
+    """Composites read by this grant from here on, unless its end has been told already."""
+
+    grant: str
+
+
+class Revoke(NamedTuple):
+    """No composite reads by this grant from here on; it is forgotten."""
+
+    grant: str
+
+
 class Release(NamedTuple):
     """Service Objects are computed in another partition from here on."""
 
@@ -97,7 +128,7 @@ class Release(NamedTuple):
     to_partition: int
 
 
-Effect: TypeAlias = Activate | Delete | Erase | Release
+Effect: TypeAlias = Activate | Delete | Erase | Allow | Revoke | Release
 """What a control record brings about in the store, together with the progress past it."""
 
 
@@ -115,7 +146,7 @@ class Batch:
     verdicts: Sequence[StoredVerdict] = ()
     forwarded: Mapping[int, int] = field(default_factory=dict)
     effect: Effect | None = None
-    """what a control record brings about; then the batch has nothing else"""
+    """what a control record brings about; then the batch has no updates"""
     put_off: Sequence[PutOff] = ()
     """records of this stretch that are computed later"""
     taken_up: Sequence[int] = ()
@@ -166,6 +197,12 @@ class PartitionStore(Protocol):
         not know them: to a History a stream has the same id as long as it exists.
         """
 
+    def changed(self, change: Activate) -> ServiceObject | None:
+        """The Service Object as this makes it; None where it has been done, or cannot be.
+
+        Its `stream_ids` are left out.
+        """
+
     def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
 
@@ -187,6 +224,9 @@ class PartitionStore(Protocol):
 
     def charge(self, charges: Sequence[Charge]) -> None:
         """Add to what streams have used; those that are gone are left out."""
+
+    def account(self, uses: Sequence[Use]) -> None:
+        """Add to the present hour's account; streams that are gone are left out."""
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from servioticy.domain.access import Resource
+from servioticy.domain.access import Granted
+from servioticy.domain.model import Grant
 from servioticy.ports.service_objects import VersionKey
 
 
@@ -20,17 +21,13 @@ class GraphNode:
 
     id: str
     tenant: int
-    public: bool
+    granted: Granted
+    """what others may do with it"""
     revision: int
     component: str
     partition: int
     streams: tuple[str, ...]
     """those of the version in force for the API"""
-
-    @property
-    def resource(self) -> Resource:
-        """It as something that belongs to its tenant."""
-        return Resource((self.tenant,), self.public)
 
 
 class Related(NamedTuple):
@@ -68,6 +65,12 @@ class StreamGraph(Protocol):
 
     def nodes(self, ids: Iterable[str]) -> dict[str, GraphNode]:
         """Return those of the Service Objects that exist, by id."""
+
+    def grants(self, ids: Iterable[str]) -> dict[str, tuple[Grant, ...]]:
+        """Return what others are granted of those of these that grant anything.
+
+        Beside what is public.
+        """
 
     def readers(self, service_object: str, streams: Iterable[str]) -> list[GroupReader]:
         """Return which other Service Objects read these streams of it by a group, and may."""

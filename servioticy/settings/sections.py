@@ -22,6 +22,7 @@ Bytes = Annotated[int, Meta(ge=1, le=1 << 40)]
 Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
 Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Wait = Annotated[float, Meta(ge=0, le=86_400)]
+Price = Annotated[float, Meta(ge=0, le=1e9)]
 Part = Annotated[float, Meta(gt=0, le=1)]
 Heap = Annotated[str, Meta(pattern=r"^[1-9]\d{0,6}[kmgKMG]$", description="a size such as 512m")]
 Name = Annotated[str, Meta(min_length=1, max_length=4_096)]
@@ -340,6 +341,22 @@ def _cached(chosen: str, name: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What tenants are told that they have used, and what it costs."""
+
+    PREFIX: ClassVar[str] = "usage_"
+
+    days: Annotated[int, Meta(ge=1, le=3_660)] = setting(
+        35, "days that what tenants have used is kept by the hour"
+    )
+    per_million_updates: Price = setting(0.0, "price of a million updates accepted and computed")
+    per_million_computations: Price = setting(0.0, "price of a million computations")
+    per_processor_hour: Price = setting(0.04, "price of an hour of scripts' processor time")
+    per_gigabyte: Price = setting(0.1, "price of 10^9 bytes of updates stored")
+    per_million_deliveries: Price = setting(0.0, "price of a million updates given to subscribers")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What every program needs, and a section for each part of the platform."""
 
@@ -363,6 +380,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     spark: Spark = field(default_factory=Spark)
     sandbox: Sandbox = field(default_factory=Sandbox)
+    usage: Usage = field(default_factory=Usage)
     embedded: Embedded = field(default_factory=Embedded)
 
     @property

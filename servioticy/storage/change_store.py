@@ -10,7 +10,7 @@ import msgspec
 
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
-from servioticy.ports.change_store import Change, MadeFrom, NewServiceObject
+from servioticy.ports.change_store import Change, MadeFrom, NewGrant, NewServiceObject
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -125,6 +125,44 @@ class PostgresChangeStore:
             change = Change(key.id, version, partition, kind="erasure", stream=stream)
             self._note_pending(key.tenant, change)
         return change
+
+    def grant(self, new: NewGrant, most: int) -> Change | None:
+        """Note a grant; None where its owner has no such stream, or has made `most` of it."""
+        key, grant = new.owner, new.grant
+        values = key._asdict() | {
+            "grant": grant.id,
+            "stream": grant.stream,
+            "grantee": grant.grantee,
+            "derived_only": grant.derived_only,
+            "now": new.created_at,
+            "expires_at": new.expires_at,
+            "most": most,
+        }
+        with self._database.transaction(key.tenant):
+            row = self._database.row(self._sql["grant"], values)
+            if row is None:
+                return None
+            version, partition = row
+            change = Change(key.id, version, partition, kind="grant", grant=grant.id)
+            self._note_pending(key.tenant, change)
+        return change
+
+    def revoke(self, tenant: int, grant: str, now: int) -> Change | None:
+        """Revoke a grant of the tenant's: nobody reads by it any more. None: there is none."""
+        with self._database.transaction(tenant):
+            values = {"tenant": tenant, "grant": grant, "now": now}
+            row = self._database.row(self._sql["revoke"], values)
+            if row is None:
+                return None
+            id_, version, partition = row
+            change = Change(id_, version, partition, kind="revocation", grant=grant)
+            self._note_pending(tenant, change)
+        return change
+
+    def expired(self, now: int, most: int) -> list[tuple[int, str]]:
+        """Grants that have expired and are not revoked: the tenant and the id of each."""
+        values = {"now": now, "most": most}
+        return [(each[0], each[1]) for each in self._database.rows(self._sql["expired"], values)]
 
     def pending(self) -> list[tuple[int, Change]]:
         """Changes that are stored but perhaps not yet in the log, oldest first."""

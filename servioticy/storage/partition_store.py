@@ -15,11 +15,12 @@ import psycopg2.errors
 from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import parsing
-from servioticy.domain.model import LastUpdate, ServiceObject
+from servioticy.domain.model import Grant, LastUpdate, ServiceObject
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
     Activate,
+    Allow,
     Batch,
     Charge,
     ComponentMember,
@@ -28,7 +29,9 @@ from servioticy.ports.partition_store import (
     Erase,
     PutOff,
     Release,
+    Revoke,
     StoredUpdate,
+    Use,
 )
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.batches import batch_parts, superseded, update_columns
@@ -105,14 +108,31 @@ class PostgresPartitionStore:
         rows = self._database.rows(self._sql["service_objects"], {"ids": list(ids)})
         some: list[ServiceObject] = []
         size = 0
-        for id_, tenant, sequence, version, document in rows:
-            definition = self._documents.understood(id_, version, document).definition
-            some.append(ServiceObject(definition, tenant, version, sequence, {}))
-            size += len(document)
+        for row in rows:
+            some.append(self._service_object(*row))
+            size += len(row[4])
             if size > READ_AT_ONCE:
                 yield from self._with_numbers(some)
                 some, size = [], 0
         yield from self._with_numbers(some)
+
+    def _service_object(
+        self,
+        id_: str,
+        tenant: int,
+        sequence: int,
+        version: int,
+        document: str,
+        granted: Sequence[Sequence[Any]] | None,
+    ) -> ServiceObject:
+        definition = self._documents.understood(id_, version, document).definition
+        grants = tuple(Grant(*each) for each in granted or ())
+        return ServiceObject(definition, tenant, version, sequence, {}, grants)
+
+    def changed(self, change: Activate) -> ServiceObject | None:
+        """The Service Object as this makes it; None where it has been done, or cannot be."""
+        row = self._database.row(self._sql["changed"], change._asdict())
+        return None if row is None else self._service_object(*row)
 
     def _with_numbers(self, some: Sequence[ServiceObject]) -> Iterator[ServiceObject]:
         """The Service Objects with the numbers under which their updates are stored."""
@@ -196,6 +216,10 @@ class PostgresPartitionStore:
                 self._delete(effect, partition)
             case Erase():
                 self._erase(effect, partition)
+            case Allow():
+                self._database.rows(self._sql["allow"], effect._asdict())
+            case Revoke():
+                self._database.rows(self._sql["revoke"], effect._asdict())
             case Release():
                 self._release(effect, partition)
             case unknown:
@@ -297,7 +321,23 @@ class PostgresPartitionStore:
             "streams": numbers(streams),
             "processor_us": numbers(used),
         }
-        self._database.rows(self._sql["charge"], values)
+        with self._database.transaction():
+            self._database.rows(self._sql["charge"], values)
+            self._database.rows(self._sql["charge_hour"], values)
+
+    def account(self, uses: Sequence[Use]) -> None:
+        """Add to the present hour's account; streams that are gone are left out."""
+        tenants, streams, providers, updates, rows, sizes, computations = columns(uses, 7)
+        values = {
+            "tenants": numbers(tenants),
+            "streams": numbers(streams),
+            "providers": numbers(providers),
+            "updates_in": numbers(updates),
+            "stored_rows": numbers(rows),
+            "stored_bytes": numbers(sizes),
+            "computations": [msgspec.json.encode(dict(each)).decode() for each in computations],
+        }
+        self._database.rows(self._sql["account"], values)
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int

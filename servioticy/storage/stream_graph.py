@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
+from servioticy.domain.access import granted
 from servioticy.domain.distances import reach
+from servioticy.domain.model import Grant
 from servioticy.ports.stream_graph import GraphNode, GroupReader, Related, Relatives
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
@@ -20,10 +23,14 @@ class PostgresStreamGraph:
     def nodes(self, ids: Iterable[str]) -> dict[str, GraphNode]:
         """Return those of the Service Objects that exist, by id."""
         rows = self._database.rows(self._sql["nodes"], {"ids": list(ids)})
-        return {
-            id_: GraphNode(id_, tenant, public, revision, component, partition, tuple(streams))
-            for id_, tenant, public, revision, component, partition, streams in rows
-        }
+        return {each.id: each for each in map(_node, rows)}
+
+    def grants(self, ids: Iterable[str]) -> dict[str, tuple[Grant, ...]]:
+        """Return what others are granted of those of these that grant anything."""
+        found: dict[str, tuple[Grant, ...]] = {}
+        for id_, *grant in self._database.rows(self._sql["grants"], {"ids": list(ids)}):
+            found[id_] = (*found.get(id_, ()), Grant(*grant))
+        return found
 
     def readers(self, service_object: str, streams: Iterable[str]) -> list[GroupReader]:
         """Return which other Service Objects read these streams of it by a group, and may."""
@@ -46,3 +53,9 @@ class PostgresStreamGraph:
         related = [Related(*row) for row in rows]
         related.sort(key=lambda each: (found[each.id], each.sequence))
         return Relatives(related, complete)
+
+
+def _node(row: Sequence[Any]) -> GraphNode:
+    id_, tenant, public, revision, component, partition, streams, grants = row
+    others = granted(tenant, public, tuple(Grant(*each) for each in grants or ()))
+    return GraphNode(id_, tenant, others, revision, component, partition, tuple(streams))

@@ -55,7 +55,7 @@ def test_an_address_tells_whose_and_whether_public(stored: Stored) -> None:
     address = stored.addresses.address(stored.other_token, "so1", None)
 
     assert address is not None
-    assert (address.caller, address.owner, address.public) == (stored.other, stored.tenant, True)
+    assert (address.caller, address.owner, address.granted) == (stored.other, stored.tenant, True)
     assert address.key == ServiceObjectKey(stored.tenant, "so1")
     assert address.resource == Resource((stored.tenant,), True)
 

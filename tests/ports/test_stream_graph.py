@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from port_builders import Storage, a_service_object
 
+from servioticy.domain.access import Granted
 from servioticy.domain.model import ServiceObjectKey, StreamRef
 from servioticy.ports.stream_graph import GraphNode, GroupReader
 
@@ -32,7 +33,7 @@ def test_a_node_tells_what_a_group_needs_to_know(storage: Storage, tenant: int) 
     found = storage.graph.nodes(["so1", "nothing"])
 
     streams = found["so1"].streams
-    assert found == {"so1": GraphNode("so1", tenant, False, 1, "so1", 0, streams)}
+    assert found == {"so1": GraphNode("so1", tenant, Granted(tenant, ()), 1, "so1", 0, streams)}
     assert sorted(streams) == ["a", "b"]
 
 

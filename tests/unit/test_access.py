@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from servioticy.domain.access import (
@@ -10,15 +12,17 @@ from servioticy.domain.access import (
     Resource,
     Right,
     Scope,
-    as_resource,
+    granted_of,
+    losing,
     may,
     readable,
-    visible_to,
+    seen_by,
 )
 from servioticy.domain.model import (
     Channel,
     Composite,
     Definition,
+    Grant,
     Group,
     Input,
     ServiceObject,
@@ -94,8 +98,68 @@ def test_groups_of_one_tenant_read_everything() -> None:
 def test_private_ones_of_others_are_not_visible() -> None:
     objects = [reading("own", OWNER, False), reading("a", OTHER, True), reading("b", OTHER, False)]
 
-    assert visible_to(OWNER, objects) == {"own", "a"}
-    assert as_resource(objects[1]) == Resource((OTHER,), True)
+    sees = seen_by(OWNER, objects)
+
+    assert [sees(StreamRef(each, "s")) for each in ("own", "a", "b", "none")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def granting(*grants: Grant) -> ServiceObject:
+    """A private Service Object of OTHER with these grants."""
+    return replace(reading("theirs", OTHER, False), grants=grants)
+
+
+@pytest.mark.parametrize(
+    ("grant", "derives", "reads"),
+    [
+        (Grant("g", OWNER), True, True),
+        (Grant("g", None), True, True),
+        (Grant("g", 3), False, False),
+        (Grant("g", OWNER, "s"), True, True),
+        (Grant("g", OWNER, "other"), False, False),
+        (Grant("g", OWNER, "s", derived_only=True), True, False),
+        (Grant("g", None, None, derived_only=True), True, False),
+    ],
+)
+def test_a_grant_is_for_whom_and_what_it_names(grant: Grant, derives: bool, reads: bool) -> None:
+    """One for what is derived gives no updates."""
+    rule = granted_of(granting(grant))
+
+    assert (rule.may_derive(OWNER, "s"), rule.may_read(OWNER, "s")) == (derives, reads)
+    assert rule.may_derive(OTHER, "s")
+    assert seen_by(OWNER, [granting(grant)])(StreamRef("theirs", "s")) is reads
+
+
+@pytest.mark.parametrize("derived_only", [False, True])
+def test_groups_read_what_is_granted(derived_only: bool) -> None:
+    reader = reading("reader", OWNER, False, "theirs")
+    grant = Grant("g", OWNER, "s", derived_only)
+
+    assert members(readable([granting(grant), reader])[1]) == ["theirs"]
+    assert members(readable([granting(), reader])[1]) == []
+
+
+def test_who_loses_a_grant_is_told_unless_another_one_is_left() -> None:
+    readers = [
+        reading("a", OWNER, False, "theirs"),
+        reading("b", 3, False, "theirs"),
+        reading("c", OTHER, False, "theirs"),
+        reading("d", OWNER, False, "elsewhere"),
+    ]
+    both = granting(Grant("g", OWNER), Grant("h", None, "s"))
+    one, none = granting(Grant("g", OWNER)), granting()
+
+    def told(before: ServiceObject, after: ServiceObject) -> list[str]:
+        return [each.id for each, _stream in losing(before, after, readers)]
+
+    assert told(both, none) == ["a", "b"]
+    assert told(both, one) == ["b"]
+    assert told(one, none) == ["a"]
+    assert told(none, both) == []
 
 
 @pytest.mark.parametrize("right", Right)

@@ -21,7 +21,7 @@ OF_THE_PLATFORM = {"tenants", "progress", "forwarded", "log_identity", "log_loss
 """Tables without a tenant in each row."""
 
 WHO = "finds out whose it is, or tells 401 from 404: before that there is no tenant to name"
-READABLE = "what is public is everybody's to read: the view `readers` says who may, and names him"
+READABLE = "what is granted is others' to read: the view `stream_readers` names who may"
 GRAPH = "the stream graph reaches from tenant to tenant; who asks decides what of it is shown"
 CHANGES = "changes are made one after the other over the whole platform"
 PIPELINE = "a partition's task computes for all tenants; what it is told comes from the log"
@@ -41,10 +41,11 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "subscriptions.of_stream": ({"subscriptions", "cursors"}, "its stream is the tenant's"),
     "callback_tests.channels": ({"service_objects", "streams", "definitions"}, READABLE),
     "last_updates.readable": ({"service_objects", "streams"}, READABLE),
-    "stream_graph.nodes": ({"service_objects", "streams"}, GRAPH),
+    "stream_graph.nodes": ({"service_objects", "streams", "grants"}, GRAPH),
     "stream_graph.readers": ({"streams", "graph_edges", "service_objects"}, GRAPH),
     "stream_graph.sources_of": ({"streams", "graph_edges"}, GRAPH),
     "stream_graph.readers_of": ({"streams", "graph_edges"}, GRAPH),
+    "stream_graph.grants": ({"grants"}, GRAPH),
     "stream_graph.related": ({"service_objects"}, GRAPH),
     "change_store.components_of": ({"service_objects"}, GRAPH),
     "change_store.members_of_components": ({"service_objects"}, GRAPH),
@@ -53,6 +54,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "change_store.route": ({"service_objects"}, GRAPH),
     # The edges are the tenant's; the streams they lead to may be public ones of others.
     "change_store.add_edges": ({"streams"}, GRAPH),
+    "change_store.expired": ({"grants", "service_objects"}, CHANGES),
     "change_store.pending_changes": ({"pending_changes"}, CHANGES),
     "change_store.drop_pending_changes": ({"pending_changes"}, CHANGES),
     "cursors.changes": ({"cursors", "subscriptions", "streams"}, DELIVERY),
@@ -64,7 +66,10 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "dynamic_groups.concerned": ({"dynamic_groups"}, FLEETS),
     "partition.component": ({"service_objects"}, PIPELINE),
     "partition.components": ({"service_objects"}, PIPELINE),
-    "partition.service_objects": ({"service_objects", "definitions"}, PIPELINE),
+    "partition.service_objects": ({"service_objects", "definitions", "grants"}, PIPELINE),
+    "partition.changed": ({"service_objects", "definitions", "grants"}, PIPELINE),
+    "partition.allow": ({"grants"}, PIPELINE),
+    "partition.revoke": ({"grants"}, PIPELINE),
     "partition.owner": ({"service_objects"}, PIPELINE),
     "partition.last_updates": ({"updates", "states"}, PIPELINE),
     "partition.note_late": ({"searched_streams"}, PIPELINE),
@@ -83,6 +88,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.waiting": ({"put_off"}, PIPELINE),
     "partition.taken_up": ({"put_off"}, PIPELINE),
     "partition.forget_superseded": ({"superseded", "put_off"}, PIPELINE),
+    "usage.forget": ({"usage_hours"}, "what is old goes, whosesoever it is"),
     "log.keep_unacknowledged": ({"updates", "superseded"}, LOSS),
     "log.forget_superseded": ({"superseded", "put_off"}, LOSS),
     "log.renumber_updates": ({"updates", "put_off"}, LOSS),

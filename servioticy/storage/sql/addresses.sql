@@ -2,7 +2,9 @@
 -- All that a request needs, in one round trip: who asks, and what it names.
 -- No row: the token is unknown. Id or stream id null: that does not exist, or is not named.
 SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id AS owner,
-       coalesce(service_objects.public, false) AS public,
+       coalesce(service_objects.public OR service_objects.tenant_id <> tokens.tenant_id
+                AND is_granted(service_objects.id, %(stream)s, tokens.tenant_id, false),
+                false) AS granted,
        coalesce(service_objects.version, 0) AS version,
        coalesce(service_objects.route_partition, 0) AS route_partition,
        streams.id AS stream_id, tokens.service_object, tokens.stream, tokens.rights
@@ -16,7 +18,9 @@ SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id
 -- addresses --
 -- The same for many requests: a row for each whose token is known, with its number.
 SELECT number, tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id AS owner,
-       coalesce(service_objects.public, false) AS public,
+       coalesce(service_objects.public OR service_objects.tenant_id <> tokens.tenant_id
+                AND is_granted(service_objects.id, asked.stream, tokens.tenant_id, false),
+                false) AS granted,
        coalesce(service_objects.version, 0) AS version,
        coalesce(service_objects.route_partition, 0) AS route_partition,
        streams.id AS stream_id, tokens.service_object, tokens.stream, tokens.rights

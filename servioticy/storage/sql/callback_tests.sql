@@ -31,8 +31,8 @@ SELECT definitions.document #> ARRAY['streams', name, 'channels']
   JOIN streams ON streams.id = stream_id
   JOIN service_objects ON service_objects.id = streams.service_object
    AND service_objects.tenant_id = streams.tenant_id
-  JOIN readers ON readers.service_object = streams.service_object
-   AND readers.tenant_id = subscriptions.tenant_id
+  JOIN stream_readers ON stream_readers.stream_id = streams.id
+   AND stream_readers.tenant_id = subscriptions.tenant_id
   JOIN definitions ON definitions.service_object = service_objects.id
    AND definitions.version = service_objects.version
    AND definitions.tenant_id = service_objects.tenant_id
@@ -45,8 +45,8 @@ UPDATE callback_tests
    SET sent_at = %(now)s
   FROM subscriptions
   JOIN streams ON streams.id = stream_id
-  JOIN readers ON readers.service_object = streams.service_object
-   AND readers.tenant_id = subscriptions.tenant_id
+  JOIN stream_readers ON stream_readers.stream_id = streams.id
+   AND stream_readers.tenant_id = subscriptions.tenant_id
  WHERE subscriptions.id = subscription_id
    AND subscription_id = ANY(ARRAY(
        SELECT subscription_id

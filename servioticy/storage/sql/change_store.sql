@@ -136,6 +136,59 @@ SELECT version, route_partition
    AND streams.name = %(stream)s
    AND deleted_at IS NULL;
 
+-- grant --
+-- Of a Service Object, or of a stream, that is there; no more of them than there may be.
+WITH own AS (
+    SELECT id, tenant_id, version, route_partition
+      FROM service_objects
+     WHERE id = %(id)s
+       AND tenant_id = %(tenant)s
+       AND deleted_at IS NULL
+       AND (%(stream)s::text IS NULL OR EXISTS (
+               SELECT FROM streams
+                WHERE service_object = %(id)s
+                  AND streams.tenant_id = %(tenant)s
+                  AND streams.name = %(stream)s))
+       AND %(most)s > (
+               SELECT count(*)
+                 FROM grants
+                WHERE service_object = %(id)s
+                  AND grants.tenant_id = %(tenant)s)
+), made AS (
+    INSERT INTO grants (id, tenant_id, service_object, stream, grantee, derived_only,
+                        created_at, expires_at)
+    SELECT %(grant)s, tenant_id, id, %(stream)s, %(grantee)s, %(derived_only)s, %(now)s,
+           %(expires_at)s
+      FROM own
+)
+SELECT version, route_partition
+  FROM own;
+
+-- revoke --
+-- For the API it is gone; the pipeline removes the row where the log says so.
+UPDATE grants
+   SET revoked_at = %(now)s
+  FROM service_objects
+ WHERE grants.id = %(grant)s
+   AND grants.tenant_id = %(tenant)s
+   AND revoked_at IS NULL
+   AND service_objects.id = service_object
+   AND service_objects.tenant_id = grants.tenant_id
+   AND deleted_at IS NULL
+RETURNING service_object, version, route_partition;
+
+-- expired --
+-- Those of deleted Service Objects go with them.
+SELECT grants.tenant_id, grants.id
+  FROM grants
+  JOIN service_objects ON service_objects.id = service_object
+   AND service_objects.tenant_id = grants.tenant_id
+   AND deleted_at IS NULL
+ WHERE expires_at <= %(now)s
+   AND revoked_at IS NULL
+ ORDER BY expires_at
+ LIMIT %(most)s;
+
 -- add_pending_change --
 INSERT INTO pending_changes (tenant_id, change)
 VALUES (%(tenant)s, %(change)s);

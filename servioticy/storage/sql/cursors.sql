@@ -12,13 +12,14 @@ SELECT CASE
        END;
 
 -- changes --
--- Of those whose streams their tenants may read: what was public may be private now.
+-- Of those whose streams their tenants may read: what was public may be private now, and a grant
+-- may have ended.
 SELECT subscription_id, change
   FROM cursors
   JOIN subscriptions ON subscriptions.id = subscription_id
   JOIN streams ON streams.id = stream_id
-  JOIN readers ON readers.service_object = streams.service_object
-   AND readers.tenant_id = cursors.tenant_id
+  JOIN stream_readers ON stream_readers.stream_id = streams.id
+   AND stream_readers.tenant_id = cursors.tenant_id
  WHERE active
    AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000);
 

@@ -5,12 +5,12 @@ SELECT service_objects.id
   JOIN service_objects ON service_objects.id = listings.service_object
    AND service_objects.tenant_id = listings.tenant_id
    AND deleted_at IS NULL
-  JOIN readers ON readers.service_object = listings.service_object
-   AND readers.tenant_id = %(tenant)s
   JOIN streams ON streams.service_object = listings.service_object
    AND streams.tenant_id = listings.tenant_id
    AND streams.name = %(stream)s
    AND declared
+  JOIN stream_derivers ON stream_derivers.stream_id = streams.id
+   AND stream_derivers.tenant_id = %(tenant)s
  WHERE (%(others)s OR listings.tenant_id = %(tenant)s)
    AND listings.service_object <> %(reader)s
    AND listings.fields @> %(fields)s::text[]

@@ -1,14 +1,14 @@
 -- readable --
--- Those of the named streams that the caller may read, as the view `readers` says.
-SELECT service_objects.id, streams.name, service_objects.tenant_id, service_objects.public,
+-- Those of the named streams that the caller may read, as the view `stream_readers` says.
+SELECT service_objects.id, streams.name, service_objects.tenant_id, true AS granted,
        service_objects.version, service_objects.route_partition, streams.id
   FROM unnest(%(service_objects)s::text[], %(streams)s::text[]) AS wanted (service_object, stream)
   JOIN service_objects ON service_objects.id = wanted.service_object
    AND deleted_at IS NULL
-  JOIN readers ON readers.service_object = service_objects.id
-   AND readers.tenant_id = %(tenant)s
   JOIN streams ON streams.service_object = service_objects.id AND streams.name = wanted.stream
-   AND streams.tenant_id = service_objects.tenant_id;
+   AND streams.tenant_id = service_objects.tenant_id
+  JOIN stream_readers ON stream_readers.stream_id = streams.id
+   AND stream_readers.tenant_id = %(tenant)s;
 
 -- newest --
 -- The last update of each of these streams that has one.

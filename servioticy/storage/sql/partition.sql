@@ -59,13 +59,34 @@ SELECT component, id, tenant_id, owner_partition, active_version,
  ORDER BY component, sequence;
 
 -- service_objects --
--- The documents in force of these Service Objects.
+-- The documents in force of these Service Objects, and the grants by which others read them.
 SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
-       definitions.document::text
+       definitions.document::text,
+       (SELECT json_agg(json_build_array(grants.id, grantee, stream, derived_only))
+          FROM grants
+         WHERE grants.service_object = service_objects.id
+           AND grants.tenant_id = service_objects.tenant_id
+           AND active)
   FROM service_objects
   JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
  WHERE service_objects.id = ANY(%(ids)s)
  ORDER BY sequence;
+
+-- changed --
+-- The same of one, as a change makes it that has not been made yet.
+SELECT service_objects.id, service_objects.tenant_id, sequence, definitions.version,
+       definitions.document::text,
+       (SELECT json_agg(json_build_array(grants.id, grantee, stream, derived_only))
+          FROM grants
+         WHERE grants.service_object = service_objects.id
+           AND grants.tenant_id = service_objects.tenant_id
+           AND active)
+  FROM service_objects
+  JOIN definitions ON service_object = service_objects.id
+   AND definitions.version = %(version)s
+   AND definitions.tenant_id = service_objects.tenant_id
+ WHERE service_objects.id = %(service_object)s
+   AND active_change < %(change)s;
 
 -- stored_as --
 -- Under which numbers the updates of these streams of Service Objects are stored. Not of all that
@@ -183,6 +204,15 @@ UPDATE service_objects
  WHERE id = %(service_object)s
    AND (active_change < %(change)s OR active_version IS NULL AND active_change = 0);
 
+-- allow --
+UPDATE grants
+   SET active = true
+ WHERE id = %(grant)s;
+
+-- revoke --
+DELETE FROM grants
+ WHERE id = %(grant)s;
+
 -- release --
 -- From here on another partition computes these Service Objects.
 UPDATE service_objects
@@ -200,6 +230,11 @@ WITH gone AS (
            component = 'deleted ' || id
      WHERE id = %(service_object)s
     RETURNING id, tenant_id
+), ended AS (
+    DELETE FROM grants
+     USING gone
+     WHERE grants.service_object = gone.id
+       AND grants.tenant_id = gone.tenant_id
 )
 INSERT INTO purge (log_partition, tenant_id, service_object)
 SELECT %(partition)s, tenant_id, id
@@ -465,6 +500,33 @@ SELECT c.tenant_id, c.stream_id, c.processor_us
   JOIN readable_streams ON stored_as = c.stream_id
     ON CONFLICT (stream_id) DO UPDATE
    SET processor_us = usage.processor_us + excluded.processor_us;
+
+-- charge_hour --
+-- The same in the account of the present hour.
+INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, processor_us)
+SELECT c.tenant_id, this_hour(), service_object, name, c.tenant_id, sum(c.processor_us)
+  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(processor_us)s::bigint[])
+       AS c (tenant_id, stream_id, processor_us)
+  JOIN readable_streams ON stored_as = c.stream_id AND readable_streams.tenant_id = c.tenant_id
+ GROUP BY c.tenant_id, service_object, name
+    ON CONFLICT (tenant_id, hour, service_object, stream, provider_id) DO UPDATE
+   SET processor_us = usage_hours.processor_us + excluded.processor_us;
+
+-- account --
+INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, updates_in,
+                         stored_rows, stored_bytes, computations)
+SELECT u.tenant_id, this_hour(), service_object, name, u.provider_id, u.updates_in, u.stored_rows,
+       u.stored_bytes, u.computations::jsonb
+  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(providers)s::bigint[],
+              %(updates_in)s::bigint[], %(stored_rows)s::bigint[], %(stored_bytes)s::bigint[],
+              %(computations)s::text[])
+       AS u (tenant_id, stream_id, provider_id, updates_in, stored_rows, stored_bytes, computations)
+  JOIN readable_streams ON stored_as = u.stream_id AND readable_streams.tenant_id = u.tenant_id
+    ON CONFLICT (tenant_id, hour, service_object, stream, provider_id) DO UPDATE
+   SET updates_in = usage_hours.updates_in + excluded.updates_in,
+       stored_rows = usage_hours.stored_rows + excluded.stored_rows,
+       stored_bytes = usage_hours.stored_bytes + excluded.stored_bytes,
+       computations = counts_added(usage_hours.computations, excluded.computations);
 
 -- wait_for_the_disk --
 -- When this transaction commits; all that was committed before is on it then, too.

@@ -1,7 +1,12 @@
 -- nodes --
 SELECT service_objects.id, tenant_id, public, revision, component, route_partition,
        ARRAY(SELECT name FROM streams
-              WHERE service_object = service_objects.id AND declared) AS streams
+              WHERE service_object = service_objects.id AND declared) AS streams,
+       (SELECT json_agg(json_build_array(grants.id, grantee, stream, derived_only))
+          FROM grants
+         WHERE grants.service_object = service_objects.id
+           AND revoked_at IS NULL
+           AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000)) AS grants
   FROM service_objects
  WHERE id = ANY(%(ids)s::text[])
    AND deleted_at IS NULL;
@@ -12,8 +17,8 @@ SELECT service_objects.id, service_objects.tenant_id, streams.name
   FROM streams
   JOIN graph_edges ON graph_edges.stream_id = streams.id
   JOIN service_objects ON service_objects.id = reader AND service_objects.deleted_at IS NULL
-  JOIN readers ON readers.service_object = streams.service_object
-   AND readers.tenant_id = service_objects.tenant_id
+  JOIN stream_derivers ON stream_derivers.stream_id = streams.id
+   AND stream_derivers.tenant_id = service_objects.tenant_id
  WHERE streams.service_object = %(service_object)s
    AND streams.name = ANY(%(streams)s::text[])
    AND reader <> %(service_object)s
@@ -34,6 +39,14 @@ SELECT DISTINCT reader
   JOIN graph_edges ON stream_id = streams.id
  WHERE service_object = ANY(%(ids)s::text[])
  LIMIT %(most)s;
+
+-- grants --
+-- What others are granted of these Service Objects.
+SELECT service_object, id, grantee, stream, derived_only
+  FROM grants
+ WHERE service_object = ANY(%(ids)s::text[])
+   AND revoked_at IS NULL
+   AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000);
 
 -- related --
 SELECT id, tenant_id, sequence, version

@@ -16,7 +16,7 @@ from servioticy.storage.cursors import PostgresCursors
 SCHEMA = json.loads((Path(__file__).parents[3] / "schemas" / "error.json").read_text())
 OF_THE_ORIGINAL = ("so", "id")
 """Service Objects and subscriptions: of those of others it said 401, of unknown ones 404."""
-OURS = ("template", "job", "token")
+OURS = ("template", "job", "token", "grant")
 
 
 @pytest.fixture

@@ -4,35 +4,56 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object, Oracle, Ref
-from test_serial_law import SIMPLE, document, javascript, python, value_of
+from test_serial_law import SIMPLE, Generous, document, javascript, python, value_of
 
 from pipeline.engine import Engine
 from pipeline.evaluators.evaluator import Evaluators
+from pipeline.sharing.fairness import Fairness
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.documents import parse_service_object
-from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef
+from servioticy.domain.model import Grant, ServiceObjectKey, StreamKey, StreamRef
 from servioticy.domain.records import (
     DefinitionRecord,
     DeletionRecord,
     ErasureRecord,
+    GrantRecord,
+    RevocationRecord,
     UpdateRecord,
 )
 from servioticy.memory import MemoryPlatform
-from servioticy.ports.change_store import NewServiceObject
+from servioticy.ports.change_store import NewGrant, NewServiceObject
 from servioticy.ports.partition_store import Batch
+
+CONTROL = DefinitionRecord | DeletionRecord | ErasureRecord | GrantRecord | RevocationRecord
 
 EXTRA = "n"
 """A stream that some versions of an object have and others lack; nobody else reads it."""
+
+
+@dataclass(frozen=True)
+class Shown(Object):
+    """An object that may be public."""
+
+    public: bool = False
+
+
+class Given(NamedTuple):
+    """A grant, in the words of the oracle."""
+
+    id: str
+    owner: str
+    stream: str | None
+    tenant: int | None
 
 
 class Crash(BaseException):
@@ -44,6 +65,8 @@ class ChangingOracle(Oracle):
 
     def __init__(self) -> None:
         super().__init__([])
+        self.declared: list[Object] = []
+        self.given: dict[str, Given] = {}
         self.version: dict[str, int] = {}
         self.made_by: dict[tuple[Ref, int], int] = {}
         self.dead = 0
@@ -61,12 +84,72 @@ class ChangingOracle(Oracle):
         return other
 
     def define(self, thing: Object, version: int) -> None:
-        places = [n for n, each in enumerate(self.objects) if each.id == thing.id]
+        before = self._reading()
+        places = [n for n, each in enumerate(self.declared) if each.id == thing.id]
         if places:
-            self.objects[places[0]] = thing
+            self.declared[places[0]] = thing
         else:
-            self.objects.append(thing)
+            self.declared.append(thing)
         self.version[thing.id] = version
+        self._changed(before, thing.id)
+
+    def grant(self, given: Given) -> None:
+        self.given[given.id] = given
+        self._changed({}, given.owner)
+
+    def revoke(self, id_: str) -> None:
+        before = self._reading()
+        given = self.given.pop(id_)
+        self._changed(before, given.owner)
+
+    def _changed(self, before: dict[Ref, set[Ref]], id_: str) -> None:
+        """Leave out of groups what may not be read; whoever reads less of this is told."""
+        after = self._reading()
+        alike = {each.id: each for each in self.objects if each.id != id_}
+        for owner in self.declared:
+            for each in owner.composites if owner.id in alike else ():
+                reader = (owner.id, each.name)
+                lost = before.get(reader, set()) - after[reader]
+                if any(ref[0] == id_ for ref in lost):
+                    self.verdicts[reader, "revoked"] += 1
+        self.objects = [
+            replace(
+                each,
+                groups={
+                    name: tuple(ref for ref in refs if self._may(each.tenant, ref))
+                    for name, refs in each.groups.items()
+                },
+            )
+            for each in self.declared
+        ]
+
+    def _reading(self) -> dict[Ref, set[Ref]]:
+        """What each composite may read of others' objects, by its groups."""
+        return {
+            (owner.id, each.name): {
+                ref
+                for name in each.reads
+                for ref in owner.groups.get(name, ())
+                if self._may(owner.tenant, ref)
+            }
+            for owner in self.declared
+            for each in owner.composites
+        }
+
+    def _may(self, tenant: int, ref: Ref) -> bool:
+        found = [each for each in self.declared if each.id == ref[0]]
+        if not found:
+            return True
+        return (
+            found[0].tenant == tenant
+            or getattr(found[0], "public", False)
+            or any(
+                each.owner == ref[0]
+                and each.stream in (None, ref[1])
+                and each.tenant in (None, tenant)
+                for each in self.given.values()
+            )
+        )
 
     def erase(self, ref: Ref) -> None:
         self.last.pop(ref, None)
@@ -75,7 +158,9 @@ class ChangingOracle(Oracle):
             del self.made_by[key]
 
     def delete(self, id_: str) -> None:
-        self.objects = [each for each in self.objects if each.id != id_]
+        self.declared = [each for each in self.declared if each.id != id_]
+        self.given = {each.id: each for each in self.given.values() if each.owner != id_}
+        self._changed({}, id_)
         for ref in {ref for ref, _ in self.stored if ref[0] == id_}:
             self.erase(ref)
         self.verdicts = Counter({k: n for k, n in self.verdicts.items() if k[0][0] != id_})
@@ -135,8 +220,8 @@ class World:
 
     def __post_init__(self) -> None:
         self.platform = MemoryPlatform(self.partitions)
-        token = self.platform.tenants.create_tenant("t")
-        self.tenant = self.platform.tenants.tenant_of(token) or 0
+        tokens = [self.platform.tenants.create_tenant(name) for name in ("t", "u")]
+        self.tenants = [self.platform.tenants.tenant_of(each) or 0 for each in tokens]
         self.start()
 
     # What the API does.
@@ -159,12 +244,29 @@ class World:
         return self.platform.changes.replace(new, revision, version)
 
     def delete(self, id_: str) -> None:
-        self.platform.changes.delete(ServiceObjectKey(self.tenant, id_), None, 0)
+        self.platform.changes.delete(self._key(id_), None, 0)
         self.oracle.delete(id_)
 
     def erase(self, ref: Ref) -> None:
-        self.platform.changes.erase(ServiceObjectKey(self.tenant, ref[0]), ref[1])
+        self.platform.changes.erase(self._key(ref[0]), ref[1])
         self.oracle.erase(ref)
+
+    def grant(self, given: Given, derived_only: bool) -> None:
+        grantee = None if given.tenant is None else self.tenants[given.tenant]
+        grant = Grant(given.id, grantee, given.stream, derived_only)
+        self.platform.changes.grant(NewGrant(self._key(given.owner), grant, 0), 99)
+        self.oracle.grant(given)
+
+    def revoke(self, id_: str) -> None:
+        owner = self.oracle.given[id_].owner
+        self.platform.changes.revoke(self._key(owner).tenant, id_, 0)
+        self.oracle.revoke(id_)
+
+    def _key(self, id_: str) -> ServiceObjectKey:
+        return ServiceObjectKey(self.tenant_of(id_), id_)
+
+    def tenant_of(self, id_: str) -> int:
+        return self.tenants[self.versions[id_][0][0].tenant]
 
     def put(self, ref: Ref, timestamp: int, value: int) -> None:
         body = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
@@ -179,13 +281,14 @@ class World:
             (partition, record)
             for partition in range(self.partitions)
             for _, record in self.platform.records(partition)
-            if isinstance(record, DefinitionRecord | DeletionRecord | ErasureRecord)
+            if isinstance(record, CONTROL)
         ]
         if told:
             self.platform.log.append(*told[number % len(told)])
 
     def _new(self, thing: Object, codes: dict[Ref, str]) -> NewServiceObject:
-        text = json.dumps(document(thing, codes)).encode()
+        body = document(thing, codes) | {"public": thing.public}
+        text = json.dumps(body).encode()
         self.versions.setdefault(thing.id, []).append((thing, text))
         return self._new_from(thing, text)
 
@@ -199,7 +302,9 @@ class World:
             if member in alive
         )
         streams = tuple(stream.ref.stream for stream in definition.streams)
-        return NewServiceObject(thing.id, self.tenant, False, text, streams, groups, 0)
+        tenant = self.tenants[thing.tenant]
+        public = definition.public
+        return NewServiceObject(thing.id, tenant, public, text, streams, groups, 0)
 
     # What the pipeline does.
 
@@ -211,6 +316,7 @@ class World:
                 Faulty(self.platform.partition_store(argument_names), self.faults, self.calls),
                 lambda number=number: self.platform.output(number),
                 Engine(self.evaluators, 1000, 1000, sleep=lambda _seconds: self.step()),
+                Fairness(Generous(1.0)),
             )
             for number in range(self.partitions)
         ]
@@ -244,8 +350,13 @@ class World:
                     self.crash()
 
 
-def an_object(draw: Any, id_: str, others: list[Ref], extra: bool, cycles: bool) -> Any:
-    """One version of an object: always the same streams but for EXTRA, other code and groups."""
+def an_object(
+    draw: Any, id_: str, tenant: int, others: list[Ref], extra: bool, cycles: bool
+) -> Any:
+    """One version of an object: always the same streams but for EXTRA, other code and groups.
+
+    Its groups name what they like: what they may not read of others is left out.
+    """
     codes: dict[Ref, str] = {}
     names = ["c0", "c1"] + ([EXTRA] if extra else [])
     groups: dict[str, tuple[Ref, ...]] = {}
@@ -267,7 +378,8 @@ def an_object(draw: Any, id_: str, others: list[Ref], extra: bool, cycles: bool)
         numbers = (draw(st.integers(0, 9)), draw(st.integers(3, 9)), draw(st.integers(5, 20)))
         composites.append(Composite(name, reads, python(*numbers)))
         codes[id_, name] = javascript(reads, *numbers)
-    return Object(id_, tuple(simple), tuple(composites), groups), codes
+    public = draw(st.booleans())
+    return Shown(id_, tuple(simple), tuple(composites), groups, tenant, public), codes
 
 
 STREAMS = (*SIMPLE, "c0", "c1")
@@ -276,20 +388,28 @@ STREAMS = (*SIMPLE, "c0", "c1")
 def play(draw: Any, world: World, cycles: bool) -> None:
     """Some objects, then anything in any order, the pipeline at any distance behind."""
     ids = [f"so{n}" for n in range(draw(st.integers(1, 3)))]
+    tenants = {each: draw(st.integers(0, 1)) for each in ids}
     alive: list[str] = []
+
+    def drawn(id_: str) -> Any:
+        others = others_of(id_)
+        return an_object(draw, id_, tenants[id_], others, draw(st.booleans()), cycles)
 
     def others_of(id_: str) -> list[Ref]:
         known = [each for each in alive if cycles or each < id_]
         return [(each, name) for each in known if each != id_ for name in STREAMS]
 
     for id_ in ids:
-        world.create(*an_object(draw, id_, others_of(id_), draw(st.booleans()), cycles))
+        world.create(*drawn(id_))
         alive.append(id_)
+    number = 0
     for _ in range(draw(st.integers(1, 30))):
         step = draw(
             st.sampled_from(
                 ["put"] * 8
                 + ["replace", "activate", "erase", "work", "crash"]
+                + ["grant"] * 2
+                + ["revoke"] * 2
                 + ["delete", "repeat"]
             )
         )
@@ -299,12 +419,19 @@ def play(draw: Any, world: World, cycles: bool) -> None:
             name = draw(st.sampled_from([*SIMPLE, *SIMPLE, "c0", EXTRA]))
             world.put((target, name), draw(st.integers(0, 25)), draw(st.integers(0, 99)))
         elif step == "replace" and alive:
-            world.replace(*an_object(draw, id_, others_of(id_), draw(st.booleans()), cycles))
+            world.replace(*drawn(id_))
         elif step == "activate" and alive:
             version = draw(st.integers(1, len(world.versions[id_])))
             world.activate(id_, version)
         elif step == "erase" and alive:
             world.erase((id_, draw(st.sampled_from(STREAMS))))
+        elif step == "grant" and alive:
+            stream = draw(st.sampled_from([None, *STREAMS]))
+            tenant = draw(st.sampled_from([None, 0, 1]))
+            number += 1
+            world.grant(Given(f"g{number}", id_, stream, tenant), draw(st.booleans()))
+        elif step == "revoke" and world.oracle.given:
+            world.revoke(draw(st.sampled_from(sorted(world.oracle.given))))
         elif step == "delete" and alive and draw(st.booleans()):
             world.delete(id_)
             alive.remove(id_)
@@ -330,7 +457,7 @@ def assert_equal_for_readers(world: World) -> None:
     found = {
         (ref, row.timestamp): value_of(row.document)
         for ref, number in world.platform.state.streams.items()
-        for row in history.page(StreamKey(world.tenant, number), (0, 99), 999, 10**9)
+        for row in history.page(StreamKey(world.tenant_of(ref[0]), number), (0, 99), 999, 10**9)
     }
     assert found == world.oracle.stored
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.accounts import Accounts
 from pipeline.metering import SECONDS, Meter
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
@@ -23,6 +24,7 @@ class Ground:
         self.used: dict[str, float] = {}
         self.charges: list[Charge] = []
         self.store = self
+        self.accounts = Accounts()
         self.answers = True
         self.now = 0.0
         self.meter = Meter(lambda: self.used, lambda: self.now)

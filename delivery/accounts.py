@@ -1,0 +1,76 @@
+"""What tenants were given of whose streams, stored now and then.
+
+What delivery has not stored when it is killed is lost, in favour of who would pay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from typing import Protocol
+
+from servioticy.domain.records import EmittedRecord
+from servioticy.errors import Unavailable
+
+SECONDS = 10.0
+MAX_COUNTED = 100_000
+"""Pairs of tenant and stream that are kept while the store is away; further ones are not
+counted."""
+
+Given = tuple[int, int, str, str]
+"""To which tenant, of which tenant's stream: its Service Object and its name."""
+
+log = logging.getLogger("servioticy.delivery")
+
+
+class Usage(Protocol):
+    """Keeps what was delivered."""
+
+    def deliver(self, counted: Mapping[Given, int]) -> None:
+        """Add to the present hour's account. Raises Unavailable."""
+
+
+class Accounts:
+    """Counts in the loop's thread, and stores in another."""
+
+    def __init__(self, usage: Usage) -> None:
+        self._usage = usage
+        self._counted: Counter[Given] = Counter()
+        self._storing: asyncio.Task[None] | None = None
+
+    def note(self, tenant: int, record: EmittedRecord) -> None:
+        """Note that an update was offered to a subscriber of this tenant."""
+        key = tenant, record.tenant, record.service_object, record.stream
+        if key in self._counted or len(self._counted) < MAX_COUNTED:
+            self._counted[key] += 1
+
+    def start(self) -> None:
+        """Store from now on, in the running loop."""
+        self._storing = asyncio.create_task(self._store_for_ever())
+
+    async def stop(self) -> None:
+        """Store what is left."""
+        if self._storing is not None:
+            self._storing.cancel()
+            await self.settle()
+
+    async def settle(self) -> None:
+        """Store what has been counted; where the store is away it is counted on."""
+        counted, self._counted = self._counted, Counter()
+        if not counted:
+            return
+        try:
+            await asyncio.to_thread(self._usage.deliver, counted)
+        except Unavailable as error:
+            log.warning("deliveries_not_noted", extra={"why": str(error)})
+            self._counted.update(counted)
+
+    async def _store_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(SECONDS)
+            try:
+                await self.settle()
+            except Exception:  # a bug of ours ends no counting
+                log.exception("deliveries_not_noted")

@@ -1,0 +1,53 @@
+"""What streams have used of the platform, counted batch by batch and stored now and then.
+
+What a worker has not stored when it is killed is lost, in favour of who would pay: this is a
+measure, not a promise.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from pipeline.growth import NewRow, Verdict
+from servioticy.ports.partition_store import PartitionStore, Use
+
+
+class Accounts:
+    """Counts what is stored and computed of each stream since it was last settled."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[int, int], list[int]] = {}
+        """By tenant and stream: updates from outside, rows, bytes."""
+        self._computations: defaultdict[tuple[int, int, int], dict[str, int]] = defaultdict(dict)
+        """By tenant, stream and whose stream woke it: how many ended how."""
+
+    def note(self, rows: Iterable[NewRow], endings: Iterable[Verdict]) -> None:
+        """Note what a batch has stored, and how its computations ended."""
+        counted = self._rows
+        for stream, _timestamp, document, _offset, _position, path in rows:
+            key = stream.tenant, stream.stream_id
+            account = counted.get(key)
+            if account is None:
+                account = counted[key] = [0, 0, 0]
+            if not path:
+                account[0] += 1
+            account[1] += 1
+            account[2] += len(document)
+        for each in endings:
+            composite = each.composite
+            ended = self._computations[composite.tenant, composite.stream_id, each.trigger.tenant]
+            ended[each.kind] = ended.get(each.kind, 0) + each.times
+
+    def settle(self, store: PartitionStore) -> None:
+        """Store what has been counted. Raises Unavailable: then it is stored next time."""
+        uses = {
+            (tenant, stream, tenant): Use(tenant, stream, tenant, updates, rows, size)
+            for (tenant, stream), (updates, rows, size) in self._rows.items()
+        }
+        for key, ended in self._computations.items():
+            uses[key] = uses.get(key, Use(*key))._replace(computations=ended)
+        if uses:
+            store.account([uses[key] for key in sorted(uses)])
+        self._rows.clear()
+        self._computations.clear()

@@ -1,0 +1,21 @@
+-- tenant_named --
+SELECT id
+  FROM tenants
+ WHERE name = %(name)s;
+
+-- listed --
+-- The next ones that the tenant has given, or has been given by name; without those that ended.
+SELECT grants.id, grants.tenant_id = %(tenant)s AS given, giver.name, grants.service_object,
+       grants.stream, receiver.name, derived_only, grants.created_at, grants.expires_at
+  FROM grants
+  JOIN service_objects ON service_objects.id = grants.service_object
+   AND service_objects.tenant_id = grants.tenant_id
+   AND deleted_at IS NULL
+  JOIN tenants AS giver ON giver.id = grants.tenant_id
+  LEFT JOIN tenants AS receiver ON receiver.id = grantee
+ WHERE (grants.tenant_id = %(tenant)s AND %(given)s OR grantee = %(tenant)s AND %(received)s)
+   AND grants.id > %(after)s
+   AND revoked_at IS NULL
+   AND (grants.expires_at IS NULL OR grants.expires_at > %(now)s)
+ ORDER BY grants.id
+ LIMIT %(rows)s;

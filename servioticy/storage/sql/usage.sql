@@ -1,0 +1,44 @@
+-- summed --
+-- What the tenant has used in these hours, summed up by what is asked for, a page at a time; with
+-- `provided`, what others have used of its streams.
+SELECT key, sum(updates_in)::bigint, sum(stored_rows)::bigint, sum(stored_bytes)::bigint,
+       sum(processor_us)::bigint, sum(deliveries)::bigint, counts_summed(computations)
+  FROM (SELECT CASE %(by)s
+               WHEN 'hour' THEN lpad(usage_hours.hour::text, 16, '0')
+               WHEN 'day' THEN lpad((usage_hours.hour / 86400000 * 86400000)::text, 16, '0')
+               WHEN 'serviceObject' THEN service_object
+               WHEN 'stream' THEN service_object || '/' || stream
+               WHEN 'provider' THEN CASE WHEN provider_id = %(tenant)s THEN 'own' ELSE 'others' END
+               ELSE '' END COLLATE "C" AS key,
+               updates_in, stored_rows, stored_bytes, processor_us, deliveries, computations
+          FROM usage_hours
+         WHERE usage_hours.hour >= %(from)s
+           AND usage_hours.hour <= %(to)s
+           AND CASE WHEN %(provided)s
+                    THEN provider_id = %(tenant)s AND usage_hours.tenant_id <> %(tenant)s
+                    ELSE usage_hours.tenant_id = %(tenant)s END) AS used
+ WHERE key > %(after)s OR %(after)s IS NULL
+ GROUP BY key
+ ORDER BY key
+ LIMIT %(rows)s;
+
+-- deliver --
+-- Updates that were given to subscribers of these tenants.
+INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, deliveries)
+SELECT d.tenant_id, this_hour(), d.service_object, d.stream, d.provider_id, d.deliveries
+  FROM unnest(%(tenants)s::bigint[], %(providers)s::bigint[], %(service_objects)s::text[],
+              %(streams)s::text[], %(deliveries)s::bigint[])
+       AS d (tenant_id, provider_id, service_object, stream, deliveries)
+  JOIN tenants ON tenants.id = d.tenant_id
+    ON CONFLICT (tenant_id, hour, service_object, stream, provider_id) DO UPDATE
+   SET deliveries = usage_hours.deliveries + excluded.deliveries;
+
+-- forget --
+-- Some of what is older than it is kept.
+DELETE FROM usage_hours
+ WHERE ctid = ANY(ARRAY(
+       SELECT ctid
+         FROM usage_hours
+        WHERE hour < %(before)s
+        LIMIT %(most)s))
+RETURNING hour;

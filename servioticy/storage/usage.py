@@ -1,0 +1,32 @@
+"""The accounts of what was delivered, in Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from servioticy.storage.arrays import columns, numbers
+from servioticy.storage.database import Database
+from servioticy.storage.queries import queries
+
+Delivered = tuple[int, int, str, str]
+"""To which tenant, of which tenant's stream: its Service Object and its name."""
+
+
+class PostgresUsage:
+    """Adds to what tenants have used."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._sql = queries("usage")
+
+    def deliver(self, counted: Mapping[Delivered, int]) -> None:
+        """Add to the present hour's account. Raises Unavailable."""
+        tenants, providers, service_objects, streams = columns(sorted(counted), 4)
+        values = {
+            "tenants": numbers(tenants),
+            "providers": numbers(providers),
+            "service_objects": list(service_objects),
+            "streams": list(streams),
+            "deliveries": numbers(counted[each] for each in sorted(counted)),
+        }
+        self._database.rows(self._sql["deliver"], values)

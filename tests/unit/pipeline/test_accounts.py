@@ -1,0 +1,118 @@
+"""What streams have used: all of it once, whoever has woken what."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import msgspec
+import pytest
+from engine_builders import C, D, document
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import Oracle
+from test_serial_law import LAW, Generous, graphs, histories, platform_with
+
+from pipeline.accounts import Accounts
+from pipeline.engine import Engine
+from pipeline.growth import NewRow, Verdict
+from pipeline.metering import Meter
+from pipeline.sharing.fairness import Fairness
+from pipeline.task import Task
+from pipeline.work import Row
+from sandbox import argument_names
+from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.records import UpdateRecord
+from servioticy.errors import Unavailable
+from servioticy.ports.partition_store import Use
+
+
+@LAW
+@given(data=st.data())
+def test_accounts_tell_all_that_is_stored_and_computed(data, evaluators) -> None:
+    """However it is batched; who computes over others' streams pays for what comes of it."""
+    objects, codes = data.draw(graphs(cycles=False))
+    objects = [replace(each, tenant=data.draw(st.integers(0, 1))) for each in objects]
+    history = data.draw(histories(objects))
+    cut = data.draw(st.integers(0, len(history)))
+    oracle = Oracle(objects)
+    for ref, timestamp, value in history:
+        oracle.take(ref, timestamp, value)
+
+    platform = platform_with(objects, codes)
+    for (owner, name), timestamp, value in history:
+        body = {"channels": {"v": {"current-value": value}}, "lastUpdate": timestamp}
+        update = msgspec.Raw(json.dumps(body, separators=(",", ":")).encode())
+        platform.log.append(0, UpdateRecord(owner, name, timestamp, update))
+    engine = Engine(evaluators(objects), 1000, 1000)
+    store = platform.partition_store(argument_names)
+    fairness = Fairness(Generous(1.0))
+    task = Task(0, store, lambda: platform.output(0), engine, fairness, Meter(dict))
+    rows = [Row(offset, value) for offset, value in enumerate(platform.state.log[0])]
+    for some in (rows[:cut], rows[cut:]):
+        task.take(some)
+        task.end()
+
+    rows_of, updates, computations = Counter(), Counter(), Counter()
+    tenants = {each.id: platform.state.service_objects[each.id].tenant for each in objects}
+    for (tenant, owner, name, provider), account in platform.state.accounts.items():
+        ref = owner, name
+        assert tenant == tenants[owner]
+        assert provider in tenants.values()
+        rows_of[ref] += account.pop("rows")
+        updates[ref] += account.pop("updates")
+        assert account.pop("bytes") >= 0
+        computations.update({(ref, verdict): times for verdict, times in account.items()})
+    assert +rows_of == Counter(ref for ref, _, _ in oracle.order)
+    assert +updates == Counter(ref for ref, _, _ in history)
+    assert +computations == oracle.verdicts
+
+
+OWN = KnownStream(C, 7, 1, 3, None)
+THEIRS = KnownStream(D, 8, 1, 4, None)
+
+
+class Store:
+    """Keeps what is settled, when it answers."""
+
+    def __init__(self) -> None:
+        self.answers = True
+        self.uses: list[Use] = []
+
+    def account(self, uses: list[Use]) -> None:
+        if not self.answers:
+            raise Unavailable("away")
+        self.uses += uses
+
+
+def a_row(stream: KnownStream, *path: int) -> NewRow:
+    return stream, 1, document(1), 0, len(path), path
+
+
+def test_the_consumer_pays_and_the_provider_is_told() -> None:
+    accounts, store, size = Accounts(), Store(), len(document(1))
+    ended = [Verdict(OWN, "emitted", THEIRS, 1, times=2), Verdict(OWN, "stale", OWN, 1)]
+
+    accounts.note([a_row(THEIRS), a_row(OWN, 0)], ended)
+    accounts.settle(store)  # type: ignore[arg-type]
+
+    assert store.uses == [
+        Use(7, 3, 7, 0, 1, size, {"stale": 1}),
+        Use(7, 3, 8, computations={"emitted": 2}),
+        Use(8, 4, 8, 1, 1, size),
+    ]
+
+
+def test_what_could_not_be_stored_is_stored_next_time_and_nothing_twice() -> None:
+    accounts, store = Accounts(), Store()
+    accounts.note([a_row(THEIRS)], [])
+    store.answers = False
+    with pytest.raises(Unavailable):
+        accounts.settle(store)  # type: ignore[arg-type]
+    store.answers = True
+    accounts.note([a_row(THEIRS)], [])
+    accounts.settle(store)  # type: ignore[arg-type]
+    accounts.settle(store)  # type: ignore[arg-type]
+
+    assert [(each.updates, each.rows) for each in store.uses] == [(2, 2)]
