@@ -16,7 +16,7 @@ from api.http.authentication import guard
 from api.http.backlog import Backlog
 from api.http.errors import handle_errors
 from api.http.idempotency import Idempotency
-from api.http.inflow import Inflow
+from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
 from api.resources import blueprints
 from api.services import Check, Services
@@ -56,7 +56,13 @@ def create_app(
         ),
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
         backlog=Backlog(ports.history, settings.requests.max_put_off),
-        inflow=Inflow(settings.requests.tenant_bytes_per_second),
+        quotas=Quotas(
+            ports.statements("quotas"),
+            {
+                "update-bytes": settings.requests.tenant_bytes_per_second,
+                "sockets": settings.delivery.sockets_per_tenant,
+            },
+        ),
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),
     )
     app = Flask("api", static_folder=None)

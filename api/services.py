@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from api.documents.definitions import Definitions
 from api.http.backlog import Backlog
 from api.http.idempotency import Idempotency
-from api.http.inflow import Inflow
+from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
 from servioticy.bootstrap import Ports
 from servioticy.domain.documents import BadDocument
@@ -33,7 +33,7 @@ class Services:
     definitions: Definitions
     reads: ReadAfterWrite
     backlog: Backlog
-    inflow: Inflow
+    quotas: Quotas
     idempotency: Idempotency
 
     @property

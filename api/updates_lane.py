@@ -106,7 +106,7 @@ class UpdatesLane:
             return None
         if services.backlog.is_full(address):
             return None
-        if not services.inflow.take(address.tenant, len(document)):
+        if services.quotas.send(address.tenant, 1, len(document)) is not None:
             return None
         record = UpdateRecord(
             asked.service_object, asked.stream, update.timestamp, msgspec.Raw(document)

@@ -10,6 +10,7 @@ from functools import partial
 
 from delivery.accounts import Accounts
 from delivery.admission.capacity import capacity, raise_descriptors
+from delivery.admission.overrides import Overrides
 from delivery.broker.api import Api
 from delivery.broker.broker import Broker
 from delivery.broker.listener import BrokerTransport
@@ -34,6 +35,7 @@ from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
 from servioticy.storage.history import PostgresHistory
+from servioticy.storage.quotas import PostgresQuotas
 from servioticy.storage.usage import PostgresUsage
 
 CHECK_SECONDS = 1.0
@@ -76,6 +78,7 @@ async def run(chosen: Settings) -> None:
     }
     accounts = Accounts(PostgresUsage(quick))
     hub.fanout.note = accounts.note
+    overrides = Overrides(PostgresQuotas(quick), hub.reception.admitted)
     feeds = hub.feeds(cursors, pages, receivers)
     registry = Registry()
     observe(hub, feeds, callbacks, registry)
@@ -85,6 +88,7 @@ async def run(chosen: Settings) -> None:
         await caller.start()
         tests.start()
         accounts.start()
+        overrides.start()
         http = HttpTransport(hub, feeds, pulls)
         live = partial(LiveSession, hub, feeds, pulls)
         sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
@@ -96,6 +100,7 @@ async def run(chosen: Settings) -> None:
         await feeds.stop()
         await tests.stop()
         await caller.stop()
+        overrides.stop()
         await hub.stop()
         await accounts.stop()
 

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from pipeline.growth import NewRow, Verdict
+from servioticy.domain.known_streams import KnownStream
 from servioticy.ports.partition_store import PartitionStore, Use
 
 
@@ -17,20 +18,19 @@ class Accounts:
     """Counts what is stored and computed of each stream since it was last settled."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[int, int], list[int]] = {}
-        """By tenant and stream: updates from outside, rows, bytes."""
+        self._rows: dict[KnownStream, list[int]] = {}
+        """Updates from outside, rows, bytes."""
         self._computations: defaultdict[tuple[int, int, int], dict[str, int]] = defaultdict(dict)
         """By tenant, stream and whose stream woke it: how many ended how."""
 
     def note(self, rows: Iterable[NewRow], endings: Iterable[Verdict]) -> None:
         """Note what a batch has stored, and how its computations ended."""
         counted = self._rows
-        for stream, _timestamp, document, _offset, _position, path in rows:
-            key = stream.tenant, stream.stream_id
-            account = counted.get(key)
+        for stream, _timestamp, document, _offset, position, _path in rows:
+            account = counted.get(stream)
             if account is None:
-                account = counted[key] = [0, 0, 0]
-            if not path:
+                account = counted[stream] = [0, 0, 0]
+            if not position:
                 account[0] += 1
             account[1] += 1
             account[2] += len(document)
@@ -41,10 +41,16 @@ class Accounts:
 
     def settle(self, store: PartitionStore) -> None:
         """Store what has been counted. Raises Unavailable: then it is stored next time."""
-        uses = {
-            (tenant, stream, tenant): Use(tenant, stream, tenant, updates, rows, size)
-            for (tenant, stream), (updates, rows, size) in self._rows.items()
-        }
+        uses: dict[tuple[int, int, int], Use] = {}
+        for stream, (updates, rows, size) in self._rows.items():
+            own = stream.tenant, stream.stream_id, stream.tenant
+            # Known anew meanwhile, a stream is here twice.
+            before = uses.get(own, Use(*own))
+            uses[own] = before._replace(
+                updates=before.updates + updates,
+                rows=before.rows + rows,
+                bytes=before.bytes + size,
+            )
         for key, ended in self._computations.items():
             uses[key] = uses.get(key, Use(*key))._replace(computations=ended)
         if uses:

@@ -24,7 +24,9 @@ COMMON_HEADERS = {
         "Idempotency-Key"
     ),
     "Access-Control-Max-Age": "86400",
-    "Access-Control-Expose-Headers": f"Location, Retry-After, ETag, Link, Allow, {HEADER}",
+    "Access-Control-Expose-Headers": (
+        f"Location, Retry-After, RateLimit, RateLimit-Policy, ETag, Link, Allow, {HEADER}"
+    ),
 }
 """What every answer carries, unless it says otherwise itself."""
 

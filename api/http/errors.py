@@ -12,6 +12,7 @@ from api.http.problems import content, default_message
 from api.http.read_after_write import NotYet
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import INCOMPLETE_GROUP, UNKNOWN_STREAM
+from servioticy.domain.quotas import Exceeded
 from servioticy.errors import Rejected, ServioticyError, Unavailable
 
 log = logging.getLogger("api")
@@ -72,6 +73,21 @@ class TooMany(Refused):
     status = 429
 
 
+class OverQuota(TooMany):
+    """The caller has used up a quota."""
+
+    def __init__(self, exceeded: Exceeded) -> None:
+        quota = exceeded.quota
+        super().__init__(f"You have a quota of {quota.most} {quota.unit}, which is used up")
+        self.exceeded = exceeded
+
+
+def within(exceeded: Exceeded | None) -> None:
+    """Raises OverQuota where a quota is exceeded."""
+    if exceeded is not None:
+        raise OverQuota(exceeded)
+
+
 class TooLarge(Refused):
     """The body, or what would be stored of it, is larger than the platform takes."""
 
@@ -79,6 +95,17 @@ class TooLarge(Refused):
 
     def __init__(self) -> None:
         super().__init__(default_message(413))
+
+
+def rate_limit(exceeded: Exceeded) -> dict[str, str]:
+    """Return the headers of draft-ietf-httpapi-ratelimit-headers, and when to try again."""
+    quota, wait = exceeded
+    window = "" if quota.window is None else f";w={quota.window}"
+    return {
+        "Retry-After": str(wait),
+        "RateLimit-Policy": f'"{quota.name}";q={quota.most}{window}',
+        "RateLimit": f'"{quota.name}";r=0;t={wait}',
+    }
 
 
 def handle_errors(app: Flask) -> None:
@@ -90,10 +117,16 @@ def told(error: Exception) -> Response:
     """Return the answer that tells an error."""
     status, message = _status_and_message(error)
     wrong = error.all if isinstance(error, BadDocument) else ()
-    response = answer(content(status, message, wrong), status, {"Server": SERVER})
+    body = content(status, message, wrong)
+    if isinstance(error, OverQuota):
+        quota = error.exceeded.quota
+        body["quota"] = {"name": quota.name, "limit": quota.most, "unit": quota.unit}
+    response = answer(body, status, {"Server": SERVER})
     response.content_type = _form()
     if status in (429, 503):
         response.headers["Retry-After"] = "1"
+    if isinstance(error, OverQuota):
+        response.headers.update(rate_limit(error.exceeded))
     if isinstance(error, Outdated):
         response.headers["ETag"] = error.etag
     if isinstance(error, HTTPException) and status == 405:

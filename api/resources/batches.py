@@ -11,7 +11,7 @@ from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
 from api.http.bodies import body
-from api.http.errors import NotFound, Refused, TooMany
+from api.http.errors import NotFound, Refused, TooMany, within
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.batches.items import Item, Unreadable, bounded
@@ -92,8 +92,8 @@ def _accepted(
             "Your updates come faster than they are computed: too many of them wait already"
         )
     tenant = authentication.authenticated().address.tenant
-    if not services.inflow.take(tenant, found.bytes + ITEM_BYTES * len(found.records)):
-        raise TooMany("You send more bytes a second than are taken; try again later")
+    number = len(found.records)
+    within(services.quotas.send(tenant, number, found.bytes + ITEM_BYTES * number))
     if found.records:
         services.ports.log.append_all(found.records)
     body = {"accepted": len(found.records), "refused": len(found.refused)}

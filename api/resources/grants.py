@@ -78,6 +78,8 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.CHANGE)
     def revoke(grant: str) -> Response:
         """End it: reads are refused from now on, and composites read no more at one place."""
+        if "\0" in grant:
+            raise NotFound("The Grant was not found.")
         try:
             services.ports.changes.revoke(authenticated().caller, grant, services.now())
         except NotGranted as error:

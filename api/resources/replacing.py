@@ -26,7 +26,7 @@ from api.http import authentication
 from api.http.answers import answer, nothing
 from api.http.authentication import needs
 from api.http.bodies import json_object
-from api.http.errors import Conflict, NotFound, Outdated, Refused
+from api.http.errors import Conflict, NotFound, Outdated, Refused, within
 from api.http.queries import choice
 from api.services import Services
 from servioticy.changes import Changed, StillRead
@@ -173,6 +173,8 @@ def _replaced(
     body = with_who_belongs(body, key, services)
     definition = parse_and_check(body, key.id, services)
     before = services.definitions.of(key.id, found.version, found.document)
+    more = len(definition.streams) - len(before.streams)
+    within(services.quotas.add(key.tenant, streams=more))
     now = services.now()
     created_at = orjson.loads(found.document)["createdAt"]
     document = to_stored(body, key.id, created_at, now)

@@ -20,6 +20,7 @@ from api.documents.warnings import warnings
 from api.http.answers import answer
 from api.http.authentication import authenticated, needs, service_object
 from api.http.bodies import json_object
+from api.http.errors import within
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.model import ServiceObjectKey
@@ -52,6 +53,7 @@ def blueprint(services: Services) -> Blueprint:
             custom_fields=custom_fields(document),
             token_digest=digest(token),
         )
+        within(services.quotas.add(caller, documents=1, streams=len(new.streams)))
         findings = warnings(definition, caller, services)
         services.ports.changes.create(new)
         place = {"Location": f"{services.base}/{id_}", "ETag": etag(1, 1)}

@@ -14,7 +14,7 @@ from api.http import authentication
 from api.http.answers import answer, nothing
 from api.http.authentication import needs
 from api.http.bodies import json_object
-from api.http.errors import NotFound, Refused
+from api.http.errors import NotFound, Refused, within
 from api.http.pages import paged
 from api.services import Services
 from servioticy.domain.access import Resource, Right, may
@@ -68,6 +68,8 @@ def blueprint(services: Services) -> Blueprint:
         caller, wanted = authentication.authenticated(), json_object()
         callback = check_subscription(wanted)
         destination = _destination(wanted, callback, caller.token)
+        within(services.quotas.metered(caller.caller, "deliveries"))
+        within(services.quotas.add(caller.caller, subscriptions=1))
         id_, now = uuid.uuid4().hex, services.now()
         document = {
             "id": id_,

@@ -13,7 +13,7 @@ from api.http.answers import answer, nothing
 from api.http.authentication import authenticated, needs
 from api.http.bodies import json_object
 from api.http.cursors import next_page, position
-from api.http.errors import Conflict, NotFound, Outdated, TooMany
+from api.http.errors import Conflict, NotFound, Outdated, TooMany, within
 from api.http.queries import integer
 from api.resources.jobs import MAX_WAITING, forget_finished
 from api.resources.parameter_sets import parameter_sets
@@ -129,6 +129,7 @@ def blueprint(services: Services) -> Blueprint:
             declared = parse_template(orjson.loads(content)).parameters
             for part, each in sets:
                 complete(declared, each, part)
+            within(services.quotas.add(tenant, documents=len(sets)))
             now = services.now()
             job, ids = new_id(now), [new_id(now) for _ in sets]
             values = [orjson.dumps(each).decode() for _, each in sets]

@@ -9,7 +9,7 @@ from api.http import authentication
 from api.http.answers import data, stored
 from api.http.authentication import needs
 from api.http.bodies import json_body
-from api.http.errors import NotFound, TooLarge, TooMany
+from api.http.errors import NotFound, TooLarge, TooMany, within
 from api.resources import histories
 from api.services import Services
 from servioticy.domain.access import Right
@@ -50,8 +50,7 @@ def blueprint(services: Services) -> Blueprint:
             raise TooMany(
                 "Your updates come faster than they are computed: too many of them wait already"
             )
-        if not services.inflow.take(address.tenant, len(update.document)):
-            raise TooMany("You send more bytes a second than are taken; try again later")
+        within(services.quotas.send(address.tenant, 1, len(update.document)))
         services.ports.log.append(address.partition, record)
         return stored(update.document, 202)
 

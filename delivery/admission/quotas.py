@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 
 class QuotaExceeded(Exception):
@@ -20,12 +21,14 @@ class Quota:
     def __init__(self, in_all: int, each: int) -> None:
         self._in_all = in_all
         self._each = each
+        self.others: Mapping[Any, int] = {}
+        """Owners that have another number of places."""
         self._in_use: Counter[Hashable] = Counter()
         self._total = 0
 
     def acquire(self, owner: Hashable) -> None:
         """Take one place for the owner, to be released later. Raises QuotaExceeded."""
-        if self._in_use[owner] >= self._each:
+        if self._in_use[owner] >= self.others.get(owner, self._each):
             raise QuotaExceeded(own=True)
         if self._total >= self._in_all:
             raise QuotaExceeded(own=False)

@@ -337,7 +337,9 @@ class PostgresPartitionStore:
             "stored_bytes": numbers(sizes),
             "computations": [msgspec.json.encode(dict(each)).decode() for each in computations],
         }
-        self._database.rows(self._sql["account"], values)
+        with self._database.transaction():
+            self._database.rows(self._sql["account"], values)
+            self._database.rows(self._sql["account_stored"], values)
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int

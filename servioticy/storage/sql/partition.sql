@@ -290,8 +290,9 @@ SELECT id, tenant_id, service_object, stored_as, reached
 -- The oldest, up to a number and a size; the first whatever its size. No row: there are none.
 -- The size is that on the disk, which is known without opening the document.
 WITH piece AS (
-    SELECT "timestamp"
-      FROM (SELECT "timestamp", sum(size) OVER (ORDER BY "timestamp") - size AS before
+    SELECT "timestamp", size
+      FROM (SELECT "timestamp", size,
+                   sum(size) OVER (ORDER BY "timestamp") - size AS before
               FROM (SELECT "timestamp", pg_column_size(document) AS size
                       FROM updates
                      WHERE stream_id = %(stored_as)s
@@ -305,6 +306,11 @@ WITH piece AS (
      WHERE stream_id = %(stored_as)s
        AND tenant_id = %(tenant)s
        AND "timestamp" = ANY(ARRAY(SELECT "timestamp" FROM piece))
+), less AS (
+    UPDATE stored_amounts
+       SET bytes = greatest(0, bytes - (SELECT sum(size) FROM piece))
+     WHERE tenant_id = %(tenant)s
+       AND EXISTS (SELECT FROM piece)
 )
 UPDATE purge
    SET reached = (SELECT max("timestamp") FROM piece)
@@ -527,6 +533,15 @@ SELECT u.tenant_id, this_hour(), service_object, name, u.provider_id, u.updates_
        stored_rows = usage_hours.stored_rows + excluded.stored_rows,
        stored_bytes = usage_hours.stored_bytes + excluded.stored_bytes,
        computations = counts_added(usage_hours.computations, excluded.computations);
+
+-- account_stored --
+INSERT INTO stored_amounts (tenant_id, bytes)
+SELECT u.tenant_id, sum(u.stored_bytes)
+  FROM unnest(%(tenants)s::bigint[], %(stored_bytes)s::bigint[]) AS u (tenant_id, stored_bytes)
+ GROUP BY u.tenant_id
+HAVING sum(u.stored_bytes) > 0
+    ON CONFLICT (tenant_id) DO UPDATE
+   SET bytes = stored_amounts.bytes + excluded.bytes;
 
 -- wait_for_the_disk --
 -- When this transaction commits; all that was committed before is on it then, too.

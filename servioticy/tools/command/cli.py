@@ -112,6 +112,22 @@ def _add_tenant(group: Any) -> None:
         "Works while the platform runs and while it does not.",
     )
     create.add_argument("name", metavar="NAME")
+    quota = _command(
+        actions,
+        "quota",
+        "show the quotas of a tenant, or give it another one",
+        commands.tenant_quota,
+        "Known to all programs within seconds. Works while the platform runs and while it does "
+        "not.",
+    )
+    quota.add_argument("name", metavar="NAME")
+    quota.add_argument("quota", metavar="QUOTA", nargs="?", help="which; none shows all")
+    quota.add_argument(
+        "most",
+        metavar="MOST",
+        nargs="?",
+        help="so much it may have; `default`: as every tenant",
+    )
 
 
 def _add_tail(group: Any) -> None:

@@ -52,6 +52,37 @@ def tenant_create(parsed: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
+def tenant_quota(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Print a tenant's quotas, once one of them has been given, if one is named."""
+    from servioticy.domain.quotas import QUOTAS
+    from servioticy.storage.quotas import PostgresQuotas
+    from servioticy.tools.command import running
+
+    if parsed.quota is not None and parsed.quota not in QUOTAS:
+        raise SettingsError(f"there is no quota {parsed.quota}; known: {', '.join(QUOTAS)}")
+    if (parsed.quota is None) != (parsed.most is None):
+        raise SettingsError("how much may it have? give a number, or `default`")
+    with running.database(settings) as database:
+        quotas = PostgresQuotas(database)
+        if parsed.quota is not None:
+            quotas.give(parsed.name, parsed.quota, _most(parsed.most))
+        found = quotas.of_tenant(parsed.name)
+    if found is None:
+        raise SettingsError(f"there is no tenant {parsed.name}")
+    for name, quota in QUOTAS.items():
+        given = "" if name not in found else "  (given)"
+        _say(f"{name:18} {found.get(name, quota.most):>15} {quota.unit}{given}")
+    return 0
+
+
+def _most(text: str) -> int | None:
+    if text == "default":
+        return None
+    if not text.isascii() or not text.isdigit() or int(text) >= 2**63:
+        raise SettingsError(f"{text} is no whole number")
+    return int(text)
+
+
 def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print what this machine has and lacks, or accept that a part of the log is lost."""
     from servioticy.tools.command import doctor

@@ -9,8 +9,9 @@ import pytest
 from api_builders import NOW, Caller, Served
 from werkzeug.test import TestResponse
 
-from api.http.inflow import Inflow
+from api.http.quotas import Quotas
 from servioticy.domain.batches import items
+from servioticy.domain.quotas import QUOTAS, Exceeded
 from servioticy.domain.records import UpdateRecord
 
 TWO = {
@@ -330,7 +331,13 @@ def test_a_batch_counts_as_its_updates_and_more(
     """Ten thousand short updates cost more than one long one."""
     so = alice.create(TWO)
     sizes: list[int] = []
-    monkeypatch.setattr(Inflow, "take", lambda _self, _tenant, size: sizes.append(size))
+
+    def used_up(_self: Quotas, _tenant: int, number: int, size: int) -> Exceeded:
+        assert number == 2
+        sizes.append(size)
+        return Exceeded(QUOTAS["update-bytes"], 1)
+
+    monkeypatch.setattr(Quotas, "send", used_up)
 
     answer = post(alice, f"/{so}/streams/a/updates", [update(1), update(2), 7])
 

@@ -1,0 +1,202 @@
+"""Whether a tenant may have more: of what, until when, and nobody else with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api.http.backlog import SECONDS as BACKLOG_SECONDS
+from api.http.backlog import Backlog
+from api.http.quotas import COUNTED, MAX_KNOWN, METERED, SECONDS, Quotas
+from servioticy.domain.quotas import QUOTAS
+from servioticy.ports.addresses import Address
+
+
+class Clock:
+    now = 10.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Store:
+    """What an operator has said, what is metered, and what is counted."""
+
+    def __init__(self) -> None:
+        self.limits: dict[str, int] = {}
+        self.used = dict.fromkeys(METERED, 0)
+        self.counts = dict.fromkeys(COUNTED, 0)
+        self.hour_left = 1200
+        self.asked = 0
+
+    def rows(self, name: str, /, **_values: object) -> list[Any]:
+        self.asked += 1
+        if name == "limits":
+            return list(self.limits.items())
+        if name == "used":
+            return [(*self.used.values(), self.hour_left)]
+        return [(self.counts[name],)]
+
+
+class Ground:
+    def __init__(self, **defaults: int) -> None:
+        self.store, self.clock = Store(), Clock()
+        named = {name.replace("_", "-"): most for name, most in defaults.items()}
+        self.quotas = Quotas(self.store, named, self.clock)  # type: ignore[arg-type]
+
+    def send(self, size: int, tenant: int = 1, number: int = 1) -> str | None:
+        exceeded = self.quotas.send(tenant, number, size)
+        return exceeded and exceeded.quota.name
+
+
+def test_a_second_of_bytes_comes_at_once_and_one_byte_more_does_not() -> None:
+    ground = Ground(update_bytes=100)
+
+    assert ground.send(100) is None
+    assert ground.send(1) == "update-bytes"
+    assert ground.send(1, tenant=2) is None
+
+
+def test_so_do_updates_however_short() -> None:
+    ground = Ground(updates=3)
+
+    assert ground.send(1, number=2) is None
+    assert ground.send(1, number=2) == "updates"
+    assert ground.send(1) is None
+
+
+def test_what_is_refused_is_not_counted() -> None:
+    ground = Ground(update_bytes=100, updates=10)
+    ground.send(100)
+    for _ in range(50):
+        ground.send(60)
+    ground.clock.now += 0.61
+
+    assert ground.send(60) is None
+
+
+def test_an_update_larger_than_the_bucket_comes_when_it_is_full() -> None:
+    ground = Ground(update_bytes=1)
+
+    assert ground.send(1000) is None
+    ground.clock.now += 999
+    assert ground.send(1000) == "update-bytes"
+    ground.clock.now += 1
+    assert ground.send(1000) is None
+
+
+def test_who_may_have_none_has_none() -> None:
+    ground = Ground(updates=0)
+
+    assert ground.send(1) == "updates"
+
+
+@pytest.mark.parametrize("name", METERED)
+def test_what_is_metered_ends_at_its_border_until_the_hour_is_over(name: str) -> None:
+    ground = Ground()
+    ground.store.limits[name] = 50
+    ground.store.used[name] = 49
+    assert ground.send(1) is None
+
+    ground.store.used[name] = 50
+    ground.clock.now += SECONDS
+    exceeded = ground.quotas.send(1, 1, 1)
+
+    assert exceeded is not None
+    assert (exceeded.quota.name, exceeded.quota.most) == (name, 50)
+    assert exceeded.retry_after == (60 if QUOTAS[name].window is None else 1200)
+    assert ground.quotas.metered(1, name) == exceeded
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_is_counted_ends_at_its_border(name: str) -> None:
+    ground = Ground()
+    ground.store.limits[name] = 10
+    ground.store.counts[name] = 8
+
+    assert ground.quotas.add(1, **{name: 2}) is None
+    exceeded = ground.quotas.add(1, **{name: 3})
+    assert exceeded is not None
+    assert exceeded.quota.name == name
+    ground.store.counts[name] = 99
+    assert ground.quotas.add(1, **{name: 0}) is None, "who has too much may change what he has"
+    assert ground.quotas.add(1, **{name: -1}) is None
+
+
+def test_what_is_far_below_its_border_is_not_counted_each_time() -> None:
+    ground = Ground(documents=10)
+    ground.quotas.add(1, documents=1)
+    asked = ground.store.asked
+    assert ground.quotas.add(1, documents=1) is None
+    assert ground.store.asked == asked
+
+    ground.store.counts["documents"] = 10
+    ground.clock.now += SECONDS
+
+    assert ground.quotas.add(1, documents=1) is not None
+    ground.store.counts["documents"] = 9
+    assert ground.quotas.add(1, documents=1) is None, "near the border it is counted each time"
+
+
+def test_what_an_operator_says_holds_after_some_seconds_and_asks_are_few() -> None:
+    ground = Ground(updates=1)
+    ground.send(1)
+    ground.store.limits["updates"] = 5
+    asked = ground.store.asked
+    assert ground.send(1, number=5) == "updates"
+    assert ground.store.asked == asked
+
+    ground.clock.now += SECONDS
+
+    assert ground.send(1, number=5) is None
+    assert ground.store.asked == asked + 2
+
+
+def test_all_quotas_are_told_with_what_is_used() -> None:
+    ground = Ground(updates=5)
+    ground.store.counts["documents"] = 7
+    ground.store.used["deliveries"] = 3
+    ground.send(10, number=2)
+
+    told = {quota.name: (quota.most, used) for quota, used in ground.quotas.of(1)}
+
+    assert told.keys() == QUOTAS.keys()
+    assert told["updates"] == (5, 2)
+    assert told["update-bytes"][1] == 10
+    assert told["documents"] == (100_000, 7)
+    assert told["deliveries"][1] == 3
+    assert told["sockets"] == (1000, None)
+
+
+def test_what_is_known_is_bounded() -> None:
+    ground = Ground(updates=1)
+    for tenant in range(MAX_KNOWN + 1):
+        ground.send(1, tenant)
+
+    assert ground.send(1, 0) is None
+    assert ground.send(1, MAX_KNOWN) == "updates"
+
+
+@pytest.mark.parametrize("waiting", [2, 3])
+def test_updates_are_refused_where_too_many_wait(waiting: int) -> None:
+    """Of the tenant's own, in that partition; asked at most once a second."""
+
+    class History:
+        asked = 0
+
+        def backlog(self, partition: int, tenant: int, most: int) -> int:
+            self.asked += 1
+            return min(most, waiting if (partition, tenant) == (1, 7) else 0)
+
+    history, clock = History(), Clock()
+    backlog = Backlog(history, 3, clock)  # type: ignore[arg-type]
+    address = Address(7, "so", 7, False, 1, 1, 5)
+
+    assert backlog.is_full(address) == (waiting == 3)
+    assert backlog.is_full(address) == (waiting == 3)
+    assert not backlog.is_full(address._replace(owner=8))
+    assert history.asked == 2
+    clock.now += BACKLOG_SECONDS + 0.1
+    backlog.is_full(address)
+    assert history.asked == 3
