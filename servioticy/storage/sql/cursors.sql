@@ -12,12 +12,13 @@ SELECT CASE
        END;
 
 -- changes --
--- Of those whose streams their tenants may read: what was public may be private now, and a grant
--- may have ended.
+-- Of those whose streams their tenants may read: what was public may be private now, or deleted,
+-- and a grant may have ended.
 SELECT subscription_id, change
   FROM cursors
   JOIN subscriptions ON subscriptions.id = subscription_id
   JOIN streams ON streams.id = stream_id
+  JOIN service_objects ON service_objects.id = streams.service_object AND deleted_at IS NULL
   JOIN stream_readers ON stream_readers.stream_id = streams.id
    AND stream_readers.tenant_id = cursors.tenant_id
  WHERE active
