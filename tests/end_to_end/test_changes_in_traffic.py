@@ -185,3 +185,38 @@ def test_a_tree_is_shown_before_any_data_flow(platform: RunningPlatform) -> None
         str(StreamRef(first, "out")),
         str(StreamRef(last, "out")),
     ]
+
+
+def test_a_revoked_grant_ends_the_flow_at_one_place(platform: RunningPlatform) -> None:
+    """Another tenant's composite has every update until then and none after, and is told why."""
+    device = platform.create(DEVICE)
+    token = platform.command("tenant", "create", "deriver").stdout.strip()
+    wanted = {"tenant": "deriver", "use": "derive"}
+    answer = platform.request("POST", f"/{device}/streams/data/grants", wanted)
+    assert answer[0] == 201
+    status, _headers, body = platform.request("POST", "/", scaled(device, 2), token=token)
+    assert status == 201
+    out = f"/{json.loads(body)['id']}/streams/out"
+    with Traffic(platform, StreamRef(device, "data")).flowing() as traffic:
+        traffic.go_on()
+        before = traffic.accepted
+        assert platform.request("DELETE", f"/grants/{json.loads(answer[2])['id']}")[0] == 204
+        revoked = traffic.begun
+        traffic.go_on()
+    platform.updates(StreamRef(device, "data"))  # until everything is stored
+
+    data = json.loads(platform.request("GET", out, token=token)[2])["data"]
+    assert [each["lastUpdate"] for each in data] == list(range(1, len(data) + 1))
+    assert before <= len(data) <= revoked
+    verdicts = json.loads(platform.request("GET", f"{out}/status", token=token)[2])["verdicts"]
+    assert {each["verdict"]: each["count"] for each in verdicts} == {
+        "emitted": len(data),
+        "revoked": 1,
+    }
+    assert platform.request("GET", f"/{device}/streams/data", token=token)[0] == 401
+
+    def accounted() -> bool:
+        found = json.loads(platform.request("GET", "/usage", token=token)[2])["data"]
+        return [each["computations"].get("emitted") for each in found] == [len(data)]
+
+    until(accounted, 60)

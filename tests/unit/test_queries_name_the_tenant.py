@@ -57,7 +57,10 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "change_store.expired": ({"grants", "service_objects"}, CHANGES),
     "change_store.pending_changes": ({"pending_changes"}, CHANGES),
     "change_store.drop_pending_changes": ({"pending_changes"}, CHANGES),
-    "cursors.changes": ({"cursors", "subscriptions", "streams"}, DELIVERY),
+    "cursors.changes": (
+        {"cursors", "subscriptions", "streams", "service_objects"},
+        DELIVERY,
+    ),
     "cursors.subscriptions": ({"cursors", "subscriptions", "streams"}, DELIVERY),
     "cursors.store": ({"cursors"}, DELIVERY),
     "callback_tests.take": ({"callback_tests", "subscriptions", "streams"}, DELIVERY),
