@@ -1,4 +1,5 @@
 -- address --
+-- Between tenants: before it is known who asks there is no tenant to name.
 -- All that a request needs, in one round trip: who asks, and what it names.
 -- No row: the token is unknown. Id or stream id null: that does not exist, or is not named.
 SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id AS owner,
@@ -14,6 +15,7 @@ SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id
    AND (tokens.expires_at IS NULL OR tokens.expires_at > now());
 
 -- addresses --
+-- Between tenants: before it is known who asks there is no tenant to name.
 -- The same for many requests: a row for each whose token is known, with its number.
 SELECT number, tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id AS owner,
        coalesce(service_objects.public, false) AS public,

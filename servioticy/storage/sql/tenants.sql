@@ -1,10 +1,12 @@
 -- add_tenant --
+-- Between tenants: there is another one.
 INSERT INTO tenants (name)
 VALUES (%(name)s)
 ON CONFLICT (name) DO NOTHING
 RETURNING id;
 
 -- tenant_named --
+-- Between tenants: an operator names one.
 SELECT id
   FROM tenants
  WHERE name = %(name)s;
@@ -14,6 +16,7 @@ INSERT INTO tokens (digest, tenant_id)
 VALUES (%(digest)s, %(tenant)s);
 
 -- tenant_of_token --
+-- Between tenants: before it is known who asks there is no tenant to name.
 SELECT tenant_id
   FROM tokens
  WHERE digest = %(digest)s

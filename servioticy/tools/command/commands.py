@@ -31,9 +31,10 @@ def program(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def migrate(_parsed: argparse.Namespace, settings: Settings) -> int:
     """Bring the schema up to date, and make the topics where a broker is known."""
+    from servioticy.storage.roles import Role
     from servioticy.tools.command import platform, running
 
-    with running.database(settings):
+    with running.database(settings, Role.API):
         _say("schema: up to date")
     found = running.of(settings)
     if found.log.bootstrap_servers:
