@@ -48,4 +48,5 @@ class PostgresAddresses:
 
 
 def _address(row: Sequence[Any]) -> Address:
-    return Address(*row[:-3])._replace(scope=Scope(*row[-3:]))
+    *address, service_object, stream, rights, token_id = row
+    return Address(*address, Scope(service_object, stream, rights), token_id)

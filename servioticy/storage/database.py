@@ -15,7 +15,7 @@ import psycopg2.errors
 import psycopg2.extensions
 
 from servioticy.errors import Rejected, Unavailable
-from servioticy.storage.roles import NOBODY, Role, change, standing
+from servioticy.storage.roles import NOBODY, Role, changing, standing
 
 Row: TypeAlias = Any
 """A tuple of columns, as the statement names them."""
@@ -198,9 +198,9 @@ class Database:
         """Return what is to stand before the statement, in its message: as whom it runs."""
         wanted = standing(self._role, sql, values)
         if not getattr(self._local, "inside", False):
-            return change(NOBODY, wanted)
+            return changing(NOBODY, wanted)
         before, self._local.standing = self._local.standing, wanted
-        return change(before, wanted)
+        return changing(before, wanted)
 
     def _connection(self) -> tuple[Any, bool]:
         connection = getattr(self._local, "connection", None)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import psycopg2.errors
 
+from servioticy.domain.acting import acting
 from servioticy.errors import SetupError
 from servioticy.storage.queries import queries
 
@@ -36,10 +37,13 @@ class Standing(NamedTuple):
     """Whether as PLATFORM."""
     tenants: str = ""
     """An array of numbers."""
+    actor: str = ""
+    """On whose behalf it writes; for the audit log."""
 
 
 NOBODY = Standing()
 
+_WRITING = re.compile(r"\b(?:INSERT|UPDATE|DELETE)\b")
 _BETWEEN = re.compile(r"^-- Between tenants\b", re.MULTILINE)
 
 
@@ -54,7 +58,19 @@ def standing(role: Role | None, sql: str, values: Mapping[str, Any]) -> Standing
     if values.get("tenant") is not None:
         tenants.add(values["tenant"])
     text = "{" + ",".join(str(int(each)) for each in sorted(tenants)) + "}" if tenants else ""
-    return Standing(role is Role.API and is_between_tenants(sql), text)
+    return Standing(role is Role.API and is_between_tenants(sql), text, _actor(sql))
+
+
+def _actor(sql: str) -> str:
+    actor = acting()
+    if actor is None or not _writes(sql):
+        return ""
+    return f"{int(actor.tenant)} {actor.token}".replace("'", "")
+
+
+@cache
+def _writes(sql: str) -> bool:
+    return _WRITING.search(sql) is not None
 
 
 @cache
@@ -63,7 +79,7 @@ def is_between_tenants(sql: str) -> bool:
     return _BETWEEN.search(sql) is not None
 
 
-def change(before: Standing, after: Standing) -> str:
+def changing(before: Standing, after: Standing) -> str:
     """Return what makes one the other until the end of the transaction."""
     text = ""
     if after.between != before.between:
@@ -71,6 +87,8 @@ def change(before: Standing, after: Standing) -> str:
         text += f"SET LOCAL ROLE {role.value};"
     if after.tenants != before.tenants:
         text += f"SET LOCAL servioticy.tenants = '{after.tenants}';"
+    if after.actor != before.actor:
+        text += f"SET LOCAL servioticy.actor = '{after.actor}';"
     return text
 
 

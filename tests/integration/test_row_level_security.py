@@ -22,14 +22,14 @@ NOT_OF_TENANTS = {
     "forwarded": "how far partitions of the log are forwarded",
     "log_identity": "which log that is",
     "log_losses": "what an operator has accepted",
-    "stored_updates": "the partition of updates that COPY goes into; nobody reads it but by updates",
+    "stored_updates": "the partition of updates that COPY goes into, and nobody else",
 }
 ALL_TENANTS = {
     Role.API: set(),
     Role.PLATFORM: {
         *("tenants", "tokens", "service_objects", "definitions", "streams", "graph_edges"),
         *("pending_changes", "subscriptions", "cursors", "listings", "template_objects"),
-        *("dynamic_groups", "membership_marks", "jobs"),
+        *("dynamic_groups", "membership_marks", "jobs", "audit", "audit_counts"),
     },
     Role.PIPELINE: {
         *("tenants", "service_objects", "definitions", "streams", "graph_edges", "subscriptions"),

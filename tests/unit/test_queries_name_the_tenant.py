@@ -60,6 +60,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "cursors.subscriptions": ({"cursors", "subscriptions", "streams"}, DELIVERY),
     "cursors.store": ({"cursors"}, DELIVERY),
     "callback_tests.take": ({"callback_tests", "subscriptions", "streams"}, DELIVERY),
+    "audit.forget": ({"audit"}, FLEETS),
     "jobs.next": ({"jobs", "template_objects"}, FLEETS),
     "dynamic_groups.marks": ({"membership_marks"}, FLEETS),
     "dynamic_groups.concerned": ({"dynamic_groups"}, FLEETS),
@@ -95,6 +96,10 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
 BETWEEN_TENANTS = {
     "tenants.add_tenant": "of a tenant that is not there yet",
     "tenants.tenant_named": "an operator names it",
+    "tenants.delete_tenant": "an operator names it",
+    "departures.going": "which tenants are deleted",
+    "departures.audit": "the audit log is nobody's to write",
+    "departures.tenant": "the row of the tenant is not its own to remove",
     "listings.search": READABLE,
     "dynamic_groups.members": READABLE,
 }

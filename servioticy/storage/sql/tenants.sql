@@ -9,7 +9,20 @@ RETURNING id;
 -- Between tenants: an operator names one.
 SELECT id
   FROM tenants
- WHERE name = %(name)s;
+ WHERE name = %(name)s
+   AND deleted_at IS NULL;
+
+-- delete_tenant --
+-- Between tenants: an operator names one.
+UPDATE tenants
+   SET deleted_at = now()
+ WHERE name = %(name)s
+   AND deleted_at IS NULL
+RETURNING id;
+
+-- drop_tokens --
+DELETE FROM tokens
+ WHERE tenant_id = %(tenant)s;
 
 -- add_token --
 INSERT INTO tokens (digest, tenant_id)

@@ -53,6 +53,16 @@ def tenant_create(parsed: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
+def tenant_delete(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Let nobody of the tenant in any more; what is stored of it goes from then on."""
+    from servioticy.tools.command import running
+
+    if not running.delete_tenant(settings, parsed.name):
+        raise SettingsError(f"there is no tenant {parsed.name}")
+    _say("deleted: its tokens are good no longer; what is stored of it goes while the API runs")
+    return 0
+
+
 def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print what this machine has and lacks, or accept that a part of the log is lost."""
     from servioticy.tools.command import doctor

@@ -77,6 +77,12 @@ def create_tenant(settings: Settings, name: str) -> str:
         return PostgresTenants(opened).create_tenant(name)
 
 
+def delete_tenant(settings: Settings, name: str) -> bool:
+    """Delete the tenant; False: there is none. All of its goes while the API runs."""
+    with database(settings, Role.API) as opened:
+        return PostgresTenants(opened).delete_tenant(name)
+
+
 @contextmanager
 def _postgres(settings: Settings) -> Iterator[str]:
     if settings.store.dsn:
