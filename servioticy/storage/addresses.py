@@ -49,4 +49,5 @@ class PostgresAddresses:
 
 def _address(row: Sequence[Any]) -> Address:
     *address, service_object, stream, rights, token_id = row
-    return Address(*address, Scope(service_object, stream, rights), token_id)
+    scope = Scope(service_object, stream, rights)
+    return Address(*address)._replace(scope=scope, token_id=token_id)

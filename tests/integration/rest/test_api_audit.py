@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from api_builders import SIMPLE, Caller, Served
-from contract_world import OPERATIONS, a_world
+from contract_world import OPERATIONS, a_world, request_examples
 from test_isolation import ask
 
 from api.app import SERVICES
@@ -49,6 +49,8 @@ def test_every_route_that_changes_something_is_told_of(
 ) -> None:
     """Whoever adds one that is not says here why."""
     world = a_world(served)
+    document = {**request_examples("POST", "/")["thermometer"], "description": "another"}
+    world.tenant.ask("PUT", f"/{world.names['so']}", json=document)  # a version to go back from
     before = entries(world.tenant, limit=1)[0]["number"]
     answer = ask(world.tenant, route, world.names)
     assert answer.status_code < 300, answer.text
