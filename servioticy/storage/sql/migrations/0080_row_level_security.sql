@@ -54,7 +54,8 @@ REVOKE CREATE ON SCHEMA public FROM servioticy_platform;
 
 -- Of a tenant: each table has its tenant in each row.
 
-CREATE FUNCTION force_row_level_security(named text, column_name text) RETURNS void
+CREATE FUNCTION force_row_level_security(named text, column_name text DEFAULT 'tenant_id')
+RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     own text := format(
@@ -68,7 +69,10 @@ BEGIN
           USING (%s) WITH CHECK (%s)', named, own, own);
 END $$;
 
-SELECT force_row_level_security(named, 'tenant_id')
+COMMENT ON FUNCTION force_row_level_security IS
+    'every migration that makes a table of tenants calls it, and grants what programs need';
+
+SELECT force_row_level_security(named)
   FROM unnest('{tokens, service_objects, definitions, streams, graph_edges, pending_changes,
                 subscriptions, updates, superseded, states, verdicts, usage, purge, actuations,
                 searched_streams, search_blocks, search_columns, put_off, listings, idempotency,
@@ -100,6 +104,9 @@ BEGIN
                        role || '_' || lower(command), named, command, role, checked);
     END LOOP;
 END $$;
+
+COMMENT ON FUNCTION for_all_tenants IS
+    'lets a role do it to all rows of these tables; it has to be granted, too';
 
 SELECT for_all_tenants('servioticy_platform', 'SELECT',
     '{tenants, tokens, service_objects, definitions, streams, graph_edges, pending_changes,
@@ -166,6 +173,3 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON dead_deliveries TO servioticy_delivery;
 
 GRANT SELECT ON readers, readable_streams TO servioticy_api, servioticy_pipeline,
                                              servioticy_delivery;
-
-DROP FUNCTION force_row_level_security;
-DROP FUNCTION for_all_tenants;

@@ -146,28 +146,12 @@ CREATE TRIGGER audit_job
 
 -- Nobody writes it but these triggers; a tenant reads its own.
 
-ALTER TABLE audit ENABLE ROW LEVEL SECURITY;
-ALTER TABLE audit FORCE ROW LEVEL SECURITY;
-ALTER TABLE audit_counts ENABLE ROW LEVEL SECURITY;
-ALTER TABLE audit_counts FORCE ROW LEVEL SECURITY;
-CREATE POLICY of_the_tenant ON audit TO servioticy_api, servioticy_delivery
- USING (tenant_id = ANY ((SELECT nullif(current_setting('servioticy.tenants', true), ''))::bigint[]))
-  WITH CHECK (
-       tenant_id = ANY ((SELECT nullif(current_setting('servioticy.tenants', true), ''))::bigint[]));
-CREATE POLICY of_the_tenant ON audit_counts TO servioticy_api, servioticy_delivery
- USING (tenant_id = ANY ((SELECT nullif(current_setting('servioticy.tenants', true), ''))::bigint[]))
-  WITH CHECK (
-       tenant_id = ANY ((SELECT nullif(current_setting('servioticy.tenants', true), ''))::bigint[]));
-CREATE POLICY servioticy_platform_select ON audit FOR SELECT TO servioticy_platform USING (true);
-CREATE POLICY servioticy_platform_insert ON audit FOR INSERT TO servioticy_platform
-  WITH CHECK (true);
-CREATE POLICY servioticy_platform_delete ON audit FOR DELETE TO servioticy_platform USING (true);
-CREATE POLICY servioticy_platform_select ON audit_counts FOR SELECT TO servioticy_platform
- USING (true);
-CREATE POLICY servioticy_platform_insert ON audit_counts FOR INSERT TO servioticy_platform
-  WITH CHECK (true);
-CREATE POLICY servioticy_platform_update ON audit_counts FOR UPDATE TO servioticy_platform
- USING (true);
+SELECT force_row_level_security('audit');
+SELECT force_row_level_security('audit_counts');
+SELECT for_all_tenants('servioticy_platform', 'SELECT', '{audit, audit_counts}');
+SELECT for_all_tenants('servioticy_platform', 'INSERT', '{audit, audit_counts}');
+SELECT for_all_tenants('servioticy_platform', 'UPDATE', '{audit_counts}');
+SELECT for_all_tenants('servioticy_platform', 'DELETE', '{audit}');
 GRANT SELECT ON audit TO servioticy_api;
 GRANT SELECT, INSERT, DELETE ON audit TO servioticy_platform;
 GRANT SELECT, INSERT, UPDATE ON audit_counts TO servioticy_platform;

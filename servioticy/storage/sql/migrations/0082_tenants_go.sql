@@ -6,12 +6,9 @@ ALTER TABLE tenants ADD COLUMN deleted_at timestamptz;
 COMMENT ON COLUMN tenants.deleted_at IS
     'when an operator deleted it; the row goes when nothing of the tenant is left';
 
-CREATE POLICY servioticy_platform_update ON tenants FOR UPDATE TO servioticy_platform USING (true);
-CREATE POLICY servioticy_platform_delete ON tenants FOR DELETE TO servioticy_platform USING (true);
-CREATE POLICY servioticy_platform_delete ON audit_counts FOR DELETE TO servioticy_platform
- USING (true);
-CREATE POLICY servioticy_platform_delete ON membership_marks FOR DELETE TO servioticy_platform
- USING (true);
+SELECT for_all_tenants('servioticy_platform', 'UPDATE', '{tenants}');
+SELECT for_all_tenants('servioticy_platform', 'DELETE',
+    '{tenants, audit_counts, membership_marks}');
 GRANT UPDATE (deleted_at), DELETE ON tenants TO servioticy_platform;
 GRANT DELETE ON audit_counts, membership_marks TO servioticy_platform;
 GRANT SELECT ON purge, superseded, pending_changes TO servioticy_api;
