@@ -14,8 +14,7 @@ from api.fleets.departures import Departures
 from servioticy.domain.records import DeletionRecord
 from servioticy.errors import Rejected
 from servioticy.ports.partition_store import Batch, Delete
-
-NOT_OF_TENANTS = {"progress", "forwarded", "log_identity", "log_losses", "migrations"}
+from servioticy.tools.command import cli
 
 
 def rows_of(served: Served, tenant: int) -> Mapping[str, int]:
@@ -141,3 +140,21 @@ def test_a_group_of_another_that_read_it_reads_it_no_longer(
     assert bob.ask("GET", f"/{derived}").status_code == 200
     assert served.platform.database.rows("SELECT FROM graph_edges") == []
     assert served.platform.database.rows("SELECT name FROM tenants ORDER BY name") == [("bob",)]
+
+
+def test_the_command_deletes_a_tenant(
+    served: Served,
+    session_dsn: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("SERVIOTICY_DSN", session_dsn)
+    assert cli.main(["tenant", "create", "carol"]) == 0
+    token = capsys.readouterr().out.strip()
+    assert served.platform.ports.tenants.tenant_of(token) is not None
+
+    assert cli.main(["tenant", "delete", "carol"]) == 0
+    assert "deleted" in capsys.readouterr().out
+    assert served.platform.ports.tenants.tenant_of(token) is None
+    assert cli.main(["tenant", "delete", "carol"]) == 1
+    assert "there is no tenant carol" in capsys.readouterr().err
