@@ -6,6 +6,7 @@ import uuid
 
 from flask import Blueprint, Response
 
+from api.documents.actions import check_targets
 from api.documents.membership import with_who_belongs
 from api.documents.service_objects import (
     current,
@@ -41,6 +42,7 @@ def blueprint(services: Services) -> Blueprint:
         id_, token = new_id(now), new_token()
         document = with_who_belongs(json_object(), ServiceObjectKey(caller, id_), services)
         definition = parse_and_check(document, id_, services)
+        check_targets(document, ServiceObjectKey(caller, id_), services)
         new = NewServiceObject(
             id=id_,
             tenant=caller,

@@ -178,6 +178,9 @@ class PostgresChangeStore:
         """The version's streams, what its groups read, its component; all pending."""
         own = {"tenant": new.tenant, "id": new.id}
         self._database.rows(self._sql["declare_streams"], own | {"names": list(new.streams)})
+        if b'"actions"' in new.document:
+            values = own | {"version": change.version, "now": new.created_at}
+            self._database.rows(self._sql["add_acting_streams"], values)
         edges = {
             "groups": [group for group, _ in new.group_sources],
             "sources": [ref.service_object for _, ref in new.group_sources],

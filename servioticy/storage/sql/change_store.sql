@@ -85,6 +85,21 @@ SELECT %(tenant)s, %(id)s, unnest(%(names)s::text[])
    SET declared = true
  WHERE NOT streams.declared;
 
+-- add_acting_streams --
+-- What they emit is looked at by delivery from now on; by which version, an update says.
+INSERT INTO acting_streams (stream_id, tenant_id, created_at)
+SELECT streams.id, streams.tenant_id, %(now)s
+  FROM definitions
+  JOIN json_each(definitions.document -> 'streams') AS declared (name, content)
+    ON json_typeof(content -> 'actions') = 'array'
+  JOIN streams ON streams.service_object = definitions.service_object
+   AND streams.tenant_id = definitions.tenant_id
+   AND streams.name = declared.name
+ WHERE definitions.service_object = %(id)s
+   AND definitions.tenant_id = %(tenant)s
+   AND definitions.version = %(version)s
+    ON CONFLICT DO NOTHING;
+
 -- drop_edges --
 DELETE FROM graph_edges
  WHERE reader = %(id)s
