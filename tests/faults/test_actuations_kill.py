@@ -56,6 +56,16 @@ class Device:
         self._client.loop_stop()
 
 
+def kill(platform: RunningPlatform, program: str) -> None:
+    """Kill a program, as soon as it lives."""
+
+    def killed() -> bool:
+        os.kill(platform.pids()[program], signal.SIGKILL)
+        return True
+
+    until(killed, SECONDS)
+
+
 def submit(platform: RunningPlatform, name: str, number: int) -> bool:
     path = f"/{name}/actuations/blink"
     headers = {"Content-Type": "text/plain"}
@@ -74,7 +84,7 @@ def test_nothing_that_was_promised_is_lost(platform: RunningPlatform) -> None:
         name = names[number % DEVICES]
         until(lambda name=name, number=number: submit(platform, name, number), SECONDS)
         if number % part == part - 1 and number // part < len(KILLS):
-            os.kill(platform.pids()[KILLS[number // part]], signal.SIGKILL)
+            kill(platform, KILLS[number // part])
     wanted = [list(range(first, ACTUATIONS, DEVICES)) for first in range(DEVICES)]
     waiting.until(
         lambda: sum(len(set(each.parameters())) for each in devices) >= ACTUATIONS,
@@ -118,7 +128,7 @@ def test_each_output_acts_once(platform: RunningPlatform) -> None:
     for at in range(1, 201):
         platform.put(StreamRef(tank, "d"), at, v=at)
         if at % 60 == 0:
-            os.kill(platform.pids()["delivery"], signal.SIGKILL)
+            kill(platform, "delivery")
     wanted = [2 * at for at in range(1, 201) if at % 2 == 0]
     waiting.until(lambda: len(set(device.parameters())) >= len(wanted), SECONDS)
 

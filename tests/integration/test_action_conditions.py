@@ -33,7 +33,7 @@ def look(pool: SandboxPool, condition: str, version: str | None, times: int = 1)
         ("{$output.channels.none.current-value}", "filtered"),
         ("true", "emitted"),
         ("", "filtered"),
-        ("{$output.channels.x.y.z} + none.such", "script-error"),
+        ("{$output.channels.none.y}.z > 1", "script-error"),
     ],
 )
 def test_expressions(pool: SandboxPool, condition: str, verdict: str) -> None:

@@ -68,7 +68,9 @@ class World:
         self.restart()
 
     def restart(self) -> None:
-        self.queues = Queues(self.store, Unsubscribed, self.ask, lambda: self.now_ms / 1000)
+        self.queues = Queues(
+            self.store, Unsubscribed, self.ask, lambda: (self.now_ms + 0.5) / 1000
+        )
 
     async def kill(self) -> None:
         """Nothing of what it knew is left; its clients are cut off."""
