@@ -11,6 +11,7 @@ from functools import partial
 
 from delivery.actuations.acting import Acting
 from delivery.actuations.conditions import Conditions
+from delivery.actuations.couriers import Couriers
 from delivery.actuations.queues import Queues
 from delivery.actuations.topics import TopicWay, attach
 from delivery.admission.capacity import capacity, raise_descriptors
@@ -79,7 +80,9 @@ async def run(chosen: Settings) -> None:
     broker = Broker(hub, history, api)
     calls = FairExecutor("actuations", ACTUATION_THREADS)
     actuations = PostgresActuations(quick)
-    queues = Queues(actuations, partial(TopicWay, broker.exchange), calls.run)
+    couriers = Couriers(actuations, callbacks, calls.run, lambda: feeds.is_owner, time.time)
+    topic_of = partial(TopicWay, broker.exchange)
+    queues = Queues(actuations, topic_of, calls.run, couriers.wake)
     attach(broker.exchange, queues)
     conditions = Conditions(partial(bootstrap.sandbox_pool, chosen, max_workers=CONDITION_WORKERS))
     documents = PostgresServiceObjects(database)
@@ -104,6 +107,7 @@ async def run(chosen: Settings) -> None:
         await caller.start()
         await api.start()
         queues.start()
+        couriers.start()
         tests.start()
         http = HttpTransport(hub, feeds, pulls)
         live = partial(LiveSession, hub, feeds, pulls, Devices(queues, api))
@@ -115,6 +119,7 @@ async def run(chosen: Settings) -> None:
     finally:
         await feeds.stop()
         await queues.stop()
+        await couriers.stop()
         await tests.stop()
         await caller.stop()
         await hub.stop()

@@ -22,6 +22,7 @@ from servioticy.domain.actuations import (
     MAX_TIMEOUT,
     MOST,
     MOST_OF_TENANT,
+    STATES_KEPT,
     SUBMITTED,
     State,
     before,
@@ -32,8 +33,6 @@ from servioticy.domain.actuations import (
 )
 from servioticy.ports.statements import Row
 
-STATES_KEPT = 100
-"""Of one actuation, the newest ones."""
 MAX_STATUS = 1_000
 """Characters of it."""
 STATUS_TYPES = TEXT_TYPES | {"application/json": True}

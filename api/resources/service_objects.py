@@ -23,11 +23,13 @@ from api.http.authentication import authenticated, needs, service_object
 from api.http.bodies import json_object
 from api.services import Services
 from servioticy.domain.access import Right
+from servioticy.domain.documents.actions import CALLBACK
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.tokens import digest, new_token
 from servioticy.ports.change_store import NewServiceObject
 
 HIDDEN = ("userId", "data")
+"""To others also whom it calls: there may be a password in that."""
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -68,8 +70,10 @@ def blueprint(services: Services) -> Blueprint:
     @routes.get("/<service_object>")
     @needs(Right.READ)
     def read(**_names: str) -> Response:
-        found = current(service_object(), services)
-        document = {key: value for key, value in to_public(found).items() if key not in HIDDEN}
+        key = service_object()
+        found, is_own = current(key, services), authenticated().caller == key.tenant
+        hidden = HIDDEN if is_own else (*HIDDEN, CALLBACK)
+        document = {key: value for key, value in to_public(found).items() if key not in hidden}
         return answer(document, 200, {"ETag": etag(found.version, found.revision)})
 
     return routes

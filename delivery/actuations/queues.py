@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from delivery.actuations.lane import Ask, Lane
@@ -29,6 +29,10 @@ NOBODY = 0
 log = logging.getLogger("servioticy.delivery")
 
 
+def _nobody_calls(_keys: Iterable[ServiceObjectKey]) -> None:
+    """Devices are reached by connections alone."""
+
+
 class Queues:
     """Sends what waits for devices. All methods belong to the event loop's thread."""
 
@@ -37,14 +41,16 @@ class Queues:
         store: Actuations,
         topics: Callable[[ServiceObjectKey], Way],
         ask: Ask,
+        calls: Callable[[Iterable[ServiceObjectKey]], None] = _nobody_calls,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`topics` returns the way to the clients of a broker that subscribe to a device's topic,
-        whether there are any or not."""
+        whether there are any or not; `calls` hears of those that somebody is called for."""
         self.lanes: dict[ServiceObjectKey, Lane] = {}
         self._store = store
         self._topics = topics
         self._ask = ask
+        self._calls = calls
         self._clock = clock
         self._joined: defaultdict[ServiceObjectKey, dict[Way, None]] = defaultdict(dict)
         self._came: dict[ServiceObjectKey, None] = {}
@@ -109,6 +115,7 @@ class Queues:
         self._since = news.upto
         for each in asked:
             self._came.pop(each, None)
+        self._calls(news.calling)
         for each in news.service_objects:
             if self._ways(each):
                 self._lane(each).wake()

@@ -19,6 +19,8 @@ MAX_DESCRIPTION = 4_096
 """Bytes of an action as a device is told it; of a longer one it is told the name."""
 KEPT = 1_000
 """Actuations of a Service Object that need not be delivered any more, the newest ones."""
+STATES_KEPT = 100
+"""Of what was said of one actuation, the newest ones."""
 MOST = 1_000
 """That wait for one Service Object."""
 MOST_OF_TENANT = 10_000

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from servioticy.domain.actuations import State
 from servioticy.domain.model import ServiceObjectKey
@@ -26,6 +26,8 @@ class News(NamedTuple):
 
     upto: str
     service_objects: Sequence[ServiceObjectKey]
+    calling: Sequence[ServiceObjectKey] = ()
+    """Those of them whose documents name somebody to call."""
 
 
 class Asked(NamedTuple):
@@ -37,6 +39,15 @@ class Asked(NamedTuple):
     parameters: str
     refusal: str | None = None
     """Why it cannot be done; then it is kept as one that has failed."""
+
+
+class CalledBack(NamedTuple):
+    """Whom a Service Object calls with its actuations."""
+
+    callback: Mapping[str, Any]
+    """As its document has it: `destination`, and perhaps `format` and `customFields`."""
+    secrets: Sequence[Mapping[str, Any]]
+    """As they are stored."""
 
 
 class Actuations(Protocol):
@@ -54,6 +65,15 @@ class Actuations(Protocol):
 
     def waiting(self, key: ServiceObjectKey, most: int, now_ms: int) -> list[Actuation]:
         """Return the first ones that a device has still to get, in order."""
+
+    def calling(self, now_ms: int) -> list[ServiceObjectKey]:
+        """Return all for which something waits that somebody is to be called with."""
+
+    def callback(self, key: ServiceObjectKey) -> CalledBack | None:
+        """Return whom the Service Object calls now; None: nobody."""
+
+    def failed(self, key: ServiceObjectKey, id_: str, reason: str, now_ms: int) -> None:
+        """Note that this one has failed, unless it has ended already, and say why."""
 
     def moved(self, key: ServiceObjectKey, ids: Sequence[str], state: State, now_ms: int) -> None:
         """Note that these have come to a state, where they had not come so far."""

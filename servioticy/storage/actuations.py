@@ -10,6 +10,7 @@ from servioticy.domain.actuations import (
     KEPT,
     MOST,
     MOST_OF_TENANT,
+    STATES_KEPT,
     SUBMITTED,
     State,
     before,
@@ -17,8 +18,9 @@ from servioticy.domain.actuations import (
     timeout_of,
 )
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.ports.actuations import Actuation, Asked, News
+from servioticy.ports.actuations import Actuation, Asked, CalledBack, News
 from servioticy.storage.database import Database
+from servioticy.storage.dead_deliveries import storable
 from servioticy.storage.queries import queries
 
 
@@ -38,8 +40,12 @@ class PostgresActuations:
             "service_objects": [each.id for each in keys],
         }
         rows = self._database.rows(self._sql["news"], values)
-        found = [ServiceObjectKey(tenant, id_) for _, tenant, id_ in rows if id_ is not None]
-        return News(rows[0][0], found)
+        found = {
+            ServiceObjectKey(tenant, id_): calls
+            for _, tenant, id_, calls in rows
+            if id_ is not None
+        }
+        return News(rows[0][0], list(found), [key for key, calls in found.items() if calls])
 
     def ask(self, key: ServiceObjectKey, asked: Asked, now_ms: int) -> bool:
         """Make an actuation once; False: there is no such action of this tenant's."""
@@ -80,6 +86,33 @@ class PostgresActuations:
                 self._sql["waiting"], values
             )
         ]
+
+    def calling(self, now_ms: int) -> list[ServiceObjectKey]:
+        """Return all for which something waits that somebody is to be called with."""
+        return [
+            ServiceObjectKey(*row)
+            for row in self._database.rows(self._sql["calling"], {"now": now_ms})
+        ]
+
+    def callback(self, key: ServiceObjectKey) -> CalledBack | None:
+        """Return whom the Service Object calls now; None: nobody."""
+        values = {"tenant": key.tenant, "service_object": key.id}
+        row = self._database.row(self._sql["callback"], values)
+        return None if row is None else CalledBack(orjson.loads(row[0]), orjson.loads(row[1]))
+
+    def failed(self, key: ServiceObjectKey, id_: str, reason: str, now_ms: int) -> None:
+        """Note that this one has failed, unless it has ended already, and say why."""
+        values = {
+            "tenant": key.tenant,
+            "service_object": key.id,
+            "id": id_,
+            "status": f"failed: {storable(reason)}",
+            "state": State.FAILED.value,
+            "before": before(State.FAILED),
+            "now": now_ms,
+            "kept": STATES_KEPT,
+        }
+        self._database.rows(self._sql["report"], values)
 
     def moved(self, key: ServiceObjectKey, ids: Sequence[str], state: State, now_ms: int) -> None:
         """Note that these have come to a state, where they had not come so far."""

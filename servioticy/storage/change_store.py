@@ -7,9 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import msgspec
+import orjson
 
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
+from servioticy.domain.webhook_secrets import exchanged, new_secret
 from servioticy.ports.change_store import Change, MadeFrom, NewServiceObject
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
@@ -181,6 +183,7 @@ class PostgresChangeStore:
         if b'"actions"' in new.document:
             values = own | {"version": change.version, "now": new.created_at}
             self._database.rows(self._sql["add_acting_streams"], values)
+        self._name_callback(new, change)
         edges = {
             "groups": [group for group, _ in new.group_sources],
             "sources": [ref.service_object for _, ref in new.group_sources],
@@ -192,6 +195,15 @@ class PostgresChangeStore:
             components = {"component": component, "components": sorted(joined)}
             self._database.rows(self._sql["join_components"], components)
         self._note_pending(new.tenant, change)
+
+    def _name_callback(self, new: NewServiceObject, change: Change) -> None:
+        """Note whom the version calls with actuations, if anybody."""
+        own = {"tenant": new.tenant, "id": new.id, "version": change.version}
+        if b'"actuationCallback"' in new.document:
+            secrets = orjson.dumps(exchanged([], new_secret(), new.created_at)).decode()
+            self._database.rows(self._sql["name_callback"], own | {"secrets": secrets})
+        elif change.version > 1:
+            self._database.rows(self._sql["drop_callback"], own)
 
     def _note_pending(self, tenant: int, change: Change) -> None:
         values = {"tenant": tenant, "change": msgspec.json.encode(change).decode()}

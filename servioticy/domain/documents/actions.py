@@ -13,6 +13,7 @@ import orjson
 
 from servioticy.domain.actuations import MAX_PARAMETERS, MAX_TIMEOUT, is_timeout
 from servioticy.domain.documents.aliases import size
+from servioticy.domain.documents.callbacks import check_subscription
 from servioticy.domain.documents.code import Code, Context, Written
 from servioticy.domain.documents.codes import (
     REQUIRED,
@@ -32,6 +33,9 @@ from servioticy.domain.model import Channel, Composite, Input, StreamRef
 OUTPUT = "output"
 """What a condition calls the update that its stream has emitted: `{$output}` in expressions, the
 variable `$output` where code is functions."""
+CALLBACK = "actuationCallback"
+"""The member of a document that names whom to call with actuations."""
+CALLBACK_MEMBERS = frozenset({"destination", "format", "customFields"})
 MOST = 100
 """In one document."""
 MOST_SHARE = 0.1
@@ -72,6 +76,7 @@ def check_actions(
             place = WHOLE.at("actions", number, "timeout", words=f"action {action['name']:.40}")
             reason = f"timeout has to be a whole number of seconds from 1 to {MAX_TIMEOUT}"
             raise place.bad(reason, WRONG_TYPE)
+    _check_callback(document.get(CALLBACK))
     declared = {each["name"] for each in actions}
     refs = [StreamRef(service_object, name) for name in document["streams"]]
     found = _read(document, refs, argument_names)
@@ -80,6 +85,21 @@ def check_actions(
             reason = f"this Service Object does not have the action {each.action!r:.60}"
             raise each.part.at("action").bad(reason, UNKNOWN_ACTION)
     return found
+
+
+def _check_callback(content: Any) -> None:
+    """Raise BadDocument unless it says whom to call, as a subscription by HTTP does."""
+    place = WHOLE.at(CALLBACK, words=CALLBACK)
+    if content is None:
+        return
+    if not isinstance(content, dict) or content.keys() - CALLBACK_MEMBERS:
+        members = ", ".join(sorted(CALLBACK_MEMBERS))
+        raise place.bad(f"has to be a JSON object with {members}", WRONG_TYPE)
+    try:
+        check_subscription({"callback": "http", **content})
+    except BadDocument as error:
+        pointer = place.pointer + error.pointer
+        raise BadDocument(f"{CALLBACK}: {error.reason}", pointer, error.code) from error
 
 
 def _read(

@@ -109,7 +109,11 @@ RETURNING id;
 -- news --
 -- Each transaction that the last look could not see has an id from where its snapshot began; so
 -- nothing is missed, however long it takes to commit. There is always a row.
-SELECT pg_snapshot_xmin(pg_current_snapshot())::text, found.tenant_id, found.service_object
+SELECT pg_snapshot_xmin(pg_current_snapshot())::text, found.tenant_id, found.service_object,
+       EXISTS (SELECT
+                 FROM actuation_callbacks
+                WHERE actuation_callbacks.service_object = found.service_object
+                  AND actuation_callbacks.tenant_id = found.tenant_id)
   FROM (SELECT) AS always
   LEFT JOIN (
        SELECT tenant_id, service_object
@@ -126,6 +130,31 @@ SELECT pg_snapshot_xmin(pg_current_snapshot())::text, found.tenant_id, found.ser
                  AND actuations.tenant_id = asked.tenant
                  AND state IN ('queued', 'sent'))
        ) AS found ON true;
+
+-- calling --
+-- Those for which something waits that somebody is to be called with.
+SELECT actuation_callbacks.tenant_id, actuation_callbacks.service_object
+  FROM actuation_callbacks
+ WHERE EXISTS (SELECT
+                 FROM actuations
+                WHERE actuations.service_object = actuation_callbacks.service_object
+                  AND actuations.tenant_id = actuation_callbacks.tenant_id
+                  AND state IN ('queued', 'sent')
+                  AND expires_at > %(now)s);
+
+-- callback --
+SELECT callback::text, secrets::text
+  FROM actuation_callbacks
+ WHERE service_object = %(service_object)s
+   AND tenant_id = %(tenant)s;
+
+-- renew_secret --
+UPDATE actuation_callbacks
+   SET secrets = %(secrets)s
+ WHERE service_object = %(service_object)s
+   AND tenant_id = %(tenant)s
+   AND secrets::text = %(before)s
+RETURNING service_object;
 
 -- waiting --
 SELECT id, parameters, description, created_at, expires_at

@@ -100,6 +100,32 @@ SELECT streams.id, streams.tenant_id, %(now)s
    AND definitions.version = %(version)s
     ON CONFLICT DO NOTHING;
 
+-- name_callback --
+-- Whom the version calls with actuations; a secret that was made for it once stays.
+WITH named AS (
+    SELECT document -> 'actuationCallback' AS callback
+      FROM definitions
+     WHERE service_object = %(id)s
+       AND tenant_id = %(tenant)s
+       AND version = %(version)s
+       AND json_typeof(document #> '{actuationCallback,destination}') = 'string'
+), dropped AS (
+    DELETE FROM actuation_callbacks
+     WHERE service_object = %(id)s
+       AND tenant_id = %(tenant)s
+       AND NOT EXISTS (SELECT FROM named)
+)
+INSERT INTO actuation_callbacks (service_object, tenant_id, callback, secrets)
+SELECT %(id)s, %(tenant)s, callback, %(secrets)s
+  FROM named
+    ON CONFLICT (service_object) DO UPDATE
+   SET callback = excluded.callback;
+
+-- drop_callback --
+DELETE FROM actuation_callbacks
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s;
+
 -- drop_edges --
 DELETE FROM graph_edges
  WHERE reader = %(id)s

@@ -37,3 +37,13 @@ CREATE TABLE acting_streams (
 COMMENT ON TABLE acting_streams IS
     'composite streams of which a version asks for actions when it emits';
 COMMENT ON COLUMN acting_streams.cursor IS 'as that of a durable subscription: cursors';
+
+CREATE TABLE actuation_callbacks (
+    service_object text PRIMARY KEY REFERENCES service_objects ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    callback json NOT NULL,
+    secrets json NOT NULL
+);
+COMMENT ON TABLE actuation_callbacks IS
+    'whom to call with actuations, as the document in force of the Service Object says';
+COMMENT ON COLUMN actuation_callbacks.secrets IS 'as those of a subscription, the newest first';

@@ -69,7 +69,7 @@ class World:
 
     def restart(self) -> None:
         self.queues = Queues(
-            self.store, Unsubscribed, self.ask, lambda: (self.now_ms + 0.5) / 1000
+            self.store, Unsubscribed, self.ask, clock=lambda: (self.now_ms + 0.5) / 1000
         )
 
     async def kill(self) -> None:
