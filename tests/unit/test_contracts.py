@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from delivery.callbacks.requests import CallbackForm
+from delivery.callbacks.requests import CallbackForm, outgoing
 from delivery.feeds.deliveries import Delivery
 from schemas import contracts
 from servioticy.domain.model import LastUpdate, StreamRef
@@ -85,7 +85,7 @@ def test_callbacks_fit_their_message(form: str, name: str, count: int) -> None:
     delivery = Delivery(StreamRef("1401819725000a", "a s\u00e9"), update, None)
     secrets = ({"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},) * count
     wanted = CallbackForm("sub", "http://example.org/", form, {}, secrets)
-    request = wanted.request(delivery, 1_500_000_000)
+    request = wanted.request(outgoing(delivery), 1_500_000_000)
 
     message = contracts.asyncapi()["components"]["messages"][name]
     fit(json.loads(request.body), message["payload"]["schema"])
