@@ -52,10 +52,11 @@ class PostgresActuations:
         place = {"tenant": key.tenant, "service_object": key.id}
         if "\0" in key.id + asked.action:
             return False
-        found = self._database.row(self._sql["action"], place | {"action": asked.action})
-        if found is None:
+        found = self._database.row(self._sql["document"], place)
+        actions = orjson.loads(found[0]).get("actions") if found is not None else None
+        action = next((each for each in actions or () if each["name"] == asked.action), None)
+        if action is None:
             return False
-        action = orjson.loads(found[0])
         values = {
             "id": asked.id,
             "action": asked.action,

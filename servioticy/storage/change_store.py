@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from servioticy.domain.documents.actions import acting_streams
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
 from servioticy.domain.webhook_secrets import exchanged, new_secret
@@ -180,10 +181,7 @@ class PostgresChangeStore:
         """The version's streams, what its groups read, its component; all pending."""
         own = {"tenant": new.tenant, "id": new.id}
         self._database.rows(self._sql["declare_streams"], own | {"names": list(new.streams)})
-        if b'"actions"' in new.document:
-            values = own | {"version": change.version, "now": new.created_at}
-            self._database.rows(self._sql["add_acting_streams"], values)
-        self._name_callback(new, change)
+        self._let_act(new, change)
         edges = {
             "groups": [group for group, _ in new.group_sources],
             "sources": [ref.service_object for _, ref in new.group_sources],
@@ -196,12 +194,21 @@ class PostgresChangeStore:
             self._database.rows(self._sql["join_components"], components)
         self._note_pending(new.tenant, change)
 
-    def _name_callback(self, new: NewServiceObject, change: Change) -> None:
-        """Note whom the version calls with actuations, if anybody."""
-        own = {"tenant": new.tenant, "id": new.id, "version": change.version}
-        if b'"actuationCallback"' in new.document:
-            secrets = orjson.dumps(exchanged([], new_secret(), new.created_at)).decode()
-            self._database.rows(self._sql["name_callback"], own | {"secrets": secrets})
+    def _let_act(self, new: NewServiceObject, change: Change) -> None:
+        """Note which streams of the version ask for actions, and whom it calls with actuations."""
+        own, now = {"tenant": new.tenant, "id": new.id}, new.created_at
+        has_either = any(each in new.document for each in (b'"actions"', b'"actuationCallback"'))
+        # Not in SQL: text in Postgres has no NUL, JSON may have one.
+        document = orjson.loads(new.document) if has_either else {}
+        if names := acting_streams(document):
+            self._database.rows(
+                self._sql["add_acting_streams"], own | {"names": names, "now": now}
+            )
+        callback = document.get("actuationCallback")
+        if callback is not None:
+            texts = {"callback": callback, "secrets": exchanged([], new_secret(), now)}
+            texts = {name: orjson.dumps(each).decode() for name, each in texts.items()}
+            self._database.rows(self._sql["name_callback"], own | texts)
         elif change.version > 1:
             self._database.rows(self._sql["drop_callback"], own)
 

@@ -102,6 +102,13 @@ def _check_callback(content: Any) -> None:
         raise BadDocument(f"{CALLBACK}: {error.reason}", pointer, error.code) from error
 
 
+def acting_streams(document: dict[str, Any]) -> list[str]:
+    """Return the composite streams of an accepted document that ask for anything."""
+    streams = document.get("streams")
+    found = streams.items() if isinstance(streams, dict) else ()
+    return [name for name, content in found if _asks(content) and content["actions"] != []]
+
+
 def _read(
     document: dict[str, Any], refs: Iterable[StreamRef], argument_names: ArgumentNames
 ) -> list[tuple[StreamRef, AskedAction]]:

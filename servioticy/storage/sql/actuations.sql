@@ -62,18 +62,13 @@ WITH owner AS (
 SELECT EXISTS (SELECT FROM owner), own.is_full, whole.is_full, EXISTS (SELECT FROM made)
   FROM own, whole;
 
--- action --
--- As the document in force has it; only of Service Objects of its tenant.
-SELECT action.value::text
+-- document --
+-- The one in force; only of Service Objects of its tenant.
+SELECT definitions.document::text
   FROM service_objects
   JOIN definitions ON definitions.service_object = service_objects.id
    AND definitions.version = service_objects.version
    AND definitions.tenant_id = service_objects.tenant_id
-  JOIN json_array_elements(
-           CASE WHEN json_typeof(definitions.document -> 'actions') = 'array'
-                THEN definitions.document -> 'actions'
-                ELSE '[]'
-           END) AS action ON action.value ->> 'name' = %(action)s
  WHERE service_objects.id = %(service_object)s
    AND service_objects.tenant_id = %(tenant)s
    AND deleted_at IS NULL;

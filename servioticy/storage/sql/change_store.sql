@@ -89,35 +89,16 @@ SELECT %(tenant)s, %(id)s, unnest(%(names)s::text[])
 -- What they emit is looked at by delivery from now on; by which version, an update says.
 INSERT INTO acting_streams (stream_id, tenant_id, created_at)
 SELECT streams.id, streams.tenant_id, %(now)s
-  FROM definitions
-  JOIN json_each(definitions.document -> 'streams') AS declared (name, content)
-    ON json_typeof(content -> 'actions') = 'array'
-  JOIN streams ON streams.service_object = definitions.service_object
-   AND streams.tenant_id = definitions.tenant_id
-   AND streams.name = declared.name
- WHERE definitions.service_object = %(id)s
-   AND definitions.tenant_id = %(tenant)s
-   AND definitions.version = %(version)s
+  FROM streams
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s
+   AND name = ANY(%(names)s::text[])
     ON CONFLICT DO NOTHING;
 
 -- name_callback --
--- Whom the version calls with actuations; a secret that was made for it once stays.
-WITH named AS (
-    SELECT document -> 'actuationCallback' AS callback
-      FROM definitions
-     WHERE service_object = %(id)s
-       AND tenant_id = %(tenant)s
-       AND version = %(version)s
-       AND json_typeof(document #> '{actuationCallback,destination}') = 'string'
-), dropped AS (
-    DELETE FROM actuation_callbacks
-     WHERE service_object = %(id)s
-       AND tenant_id = %(tenant)s
-       AND NOT EXISTS (SELECT FROM named)
-)
+-- A secret that was made for it once stays.
 INSERT INTO actuation_callbacks (service_object, tenant_id, callback, secrets)
-SELECT %(id)s, %(tenant)s, callback, %(secrets)s
-  FROM named
+VALUES (%(id)s, %(tenant)s, %(callback)s, %(secrets)s)
     ON CONFLICT (service_object) DO UPDATE
    SET callback = excluded.callback;
 
