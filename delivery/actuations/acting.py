@@ -69,7 +69,10 @@ class Acting:
         """Ask for what each output asks for, in order, until cancelled."""
         while True:
             delivery = await feed.take()
-            await self._act(feed.tenant, delivery)
+            try:
+                await self._act(feed.tenant, delivery)
+            except Exception:  # a bug of ours: what follows is not to wait for it
+                log.exception("output_not_acted_on", extra={"stream": str(delivery.stream)})
             feed.done(delivery)
 
     async def _act(self, tenant: int, delivery: Delivery) -> None:
@@ -141,10 +144,11 @@ def _asked(number: int, action: AskedAction, delivery: Delivery) -> Asked:
     name = orjson.dumps([*facts, action.service_object])
     id_ = blake2b(name, digest_size=16).hexdigest()
     try:
+        # It may hold half a surrogate pair, with which nothing can be made of it.
         parameters = filled_json(action.parameters, orjson.loads(delivery.update.document))
-    except TemplateTooLong as error:
+        text = parameters if isinstance(parameters, str) else orjson.dumps(parameters).decode()
+    except (TemplateTooLong, orjson.JSONDecodeError, orjson.JSONEncodeError) as error:
         return Asked(id_, action.action, "", str(error))
-    text = parameters if isinstance(parameters, str) else orjson.dumps(parameters).decode()
     if len(text.encode()) > MAX_PARAMETERS:
         return Asked(id_, action.action, "", f"more than {MAX_PARAMETERS} bytes of parameters")
     return Asked(id_, action.action, text)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import orjson
 import pytest
 from support.memory_feeds import MemoryCursors, MemoryHistory, MemoryTopic
@@ -180,6 +181,28 @@ def test_the_version_that_made_an_output_says_what_it_asks_for() -> None:
         await world.feeds.stop()
 
         assert not world.store.made
+
+    asyncio.run(run())
+
+
+def test_an_output_that_nobody_can_read_is_told() -> None:
+    """What is emitted may hold half a surrogate pair."""
+
+    async def run() -> None:
+        world = World({"action": "open", "parameters": AT})
+        record = world.topic.append(0, STREAM, 1).record
+        broken = msgspec.structs.replace(
+            record, update=msgspec.Raw(b'{"lastUpdate":1,"x":"\\ud800"}')
+        )
+        world.topic.records[0][0] = world.topic.records[0][0]._replace(record=broken)
+        await asyncio.to_thread(world.fanout.publish, world.topic.records[0])
+        await world.emit(2)
+        await world.until(lambda: len(world.store.made) == 2)
+        await world.feeds.stop()
+
+        (_, first), (_, second) = world.store.made.values()
+        assert first.refusal is not None
+        assert (second.refusal, second.parameters) == (None, "2")
 
     asyncio.run(run())
 
