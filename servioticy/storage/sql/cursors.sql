@@ -12,11 +12,12 @@ SELECT CASE
        END;
 
 -- changes --
--- Of those whose streams their tenants may read: what was public may be private now.
+-- Of those whose streams their tenants may read: what was public may be private now, or deleted.
 SELECT subscription_id, change
   FROM cursors
   JOIN subscriptions ON subscriptions.id = subscription_id
   JOIN streams ON streams.id = stream_id
+  JOIN service_objects ON service_objects.id = streams.service_object AND deleted_at IS NULL
   JOIN readers ON readers.service_object = streams.service_object
    AND readers.tenant_id = cursors.tenant_id
  WHERE active
