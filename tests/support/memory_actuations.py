@@ -12,7 +12,7 @@ from delivery.broker.api import Answer
 from servioticy.domain.actuations import WAITING, State, before, said, seen
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
-from servioticy.ports.actuations import Actuation, News
+from servioticy.ports.actuations import Actuation, Asked, CalledBack, News
 
 
 @dataclass
@@ -22,6 +22,10 @@ class Kept:
     number: int
     state: State = State.QUEUED
     times: dict[str, int] = field(default_factory=dict)
+
+
+def _actuation(asked: Asked, now_ms: int) -> Actuation:
+    return Actuation(asked.id, asked.parameters, b"{}", now_ms, now_ms + 1_000_000)
 
 
 class MemoryActuations:
@@ -61,6 +65,23 @@ class MemoryActuations:
             if each.key == key and self.state(each.actuation.id, now_ms) in WAITING
         ]
         return found[:most]
+
+    def calling(self, now_ms: int) -> list[ServiceObjectKey]:
+        self._check()
+        return sorted({each.key for each in self.kept.values() if each.state in WAITING})
+
+    def callback(self, key: ServiceObjectKey) -> CalledBack | None:
+        self._check()
+        return CalledBack({"destination": "http://example.org/"}, ())
+
+    def failed(self, key: ServiceObjectKey, id_: str, reason: str, now_ms: int) -> None:
+        self._check()
+        self.report(id_, f"failed: {reason}", now_ms)
+
+    def ask(self, key: ServiceObjectKey, asked: Asked, now_ms: int) -> bool:
+        self._check()
+        self.kept.setdefault(asked.id, Kept(key, _actuation(asked, now_ms), len(self.kept)))
+        return True
 
     def moved(self, key: ServiceObjectKey, ids: Sequence[str], state: State, now_ms: int) -> None:
         self._check()
