@@ -23,6 +23,7 @@ ACTUATIONS = 300
 DEVICES = 2
 KILLS = ["delivery", "api", "postgres", "delivery"]
 PART = ACTUATIONS // (len(KILLS) + 1)
+KILLED_AT = {60: "delivery", 120: "kafka", 180: "delivery"}
 SECONDS = 90.0
 LAMP = {"streams": {"a": {"channels": {"v": {"type": "number"}}}}, "actions": [{"name": "blink"}]}
 
@@ -113,7 +114,7 @@ def test_nothing_that_was_promised_is_lost(platform: RunningPlatform) -> None:
 
 @pytest.mark.timeout(300)
 def test_each_output_acts_once(platform: RunningPlatform) -> None:
-    """However often delivery is killed meanwhile."""
+    """Whatever is killed meanwhile."""
     value = 'd.channels.v["current-value"]'
     document = {
         "version": "0.2.0",
@@ -138,8 +139,8 @@ def test_each_output_acts_once(platform: RunningPlatform) -> None:
     device = Device(platform, tank)
     for at in range(1, 201):
         platform.put(StreamRef(tank, "d"), at, v=at)
-        if at % 60 == 0:
-            kill(platform, "delivery")
+        if at in KILLED_AT:
+            kill(platform, KILLED_AT[at])
     wanted = [2 * at for at in range(1, 201) if at % 2 == 0]
     waiting.until(lambda: len(set(device.parameters())) >= len(wanted), SECONDS)
 

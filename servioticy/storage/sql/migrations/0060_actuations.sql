@@ -1,10 +1,12 @@
 -- Actuations are delivered, until they are done or their time is over; composites ask for some.
+-- The defaults are for an API of the release before, while both run.
 
 ALTER TABLE actuations
     ADD COLUMN state text NOT NULL DEFAULT 'queued'
         CHECK (state IN ('queued', 'sent', 'delivered', 'done', 'failed')),
     ADD COLUMN times jsonb NOT NULL DEFAULT '{}',
-    ADD COLUMN expires_at bigint NOT NULL DEFAULT 0,
+    ADD COLUMN expires_at bigint NOT NULL
+        DEFAULT (extract(epoch FROM now()) * 1000)::bigint + 86400000,
     ADD COLUMN description text NOT NULL DEFAULT '{}',
     ADD COLUMN made_in xid8 NOT NULL DEFAULT pg_current_xact_id();
 -- Those that are there were promised to be kept for a device that asks: for a day they still are.
@@ -12,10 +14,6 @@ UPDATE actuations
    SET times = jsonb_build_object('queued', created_at),
        expires_at = created_at + 86400000,
        description = jsonb_build_object('name', name);
-ALTER TABLE actuations
-    ALTER COLUMN times DROP DEFAULT,
-    ALTER COLUMN expires_at DROP DEFAULT,
-    ALTER COLUMN description DROP DEFAULT;
 COMMENT ON COLUMN actuations.state IS
     'how far it has come; once expires_at is over, what is not done or failed is expired';
 COMMENT ON COLUMN actuations.times IS 'when it came to which state, in milliseconds since 1970';
