@@ -37,7 +37,8 @@ ALL_TENANTS = {
     },
     Role.DELIVERY: {
         *("tenants", "tokens", "service_objects", "streams", "subscriptions", "cursors"),
-        *("dead_deliveries", "callback_tests"),
+        *("dead_deliveries", "callback_tests", "actuations", "actuation_callbacks"),
+        "acting_streams",
     },
 }
 """Of which tables each role sees rows of no certain tenant: who adds one says it here."""

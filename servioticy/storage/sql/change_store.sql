@@ -88,6 +88,28 @@ SELECT %(tenant)s, %(id)s, unnest(%(names)s::text[])
    SET declared = true
  WHERE NOT streams.declared;
 
+-- add_acting_streams --
+-- What they emit is looked at by delivery from now on; by which version, an update says.
+INSERT INTO acting_streams (stream_id, tenant_id, created_at)
+SELECT streams.id, streams.tenant_id, %(now)s
+  FROM streams
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s
+   AND name = ANY(%(names)s::text[])
+    ON CONFLICT DO NOTHING;
+
+-- name_callback --
+-- A secret that was made for it once stays.
+INSERT INTO actuation_callbacks (service_object, tenant_id, callback, secrets)
+VALUES (%(id)s, %(tenant)s, %(callback)s, %(secrets)s)
+    ON CONFLICT (service_object) DO UPDATE
+   SET callback = excluded.callback;
+
+-- drop_callback --
+DELETE FROM actuation_callbacks
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s;
+
 -- drop_edges --
 DELETE FROM graph_edges
  WHERE reader = %(id)s

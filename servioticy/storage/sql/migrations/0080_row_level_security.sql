@@ -77,7 +77,8 @@ SELECT force_row_level_security(named)
                 subscriptions, updates, superseded, states, verdicts, usage, purge, actuations,
                 searched_streams, search_blocks, search_columns, put_off, listings, idempotency,
                 cursors, dead_deliveries, templates, template_versions, template_objects,
-                dynamic_groups, membership_marks, jobs, job_items, callback_tests}'::text[]) AS named;
+                dynamic_groups, membership_marks, jobs, job_items, callback_tests, acting_streams,
+                actuation_callbacks}'::text[]) AS named;
 SELECT force_row_level_security('tenants', 'id');
 
 GRANT SELECT ON tenants, listings, dynamic_groups, updates, verdicts, usage, put_off, progress
@@ -87,8 +88,10 @@ GRANT SELECT, DELETE ON membership_marks TO servioticy_api;
 GRANT SELECT, INSERT, UPDATE, DELETE
    ON tokens, service_objects, definitions, streams, graph_edges, subscriptions, actuations,
       searched_streams, search_blocks, search_columns, idempotency, cursors, dead_deliveries,
-      templates, template_versions, template_objects, jobs, job_items, callback_tests
+      templates, template_versions, template_objects, jobs, job_items, callback_tests,
+      actuation_callbacks
    TO servioticy_api;
+GRANT SELECT, INSERT ON acting_streams TO servioticy_api;
 GRANT USAGE ON SEQUENCE cursor_changes, job_turns TO servioticy_api;
 
 -- Between tenants: of each table what the statements need that say so in their files.
@@ -163,11 +166,17 @@ GRANT USAGE ON SEQUENCE streams_id_seq TO servioticy_pipeline;
 
 SELECT for_all_tenants('servioticy_delivery', 'SELECT',
     '{tenants, tokens, service_objects, streams, subscriptions, cursors, dead_deliveries,
-      callback_tests}');
-SELECT for_all_tenants('servioticy_delivery', 'UPDATE', '{cursors, callback_tests}');
+      callback_tests, actuations, actuation_callbacks, acting_streams}');
+SELECT for_all_tenants('servioticy_delivery', 'UPDATE',
+    '{cursors, callback_tests, acting_streams}');
 GRANT SELECT
-   ON tenants, tokens, service_objects, streams, subscriptions, updates, progress
+   ON tenants, tokens, service_objects, definitions, streams, subscriptions, updates, progress,
+      actuation_callbacks
    TO servioticy_delivery;
+-- Of its tenant's alone, and only to hold them while an actuation is made (FOR SHARE).
+GRANT UPDATE (updated_at) ON service_objects TO servioticy_delivery;
+GRANT SELECT, UPDATE ON acting_streams TO servioticy_delivery;
+GRANT SELECT, INSERT, UPDATE, DELETE ON actuations TO servioticy_delivery;
 GRANT SELECT, UPDATE ON cursors, callback_tests TO servioticy_delivery;
 GRANT SELECT, INSERT, UPDATE, DELETE ON dead_deliveries TO servioticy_delivery;
 

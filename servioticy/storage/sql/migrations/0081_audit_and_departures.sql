@@ -125,6 +125,13 @@ BEGIN
     RETURN NULL;
 END $$;
 
+CREATE FUNCTION audit_actuation_secret() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM note_in_audit(NEW.tenant_id, 'rotated', 'actuation secret', NEW.service_object);
+    RETURN NULL;
+END $$;
+
 CREATE TRIGGER audit_service_object
  AFTER INSERT OR UPDATE OF version, custom_fields, public, deleted_at ON service_objects
    FOR EACH ROW EXECUTE FUNCTION audit_service_object();
@@ -140,6 +147,9 @@ CREATE TRIGGER audit_subscription
 CREATE TRIGGER audit_template
  AFTER INSERT OR UPDATE OF version, deleted_at ON templates
    FOR EACH ROW EXECUTE FUNCTION audit_template();
+CREATE TRIGGER audit_actuation_secret
+ AFTER UPDATE OF secrets ON actuation_callbacks
+   FOR EACH ROW EXECUTE FUNCTION audit_actuation_secret();
 CREATE TRIGGER audit_job
  AFTER INSERT ON jobs
    FOR EACH ROW EXECUTE FUNCTION audit_job();
@@ -164,5 +174,21 @@ ALTER FUNCTION audit_token OWNER TO servioticy_platform;
 ALTER FUNCTION audit_subscription OWNER TO servioticy_platform;
 ALTER FUNCTION audit_template OWNER TO servioticy_platform;
 ALTER FUNCTION audit_job OWNER TO servioticy_platform;
+ALTER FUNCTION audit_actuation_secret OWNER TO servioticy_platform;
 REVOKE CREATE ON SCHEMA public FROM servioticy_platform;
 REVOKE EXECUTE ON FUNCTION note_in_audit FROM PUBLIC;
+
+-- Tenants that an operator deletes: nobody is let in from then on, and all of theirs goes, piece
+-- by piece (api/fleets/departures.py). The last to go is the tenant's row: it cannot while
+-- anything refers to it.
+
+ALTER TABLE tenants ADD COLUMN deleted_at timestamptz;
+COMMENT ON COLUMN tenants.deleted_at IS
+    'when an operator deleted it; the row goes when nothing of the tenant is left';
+
+SELECT for_all_tenants('servioticy_platform', 'UPDATE', '{tenants}');
+SELECT for_all_tenants('servioticy_platform', 'DELETE',
+    '{tenants, audit_counts, membership_marks}');
+GRANT UPDATE (deleted_at), DELETE ON tenants TO servioticy_platform;
+GRANT DELETE ON audit_counts, membership_marks TO servioticy_platform;
+GRANT SELECT ON purge, superseded, pending_changes TO servioticy_api;
