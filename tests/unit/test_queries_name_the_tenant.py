@@ -57,7 +57,10 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "change_store.drop_pending_changes": ({"pending_changes"}, CHANGES),
     "actuations.news": ({"actuations"}, DELIVERY),
     "actuations.calling": ({"actuations", "actuation_callbacks"}, DELIVERY),
-    "cursors.changes": ({"cursors", "subscriptions", "streams", "acting_streams"}, DELIVERY),
+    "cursors.changes": (
+        {"cursors", "subscriptions", "streams", "service_objects", "acting_streams"},
+        DELIVERY,
+    ),
     "cursors.acting": ({"streams", "acting_streams"}, DELIVERY),
     "cursors.store_acting": ({"acting_streams"}, DELIVERY),
     "cursors.subscriptions": ({"cursors", "subscriptions", "streams"}, DELIVERY),
