@@ -1,5 +1,7 @@
-"""The thread of an API process that works off jobs, keeps dynamic groups in step, ends
-grants that have expired and forgets what was used long ago.
+"""The thread of an API process for what goes on after requests were answered.
+
+It works off jobs, keeps dynamic groups in step, removes deleted tenants, ends grants that have
+expired, and forgets what is too old in the audit log and of what was used.
 
 One process at a time does, a batch long: it holds a lock of its connection, so that nobody
 waits for one that was killed.
@@ -10,6 +12,8 @@ from __future__ import annotations
 import logging
 import threading
 
+from api.fleets.audit import OldEntries
+from api.fleets.departures import Departures
 from api.fleets.groups import Groups
 from api.fleets.jobs import Jobs
 from api.services import Services
@@ -36,6 +40,8 @@ class Fleets:
         self._groups = Groups(services)
         self._usage = services.ports.statements("usage")
         self._forget_at = 0
+        self._audit = OldEntries(services)
+        self._departures = Departures(services)
         self._stop = threading.Event()
 
     def start(self) -> None:
@@ -54,7 +60,8 @@ class Fleets:
             self._forget_usage()
             ended = self._services.ports.changes.end_expired(self._services.now())
             looked = self._groups.turn()
-            return self._jobs.turn() or looked or ended
+            others = [each.turn() for each in (self._audit, self._departures)]
+            return self._jobs.turn() or looked or ended or any(others)
         finally:
             self._locks.rows("unlock", key=_LOCK)
 

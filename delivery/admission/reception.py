@@ -17,17 +17,19 @@ from delivery.admission.requests import (
     Refusal,
     WatchRequest,
     admit,
+    admit_device,
     identify,
     read_request,
 )
 from servioticy.domain.known_tokens import KnownTokens
+from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Addresses
 
 CATALOG_THREADS = 4
 RETRY_SECONDS = 5
 
-A = TypeVar("A", Admission, Identity)
+A = TypeVar("A", Admission, Identity, ServiceObjectKey)
 
 
 class Reception:
@@ -63,6 +65,11 @@ class Reception:
         """Decide on a request of a caller that has its place already."""
         asked = partial(admit, request, self._catalog)
         return await self._answered("", request.token, asked)
+
+    async def examine_device(self, token: str, service_object: str) -> ServiceObjectKey | Refusal:
+        """Decide whether a caller that has its place may speak for this device."""
+        asked = partial(admit_device, token, service_object, self._catalog)
+        return await self._answered("", token, asked)
 
     async def identify(self, caller: Caller, token: str) -> Identity | Refusal:
         """Find out who asks; whoever is known has a place, too."""

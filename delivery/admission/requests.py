@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import orjson
 
 from servioticy.domain.access import Right, Scope, may
-from servioticy.domain.model import StreamKey, StreamRef, Timestamp
+from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef, Timestamp
 from servioticy.domain.tokens import read_token
 from servioticy.ports.addresses import Address, Addresses
 
@@ -78,6 +78,10 @@ class Refusal:
         )
 
 
+NOT_FOR_THIS = "The web object has presented the wrong API_TOKEN"
+NOT_YOURS = Refusal(401, "Not authorized")
+
+
 def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
     """Read a request for `target` (path and query, as sent) without asking the store."""
     try:
@@ -109,6 +113,20 @@ def identify(token: str, addresses: Addresses) -> Identity | Refusal:
     return Identity(address.caller, address.scope)
 
 
+def admit_device(
+    token: str, service_object: str, addresses: Addresses
+) -> ServiceObjectKey | Refusal:
+    """Decide whether the caller may speak for a device. Blocks; raises Unavailable."""
+    address = addresses.address(token, service_object, None)
+    if address is None:
+        return Refusal(403, "Access was denied!")
+    if not address.scope.reaches(service_object, None, Right.SEND):
+        return Refusal(403, NOT_FOR_THIS)
+    if address.key is None:
+        return Refusal(404, "The Service Object was not found.")
+    return address.key if may(address.caller, Right.SEND, address.resource) else NOT_YOURS
+
+
 def admit(request: WatchRequest, addresses: Addresses) -> Admission | Refusal:
     """Decide on a request by what the store says. Blocks; raises Unavailable."""
     address = addresses.address(request.token, *request.stream)
@@ -134,11 +152,11 @@ def _refusal(address: Address | None, stream: StreamRef) -> Refusal | None:
     if address is None:
         return Refusal(403, "Access was denied!")
     if not address.scope.reaches(*stream, Right.SUBSCRIBE):
-        return Refusal(403, "The web object has presented the wrong API_TOKEN")
+        return Refusal(403, NOT_FOR_THIS)
     if address.service_object is None:
         return Refusal(404, "The Service Object was not found.")
     if not may(address.caller, Right.SUBSCRIBE, address.resource):
-        return Refusal(401, "Not authorized")
+        return NOT_YOURS
     if address.stream is None:
         return Refusal(404, "This Service Object does not have this stream.")
     return None

@@ -59,7 +59,6 @@ class Broker:
 
     async def start(self) -> None:
         """Be ready for clients."""
-        await self.api.start()
         self._checking = asyncio.create_task(self._recheck())
 
     async def stop(self) -> None:
@@ -68,7 +67,6 @@ class Broker:
             self._checking.cancel()
         for client in list(self.clients):
             client.close("the server stops")
-        await self.api.stop()
 
     def join(self, client: Client, caller: Caller) -> None:
         """Count a client that has said hello, and perhaps not yet who it is."""

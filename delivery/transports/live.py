@@ -15,28 +15,28 @@ from typing import Any, Protocol
 
 import orjson
 
-from delivery.admission.requests import Identity, Refusal, WatchRequest, storable
+from delivery.admission.requests import Identity, Refusal, WatchRequest
 from delivery.endings import Ending
 from delivery.feeds.deliveries import Delivery, FeedEnded
-from delivery.feeds.event_ids import EventId, event_id, read_event_id
+from delivery.feeds.event_ids import EventId, event_id
 from delivery.feeds.feed import Feed
 from delivery.feeds.feeds import Feeds
 from delivery.feeds.lent import lend
 from delivery.feeds.pulls import Pull, Pulls
 from delivery.hub import Hub
-from delivery.transports import pulling
+from delivery.transports import live_messages, pulling
+from delivery.transports.devices import Device, Devices
+from delivery.transports.live_messages import SILENT, bad, event, text, told
 from delivery.transports.readers import Reader
 from delivery.transports.transport import Disconnected
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
 
 MAX_SUBSCRIPTIONS = 1000
-MAX_ID = 200
 BURST_MESSAGES = 2000
 MESSAGES_A_SECOND = 100
 """Whoever says more is listened to later."""
 STALL_SECONDS = 30.0
-SILENT = Refusal(503, "The store does not answer; try again", 5)
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -58,12 +58,22 @@ class LiveSession:
     """What one client has subscribed to over its socket."""
 
     def __init__(
-        self, hub: Hub, feeds: Feeds, pulls: Pulls, who: Identity, token: str, socket: Socket
+        self,
+        hub: Hub,
+        feeds: Feeds,
+        pulls: Pulls,
+        devices: Devices,
+        who: Identity,
+        token: str,
+        socket: Socket,
     ) -> None:
         self.tenant = who.tenant
         self._hub, self._feeds, self._pulls = hub, feeds, pulls
         self._who, self._socket, self._token = who, socket, token
+        self._devices = devices
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._own: dict[str, Device] = {}
+        """Of the subscriptions those to actuations, by id."""
         self._allowance = float(BURST_MESSAGES)
         self._heard_at = asyncio.get_running_loop().time()
         self._sent_bytes = 0
@@ -75,13 +85,13 @@ class LiveSession:
         await self._pace()
         id_: str | None = None
         try:
-            said = _read(message)
+            said = live_messages.read(message)
             id_ = said["id"]
             await self._actions(said["do"])(id_, said)
         except pulling.Refused as error:
-            await self._tell(id_, "refused", _told(error.refusal))
+            await self._tell(id_, "refused", told(error.refusal))
         except Unavailable:
-            await self._tell(id_, "refused", _told(SILENT))
+            await self._tell(id_, "refused", told(SILENT))
 
     async def end(self) -> None:
         """Forget all subscriptions: the socket is closed."""
@@ -117,25 +127,28 @@ class LiveSession:
             "subscribe": self._subscribe,
             "unsubscribe": self._unsubscribe,
             "acknowledge": self._acknowledge,
+            "report": self._report,
         }
         if not isinstance(name, str) or name not in actions:
-            raise _bad(f"do has to be one of {', '.join(actions)}")
+            raise bad(f"do has to be one of {', '.join(actions)}")
         return actions[name]
 
     async def _subscribe(self, id_: str, said: dict[str, Any]) -> None:
         if id_ in self._tasks:
-            raise _bad("This id is in use")
+            raise bad("This id is in use")
         if len(self._tasks) >= MAX_SUBSCRIPTIONS:
             most = f"A socket has at most {MAX_SUBSCRIPTIONS} subscriptions"
             raise pulling.Refused(Refusal(429, most))
-        last = _event(said, "last")
+        last = event(said, "last")
         if "subscription" in said:
-            await self._durable(id_, _text(said, "subscription"), last)
+            await self._durable(id_, text(said, "subscription"), last)
+        elif said.get("actions") is True:
+            await self._device(id_, text(said, "serviceObject"))
         else:
             await self._stream(id_, said, last)
 
     async def _stream(self, id_: str, said: dict[str, Any], last: EventId | None) -> None:
-        stream = StreamRef(_text(said, "serviceObject"), _text(said, "stream"))
+        stream = StreamRef(text(said, "serviceObject"), text(said, "stream"))
         after = said.get("after")
         request = WatchRequest(stream, self._token, None if after is None else str(after))
         answer = await self._hub.reception.examine(request)
@@ -151,11 +164,25 @@ class LiveSession:
             pulling.acknowledge(pull, last)
         self._start(id_, partial(self._pull, id_, pull, last))
 
+    async def _device(self, id_: str, name: str) -> None:
+        key = await self._hub.reception.examine_device(self._token, name)
+        if isinstance(key, Refusal):
+            raise pulling.Refused(key)
+        device = self._own[id_] = Device(id_, key)
+        self._start(id_, partial(self._actuate, device), lambda: self._own.pop(id_))
+
+    async def _report(self, id_: str, said: dict[str, Any]) -> None:
+        device, actuation = self._own.get(id_), text(said, "actuation")
+        if device is None:
+            raise pulling.Refused(Refusal(404, "There is no subscription to actions of this id"))
+        await device.report(self._devices.api, self._token, actuation, text(said, "status"))
+        await self._tell(id_, "reported", {"actuation": actuation})
+
     def _start(
         self,
         id_: str,
         work: Callable[[], Awaitable[None]],
-        after: Callable[[], None] | None = None,
+        after: Callable[[], object] | None = None,
     ) -> None:
         def forget(_task: asyncio.Task[None]) -> None:
             del self._tasks[id_]
@@ -175,10 +202,10 @@ class LiveSession:
         await self._tell(id_, "unsubscribed", {})
 
     async def _acknowledge(self, id_: str, said: dict[str, Any]) -> None:
-        last = _event(said, "event")
+        last = event(said, "event")
         if last is None:
-            raise _bad("event is missing")
-        pull = await pulling.find(self._pulls, self._feeds, _text(said, "subscription"), self._who)
+            raise bad("event is missing")
+        pull = await pulling.find(self._pulls, self._feeds, text(said, "subscription"), self._who)
         pulling.acknowledge(pull, last)
         await pulling.settled(pull)
         await self._tell(id_, "acknowledged", {"event": str(last)})
@@ -215,6 +242,10 @@ class LiveSession:
             raise FeedEnded(reader.why()) from None
         finally:
             pull.detach(reader.end)
+
+    async def _actuate(self, device: Device) -> None:
+        await self._tell(device.id, "subscribed", {})
+        await device.run(self._devices.queues, self._send)
 
     async def _send_all(
         self,
@@ -257,39 +288,3 @@ class LiveSession:
         self._heard_at = now
         if self._allowance < 0:
             await asyncio.sleep(-self._allowance / MESSAGES_A_SECOND)
-
-
-def _read(message: str) -> dict[str, Any]:
-    try:
-        said = orjson.loads(message)
-    except (orjson.JSONDecodeError, UnicodeEncodeError):
-        raise _bad("This is not JSON") from None
-    if not isinstance(said, dict):
-        raise _bad("A message has to be a JSON object")
-    if not isinstance(said.get("id"), str) or len(said["id"]) > MAX_ID:
-        raise _bad(f"id has to be text of at most {MAX_ID} characters")
-    return said | {"do": said.get("do")}
-
-
-def _text(said: dict[str, Any], name: str) -> str:
-    text = said.get(name)
-    if not isinstance(text, str):
-        raise _bad(f"{name} has to be text")
-    return storable(text)
-
-
-def _event(said: dict[str, Any], name: str) -> EventId | None:
-    if name not in said:
-        return None
-    found = read_event_id(_text(said, name))
-    if found is None:
-        raise _bad(f"{name} has to be the id of an event that came from here")
-    return found
-
-
-def _bad(reason: str) -> pulling.Refused:
-    return pulling.Refused(Refusal(400, reason))
-
-
-def _told(refusal: Refusal) -> dict[str, Any]:
-    return {"status": refusal.status, "reason": refusal.message}

@@ -14,6 +14,8 @@ from servioticy.ports.cursors import (
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
+ACTING = "actions-"
+"""So begin the ids of those that are of a composite stream, for the actions it asks for."""
 _LOCK = 7_305_808_869_233  # any number that only delivery uses
 
 
@@ -35,7 +37,10 @@ class PostgresCursors:
 
     def subscriptions(self, ids: Iterable[str]) -> list[DurableSubscription]:
         """Return these, as they are now; those that are gone are missing."""
-        found = self._database.rows(self._sql["subscriptions"], {"ids": list(ids)})
+        acting, subscribed = _apart(ids)
+        found = self._database.rows(self._sql["subscriptions"], {"ids": subscribed})
+        if acting:
+            found += self._database.rows(self._sql["acting"], {"streams": acting})
         return [
             DurableSubscription(
                 id_,
@@ -66,5 +71,22 @@ class PostgresCursors:
 
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
         """Note how far each of these has got; those that are gone are ignored."""
-        texts = [write_cursor(each) for each in cursors.values()]
-        self._database.rows(self._sql["store"], {"ids": list(cursors), "cursors": texts})
+        texts = {id_: write_cursor(each) for id_, each in cursors.items()}
+        acting, subscribed = _apart(cursors)
+        if subscribed:
+            own = [texts[each] for each in subscribed]
+            self._database.rows(self._sql["store"], {"ids": subscribed, "cursors": own})
+        if acting:
+            own = [texts[f"{ACTING}{each}"] for each in acting]
+            self._database.rows(self._sql["store_acting"], {"streams": acting, "cursors": own})
+
+
+def _apart(ids: Iterable[str]) -> tuple[list[int], list[str]]:
+    """Return the streams of those that are for their actions, and the others."""
+    acting, subscribed = list[int](), list[str]()
+    for each in ids:
+        if each.startswith(ACTING):
+            acting.append(int(each.removeprefix(ACTING)))
+        else:
+            subscribed.append(each)
+    return acting, subscribed

@@ -23,7 +23,7 @@ class PostgresUsage:
         """Add to the present hour's account. Raises Unavailable."""
         tenants, providers, service_objects, streams = columns(sorted(counted), 4)
         values = {
-            "tenants": numbers(tenants),
+            "receivers": numbers(tenants),
             "providers": numbers(providers),
             "service_objects": list(service_objects),
             "streams": list(streams),

@@ -22,7 +22,10 @@ SELECT subscription_id, change
   JOIN stream_readers ON stream_readers.stream_id = streams.id
    AND stream_readers.tenant_id = cursors.tenant_id
  WHERE active
-   AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000);
+   AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000)
+ UNION ALL
+SELECT 'actions-' || stream_id, 0
+  FROM acting_streams;
 
 -- subscriptions --
 -- By their ids alone, whosesoever they are: what the claim's holder delivers to.
@@ -34,6 +37,21 @@ SELECT subscriptions.id, subscriptions.tenant_id, callback, document::text, crea
   JOIN streams ON streams.id = stream_id
  WHERE subscription_id = ANY(%(ids)s)
    AND active;
+
+-- acting --
+-- Composite streams that ask for actions, as subscriptions of their own tenants.
+SELECT 'actions-' || streams.id, streams.tenant_id, 'actions', '{}', created_at, 0,
+       cursor::text, service_object, streams.name, streams.tenant_id, streams.id, NULL
+  FROM acting_streams
+  JOIN streams ON streams.id = stream_id
+   AND streams.tenant_id = acting_streams.tenant_id
+ WHERE stream_id = ANY(%(streams)s::bigint[]);
+
+-- store_acting --
+UPDATE acting_streams
+   SET cursor = moved.cursor::json
+  FROM unnest(%(streams)s::bigint[], %(cursors)s::text[]) AS moved (id, cursor)
+ WHERE stream_id = moved.id;
 
 -- store --
 UPDATE cursors

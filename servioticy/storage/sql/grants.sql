@@ -1,9 +1,11 @@
 -- tenant_named --
+-- Between tenants: a grant is to another one.
 SELECT id
   FROM tenants
  WHERE name = %(name)s;
 
 -- listed --
+-- Between tenants: a grant is seen by who has given it, and by whom it is for.
 -- The next ones that the tenant has given, or has been given by name; without those that ended.
 SELECT grants.id, grants.tenant_id = %(tenant)s AS given, giver.name, grants.service_object,
        grants.stream, receiver.name, derived_only, grants.created_at, grants.expires_at

@@ -1,5 +1,6 @@
 -- readable --
--- Those of the named streams that the caller may read, as the view `stream_readers` says.
+-- Between tenants: what is granted is others' to read, as `stream_readers` says.
+-- Those of the named streams that the caller may read.
 SELECT service_objects.id, streams.name, service_objects.tenant_id, true AS granted,
        service_objects.version, service_objects.route_partition, streams.id
   FROM unnest(%(service_objects)s::text[], %(streams)s::text[]) AS wanted (service_object, stream)

@@ -47,6 +47,7 @@ SELECT tenant_id, most
  WHERE name = %(name)s;
 
 -- set --
+-- Between tenants: an operator names one.
 INSERT INTO quotas (tenant_id, name, most)
 SELECT id, %(quota)s, %(most)s
   FROM tenants
@@ -56,6 +57,7 @@ SELECT id, %(quota)s, %(most)s
 RETURNING tenant_id;
 
 -- unset --
+-- Between tenants: an operator names one.
 DELETE FROM quotas
  USING tenants
  WHERE tenants.name = %(name)s
@@ -64,6 +66,7 @@ DELETE FROM quotas
 RETURNING tenant_id;
 
 -- of_tenant --
+-- Between tenants: an operator names one.
 -- Those of a tenant, and one row at least if there is such a tenant.
 SELECT tenants.id, quotas.name, most
   FROM tenants

@@ -1,4 +1,5 @@
 -- nodes --
+-- Between tenants: the stream graph reaches from one to the other.
 SELECT service_objects.id, tenant_id, public, revision, component, route_partition,
        ARRAY(SELECT name FROM streams
               WHERE service_object = service_objects.id AND declared) AS streams,
@@ -12,6 +13,7 @@ SELECT service_objects.id, tenant_id, public, revision, component, route_partiti
    AND deleted_at IS NULL;
 
 -- readers --
+-- Between tenants: the stream graph reaches from one to the other.
 -- Which groups of other Service Objects name these streams, and may read them.
 SELECT service_objects.id, service_objects.tenant_id, streams.name
   FROM streams
@@ -25,6 +27,7 @@ SELECT service_objects.id, service_objects.tenant_id, streams.name
  ORDER BY service_objects.sequence;
 
 -- sources_of --
+-- Between tenants: the stream graph reaches from one to the other.
 -- Whose streams the groups of these Service Objects read; no more than are wanted.
 SELECT DISTINCT streams.service_object
   FROM graph_edges
@@ -33,6 +36,7 @@ SELECT DISTINCT streams.service_object
  LIMIT %(most)s;
 
 -- readers_of --
+-- Between tenants: the stream graph reaches from one to the other.
 -- Whose groups read a stream of these Service Objects; no more than are wanted.
 SELECT DISTINCT reader
   FROM streams
@@ -41,6 +45,7 @@ SELECT DISTINCT reader
  LIMIT %(most)s;
 
 -- grants --
+-- Between tenants: the stream graph reaches from one to the other.
 -- What others are granted of these Service Objects.
 SELECT service_object, id, grantee, stream, derived_only
   FROM grants
@@ -49,6 +54,7 @@ SELECT service_object, id, grantee, stream, derived_only
    AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000);
 
 -- related --
+-- Between tenants: the stream graph reaches from one to the other.
 SELECT id, tenant_id, sequence, version
   FROM service_objects
  WHERE id = ANY(%(ids)s::text[])

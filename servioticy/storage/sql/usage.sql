@@ -1,4 +1,5 @@
 -- summed --
+-- Between tenants: a provider is told what others have used of its streams.
 -- What the tenant has used in these hours, summed up by what is asked for, a page at a time; with
 -- `provided`, what others have used of its streams.
 SELECT key, sum(updates_in)::bigint, sum(stored_rows)::bigint, sum(stored_bytes)::bigint,
@@ -26,7 +27,7 @@ SELECT key, sum(updates_in)::bigint, sum(stored_rows)::bigint, sum(stored_bytes)
 -- Updates that were given to subscribers of these tenants.
 INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, deliveries)
 SELECT d.tenant_id, this_hour(), d.service_object, d.stream, d.provider_id, d.deliveries
-  FROM unnest(%(tenants)s::bigint[], %(providers)s::bigint[], %(service_objects)s::text[],
+  FROM unnest(%(receivers)s::bigint[], %(providers)s::bigint[], %(service_objects)s::text[],
               %(streams)s::text[], %(deliveries)s::bigint[])
        AS d (tenant_id, provider_id, service_object, stream, deliveries)
   JOIN tenants ON tenants.id = d.tenant_id
@@ -34,6 +35,7 @@ SELECT d.tenant_id, this_hour(), d.service_object, d.stream, d.provider_id, d.de
    SET deliveries = usage_hours.deliveries + excluded.deliveries;
 
 -- forget --
+-- Between tenants: what is too old goes, whosesoever it is; some of it at once.
 -- Some of what is older than it is kept.
 DELETE FROM usage_hours
  WHERE ctid = ANY(ARRAY(

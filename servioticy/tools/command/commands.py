@@ -31,9 +31,10 @@ def program(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def migrate(_parsed: argparse.Namespace, settings: Settings) -> int:
     """Bring the schema up to date, and make the topics where a broker is known."""
+    from servioticy.storage.roles import Role
     from servioticy.tools.command import platform, running
 
-    with running.database(settings):
+    with running.database(settings, Role.API):
         _say("schema: up to date")
     found = running.of(settings)
     if found.log.bootstrap_servers:
@@ -56,13 +57,14 @@ def tenant_quota(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print a tenant's quotas, once one of them has been given, if one is named."""
     from servioticy.domain.quotas import QUOTAS
     from servioticy.storage.quotas import PostgresQuotas
+    from servioticy.storage.roles import Role
     from servioticy.tools.command import running
 
     if parsed.quota is not None and parsed.quota not in QUOTAS:
         raise SettingsError(f"there is no quota {parsed.quota}; known: {', '.join(QUOTAS)}")
     if (parsed.quota is None) != (parsed.most is None):
         raise SettingsError("how much may it have? give a number, or `default`")
-    with running.database(settings) as database:
+    with running.database(settings, Role.API) as database:
         quotas = PostgresQuotas(database)
         if parsed.quota is not None:
             quotas.give(parsed.name, parsed.quota, _most(parsed.most))
@@ -81,6 +83,16 @@ def _most(text: str) -> int | None:
     if not text.isascii() or not text.isdigit() or int(text) >= 2**63:
         raise SettingsError(f"{text} is no whole number")
     return int(text)
+
+
+def tenant_delete(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Let nobody of the tenant in any more; what is stored of it goes from then on."""
+    from servioticy.tools.command import running
+
+    if not running.delete_tenant(settings, parsed.name):
+        raise SettingsError(f"there is no tenant {parsed.name}")
+    _say("deleted: its tokens are good no longer; what is stored of it goes while the API runs")
+    return 0
 
 
 def doctor(parsed: argparse.Namespace, settings: Settings) -> int:

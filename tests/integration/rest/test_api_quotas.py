@@ -183,7 +183,7 @@ def test_an_operator_gives_a_tenant_another_quota(
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(running, "database", lambda _settings: Opened())
+    monkeypatch.setattr(running, "database", lambda _settings, _role: Opened())
     command("alice", "documents", "7")
     assert given.of_tenant("alice") == {"documents": 7}
     shown = capsys.readouterr().out.splitlines()
