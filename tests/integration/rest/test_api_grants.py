@@ -229,6 +229,21 @@ def test_both_sides_see_a_grant_and_nobody_else(
     assert alice.ask("GET", "/grants?side=other").status_code == 400
 
 
+def test_both_sides_find_it_in_their_audit_logs(
+    served: Served, alice: Caller, bob: Caller, so: str
+) -> None:
+    id_ = give(alice, so)
+    alice.ask("DELETE", f"/grants/{id_}")
+
+    def entries(who: Caller) -> list[tuple[str, str]]:
+        found = who.ask("GET", "/audit").get_json()["data"]
+        return sorted((each["action"], each["by"]) for each in found if each["kind"] == "grant")
+
+    assert [action for action, _ in entries(alice)] == ["made", "revoked"]
+    assert [action for action, _ in entries(bob)] == ["made", "revoked"]
+    assert entries(served.tenant("carol")) == []
+
+
 def test_grants_are_listed_a_page_at_a_time_and_so_many(
     alice: Caller, bob: Caller, so: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
