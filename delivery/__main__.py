@@ -42,6 +42,7 @@ from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
 from servioticy.storage.history import PostgresHistory
+from servioticy.storage.roles import Role
 from servioticy.storage.service_objects import PostgresServiceObjects
 
 CHECK_SECONDS = 1.0
@@ -59,7 +60,7 @@ async def run(chosen: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    database = bootstrap.connect(chosen)
+    database = bootstrap.connect(chosen, Role.DELIVERY)
     own = chosen.delivery
     history = PostgresHistory(database)
     hub = Hub(
@@ -71,7 +72,7 @@ async def run(chosen: Settings) -> None:
     caller = Caller(own.callback_networks.split())
     # What a killed Postgres has forgotten is done again, so nothing waits for the disk: what is
     # buried is forgotten only together with the cursor that has passed it.
-    quick = bootstrap.connect(chosen, durable=False)
+    quick = bootstrap.connect(chosen, Role.DELIVERY, durable=False)
     callbacks = Callbacks(caller, PostgresDeadDeliveries(quick))
     tests = AskedTests(callbacks, PostgresCallbackTests(database))
     cursors = PostgresCursors(quick)

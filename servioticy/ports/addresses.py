@@ -21,6 +21,7 @@ class Address(NamedTuple):
     stream_id: int | None
     scope: Scope = Scope()
     """What the caller's token is for."""
+    token_id: str = ""
 
     @property
     def tenant(self) -> int:

@@ -48,4 +48,6 @@ class PostgresAddresses:
 
 
 def _address(row: Sequence[Any]) -> Address:
-    return Address(*row[:-3])._replace(scope=Scope(*row[-3:]))
+    *address, service_object, stream, rights, token_id = row
+    scope = Scope(service_object, stream, rights)
+    return Address(*address)._replace(scope=scope, token_id=token_id)

@@ -106,7 +106,7 @@ class PostgresChangeStore:
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
         """Delete the Service Object; None as for `replace`."""
         values = key._asdict() | {"revision": revision, "now": now}
-        with self._database.transaction(key.tenant):
+        with self._database.transaction():
             row = self._database.row(self._sql["delete_service_object"], values)
             if row is None:
                 return None
@@ -120,7 +120,7 @@ class PostgresChangeStore:
     def erase(self, key: ServiceObjectKey, stream: str) -> Change | None:
         """Note that the stored updates of a stream shall go; None: there is no such stream."""
         values = key._asdict() | {"stream": stream}
-        with self._database.transaction(key.tenant):
+        with self._database.transaction():
             row = self._database.row(self._sql["stream_to_erase"], values)
             if row is None:
                 return None

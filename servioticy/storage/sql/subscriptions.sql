@@ -25,6 +25,7 @@ SELECT is_full, EXISTS (SELECT FROM added)
   FROM counted;
 
 -- of_stream --
+-- Between tenants: each of a stream's subscriptions belongs to another, perhaps.
 -- The next ones, in the order of their making: those of one tenant, or of all.
 SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id, streams.tenant_id,
        document::text, active, trouble::text
@@ -40,6 +41,7 @@ SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id, stre
  LIMIT %(rows)s;
 
 -- subscription --
+-- Between tenants: before it is known who asks there is no tenant to name.
 -- By its id alone: a request that names it does not say whose it is.
 SELECT subscriptions.tenant_id, streams.tenant_id, document::text, active, trouble::text
   FROM subscriptions
