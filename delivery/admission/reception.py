@@ -20,6 +20,7 @@ from delivery.admission.requests import (
     identify,
     read_request,
 )
+from delivery.admission.stays import Stays
 from servioticy.domain.known_tokens import KnownTokens
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Addresses
@@ -47,6 +48,7 @@ class Reception:
         self.catalog_calls = FairExecutor(
             "catalog", CATALOG_THREADS, capacity.asking, capacity.asking_each
         )
+        self.stays = Stays(catalog)
 
     async def decide(self, caller: Caller, target: str, authorization: str) -> Admission | Refusal:
         """Decide on a request for `target` (path and query, as sent).
@@ -56,21 +58,22 @@ class Reception:
         request = read_request(target, authorization)
         if isinstance(request, Refusal):
             return request
-        asked = partial(admit, request, self._catalog)
+        asked = partial(admit, request, self._catalog, self.stays.changes)
         return await self._admitted(caller, request.token, asked)
 
     async def examine(self, request: WatchRequest) -> Admission | Refusal:
         """Decide on a request of a caller that has its place already."""
-        asked = partial(admit, request, self._catalog)
+        asked = partial(admit, request, self._catalog, self.stays.changes)
         return await self._answered("", request.token, asked)
 
     async def identify(self, caller: Caller, token: str) -> Identity | Refusal:
         """Find out who asks; whoever is known has a place, too."""
-        return await self._admitted(caller, token, partial(identify, token, self._catalog))
+        asked = partial(identify, token, self._catalog, self.stays.changes)
+        return await self._admitted(caller, token, asked)
 
     async def recognise(self, caller: Caller, token: str) -> Identity | Refusal:
         """Find out who has this token, and take no place for it."""
-        asked = partial(identify, token, self._catalog)
+        asked = partial(identify, token, self._catalog, self.stays.changes)
         return await self._answered(caller.address, token, asked)
 
     async def _admitted(

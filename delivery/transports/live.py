@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from delivery.admission.requests import Identity, Refusal, WatchRequest, storable
+from delivery.admission.requests import Admission, Identity, Refusal, WatchRequest, storable
 from delivery.endings import Ending
 from delivery.feeds.deliveries import Delivery, FeedEnded
 from delivery.feeds.event_ids import EventId, event_id, read_event_id
@@ -58,11 +58,11 @@ class LiveSession:
     """What one client has subscribed to over its socket."""
 
     def __init__(
-        self, hub: Hub, feeds: Feeds, pulls: Pulls, who: Identity, token: str, socket: Socket
+        self, hub: Hub, feeds: Feeds, pulls: Pulls, who: Identity, socket: Socket
     ) -> None:
         self.tenant = who.tenant
         self._hub, self._feeds, self._pulls = hub, feeds, pulls
-        self._who, self._socket, self._token = who, socket, token
+        self._who, self._socket = who, socket
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._allowance = float(BURST_MESSAGES)
         self._heard_at = asyncio.get_running_loop().time()
@@ -137,13 +137,13 @@ class LiveSession:
     async def _stream(self, id_: str, said: dict[str, Any], last: EventId | None) -> None:
         stream = StreamRef(_text(said, "serviceObject"), _text(said, "stream"))
         after = said.get("after")
-        request = WatchRequest(stream, self._token, None if after is None else str(after))
+        request = WatchRequest(stream, self._who.token, None if after is None else str(after))
         answer = await self._hub.reception.examine(request)
         if isinstance(answer, Refusal):
             raise pulling.Refused(answer)
         feed, begins = await lend(self._feeds, answer, last, self._hub.newest)
         give_back = partial(self._feeds.take_back, feed)
-        self._start(id_, partial(self._watch, id_, feed, begins), give_back)
+        self._start(id_, partial(self._watch, id_, feed, begins, answer), give_back)
 
     async def _durable(self, id_: str, name: str, last: EventId | None) -> None:
         pull = await pulling.find(self._pulls, self._feeds, name, self._who)
@@ -201,9 +201,18 @@ class LiveSession:
             with contextlib.suppress(Disconnected):
                 await self._tell(id_, "ended", {"reason": reason.value})
 
-    async def _watch(self, id_: str, feed: Feed, begins: EventId | None) -> None:
-        await self._tell_begun(id_, begins)
-        await self._send_all(id_, feed, feed.take, feed.done)
+    async def _watch(
+        self, id_: str, feed: Feed, begins: EventId | None, admission: Admission
+    ) -> None:
+        reader = Reader()
+        stay = self._hub.reception.stays.begin(admission, reader.end)
+        try:
+            await self._tell_begun(id_, begins)
+            await self._send_all(id_, feed, feed.take, feed.done)
+        except asyncio.CancelledError:
+            raise FeedEnded(reader.why()) from None
+        finally:
+            self._hub.reception.stays.leave(stay)
 
     async def _pull(self, id_: str, pull: Pull, begins: EventId | None) -> None:
         reader = Reader()

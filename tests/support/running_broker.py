@@ -97,7 +97,7 @@ class RunningBroker:
 
     async def _run(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        self.hub = Hub(self.catalog, self.stored, self._capacity)
+        self.hub = Hub(self.catalog, self.stored, self._capacity, access_changes=self.catalog)
         self.broker = Broker(self.hub, self.stored, Api(self.api.url))
         await self.hub.start([BrokerTransport(self.broker, "127.0.0.1", self.port, 1_048_576)])
         self.hub.let_in()
