@@ -22,7 +22,7 @@ from delivery.feeds.feed import Feed
 from delivery.feeds.rereading import Rereading
 from delivery.watchers import Watchers
 from servioticy.errors import Unavailable
-from servioticy.ports.cursors import Cursors, DurableSubscription
+from servioticy.ports.cursors import Change, Cursors, DurableSubscription
 from servioticy.ports.emitted import EmittedPages
 from servioticy.ports.history import History
 
@@ -69,7 +69,7 @@ class Feeds:
         self._watchers = watchers
         self.backlog = backlog
         self._receivers = receivers
-        self._known: Mapping[str, int] = {}
+        self._known: Mapping[str, Change] = {}
         self._lent: dict[str, Feed] = {}
         self._looked = asyncio.Event()
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -122,6 +122,10 @@ class Feeds:
             await self._store_cursors()
         found = await self._asked(partial(self._store.subscriptions, changed)) if changed else []
         for each in found:
+            before = self._known.get(each.id)
+            if each.id in self.feeds and before and before.own == now[each.id].own:
+                self._be_about(each)
+                continue
             self._remove(each.id)
             if each.callback in self._receivers:
                 self._add(each)
@@ -155,6 +159,16 @@ class Feeds:
         receive = self._receivers[subscription.callback](feed)
         self._running[subscription.id] = asyncio.create_task(_logged(receive, subscription.id))
         self.changed(feed)
+
+    def _be_about(self, subscription: DurableSubscription) -> None:
+        """Note that its streams may be others: its receiver goes on."""
+        feed = self.feeds[subscription.id]
+        before, now = feed.subscription.streams.keys(), subscription.streams.keys()
+        feed.be_about(subscription)
+        for stream in before - now:
+            self._watchers.remove(stream, feed)
+        for stream in now - before:
+            self._watchers.add(stream, feed)
 
     def _remove(self, subscription: str) -> None:
         feed = self.feeds.pop(subscription, None)
@@ -197,7 +211,7 @@ class Feeds:
 
     async def _store_cursors(self) -> None:
         moved, self._moved = self._moved, {}
-        cursors = {id_: each.stored() for id_, each in moved.items()}
+        cursors = {id_: each.place.stored() for id_, each in moved.items()}
         if not cursors:
             return
         try:

@@ -17,14 +17,13 @@ from delivery.fanout import LiveUpdate
 from delivery.feeds.event_ids import EventId
 from delivery.feeds.feed import Feed
 from delivery.feeds.feeds import Feeds
+from delivery.feeds.place import OLDEST
 from servioticy.domain.model import Timestamp
 from servioticy.domain.records import Position
 from servioticy.ports.cursors import DurableSubscription, StoredCursor
 
 MAX_REREAD = 50_000
 """So many records of the topic are read again for a client; else the history is asked."""
-
-OLDEST = -(2**63)
 
 _numbers = itertools.count()
 
@@ -97,7 +96,6 @@ async def lend(
         {admission.stream: admission.key},
         "",
         b"",
-        0,
         0,
         cursor,
     )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.ports.cursors import (
+    Change,
     DurableSubscription,
+    Source,
     StoredCursor,
     read_cursor,
     write_cursor,
@@ -29,42 +33,41 @@ class PostgresCursors:
         """Whether this process may deliver to durable subscriptions; one at a time may."""
         return bool(self._database.rows(self._sql["claim"], {"key": _LOCK})[0][0])
 
-    def changes(self) -> Mapping[str, int]:
-        """Return the number of the last change of every durable subscription."""
-        return dict(self._database.rows(self._sql["changes"]))
+    def changes(self) -> Mapping[str, Change]:
+        """Return the last change of every durable subscription."""
+        return {id_: Change(*rest) for id_, *rest in self._database.rows(self._sql["changes"])}
 
     def subscriptions(self, ids: Iterable[str]) -> list[DurableSubscription]:
         """Return these, as they are now; those that are gone are missing."""
-        found = self._database.rows(self._sql["subscriptions"], {"ids": list(ids)})
-        return [
-            DurableSubscription(
-                id_,
-                tenant,
-                {StreamRef(service_object, name): StreamKey(owner, stream_id)},
-                callback,
-                document.encode(),
-                created,
-                change,
-                read_cursor(cursor),
-                failing_since,
-            )
-            for (
-                id_,
-                tenant,
-                callback,
-                document,
-                created,
-                change,
-                cursor,
-                service_object,
-                name,
-                owner,
-                stream_id,
-                failing_since,
-            ) in found
-        ]
+        wanted = {"ids": list(ids)}
+        found = self._database.rows(self._sql["subscriptions"], wanted)
+        streams: defaultdict[str, dict[StreamRef, StreamKey]] = defaultdict(dict)
+        about = self._database.rows(self._sql["streams"], wanted)
+        for id_, _newest, *stream in about:
+            if stream[0] is not None:
+                streams[id_][StreamRef(*stream[:2])] = StreamKey(*stream[2:])
+        return [_subscription(row, streams[row[0]], about[0][1]) for row in found]
 
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
         """Note how far each of these has got; those that are gone are ignored."""
         texts = [write_cursor(each) for each in cursors.values()]
         self._database.rows(self._sql["store"], {"ids": list(cursors), "cursors": texts})
+
+
+def _subscription(
+    row: Sequence[Any], streams: Mapping[StreamRef, StreamKey], newest: int
+) -> DurableSubscription:
+    id_, tenant, callback, document, created, cursor, failing_since, *source = row
+    about = Source(*source)
+    return DurableSubscription(
+        id_,
+        tenant,
+        streams,
+        callback,
+        document.encode(),
+        created,
+        read_cursor(cursor),
+        failing_since,
+        about,
+        newest if about.stream is None else None,
+    )

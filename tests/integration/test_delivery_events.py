@@ -32,6 +32,8 @@ def subscribe(world: World, id_: str) -> None:
             "id": id_,
             "tenant": address.caller,
             "stream": address.stream_id,
+            "service_object": None,
+            "group": None,
             "document": "{}",
             "callback": "pull",
             "destination": "",

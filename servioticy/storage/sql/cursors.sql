@@ -12,26 +12,46 @@ SELECT CASE
        END;
 
 -- changes --
--- Of those whose streams their tenants may read: what was public may be private now.
-SELECT subscription_id, change
+-- Of those whose source their tenants may read: what was public may be private now, or deleted.
+SELECT subscription_id, change, changes
   FROM cursors
   JOIN subscriptions ON subscriptions.id = subscription_id
-  JOIN streams ON streams.id = stream_id
-  JOIN readers ON readers.service_object = streams.service_object
+  LEFT JOIN streams ON streams.id = stream_id
+  JOIN service_objects
+    ON service_objects.id = coalesce(subscriptions.service_object, streams.service_object)
+   AND deleted_at IS NULL
+  JOIN readers ON readers.service_object = service_objects.id
    AND readers.tenant_id = cursors.tenant_id
  WHERE active
    AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000);
 
 -- subscriptions --
 -- By their ids alone, whosesoever they are: what the claim's holder delivers to.
-SELECT subscriptions.id, subscriptions.tenant_id, callback, document::text, created_at, change,
-       cursor::text, service_object, streams.name, streams.tenant_id, streams.id,
-       (trouble->>'since_ms')::bigint
+SELECT subscriptions.id, subscriptions.tenant_id, callback, document::text, created_at,
+       cursor::text, (trouble->>'since_ms')::bigint,
+       coalesce(subscriptions.service_object, streams.service_object), streams.name, group_name
   FROM cursors
   JOIN subscriptions ON subscriptions.id = subscription_id
-  JOIN streams ON streams.id = stream_id
+  LEFT JOIN streams ON streams.id = stream_id
  WHERE subscription_id = ANY(%(ids)s)
    AND active;
+
+-- streams --
+-- What these are about, of what their tenants may read, at one moment with the newest stream of
+-- all: what is newer comes to be later.
+SELECT wanted.id, (SELECT coalesce(max(id), 0) FROM streams), about.service_object, about.name,
+       about.tenant_id, about.id
+  FROM unnest(%(ids)s::text[]) AS wanted (id)
+  LEFT JOIN (
+       SELECT subscription_id, streams.service_object, streams.name, streams.tenant_id, streams.id
+         FROM subscribed_streams
+         JOIN streams ON streams.id = stream_id
+         JOIN service_objects ON service_objects.id = streams.service_object
+          AND deleted_at IS NULL
+         JOIN readers ON readers.service_object = streams.service_object
+          AND readers.tenant_id = subscribed_streams.tenant_id
+        WHERE subscription_id = ANY(%(ids)s::text[])) AS about
+    ON subscription_id = wanted.id;
 
 -- store --
 UPDATE cursors
