@@ -170,7 +170,8 @@ class Feed:
         if new:
             self._stop_at_fanout()
             self.history |= dict.fromkeys(new, OLDEST)
-            self.place.begin_histories(new, self._queued.next_offsets())
+            # A client may have got anything up to there, and acknowledge it later.
+            self.place.begin_histories(new, self.ends())
 
     def gives(self, stream: StreamRef) -> bool:
         """Return whether it is about this stream now."""

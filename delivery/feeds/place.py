@@ -17,7 +17,8 @@ OLDEST = -(2**63)
 class Place:
     """A place in the topic, partition by partition, and in the history of streams.
 
-    What comes of histories comes before what lies in the topic, from the offsets `before` on.
+    Histories come before what lies in the topic from the offsets `before` on: where that is
+    acknowledged, all of them are.
     """
 
     def __init__(self, cursor: StoredCursor) -> None:

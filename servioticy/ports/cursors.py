@@ -21,7 +21,7 @@ class StoredCursor(NamedTuple):
     """By partition of the log, where it ended when the subscription was made: what follows from
     earlier records is not asked for."""
     before: Mapping[int, int] = {}
-    """By partition of the topic, what is before the history of streams that came to be later."""
+    """By partition of the topic, from where on everything comes after all histories."""
     newest: int | None = None
     """The number of the newest stream of all, when it was last looked what it is about; None: it
     is about one stream."""

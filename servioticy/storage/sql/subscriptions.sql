@@ -49,7 +49,7 @@ SELECT streams.service_object, streams.name
                    FROM graph_edges
                   WHERE reader = %(service_object)s
                     AND group_name = %(group)s
-                    AND tenant_id = %(tenant)s) END
+                    AND graph_edges.tenant_id = %(tenant)s) END
  LIMIT %(most)s;
 
 -- of_source --
