@@ -19,7 +19,8 @@ from servioticy.messaging.admin import ensure_topics, topic_id
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.emitted_pages import KafkaEmittedPages
-from servioticy.messaging.producer import Emitter, LogWriter
+from servioticy.messaging.emitter import Emitter
+from servioticy.messaging.log_writer import LogWriter
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.history import History
 from servioticy.ports.log import BatchLog
@@ -192,8 +193,8 @@ def kafka(settings: Settings) -> KafkaConnection:
 
 
 def topics(settings: Settings) -> Topics:
-    """Return the names of the topics."""
-    return Topics(settings.log.topic_prefix)
+    """Return the topics."""
+    return Topics(settings.log.topic_prefix, settings.log.log_retention_days)
 
 
 def make_topics(settings: Settings) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -25,7 +26,11 @@ TIMESTAMPS = "timestamps"
 BOUNDS_BYTES = 500
 """About as much memory the bounds of a column take."""
 
+LISTED_BYTES = 200
+"""About as much memory a block in a list takes."""
+
 Bounds = dict[str, list[float]]
+Listed = list[tuple[int, Timestamp, Timestamp]]
 
 
 class Kept:
@@ -37,6 +42,8 @@ class Kept:
     def __init__(self, room: int, room_for_bounds: int) -> None:
         self.contents: Cache[tuple[int, str], bytes] = Cache(room)
         self.bounds: Cache[tuple[int, str], list[float]] = Cache(room_for_bounds)
+        self.lists: Cache[tuple[int, int, Timestamp, Timestamp], Listed] = Cache(room_for_bounds)
+        """Of blocks, by the stream's number, how often its blocks had changed, and the span."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ class Blocks:
         self, stored: Statements, kept: Kept, stream: StreamKey, conditions: Sequence[Condition]
     ) -> None:
         self._stored = stored
-        self._kept, self._kept_bounds = kept.contents, kept.bounds
+        self._kept = kept
         self._stream = stream
         self.conditions = {columns.subject(each): each for each in conditions}
 
@@ -109,25 +116,31 @@ class Blocks:
             state = self._stored.row("searched", **self._stream._asdict())
         if state is None:
             return None
-        rows = self._stored.rows(
-            "blocks",
-            tenant=self._stream.tenant,
-            number=state[0],
-            first=first,
-            last=last,
-            most=PLANNED,
-        )
+        number, changes = state
+        rows = self._listed(number, changes, first, last)
         bounds = self._bounds([id_ for id_, _, _ in rows])
         found = [Block(id_, after, upto, bounds[id_]) for id_, after, upto in rows]
-        number, changes = state
         return Plan(number, changes, found, len(found) < PLANNED)
+
+    def _listed(self, number: int, changes: int, first: Timestamp, last: Timestamp) -> Listed:
+        """Return the next blocks: number, and where they begin and end.
+
+        As long as nothing changes they are the same.
+        """
+        key = (number, changes, first, last)
+        rows = self._kept.lists.get(key)
+        if rows is None:
+            span = {"first": first, "last": last, "most": PLANNED}
+            rows = self._stored.rows("blocks", tenant=self._stream.tenant, number=number, **span)
+            self._kept.lists.put(key, rows, (len(rows) + 1) * LISTED_BYTES)
+        return rows
 
     def _bounds(self, blocks: Sequence[int]) -> dict[int, Bounds]:
         """Return the bounds of those of the wanted columns that each block has."""
         found: dict[int, Bounds] = {id_: {} for id_ in blocks}
         lacking = set[int]()
         for id_, name in product(blocks, self.conditions):
-            bounds = self._kept_bounds.get((id_, name))
+            bounds = self._kept.bounds.get((id_, name))
             if bounds is None:
                 lacking.add(id_)
             else:
@@ -137,7 +150,7 @@ class Blocks:
             rows = self._stored.rows("bounds", tenant=self._stream.tenant, **values)
             for id_, name, bounds in rows:
                 found[id_][name] = bounds
-                self._kept_bounds.put((id_, name), bounds, BOUNDS_BYTES)
+                self._kept.bounds.put((id_, name), bounds, BOUNDS_BYTES)
         return found
 
     def lacks(self, block: Block) -> bool:
@@ -146,7 +159,7 @@ class Blocks:
 
     def candidates(
         self, blocks: Sequence[Block], first: Timestamp, last: Timestamp
-    ) -> list[Timestamp] | None:
+    ) -> columns.Times | None:
         """Return the timestamps of those updates that may fit; None: a block has gone."""
         wanted = [each for each in blocks if self._may_hold(each)]
         subjects = list(self.conditions)
@@ -154,12 +167,17 @@ class Blocks:
         times = self._contents([(each.id, TIMESTAMPS) for each in wanted])
         if codes is None or times is None:
             return None
-        found: list[Timestamp] = []
+        alike: defaultdict[int, list[Block]] = defaultdict(list)
         for each in wanted:
-            mask = self._mask(each, codes, len(times[each.id, TIMESTAMPS]) // 8)
-            if mask.any():
-                found += columns.chosen(times[each.id, TIMESTAMPS], mask, first, last)
-        return found
+            alike[len(times[each.id, TIMESTAMPS]) // 8].append(each)
+        found: dict[int, columns.Times] = {}
+        for rows, some in alike.items():
+            mask = self._mask(some, codes, rows)
+            for number, has_any in enumerate(columns.with_candidates(mask)):
+                if has_any:
+                    content = times[some[number].id, TIMESTAMPS]
+                    found[some[number].upto] = columns.chosen(content, mask[number], first, last)
+        return columns.joined([found[upto] for upto in sorted(found)])
 
     def _may_hold(self, block: Block) -> bool:
         return all(
@@ -167,22 +185,31 @@ class Blocks:
             for name, condition in self.conditions.items()
         )
 
-    def _mask(self, block: Block, codes: dict[tuple[int, str], bytes], rows: int) -> columns.Mask:
+    def _mask(
+        self, blocks: Sequence[Block], codes: dict[tuple[int, str], bytes], rows: int
+    ) -> columns.Mask:
         return columns.both(
             [
-                columns.candidates(condition, block.bounds[name], codes[block.id, name], rows)
+                columns.candidates(
+                    condition,
+                    [each.bounds[name] for each in blocks],
+                    [codes[each.id, name] for each in blocks],
+                    rows,
+                )
                 for name, condition in self.conditions.items()
             ]
         )
 
     def _contents(self, keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], bytes] | None:
         """Return what these parts of blocks hold; None where a block has gone meanwhile."""
-        found = {key: content for key in keys if (content := self._kept.get(key)) is not None}
+        found = {
+            key: content for key in keys if (content := self._kept.contents.get(key)) is not None
+        }
         missing = [key for key in keys if key not in found]
         if missing:
             for key, content in self._stored_contents(missing):
                 found[key] = content
-                self._kept.put(key, content, len(content) + 200)
+                self._kept.contents.put(key, content, len(content) + 200)
         return found if found.keys() >= set(keys) else None
 
     def _stored_contents(

@@ -28,6 +28,8 @@ from servioticy.domain.search.places import place
 
 Mask: TypeAlias = NDArray[np.bool_]
 Codes: TypeAlias = NDArray[np.uint16]
+Times: TypeAlias = NDArray[np.int64]
+Numbers: TypeAlias = NDArray[np.float64]
 Column: TypeAlias = tuple[list[float], bytes]
 """Bounds of all values, and their codes; the last of the bounds counts the odd ones."""
 
@@ -81,20 +83,26 @@ def may_hold(condition: Condition, bounds: Sequence[float]) -> bool:
     return box.west <= bounds[3] or bounds[2] <= box.east
 
 
-def candidates(condition: Condition, bounds: Sequence[float], codes: bytes, rows: int) -> Mask:
-    """Tell for each update of a column whether it may hold for it."""
-    if isinstance(condition, NumberWithin):
-        return _within(_array(codes), bounds[0], bounds[1], *_ends(condition))
+def candidates(
+    condition: Condition, bounds: Sequence[Sequence[float]], codes: Sequence[bytes], rows: int
+) -> Mask:
+    """Tell for each update of several columns whether it may hold for it: a row a column.
+
+    All of the columns have so many `rows`.
+    """
     if isinstance(condition, AnyTerm):
         return _with_words(codes, rows, condition)
-    both, box = _array(codes), condition.box
-    found = _within(both[:rows], bounds[0], bounds[1], box.south, box.north)
-    alongs = both[rows:]
+    every = _array(b"".join(codes)).reshape(len(codes), -1)
+    ends = np.array(bounds).T
+    if isinstance(condition, NumberWithin):
+        return _within(every, ends[0], ends[1], *_ends(condition))
+    box, alongs = condition.box, every[:, rows:]
+    found = _within(every[:, :rows], ends[0], ends[1], box.south, box.north)
     if box.west <= box.east:
-        return found & _within(alongs, bounds[2], bounds[3], box.west, box.east)
+        return found & _within(alongs, ends[2], ends[3], box.west, box.east)
     return found & (
-        _within(alongs, bounds[2], bounds[3], box.west, math.inf)
-        | _within(alongs, bounds[2], bounds[3], -math.inf, box.east)
+        _within(alongs, ends[2], ends[3], box.west, math.inf)
+        | _within(alongs, ends[2], ends[3], -math.inf, box.east)
     )
 
 
@@ -103,11 +111,20 @@ def timestamps(values: Sequence[int]) -> bytes:
     return np.array(values, dtype="<i8").tobytes()
 
 
-def chosen(content: bytes, mask: Mask, first: int, last: int) -> list[int]:
+def chosen(content: bytes, mask: Mask, first: int, last: int) -> Times:
     """Return those of the timestamps that are chosen and within the span."""
     found = np.frombuffer(content, dtype="<i8")[mask]
-    within: list[int] = found[(found >= first) & (found <= last)].tolist()
-    return within
+    return found[(found >= first) & (found <= last)]
+
+
+def joined(some: Sequence[Times]) -> Times:
+    """Return all of the timestamps, one after the other."""
+    return np.concatenate(some) if some else np.array([], dtype="<i8")
+
+
+def with_candidates(mask: Mask) -> list[bool]:
+    """Tell of each column whether there are any."""
+    return [bool(column.any()) for column in mask]
 
 
 def both(masks: Sequence[Mask]) -> Mask:
@@ -135,10 +152,11 @@ def _ends(condition: NumberWithin) -> tuple[float, float]:
     return -math.inf if low is None else float(low), math.inf if high is None else float(high)
 
 
-def _scale(low: float, high: float) -> float:
+def _scales(low: Numbers, high: Numbers) -> Numbers:
     """Return the codes for one unit; none where all values are one, or too far apart."""
-    scale = STEPS / (high - low) if high > low else 0.0
-    return scale if math.isfinite(scale) else 0.0
+    with np.errstate(all="ignore"):
+        scales = STEPS / (high - low)
+    return np.where((high > low) & np.isfinite(scales), scales, 0.0)
 
 
 def _coded(values: Sequence[float | None]) -> tuple[list[float], Codes, float]:
@@ -150,33 +168,27 @@ def _coded(values: Sequence[float | None]) -> tuple[list[float], Codes, float]:
     low, high = (float(usual.min()), float(usual.max())) if usual.size else (math.inf, -math.inf)
     codes = np.full(len(values), NONE, dtype="<u2")
     if usual.size:
-        codes[~(missing | odd)] = FIRST + _steps(usual, low, _scale(low, high))
+        lows = np.array([low])
+        codes[~(missing | odd)] = FIRST + _steps(usual, lows, _scales(lows, np.array([high])))
     codes[odd] = ODD
     return [low, high], codes, float(odd.sum())
 
 
-def _steps(values: NDArray[np.float64], low: float, scale: float) -> NDArray[np.float64]:
+def _steps(values: Numbers, low: Numbers, scales: Numbers) -> Codes:
     """Return how many steps above the lowest each is. It grows with the value, or stays."""
-    if not scale:
-        return np.zeros(len(values))
-    steps: NDArray[np.float64] = np.clip(np.floor((values - low) * scale), 0, STEPS)
-    return steps
+    with np.errstate(all="ignore"):
+        steps = np.clip(np.floor((values - low) * scales), 0, STEPS)
+    return np.where(scales > 0, steps, 0).astype("<u2")
 
 
-def _step(value: float, low: float, scale: float) -> int:
-    """Return the same of one number, by the same arithmetic."""
-    return min(max(math.floor((value - low) * scale), 0), STEPS)
-
-
-def _within(codes: Codes, low: float, high: float, first: float, last: float) -> Mask:
+def _within(codes: Codes, low: Numbers, high: Numbers, first: float, last: float) -> Mask:
     """Tell which codes may be of values from `first` to `last`."""
-    odd: Mask = codes == ODD
-    if low > high or first > high or last < low or first > last:
-        return odd
-    scale = _scale(low, high)
-    lowest = FIRST + _step(max(first, low), low, scale)
-    highest = FIRST + _step(min(last, high), low, scale)
-    found: Mask = odd | ((codes >= lowest) & (codes <= highest))
+    scales = _scales(low, high)
+    lowest = FIRST + _steps(np.maximum(first, low), low, scales)
+    highest = FIRST + _steps(np.minimum(last, high), low, scales)
+    nothing = (low > high) | (last < low) | (first > high) | (first > last)
+    highest[nothing] = NONE
+    found: Mask = (codes >= lowest[:, None]) & (codes <= highest[:, None]) | (codes == ODD)
     return found
 
 
@@ -199,14 +211,18 @@ def _wanted(words: frozenset[str]) -> Mask:
     return found
 
 
-def _with_words(codes: bytes, rows: int, condition: AnyTerm) -> Mask:
-    every = _array(codes)
-    counts, hashes = every[:rows], every[rows:]
-    odd: Mask = counts == ODD
-    hit = _wanted(condition.terms)[hashes]
-    if not hit.any():
-        return odd
-    owners = np.repeat(np.arange(rows), np.where(odd, 0, counts))
-    found: Mask = odd.copy()
-    found[owners[hit]] = True
+def _with_words(columns: Sequence[bytes], rows: int, condition: AnyTerm) -> Mask:
+    every = [_array(each) for each in columns]
+    counts = np.stack([each[:rows] for each in every])
+    found: Mask = counts == ODD
+    counts = np.where(found, 0, counts)
+    ends = np.cumsum([len(each) - rows for each in every])
+    hits = np.flatnonzero(_wanted(condition.terms)[np.concatenate([e[rows:] for e in every])])
+    parts = np.searchsorted(ends, hits, "right")
+    for number in np.unique(parts).tolist():
+        begins = ends[number - 1] if number else 0
+        owners = np.searchsorted(
+            np.cumsum(counts[number]), hits[parts == number] - begins, "right"
+        )
+        found[number, owners] = True
     return found

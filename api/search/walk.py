@@ -20,7 +20,8 @@ PAGE_BYTES = 262_144
 """Read at once; a page ends with the update that reaches it."""
 LARGE_BYTES = 4_096
 """An update of more is read with regard to its size: a page of smaller ones is 4 MiB at most."""
-BLOCKS_AT_ONCE = 64
+FIRST_BLOCKS, BLOCKS_AT_ONCE = 64, 256
+"""Whose columns are looked at together: at first few, as the first updates may be enough."""
 
 
 class Walk:
@@ -68,13 +69,13 @@ class Walk:
     ) -> Generator[list[VersionedUpdate], None, Timestamp | None]:
         """Go along the planned blocks and the gaps between; return where to go on, if anywhere."""
         at, begins, known = first, first, list[Block]()
-        behind_a_block = False
+        behind_a_block, most = False, FIRST_BLOCKS
         for block in plan.blocks:
             is_gap, lacks = at <= block.after, self._blocks.lacks(block)
-            if known and (is_gap or lacks or len(known) == BLOCKS_AT_ONCE):
+            if known and (is_gap or lacks or len(known) == most):
                 if not (yield from self._known(known, begins, last)):
                     return begins
-                known = []
+                known, most = [], BLOCKS_AT_ONCE
             if is_gap:
                 yield from self._gap(plan, at, block.after, closed=behind_a_block)
                 at = block.after + 1
@@ -100,8 +101,8 @@ class Walk:
         wanted = self._blocks.candidates(blocks, first, last)
         if wanted is None:
             return False
-        while wanted:
-            some = wanted[:PAGE_ROWS]
+        while len(wanted):
+            some = wanted[:PAGE_ROWS].tolist()
             rows = self._stored.rows(
                 "updates",
                 **self._stream._asdict(),

@@ -22,11 +22,20 @@ def largest_update(max_body_bytes: int) -> int:
     return min(max_body_bytes, MAX_MESSAGE_BYTES - ENVELOPE_BYTES)
 
 
+MAX_MESSAGE = "max.message.bytes"
+RETENTION = "retention.ms"
+DAY_MS = 86_400_000
+
+
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """The names of the platform's topics; a prefix lets platforms share a broker."""
+    """The platform's topics: names, and what the broker keeps. A prefix lets platforms share one.
+
+    A program that is away for longer than `retention_days` misses what came first.
+    """
 
     prefix: str = ""
+    retention_days: int = 30
 
     @property
     def updates(self) -> str:
@@ -47,6 +56,14 @@ class Topics:
     def all(self) -> tuple[str, ...]:
         """Every topic."""
         return (self.updates, self.emitted, self.dead_letters)
+
+    @property
+    def least(self) -> dict[str, dict[str, int]]:
+        """By topic, what each setting of the broker's has to be at least."""
+        retention = self.retention_days * DAY_MS
+        return {
+            name: {MAX_MESSAGE: size, RETENTION: retention} for name, size in self.sizes.items()
+        }
 
     @property
     def sizes(self) -> dict[str, int]:

@@ -60,6 +60,9 @@ class EmbeddedPostgres:
             "fsync": "on",
             "synchronous_commit": "on",
             "log_checkpoints": "off",
+            # A page that the kernel has is there at once; to ask a worker for it takes longer.
+            "io_method": "sync",
+            "jit": "off",
         }
         settings = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
         program = [str(_binary("postgres")), "-D", str(self._cluster), *settings]

@@ -17,14 +17,13 @@ from servioticy.messaging.consumer import wait_until_led
 
 log = logging.getLogger("servioticy.messaging")
 
-MAX_MESSAGE = "max.message.bytes"
-
 
 def ensure_topics(connection: KafkaConnection, topics: Topics, partitions: int) -> None:
     """Make the topics that do not exist yet; existing ones keep their partitions.
 
     New ones can be used when this returns. An existing topic that takes smaller messages than
-    it needs is told to take larger ones. Raises Unavailable where the broker does not answer.
+    it needs, or keeps them for a shorter time, is told to do better. Raises Unavailable where
+    the broker does not answer.
     """
     with _client(connection) as client:
         existing = set(client.list_topics())
@@ -34,21 +33,20 @@ def ensure_topics(connection: KafkaConnection, topics: Topics, partitions: int) 
                 num_partitions=partitions,
                 replication_factor=-1,
                 topic_configs={
-                    MAX_MESSAGE: str(size),
+                    **_as_text(least),
                     # One clock for all: what was emitted is looked up by the log's time.
                     "message.timestamp.type": "LogAppendTime",
                 },
             )
-            for name, size in topics.sizes.items()
+            for name, least in topics.least.items()
             if name not in existing
         ]
         if wanted:
             with suppress(TopicAlreadyExistsError):  # another program made them meanwhile
                 client.create_topics(wanted)
             wait_until_led(connection, [each.name for each in wanted], partitions)
-        sizes = {name: size for name, size in topics.sizes.items() if name in existing}
-        if sizes:
-            _raise_limits(client, sizes)
+        if there := {name: least for name, least in topics.least.items() if name in existing}:
+            _raise_limits(client, there)
 
 
 def topic_id(connection: KafkaConnection, topic: str) -> str:
@@ -60,23 +58,34 @@ def topic_id(connection: KafkaConnection, topic: str) -> str:
     return str(found["topic_id"])
 
 
-def _raise_limits(client: KafkaAdminClient, sizes: Mapping[str, int]) -> None:
-    """Never lowered: an operator may have other messages in mind."""
-    asked = [ConfigResource(ConfigResourceType.TOPIC, name, {MAX_MESSAGE: None}) for name in sizes]
+def _raise_limits(client: KafkaAdminClient, wanted: Mapping[str, Mapping[str, int]]) -> None:
+    """Never lowered: an operator may have other messages, or longer times, in mind."""
+    kind = ConfigResourceType.TOPIC
+    asked = [ConfigResource(kind, name, dict.fromkeys(least)) for name, least in wanted.items()]
     found = client.describe_configs(asked, config_filter="All")["topic"]
     small = {
-        name: {MAX_MESSAGE: str(size)}
-        for name, size in sizes.items()
-        if int(found[name][MAX_MESSAGE]["value"]) < size
+        name: short
+        for name, least in wanted.items()
+        if (short := {what: n for what, n in least.items() if _is_less(found[name][what], n)})
     }
     if not small:
         return
-    changes = [ConfigResource(ConfigResourceType.TOPIC, name, new) for name, new in small.items()]
     try:
-        client.alter_configs(changes)
+        client.alter_configs(
+            [ConfigResource(kind, name, _as_text(short)) for name, short in small.items()]
+        )
         log.info("topic_limits_raised", extra={"topics": small})
     except KafkaError as error:  # not ours to change, perhaps: what is too large is refused
         log.warning("topic_limits_small", extra={"topics": small, "why": str(error)})
+
+
+def _is_less(found: Mapping[str, str], wanted: int) -> bool:
+    value = int(found["value"])
+    return 0 <= value < wanted  # below 0: no limit
+
+
+def _as_text(limits: Mapping[str, int]) -> dict[str, str]:
+    return {what: str(n) for what, n in limits.items()}
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 
 from confluent_kafka import KafkaException, TopicPartition
@@ -18,6 +19,8 @@ from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import MAX_BATCH, MAX_BATCH_BYTES, READ_SECONDS, new_consumer
 from servioticy.ports.emitted import EmittedPage
 
+log = logging.getLogger("servioticy.messaging")
+
 
 class KafkaEmittedPages:
     """Reads one stretch after another. Safe to share: threads wait for each other."""
@@ -32,7 +35,8 @@ class KafkaEmittedPages:
     def read(self, partition: int, offset: int, end: int) -> EmittedPage:
         """Read on from an offset, as much as is read at once, up to before `end`.
 
-        Where the topic does not reach back so far any more, it begins where the topic does.
+        Where the topic does not reach back so far any more, it begins where the topic does, and
+        the log tells from where to where updates are missing.
         """
         with self._lock:
             try:
@@ -72,7 +76,14 @@ class KafkaEmittedPages:
 
     def _page(self, partition: int, offset: int, end: int) -> EmittedPage:
         if self._at != (partition, offset):
-            self._consumer.assign([TopicPartition(self._topic, partition, offset)])
+            place = TopicPartition(self._topic, partition, offset)
+            begins, _ = self._consumer.get_watermark_offsets(place, timeout=READ_SECONDS)
+            if begins > offset:
+                log.error(
+                    "emitted_updates_missing",
+                    extra={"partition": partition, "from": offset, "to": begins},
+                )
+            self._consumer.assign([place])
         self._at = Position(-1, -1)
         records: list[ConsumedRecord] = []
         at, size = offset, 0

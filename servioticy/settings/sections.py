@@ -71,6 +71,9 @@ class Log:
         1, "partitions of the topics, fixed when they are created"
     )
     topic_prefix: Prefix = setting("", "put before every topic's name, to share a broker")
+    log_retention_days: Annotated[int, Meta(ge=1, le=36_500)] = setting(
+        30, "how long the broker keeps updates at least: who is away for longer misses some"
+    )
     accept_timeout_seconds: Seconds = setting(
         10.0, "how long the API waits for the broker before it answers 503"
     )

@@ -32,7 +32,7 @@ from servioticy.domain.topics import MAX_MESSAGE_BYTES, Topics
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.messaging.admin import ensure_topics
-from servioticy.messaging.producer import Emitter
+from servioticy.messaging.emitter import Emitter
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.settings import Settings, load, to_environment

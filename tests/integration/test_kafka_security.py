@@ -24,7 +24,8 @@ from servioticy.errors import Unavailable
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader
-from servioticy.messaging.producer import Emitter, LogWriter
+from servioticy.messaging.emitter import Emitter
+from servioticy.messaging.log_writer import LogWriter
 from servioticy.settings import Settings, changed, load, to_environment
 from servioticy.settings.sections import Kafka
 from servioticy.storage.partition_store import PostgresPartitionStore

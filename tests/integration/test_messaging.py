@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from kafka import TopicPartition as KafkaPlace
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka_faults import bring_fatal_error
 from waiting import until
@@ -22,14 +23,15 @@ from servioticy.domain.records import (
     UpdateRecord,
     write,
 )
-from servioticy.domain.topics import Topics
+from servioticy.domain.topics import DAY_MS, MAX_MESSAGE, RETENTION, Topics
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
-from servioticy.messaging.admin import MAX_MESSAGE, _client, ensure_topics
+from servioticy.messaging.admin import _client, ensure_topics
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader
 from servioticy.messaging.emitted_pages import KafkaEmittedPages
-from servioticy.messaging.producer import SHORT_LETTER_BYTES, Emitter, LogWriter
+from servioticy.messaging.emitter import SHORT_LETTER_BYTES, Emitter
+from servioticy.messaging.log_writer import LogWriter
 
 SECONDS = 60.0
 
@@ -41,15 +43,17 @@ def topics(real_kafka: EmbeddedKafka, topic_prefix: str) -> Topics:
     return made
 
 
-def limit(kafka: EmbeddedKafka, topic: str, size: int | None = None) -> int:
-    """The largest message of a topic; set to `size`, if given."""
+def limit(
+    kafka: EmbeddedKafka, topic: str, value: int | None = None, what: str = MAX_MESSAGE
+) -> int:
+    """What the broker holds to for a topic; set to `value`, if given."""
     with _client(KafkaConnection(kafka.bootstrap_servers)) as client:
         kind = ConfigResourceType.TOPIC
-        if size is not None:
-            client.alter_configs([ConfigResource(kind, topic, {MAX_MESSAGE: str(size)})])
-        asked = [ConfigResource(kind, topic, {MAX_MESSAGE: None})]
+        if value is not None:
+            client.alter_configs([ConfigResource(kind, topic, {what: str(value)})])
+        asked = [ConfigResource(kind, topic, {what: None})]
         found = client.describe_configs(asked, config_filter="All")["topic"][topic]
-        return int(found[MAX_MESSAGE]["value"])
+        return int(found[what]["value"])
 
 
 def an_emitted_one(timestamp: int, size: int = 10) -> EmittedRecord:
@@ -68,6 +72,22 @@ def test_topics_of_an_older_release_get_room(real_kafka: EmbeddedKafka, topics: 
     assert limit(real_kafka, topics.updates) == topics.sizes[topics.updates]
     assert limit(real_kafka, topics.dead_letters) == topics.sizes[topics.dead_letters]
     assert limit(real_kafka, topics.emitted) == 50_000_000
+
+
+def test_topics_keep_updates_for_as_long_as_is_set(
+    real_kafka: EmbeddedKafka, topics: Topics
+) -> None:
+    """From the beginning on; what an operator has made longer, or endless, stays."""
+    assert limit(real_kafka, topics.dead_letters, what=RETENTION) == 30 * DAY_MS
+    limit(real_kafka, topics.updates, 1000, RETENTION)
+    limit(real_kafka, topics.emitted, -1, RETENTION)
+    limit(real_kafka, topics.dead_letters, 90 * DAY_MS, RETENTION)
+
+    ensure_topics(KafkaConnection(real_kafka.bootstrap_servers), topics, 1)
+
+    assert limit(real_kafka, topics.updates, what=RETENTION) == 30 * DAY_MS
+    assert limit(real_kafka, topics.emitted, what=RETENTION) == -1
+    assert limit(real_kafka, topics.dead_letters, what=RETENTION) == 90 * DAY_MS
 
 
 def letters(kafka: EmbeddedKafka, topics: Topics) -> list[DeadLetter]:
@@ -240,3 +260,21 @@ def test_the_topic_is_read_from_any_place(real_kafka: EmbeddedKafka, topics: Top
     assert pages.read(0, 30, 30) == ([], 30)
     assert pages.offsets_at(0) == {0: 0}
     assert pages.offsets_at(2**50) == {0: 30}
+
+
+def test_what_the_broker_has_dropped_is_told(
+    real_kafka: EmbeddedKafka, topics: Topics, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Somebody was away for longer than the topic reaches back: what is left is read."""
+    connection = KafkaConnection(real_kafka.bootstrap_servers)
+    emitter = Emitter(connection, topics, 0)
+    emitter.emit(1, [emission(an_emitted_one(at)) for at in range(10)])
+    emitter.flush()
+    with _client(connection) as client:
+        client.delete_records({KafkaPlace(topics.emitted, 0): 6})
+
+    page = KafkaEmittedPages(connection, topics).read(0, 2, 10)
+
+    assert [each.record.timestamp for each in page.records] == [6, 7, 8, 9]
+    (told,) = (each for each in caplog.records if each.message == "emitted_updates_missing")
+    assert (told.__dict__["from"], told.__dict__["to"]) == (2, 6)

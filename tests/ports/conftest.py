@@ -19,7 +19,7 @@ from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.connection import KafkaConnection
-from servioticy.messaging.producer import Emitter
+from servioticy.messaging.emitter import Emitter
 from servioticy.ports.log import Log
 from servioticy.settings import Settings, changed
 from servioticy.storage.change_store import PostgresChangeStore

@@ -71,6 +71,13 @@ def test_what_is_private_now_is_not_delivered_to_others(
     assert cursors.changes().keys() == {"1", "2"}
 
 
+def test_what_is_deleted_is_delivered_to_nobody(cursors: PostgresCursors, stored: Stored) -> None:
+    """From the request on: its history stays until the pipeline has purged it."""
+    stored.database.rows("UPDATE service_objects SET deleted_at = 1 WHERE id = 'so1'")
+
+    assert cursors.changes() == {}
+
+
 def test_a_trouble_is_known_after_a_restart(cursors: PostgresCursors, stored: Stored) -> None:
     trouble = Trouble(123, 1, 503, "no")
     PostgresDeadDeliveries(stored.database).trouble(stored.tenant, "1", trouble)

@@ -30,7 +30,7 @@ from servioticy.domain.model import StreamRef
 from servioticy.domain.records import EmittedRecord, LogRecord, UpdateRecord, read_emitted
 from servioticy.domain.topics import Topics
 from servioticy.messaging.admin import ensure_topics
-from servioticy.messaging.producer import LogWriter
+from servioticy.messaging.log_writer import LogWriter
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.settings import Settings, changed, to_environment
 from servioticy.storage.change_store import PostgresChangeStore

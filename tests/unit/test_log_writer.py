@@ -13,9 +13,10 @@ from kafka_faults import bring_fatal_error
 from servioticy.domain.records import UpdateRecord
 from servioticy.domain.topics import Topics
 from servioticy.errors import Unavailable
-from servioticy.messaging import producer
+from servioticy.messaging import log_writer
 from servioticy.messaging.connection import KafkaConnection
-from servioticy.messaging.producer import Emitter, LogWriter
+from servioticy.messaging.emitter import Emitter
+from servioticy.messaging.log_writer import LogWriter
 
 SECONDS = 60.0
 """The longest a test waits for what has to happen."""
@@ -26,7 +27,7 @@ RECORD = UpdateRecord("so", "s", 1, msgspec.Raw(b'{"lastUpdate":1}'))
 @pytest.fixture
 def writer(monkeypatch: pytest.MonkeyPatch) -> Iterator[LogWriter]:
     """One whose broker never answers, and who waits for it longer than a test does."""
-    monkeypatch.setattr(producer, "RENEWAL_SECONDS", 0.01)
+    monkeypatch.setattr(log_writer, "RENEWAL_SECONDS", 0.01)
     writer = LogWriter(NOBODY, Topics(), 2 * SECONDS)
     yield writer
     writer._producer.purge()

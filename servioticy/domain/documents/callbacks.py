@@ -54,10 +54,11 @@ def check_subscription(wanted: dict[str, Any]) -> str:
     _check_destination(wanted.get("destination"), callback)
     if callback == "http":
         _check_call(wanted.get("customFields"))
-        _check_form(wanted)
     if callback in DURABLE:
         _check_end(wanted.get("expire", 0))
-        _check_beginning(wanted)
+    # Also where they change nothing: who writes them has meant something.
+    _check_form(wanted)
+    _check_beginning(wanted)
     if len(orjson.dumps(wanted)) > MAX_BYTES:
         reason = f"A subscription holds at most {MAX_BYTES} bytes"
         raise WHOLE.bad(reason, TOO_MUCH)
@@ -107,7 +108,7 @@ def _check_call(fields: Any) -> None:
 
 
 def _check_form(wanted: dict[str, Any]) -> None:
-    """Raise BadDocument unless format, secret and beginning are what they may be."""
+    """Raise BadDocument unless format and secret are what they may be."""
     if wanted.get("format", FORMATS[0]) not in FORMATS:
         raise WHOLE.at("format").bad(f"format has to be one of {', '.join(FORMATS)}", NO_CHOICE)
     secret = wanted.get("secret")

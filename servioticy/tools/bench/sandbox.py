@@ -5,6 +5,7 @@ Needs neither Postgres nor broker: the pool alone, its real processes.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import threading
 import time
@@ -26,8 +27,9 @@ BOUNDS = Bounds(hops=64, computations=10_000)
 
 def run(settings: Settings, arguments: Sequence[str]) -> None:
     """Print throughput, times, memory and the effect of a hostile neighbour."""
-    engines = list(arguments) or [settings.sandbox.engine]
-    for engine in engines:
+    parser = argparse.ArgumentParser("servioticy bench sandbox")
+    parser.add_argument("engines", nargs="*", default=[settings.sandbox.engine])
+    for engine in parser.parse_args(arguments).engines:
         print(f"engine {engine}")
         make = partial(sandbox_pool, settings, engine=engine)
         _throughput(make())

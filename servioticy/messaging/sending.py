@@ -1,0 +1,34 @@
+"""How messages are sent so that what is acknowledged is kept: acks=all, idempotent, in order."""
+
+from __future__ import annotations
+
+from servioticy.domain.topics import FRAME_BYTES, MAX_LETTER_BYTES, MAX_MESSAGE_BYTES
+from servioticy.errors import Rejected
+
+QUEUE_KIB = 65_536
+"""Most that a client holds of what the broker has not taken: bounded by bytes, not by number."""
+
+QUEUE_MESSAGES = 500_000
+"""More than batches under way hold: the bound by bytes is to be met first."""
+
+SAFE = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "linger.ms": 0,
+    "message.max.bytes": MAX_LETTER_BYTES + FRAME_BYTES,
+    "queue.buffering.max.kbytes": QUEUE_KIB,
+    "queue.buffering.max.messages": QUEUE_MESSAGES,
+    "log_level": 2,
+}
+"""What every producer is made with."""
+
+
+def check_size(value: bytes, about: str) -> None:
+    """Raises Rejected: the topics are made for so much and not a byte more."""
+    if len(value) > MAX_MESSAGE_BYTES:
+        raise too_large(len(value), about)
+
+
+def too_large(size: int, about: str) -> Rejected:
+    """Return the error of a message of so many bytes."""
+    return Rejected(f"{about} can never be sent: {size} bytes, at most {MAX_MESSAGE_BYTES}")
