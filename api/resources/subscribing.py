@@ -48,6 +48,7 @@ class Subscribing:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._stored = services.ports.statements("subscriptions")
+        self._sources = services.ports.statements("cursors")
 
     def make(
         self, source: Source, stream_id: int | None, partition: int | None, room: Room
@@ -99,7 +100,7 @@ class Subscribing:
         newest = None
         if source.stream is None:
             # First: what is made while we look comes with its history.
-            ((newest,),) = self._stored.rows("newest_stream")
+            ((newest,),) = self._sources.rows("newest_stream")
         after, offsets = history_after(wanted), offsets_from(wanted)
         if after is not None:
             history = dict.fromkeys(self._streams(source), after)
@@ -115,7 +116,7 @@ class Subscribing:
         """Return the streams of which it gets the history. Raises BadDocument."""
         if source.stream is not None:
             return [StreamRef(source.service_object, source.stream)]
-        rows = self._stored.rows(
+        rows = self._sources.rows(
             "streams_of",
             tenant=authentication.authenticated().caller,
             service_object=source.service_object,
@@ -125,7 +126,7 @@ class Subscribing:
         if len(rows) > MOST_HISTORIES:
             reason = f"The history of at most {MOST_HISTORIES} streams can come first"
             raise WHOLE.at("from").bad(reason, TOO_MUCH)
-        return [StreamRef(*row) for row in rows]
+        return [StreamRef(*row[:2]) for row in rows]
 
     def _check_offsets(self, offsets: Mapping[int, int]) -> None:
         """Raises BadDocument where the topic does not have these; raises Unavailable."""

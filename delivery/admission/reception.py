@@ -20,15 +20,18 @@ from delivery.admission.requests import (
     identify,
     read_request,
 )
+from delivery.admission.sources import SourceAdmission, admit_to_source
 from delivery.admission.stays import Stays
 from servioticy.domain.known_tokens import KnownTokens
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Addresses
+from servioticy.ports.cursors import Source
 
 CATALOG_THREADS = 4
 RETRY_SECONDS = 5
+SOURCES, SOURCES_EACH = 5_000, 100
 
-A = TypeVar("A", Admission, Identity)
+A = TypeVar("A", Admission, Identity, SourceAdmission)
 
 
 class Reception:
@@ -45,6 +48,8 @@ class Reception:
         self.pending = PendingConnections(capacity.pending)
         self.admitted = Quota(capacity.connections, capacity.connections_per_tenant)
         """One place for each connection that was let in, by tenant."""
+        self.sources = Quota(SOURCES, SOURCES_EACH)
+        """One place for each Service Object or group that is watched as a whole, by tenant."""
         self.catalog_calls = FairExecutor(
             "catalog", CATALOG_THREADS, capacity.asking, capacity.asking_each
         )
@@ -65,6 +70,11 @@ class Reception:
         """Decide on a request of a caller that has its place already."""
         asked = partial(admit, request, self._catalog, self.stays.changes)
         return await self._answered("", request.token, asked)
+
+    async def examine_source(self, source: Source, token: str) -> SourceAdmission | Refusal:
+        """Decide on many streams at once, for a caller that has its place already."""
+        asked = partial(admit_to_source, source, token, self._catalog, self.stays.changes)
+        return await self._answered("", token, asked)
 
     async def identify(self, caller: Caller, token: str) -> Identity | Refusal:
         """Find out who asks; whoever is known has a place, too."""

@@ -57,11 +57,20 @@ class Grounds(Protocol):
 class Stay:
     """Somebody who was let in, until he has gone."""
 
-    def __init__(self, grounds: Grounds, end: Callable[[Ending], None]) -> None:
+    def __init__(
+        self,
+        grounds: Grounds,
+        end: Callable[[Ending], None],
+        look: Callable[[], None] | None,
+        objects: Iterable[str],
+    ) -> None:
         self.grounds = grounds
         self.end = end
-        token, self.service_object, _stream = grounds.asked
+        self.look = look
+        token, service_object, _stream = grounds.asked
         self.token = digest(token)
+        named = () if service_object is None else (service_object,)
+        self.service_objects = {*objects, *named}
         self.timer: asyncio.TimerHandle | None = None
 
 
@@ -98,12 +107,22 @@ class Stays:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._threads.shutdown(wait=False)
 
-    def begin(self, grounds: Grounds, end: Callable[[Ending], None]) -> Stay:
-        """Look after somebody until `leave`; `end` is called once where he has to go."""
-        stay = Stay(grounds, end)
+    def begin(
+        self,
+        grounds: Grounds,
+        end: Callable[[Ending], None],
+        look: Callable[[], None] | None = None,
+        objects: Iterable[str] = (),
+    ) -> Stay:
+        """Look after somebody until `leave`; `end` is called once where he has to go.
+
+        `look` is called when he was looked up and may stay; that is also done when these other
+        Service Objects change.
+        """
+        stay = Stay(grounds, end, look, objects)
         self._by_token.add(stay.token, stay)
-        if stay.service_object is not None:
-            self._by_service_object.add(stay.service_object, stay)
+        for name in stay.service_objects:
+            self._by_service_object.add(name, stay)
         self._time(stay, grounds.expires_in)
         if grounds.changes != self.changes:
             self._ask([stay])  # what was heard since may be about him
@@ -112,8 +131,8 @@ class Stays:
     def leave(self, stay: Stay) -> None:
         """Forget somebody who has gone; harmless if he is forgotten."""
         self._by_token.remove(stay.token, stay)
-        if stay.service_object is not None:
-            self._by_service_object.remove(stay.service_object, stay)
+        for name in stay.service_objects:
+            self._by_service_object.remove(name, stay)
         self._due.pop(stay, None)
         self._time(stay, None)
 
@@ -175,6 +194,8 @@ class Stays:
         ending = stay.grounds.ending(address)
         if ending is None:
             self._time(stay, address.expires_in if address else None)
+            if stay.look is not None:
+                stay.look()
             return
         self.leave(stay)
         stay.end(ending)

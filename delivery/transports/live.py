@@ -15,28 +15,34 @@ from typing import Any, Protocol
 
 import orjson
 
-from delivery.admission.requests import Admission, Identity, Refusal, WatchRequest, storable
+from delivery.admission.quotas import QuotaExceeded
+from delivery.admission.requests import Admission, Identity, Refusal, WatchRequest
+from delivery.admission.sources import SourceAdmission
 from delivery.endings import Ending
 from delivery.feeds.deliveries import Delivery, FeedEnded
-from delivery.feeds.event_ids import EventId, event_id, read_event_id
+from delivery.feeds.event_ids import EventId, event_id
 from delivery.feeds.feed import Feed
-from delivery.feeds.feeds import Feeds
+from delivery.feeds.feeds import MOST_STREAMS, Feeds
+from delivery.feeds.following import Following, TooMany
 from delivery.feeds.lent import lend
 from delivery.feeds.pulls import Pull, Pulls
 from delivery.hub import Hub
+from delivery.transports import live_messages as messages
 from delivery.transports import pulling
 from delivery.transports.readers import Reader
 from delivery.transports.transport import Disconnected
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
+from servioticy.ports.cursors import Source
 
 MAX_SUBSCRIPTIONS = 1000
-MAX_ID = 200
 BURST_MESSAGES = 2000
 MESSAGES_A_SECOND = 100
 """Whoever says more is listened to later."""
 STALL_SECONDS = 30.0
 SILENT = Refusal(503, "The store does not answer; try again", 5)
+FULL = Refusal(429, "Too many Service Objects and groups are watched as a whole")
+TOO_MANY = Refusal(400, f"At most {MOST_STREAMS} streams are watched so: subscribe durably")
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -75,13 +81,13 @@ class LiveSession:
         await self._pace()
         id_: str | None = None
         try:
-            said = _read(message)
+            said = messages.read(message)
             id_ = said["id"]
             await self._actions(said["do"])(id_, said)
         except pulling.Refused as error:
-            await self._tell(id_, "refused", _told(error.refusal))
+            await self._tell(id_, "refused", messages.told(error.refusal))
         except Unavailable:
-            await self._tell(id_, "refused", _told(SILENT))
+            await self._tell(id_, "refused", messages.told(SILENT))
 
     async def end(self) -> None:
         """Forget all subscriptions: the socket is closed."""
@@ -119,23 +125,25 @@ class LiveSession:
             "acknowledge": self._acknowledge,
         }
         if not isinstance(name, str) or name not in actions:
-            raise _bad(f"do has to be one of {', '.join(actions)}")
+            raise messages.bad(f"do has to be one of {', '.join(actions)}")
         return actions[name]
 
     async def _subscribe(self, id_: str, said: dict[str, Any]) -> None:
         if id_ in self._tasks:
-            raise _bad("This id is in use")
+            raise messages.bad("This id is in use")
         if len(self._tasks) >= MAX_SUBSCRIPTIONS:
             most = f"A socket has at most {MAX_SUBSCRIPTIONS} subscriptions"
             raise pulling.Refused(Refusal(429, most))
-        last = _event(said, "last")
+        last = messages.event(said, "last")
         if "subscription" in said:
-            await self._durable(id_, _text(said, "subscription"), last)
-        else:
+            await self._durable(id_, messages.text(said, "subscription"), last)
+        elif "stream" in said:
             await self._stream(id_, said, last)
+        else:
+            await self._source(id_, said)
 
     async def _stream(self, id_: str, said: dict[str, Any], last: EventId | None) -> None:
-        stream = StreamRef(_text(said, "serviceObject"), _text(said, "stream"))
+        stream = StreamRef(messages.text(said, "serviceObject"), messages.text(said, "stream"))
         after = said.get("after")
         request = WatchRequest(stream, self._who.token, None if after is None else str(after))
         answer = await self._hub.reception.examine(request)
@@ -144,6 +152,38 @@ class LiveSession:
         feed, begins = await lend(self._feeds, answer, last, self._hub.newest)
         give_back = partial(self._feeds.take_back, feed)
         self._start(id_, partial(self._watch, id_, feed, begins, answer), give_back)
+
+    async def _source(self, id_: str, said: dict[str, Any]) -> None:
+        group = messages.text(said, "group") if "group" in said else None
+        source = Source(messages.text(said, "serviceObject"), None, group)
+        if "last" in said or "after" in said:
+            raise messages.bad(
+                "Of many streams only a subscription of the callback pull can go on"
+            )
+        answer = await self._hub.reception.examine_source(source, self._who.token)
+        if isinstance(answer, Refusal):
+            raise pulling.Refused(answer)
+        places, following = self._hub.reception.sources, self._following(answer)
+        try:
+            places.acquire(self.tenant)
+        except QuotaExceeded:
+            raise pulling.Refused(FULL) from None
+        try:
+            await following.lend()
+        except BaseException as error:
+            places.release(self.tenant)
+            if isinstance(error, TooMany):
+                raise pulling.Refused(TOO_MANY) from None
+            raise
+
+        def give_back() -> None:
+            places.release(self.tenant)
+            following.stop()
+
+        self._start(id_, partial(self._watch_source, id_, following), give_back)
+
+    def _following(self, admission: SourceAdmission) -> Following:
+        return Following(self._hub.reception.stays, self._feeds, admission)
 
     async def _durable(self, id_: str, name: str, last: EventId | None) -> None:
         pull = await pulling.find(self._pulls, self._feeds, name, self._who)
@@ -175,10 +215,12 @@ class LiveSession:
         await self._tell(id_, "unsubscribed", {})
 
     async def _acknowledge(self, id_: str, said: dict[str, Any]) -> None:
-        last = _event(said, "event")
+        last = messages.event(said, "event")
         if last is None:
-            raise _bad("event is missing")
-        pull = await pulling.find(self._pulls, self._feeds, _text(said, "subscription"), self._who)
+            raise messages.bad("event is missing")
+        pull = await pulling.find(
+            self._pulls, self._feeds, messages.text(said, "subscription"), self._who
+        )
         pulling.acknowledge(pull, last)
         await pulling.settled(pull)
         await self._tell(id_, "acknowledged", {"event": str(last)})
@@ -213,6 +255,15 @@ class LiveSession:
             raise FeedEnded(reader.why()) from None
         finally:
             self._hub.reception.stays.leave(stay)
+
+    async def _watch_source(self, id_: str, following: Following) -> None:
+        reader, feed = Reader(), following.feed
+        following.start(reader.end)
+        try:
+            await self._tell_begun(id_, None)
+            await self._send_all(id_, feed, feed.take, feed.done)
+        except asyncio.CancelledError:
+            raise FeedEnded(reader.why()) from None
 
     async def _pull(self, id_: str, pull: Pull, begins: EventId | None) -> None:
         reader = Reader()
@@ -266,39 +317,3 @@ class LiveSession:
         self._heard_at = now
         if self._allowance < 0:
             await asyncio.sleep(-self._allowance / MESSAGES_A_SECOND)
-
-
-def _read(message: str) -> dict[str, Any]:
-    try:
-        said = orjson.loads(message)
-    except (orjson.JSONDecodeError, UnicodeEncodeError):
-        raise _bad("This is not JSON") from None
-    if not isinstance(said, dict):
-        raise _bad("A message has to be a JSON object")
-    if not isinstance(said.get("id"), str) or len(said["id"]) > MAX_ID:
-        raise _bad(f"id has to be text of at most {MAX_ID} characters")
-    return said | {"do": said.get("do")}
-
-
-def _text(said: dict[str, Any], name: str) -> str:
-    text = said.get(name)
-    if not isinstance(text, str):
-        raise _bad(f"{name} has to be text")
-    return storable(text)
-
-
-def _event(said: dict[str, Any], name: str) -> EventId | None:
-    if name not in said:
-        return None
-    found = read_event_id(_text(said, name))
-    if found is None:
-        raise _bad(f"{name} has to be the id of an event that came from here")
-    return found
-
-
-def _bad(reason: str) -> pulling.Refused:
-    return pulling.Refused(Refusal(400, reason))
-
-
-def _told(refusal: Refusal) -> dict[str, Any]:
-    return {"status": refusal.status, "reason": refusal.message}

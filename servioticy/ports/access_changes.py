@@ -12,7 +12,7 @@ class AccessChange(NamedTuple):
     tokens: Collection[bytes] = ()
     """Tokens by their SHA-256: revoked, to end earlier, or for something else."""
     service_objects: Collection[str] = ()
-    """Those that others may read, or may read no more, or that are deleted."""
+    """Those that have another document, may be read by others or no more, or are deleted."""
     everything: bool = False
     """It is not known what has changed: something may have been said that was not heard."""
 

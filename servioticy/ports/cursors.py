@@ -35,6 +35,15 @@ class Source(NamedTuple):
     group: str | None = None
 
 
+class About(NamedTuple):
+    """Which streams a source has at one moment."""
+
+    streams: Mapping[StreamRef, StreamKey]
+    """Those that whoever asks may read."""
+    newest: int
+    """The number of the newest stream of all."""
+
+
 class Change(NamedTuple):
     """Numbers that are others after each change."""
 
@@ -76,6 +85,9 @@ class Cursors(Protocol):
 
     def subscriptions(self, ids: Iterable[str]) -> list[DurableSubscription]:
         """Return these, as they are now; those that are gone are missing."""
+
+    def about(self, tenant: int, source: Source, most: int) -> About:
+        """Return what a tenant may read of a Service Object or a group: so many streams."""
 
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
         """Note how far each of these has got; those that are gone are ignored."""

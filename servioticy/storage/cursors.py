@@ -8,6 +8,7 @@ from typing import Any
 
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.ports.cursors import (
+    About,
     Change,
     DurableSubscription,
     Source,
@@ -47,6 +48,18 @@ class PostgresCursors:
             if stream[0] is not None:
                 streams[id_][StreamRef(*stream[:2])] = StreamKey(*stream[2:])
         return [_subscription(row, streams[row[0]], about[0][1]) for row in found]
+
+    def about(self, tenant: int, source: Source, most: int) -> About:
+        """Return what a tenant may read of a Service Object or a group: so many streams."""
+        values = {
+            "tenant": tenant,
+            "service_object": source.service_object,
+            "group": source.group,
+            "most": most,
+        }
+        ((newest,),) = self._database.rows(self._sql["newest_stream"])
+        rows = self._database.rows(self._sql["streams_of"], values)
+        return About({StreamRef(*row[:2]): StreamKey(*row[2:]) for row in rows}, newest)
 
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
         """Note how far each of these has got; those that are gone are ignored."""

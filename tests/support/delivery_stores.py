@@ -70,6 +70,10 @@ class Catalog:
         self.revoked.add(token)
         self.tell(AccessChange([digest(token)]))
 
+    def change(self, name: str) -> None:
+        """Tell of another document."""
+        self.tell(AccessChange((), [name]))
+
     def delete(self, name: str) -> None:
         self.deleted.add(name)
         self.tell(AccessChange((), [name]))
@@ -94,6 +98,7 @@ class History:
         self, stream: StreamKey, after: Timestamp, limit: int, max_bytes: int
     ) -> list[LastUpdate]:
         fitting = min(limit, max(1, max_bytes // max(1, self.size)))
+        after = max(after, 0)  # the first one's timestamp is 1
         times = range(after + 1, min(after + fitting, self.updates) + 1)
         page = [LastUpdate(at, a_document(at, self.size)) for at in times]
         self.largest_page = max(self.largest_page, sum(len(each.document) for each in page))

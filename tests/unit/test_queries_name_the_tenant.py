@@ -58,8 +58,8 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "cursors.changes": ({"cursors", "subscriptions", "streams", "service_objects"}, DELIVERY),
     "cursors.subscriptions": ({"cursors", "subscriptions", "streams"}, DELIVERY),
     "cursors.streams": ({"streams", "service_objects"}, DELIVERY),
-    "subscriptions.newest_stream": ({"streams"}, "a number, with nothing of whom it is"),
-    "subscriptions.streams_of": ({"streams", "service_objects"}, READABLE),
+    "cursors.newest_stream": ({"streams"}, "a number, with nothing of whom it is"),
+    "cursors.streams_of": ({"streams", "service_objects"}, READABLE),
     # One Service Object's: of the subscriptions to it each belongs to another tenant, perhaps.
     "subscriptions.of_source": ({"subscriptions", "cursors"}, "its object is the tenant's"),
     "cursors.store": ({"cursors"}, DELIVERY),

@@ -30,28 +30,6 @@ WITH counted AS (
 SELECT is_full, EXISTS (SELECT FROM added)
   FROM counted;
 
--- newest_stream --
--- Whosever it is: a number only, from which on streams come to be later than now.
-SELECT coalesce(max(id), 0)
-  FROM streams;
-
--- streams_of --
--- What a subscription to a Service Object or to a group would be about, of what its tenant may read.
-SELECT streams.service_object, streams.name
-  FROM streams
-  JOIN service_objects ON service_objects.id = streams.service_object AND deleted_at IS NULL
-  JOIN readers ON readers.service_object = streams.service_object
-   AND readers.tenant_id = %(tenant)s
- WHERE CASE WHEN %(group)s::text IS NULL
-            THEN streams.service_object = %(service_object)s AND declared
-            ELSE streams.id IN (
-                 SELECT stream_id
-                   FROM graph_edges
-                  WHERE reader = %(service_object)s
-                    AND group_name = %(group)s
-                    AND graph_edges.tenant_id = %(tenant)s) END
- LIMIT %(most)s;
-
 -- of_source --
 -- The next ones to all of a Service Object, or to a group, as `of_stream`.
 SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id,

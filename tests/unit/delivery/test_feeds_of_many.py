@@ -61,7 +61,7 @@ class World:
     def belong(self, *members: StreamRef) -> None:
         """Let these be the members from now on."""
         keys = {each: self.made[each] for each in members}
-        self.cursors.about("s", keys, len(self.made))
+        self.cursors.bring("s", keys, len(self.made))
 
     async def receive(self, feed: Feed) -> None:
         self.receivers += 1

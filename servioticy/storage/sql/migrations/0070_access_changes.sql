@@ -16,9 +16,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Not of every change: each one that is told waits for all others that are.
 CREATE TRIGGER tell_readers
- AFTER UPDATE OF public, deleted_at ON service_objects
+ AFTER UPDATE OF version, public, deleted_at ON service_objects
    FOR EACH ROW
-  WHEN (NEW.public <> OLD.public OR NEW.deleted_at IS NOT NULL)
  EXECUTE FUNCTION tell_readers();
