@@ -3,7 +3,8 @@
 Postgres, broker and the delivery program run; the benchmark stores and emits each update as the
 pipeline does. The clock starts when the transaction has committed, before the update is emitted,
 and stops when a socket has read the frame. The sockets are of another process, which does next
-to nothing with them; it shares the machine.
+to nothing with them; it shares the machine. At the end their token is revoked, and it is measured
+when the first and the last of them has ended.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
 from servioticy import bootstrap
 from servioticy.domain.emissions import emission
 from servioticy.domain.records import EmittedRecord
+from servioticy.domain.tokens import digest
 from servioticy.embedded import tcp_ports as ports
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.partition_store import Batch, StoredUpdate
@@ -54,17 +57,28 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         with _program(found, stores) as pid:
             print(f"no sockets: {processes.memory_megabytes(pid):.0f} MB", flush=True)
             for count in options.subscribers:
-                wanted = Wanted(found.delivery.port, NAME, STREAM, source.token, count)
-                heard, megabytes = _measure(wanted, source, pid, options.rate, options.updates)
-                print(_told(count, heard, megabytes), flush=True)
+                wanted = Wanted(found.delivery.port, NAME, STREAM, source.new_token(), count)
+                measured = _measure(wanted, source, pid, options.rate, options.updates)
+                print(_told(count, measured), flush=True)
 
 
-def _told(count: int, heard: list[float], megabytes: float) -> str:
+class _Measured(NamedTuple):
+    heard: list[float]
+    """Milliseconds from each commit to each of its frames."""
+    megabytes: float
+    """The program's memory with all sockets open."""
+    ended: list[float]
+    """Milliseconds from the revocation to the end of each socket."""
+
+
+def _told(count: int, measured: _Measured) -> str:
+    heard, ended = measured.heard, measured.ended
     parts = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
     cuts = " ".join(f"{name} {ground.percentile(heard, part):.1f}" for name, part in parts)
     return (
-        f"{count} sockets: {cuts} max {max(heard):.1f} ms "
-        f"({len(heard)} frames), {megabytes:.0f} MB"
+        f"{count} sockets: {cuts} max {max(heard):.1f} ms ({len(heard)} frames), "
+        f"{measured.megabytes:.0f} MB; revoked, ended after {min(ended):.0f} to "
+        f"{max(ended):.0f} ms"
     )
 
 
@@ -72,18 +86,27 @@ class _Source:
     """A tenant with a stream, of which updates are stored and emitted."""
 
     def __init__(self, settings: Settings) -> None:
-        database = bootstrap.connect(settings, durable=False)
-        tenants = PostgresTenants(database)
-        self.token = tenants.create_tenant("bench")
-        tenant = tenants.tenant_of(self.token) or 0
+        self._database = database = bootstrap.connect(settings, durable=False)
+        token = self.new_token()
+        tenant = PostgresTenants(database).tenant_of(token) or 0
         new = NewServiceObject(NAME, tenant, False, DOCUMENT, (STREAM,), (), 1)
         PostgresChangeStore(database).create(new, 1)
-        address = PostgresAddresses(database).address(self.token, NAME, STREAM)
+        address = PostgresAddresses(database).address(token, NAME, STREAM)
         self._tenant, self._stream = tenant, (address.stream_id if address else 0) or 0
         self._store = bootstrap.partition_store(database)
         self._store.begin(0)
         self._emitter = bootstrap.emitter(settings, 0)
         self._offset = 0
+
+    def new_token(self) -> str:
+        """Return another token of the tenant."""
+        return PostgresTenants(self._database).create_tenant("bench")
+
+    def revoke(self, token: str) -> float:
+        """Revoke a token; return when that was committed."""
+        sql = "UPDATE tokens SET revoked_at = now() WHERE digest = %(digest)s"
+        self._database.rows(sql, {"digest": digest(token)})
+        return time.perf_counter()
 
     def send(self) -> tuple[int, float]:
         """Store and emit the next update; return its timestamp, and when it was committed."""
@@ -99,10 +122,7 @@ class _Source:
         return at, committed
 
 
-def _measure(
-    wanted: Wanted, source: _Source, pid: int, rate: float, updates: int
-) -> tuple[list[float], float]:
-    """Return the milliseconds of all frames, and the program's memory meanwhile."""
+def _measure(wanted: Wanted, source: _Source, pid: int, rate: float, updates: int) -> _Measured:
     spawn = multiprocessing.get_context("spawn")
     ours, theirs = spawn.Pipe()
     first, _ = source.send()
@@ -120,11 +140,14 @@ def _measure(
         committed[at] = committed_at
     heard: Heard = ours.recv()
     megabytes = processes.memory_megabytes(pid)
-    ours.send("go")
+    revoked = source.revoke(wanted.token)
+    ended: list[float] = ours.recv()
     process.join()
-    return [
-        (arrived - committed[at]) * 1000 for at, times in heard.items() for arrived in times
-    ], megabytes
+    return _Measured(
+        [(arrived - committed[at]) * 1000 for at, times in heard.items() for arrived in times],
+        megabytes,
+        [(each - revoked) * 1000 for each in ended],
+    )
 
 
 @contextmanager

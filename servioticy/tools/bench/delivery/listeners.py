@@ -18,6 +18,8 @@ Heard = dict[int, list[float]]
 AT_ONCE = 100
 """Sockets that are being opened."""
 SECONDS = 60.0
+CLOSE = 0x88
+"""The first byte of the last frame."""
 _TIMESTAMP = re.compile(rb'"lastUpdate":([0-9]+)}')
 
 
@@ -32,7 +34,8 @@ class Wanted(NamedTuple):
 
 
 def listen(wanted: Wanted, last: int, told: Connection) -> None:
-    """Open the sockets, say `ready`, and tell what was heard when all have the last update."""
+    """Open the sockets, say `ready`, tell what was heard when all have the last update, and when
+    each ended when all have."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))
     asyncio.run(_listen(wanted, last, told))
@@ -50,21 +53,20 @@ async def _listen(wanted: Wanted, last: int, told: Connection) -> None:
 
     places = asyncio.Semaphore(AT_ONCE)
 
-    async def opened() -> asyncio.BaseTransport:
+    async def opened() -> _Socket:
         async with places:
             socket = _Socket(wanted, note)
-            transport, _ = await loop.create_connection(lambda: socket, "127.0.0.1", wanted.port)
+            await loop.create_connection(lambda: socket, "127.0.0.1", wanted.port)
             await socket.is_open
-            return transport
+            return socket
 
-    transports = await asyncio.gather(*(opened() for _ in range(wanted.sockets)))
+    sockets = await asyncio.gather(*(opened() for _ in range(wanted.sockets)))
     told.send("ready")
     async with asyncio.timeout(SECONDS):
         await all_heard.wait()
     told.send({at: times for at, times in heard.items() if times})
-    await asyncio.to_thread(told.recv)
-    for each in transports:
-        each.close()
+    async with asyncio.timeout(SECONDS):
+        told.send(await asyncio.gather(*(each.ended for each in sockets)))
 
 
 class _Socket(asyncio.Protocol):
@@ -72,6 +74,8 @@ class _Socket(asyncio.Protocol):
 
     def __init__(self, wanted: Wanted, note: Note) -> None:
         self.is_open: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.ended: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        """When the server said or did that this is the end."""
         self._wanted = wanted
         self._note = note
         self._answer = b""
@@ -86,7 +90,10 @@ class _Socket(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.is_open.done():
-            self._note(data, time.perf_counter())
+            now = time.perf_counter()
+            if data[0] == CLOSE and not self.ended.done():
+                self.ended.set_result(now)
+            self._note(data, now)
             return
         self._answer += data
         if b"\r\n\r\n" in self._answer:
