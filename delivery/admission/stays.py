@@ -185,7 +185,10 @@ class Stays:
         found = dict(zip(wanted, answers, strict=True))
         for stay in these:
             if stay in self._by_token.of(stay.token):
-                self._judge(stay, found[stay.grounds.asked])
+                try:
+                    self._judge(stay, found[stay.grounds.asked])
+                except Exception:
+                    log.exception("stay_failed")
 
     async def _blocking(self, ask: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, ask)

@@ -11,7 +11,7 @@ from delivery.admission.sources import SourceAdmission
 from delivery.admission.stays import Stay, Stays
 from delivery.endings import Ending
 from delivery.feeds.feed import Feed
-from delivery.feeds.feeds import MOST_STREAMS, Feeds
+from delivery.feeds.feeds import MOST_STREAMS, RETRY_SECONDS, Feeds
 from delivery.feeds.lent import lend_source
 from servioticy.errors import Unavailable
 from servioticy.ports.cursors import About
@@ -65,14 +65,16 @@ class Following:
 
     async def _look_anew(self) -> None:
         """Ask what it is about now; what changes meanwhile is asked about again."""
-        try:
-            about = await self._about()
-        except TooMany:
-            self._end(Ending.SUBSCRIPTION_CHANGED)
-            return
-        except Unavailable as error:
-            log.warning("stays_wait", extra={"why": str(error)})
-            return
+        while True:
+            try:
+                about = await self._about()
+                break
+            except TooMany:
+                self._end(Ending.SUBSCRIPTION_CHANGED)
+                return
+            except Unavailable as error:
+                log.warning("feeds_wait", extra={"why": str(error)})
+                await asyncio.sleep(RETRY_SECONDS)
         now = self.feed.subscription._replace(streams=about.streams, newest=about.newest)
         self._feeds.be_about(self.feed, now)
         if self._stay is not None:
