@@ -47,8 +47,8 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     """Print p50, p90, p99 and the largest in milliseconds, and the program's memory."""
     parser = argparse.ArgumentParser("servioticy bench delivery")
     parser.add_argument("--subscribers", type=int, nargs="+", default=[1, 100, 1_000, 5_000])
-    parser.add_argument("--rate", type=float, default=4.0, help="updates a second")
-    parser.add_argument("--updates", type=int, default=40, help="measured, each time")
+    parser.add_argument("--rate", type=float, default=1.0, help="updates a second")
+    parser.add_argument("--updates", type=int, default=10, help="measured, each time")
     options = parser.parse_args(arguments)
     most = max(options.subscribers)
     with ground.stores(changed(settings, live_sockets_per_tenant=most + 1)) as stores:
