@@ -9,7 +9,7 @@ however slowly its receiver takes what comes.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 
 from delivery.backlog import Backlog
@@ -28,6 +28,9 @@ MAX_QUEUED_BYTES = 1024 * 1024
 
 MAX_REMEMBERED = 20_000
 """What the history gave may be in the topic, too: so many of the newest are told apart."""
+NEW_SECONDS = 600.0
+"""So long after its making a stream that begins to belong is given from its beginning."""
+
 REMEMBER_SECONDS = 60.0
 """So long after its end."""
 
@@ -69,6 +72,8 @@ class Feed:
         self._history_ids: OrderedDict[str, None] = OrderedDict()
         self._settled = asyncio.Event()
         self._settled.set()
+        self._ages: deque[tuple[float, int]] = deque()
+        """When which stream was the newest of all."""
         self._begin_new_streams()
 
     @property
@@ -160,18 +165,27 @@ class Feed:
         self._changed(self)
 
     def _begin_new_streams(self) -> None:
-        """Let the history of streams come first that are newer than the last look at them."""
-        before, self.place.newest = self.place.newest, self.subscription.newest
-        new = [
-            stream
+        """Let the history of streams come first that came to be later."""
+        new = {
+            stream: key.stream_id
             for stream, key in self.subscription.streams.items()
-            if before is not None and key.stream_id > before and stream not in self.history
-        ]
+            if self.place.is_new(key.stream_id)
+        }
+        self._note_age()
         if new:
             self._stop_at_fanout()
             self.history |= dict.fromkeys(new, OLDEST)
             # A client may have got anything up to there, and acknowledge it later.
             self.place.begin_histories(new, self.ends())
+
+    def _note_age(self) -> None:
+        """Let streams grow old that were made a while ago: so what is noted is bounded."""
+        if self.subscription.newest is None:
+            return
+        now = asyncio.get_running_loop().time()
+        self._ages.append((now, self.subscription.newest))
+        while self._ages and self._ages[0][0] <= now - NEW_SECONDS:
+            self.place.grow_old(self._ages.popleft()[1])
 
     def gives(self, stream: StreamRef) -> bool:
         """Return whether it is about this stream now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from delivery.cursors import Cursor
 from delivery.feeds.deliveries import Delivery
@@ -25,14 +25,18 @@ class Place:
         self.offsets = Cursor(cursor.offsets)
         self.history: dict[StreamRef, Timestamp] = dict(cursor.history)
         self.newest = cursor.newest
-        """The number of the newest stream that was known; None: it is about one stream."""
+        """Streams with larger numbers came to be later; None: it is about one stream."""
+        self.begun = cursor.begun
+        """Of these, whose history has been begun."""
         self.since = cursor.since
         self._before = cursor.before
 
     def stored(self) -> StoredCursor:
         """Return it as it is stored."""
         offsets = self.offsets.next_offsets()
-        return StoredCursor(offsets, dict(self.history), self.since, self._before, self.newest)
+        return StoredCursor(
+            offsets, dict(self.history), self.since, self._before, self.newest, self.begun
+        )
 
     def note(self, delivery: Delivery) -> None:
         """Note that this has been acknowledged, and all that came before it."""
@@ -43,10 +47,20 @@ class Place:
         elif delivery.stream in self.history:
             self.history[delivery.stream] = delivery.update.timestamp
 
-    def begin_histories(self, streams: Iterable[StreamRef], before: Mapping[int, int]) -> None:
+    def is_new(self, number: int) -> bool:
+        """Return whether the stream of this number came to be later, and has not been begun."""
+        return self.newest is not None and number > self.newest and number not in self.begun
+
+    def begin_histories(self, streams: Mapping[StreamRef, int], before: Mapping[int, int]) -> None:
         """Let the histories of these come before what lies in the topic from there on."""
         self.history |= dict.fromkeys(streams, OLDEST)
+        self.begun |= set(streams.values())
         self._before = before
+
+    def grow_old(self, newest: int) -> None:
+        """Let streams up to this number be as if they had been there before."""
+        self.newest = max(newest, self.newest or 0)
+        self.begun = frozenset(each for each in self.begun if each > newest)
 
     def forget(self, streams: Collection[StreamRef]) -> None:
         """Let it not be about these any more."""

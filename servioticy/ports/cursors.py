@@ -23,8 +23,9 @@ class StoredCursor(NamedTuple):
     before: Mapping[int, int] = {}
     """By partition of the topic, from where on everything comes after all histories."""
     newest: int | None = None
-    """The number of the newest stream of all, when it was last looked what it is about; None: it
-    is about one stream."""
+    """Streams with larger numbers came to be later; None: it is about one stream."""
+    begun: frozenset[int] = frozenset()
+    """Of these, whose history has been begun."""
 
 
 class Source(NamedTuple):
@@ -102,7 +103,8 @@ def write_cursor(cursor: StoredCursor) -> str:
         "since": cursor.since,
     }
     if cursor.newest is not None:
-        stored |= {"before": cursor.before, "newest": cursor.newest}
+        begun = sorted(cursor.begun)
+        stored |= {"before": cursor.before, "newest": cursor.newest, "begun": begun}
     return orjson.dumps(stored, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
@@ -115,6 +117,7 @@ def read_cursor(text: str) -> StoredCursor:
         _offsets(stored["since"]),
         _offsets(stored.get("before", {})),
         stored.get("newest"),
+        frozenset(stored.get("begun", ())),
     )
 
 

@@ -16,6 +16,7 @@ from memory_feeds import PARTITIONS, MemoryCursors, MemoryHistories, MemoryTopic
 from delivery.admission.fair_executor import FairExecutor
 from delivery.backlog import Backlog
 from delivery.fanout import FanOut
+from delivery.feeds import feed as feed_module
 from delivery.feeds import feeds as module
 from delivery.feeds.event_ids import event_id
 from delivery.feeds.feed import Feed
@@ -140,6 +141,49 @@ def test_a_stream_that_is_made_later_is_given_from_its_beginning() -> None:
     asyncio.run(run())
 
 
+def test_one_that_is_made_and_belongs_only_later_is_given_from_its_beginning() -> None:
+    """Though delivery has looked in between, and was killed."""
+
+    async def run() -> None:
+        world, new, other = World(), StreamRef("new", "a"), StreamRef("other", "a")
+        world.subscribe(OLD)
+        world.make(new)
+        sent = world.emit(new, 3, partition=1)
+        async with world.running():
+            await world.until_fed(OLD)
+            world.make(other)
+            world.belong(OLD, other)
+            await world.until_fed(OLD, other)
+            world.emit(OLD)
+            await world.until(lambda: world.got[OLD])
+        async with world.running():
+            await world.until_fed(OLD, other)
+            world.belong(OLD, other, new)
+            await world.until(lambda: world.got[new] == sent)
+
+    asyncio.run(run())
+
+
+def test_after_a_while_a_stream_is_as_if_it_had_been_there_before() -> None:
+    """So what is noted of new ones does not grow for ever."""
+
+    async def run() -> None:
+        world, new = World(), StreamRef("new", "a")
+        world.subscribe(OLD)
+        async with world.running():
+            await world.until_fed(OLD)
+            world.make(new)
+            world.emit(new, 3, partition=1)
+            for members in ((OLD, new), (OLD,), (OLD, new), (OLD,)):
+                world.belong(*members)
+                feed = await world.until_fed(*members)
+            assert feed.place.begun == frozenset()
+            assert feed.place.newest == 2
+
+    with mock.patch.object(feed_module, "NEW_SECONDS", 0.0):
+        asyncio.run(run())
+
+
 def test_one_that_was_there_before_is_given_from_then_on() -> None:
     """What it sent before it belonged is not asked for."""
 
@@ -223,7 +267,7 @@ def test_a_client_loses_nothing_of_a_new_stream_by_acknowledging_what_came_befor
             sent = world.emit(new, 30, partition=1)
             world.belong(OLD, new)
             await world.until_fed(OLD, new)
-            await world.until(lambda: (world.cursors.rows["s"].cursor.newest or 0) == 2)
+            await world.until(lambda: world.cursors.rows["s"].cursor.begun)
         async with world.running(pulls.receive):
             pull = await pulls.find("s", 1, world.feeds)
             assert pull is not None
