@@ -6,9 +6,16 @@ import asyncio
 import logging
 import signal
 import sys
+import time
 from functools import partial
 
+from delivery.actuations.acting import Acting
+from delivery.actuations.conditions import Conditions
+from delivery.actuations.couriers import Couriers
+from delivery.actuations.queues import Queues
+from delivery.actuations.topics import TopicWay, attach
 from delivery.admission.capacity import capacity, raise_descriptors
+from delivery.admission.fair_executor import FairExecutor
 from delivery.broker.api import Api
 from delivery.broker.broker import Broker
 from delivery.broker.listener import BrokerTransport
@@ -19,7 +26,8 @@ from delivery.callbacks.tests import AskedTests
 from delivery.feeds.feeds import Feeds
 from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
-from delivery.metrics import observe, observe_broker
+from delivery.metrics import observe, observe_actuations, observe_broker
+from delivery.transports.devices import Devices
 from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
@@ -29,14 +37,20 @@ from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings
 from servioticy.settings.places import api_url
 from servioticy.storage.access_changes import PostgresAccessChanges
+from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
 from servioticy.storage.history import PostgresHistory
+from servioticy.storage.roles import Role
+from servioticy.storage.service_objects import PostgresServiceObjects
 
 CHECK_SECONDS = 1.0
 MAX_STARTS = 30
+ACTUATION_THREADS = 2
+CONDITION_WORKERS = 2
+"""Processes for the conditions of tenants, of which one runs at a time."""
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -47,28 +61,40 @@ async def run(chosen: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    database = bootstrap.connect(chosen)
+    database = bootstrap.connect(chosen, Role.DELIVERY)
     own = chosen.delivery
     history = PostgresHistory(database)
     hub = Hub(
         PostgresAddresses(database),
         history,
         capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
-        access_changes=PostgresAccessChanges(bootstrap.connect(chosen)),
+        access_changes=PostgresAccessChanges(bootstrap.connect(chosen, Role.DELIVERY)),
         max_backlog_bytes=own.backlog_bytes,
     )
     caller = Caller(own.callback_networks.split())
     # What a killed Postgres has forgotten is done again, so nothing waits for the disk: what is
     # buried is forgotten only together with the cursor that has passed it.
-    quick = bootstrap.connect(chosen, durable=False)
+    quick = bootstrap.connect(chosen, Role.DELIVERY, durable=False)
     callbacks = Callbacks(caller, PostgresDeadDeliveries(quick))
     tests = AskedTests(callbacks, PostgresCallbackTests(database))
     cursors = PostgresCursors(quick)
     pages = bootstrap.emitted_pages(chosen)
-    broker = Broker(hub, history, Api(chosen.mqtt.api_url or api_url(chosen)))
+    api = Api(chosen.mqtt.api_url or api_url(chosen))
+    broker = Broker(hub, history, api)
+    calls = FairExecutor("actuations", ACTUATION_THREADS)
+    actuations = PostgresActuations(quick)
+    couriers = Couriers(actuations, callbacks, calls.run, lambda: feeds.is_owner, time.time)
+    topic_of = partial(TopicWay, broker.exchange)
+    queues = Queues(actuations, topic_of, calls.run, couriers.wake)
+    attach(broker.exchange, queues)
+    conditions = Conditions(partial(bootstrap.sandbox_pool, chosen, max_workers=CONDITION_WORKERS))
+    documents = PostgresServiceObjects(database)
+    ask_sandbox = FairExecutor("conditions", 1).run
+    acting = Acting(actuations, documents, conditions, calls.run, ask_sandbox, time.time)
     topics = TopicReceiver(broker.exchange).receive
     pulls = Pulls()
     receivers = {
+        "actions": acting.receive,
         "http": callbacks.receive,
         "pull": pulls.receive,
         "pubsub": topics,
@@ -78,12 +104,16 @@ async def run(chosen: Settings) -> None:
     registry = Registry()
     observe(hub, feeds, callbacks, registry)
     observe_broker(broker, registry)
+    observe_actuations(queues, acting, registry)
     serve(registry, chosen.metrics_host, own.metrics_port)
     try:
         await caller.start()
+        await api.start()
+        queues.start()
+        couriers.start()
         tests.start()
         http = HttpTransport(hub, feeds, pulls)
-        live = partial(LiveSession, hub, feeds, pulls)
+        live = partial(LiveSession, hub, feeds, pulls, Devices(queues, api))
         sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
         largest = chosen.requests.max_body_bytes
         messages = BrokerTransport(broker, chosen.host, chosen.mqtt.port, largest)
@@ -91,9 +121,13 @@ async def run(chosen: Settings) -> None:
         await _read(chosen, hub, feeds, stop)
     finally:
         await feeds.stop()
+        await queues.stop()
+        await couriers.stop()
         await tests.stop()
         await caller.stop()
         await hub.stop()
+        await api.stop()
+        await asyncio.to_thread(conditions.stop)
 
 
 async def _read(chosen: Settings, hub: Hub, feeds: Feeds, stop: asyncio.Event) -> None:

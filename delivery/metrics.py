@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from delivery.actuations.acting import Acting
+from delivery.actuations.queues import Queues
 from delivery.broker.broker import Broker
 from delivery.callbacks.receiver import Callbacks
 from delivery.feeds.feeds import Feeds
 from delivery.hub import Hub
 from servioticy.metrics import Registry
 from servioticy.metrics.names import (
+    ACTUATION_LANES,
+    ACTUATIONS_ASKED,
     BACKLOG_BYTES,
     BROKER_CLIENTS,
     BROKER_PUSHED,
     BROKER_REFUSED,
     CALLBACKS,
     CALLBACKS_FAILED,
+    CONDITIONS_FAILED,
     CONNECTIONS,
     EMITTED_READ,
     FEEDS,
@@ -39,3 +44,10 @@ def observe_broker(broker: Broker, registry: Registry) -> None:
     registry.observe(BROKER_CLIENTS, lambda: len(broker.clients))
     registry.observe(BROKER_PUSHED, lambda: broker.exchange.published)
     registry.observe(BROKER_REFUSED, lambda: broker.refused)
+
+
+def observe_actuations(queues: Queues, acting: Acting, registry: Registry) -> None:
+    """Let actuations be asked about, from any thread."""
+    registry.observe(ACTUATION_LANES, lambda: len(queues.lanes))
+    registry.observe(ACTUATIONS_ASKED, lambda: acting.asked)
+    registry.observe(CONDITIONS_FAILED, lambda: acting.faults)

@@ -32,6 +32,7 @@ from servioticy.metrics import Registry, serve, shared
 from servioticy.metrics.names import QUERY_STARTS
 from servioticy.settings import Settings, load
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.roles import Role
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -69,7 +70,7 @@ def _run(settings: Settings, stopping: list[int], registry: Registry) -> int:
     # Or each of Spark's workers would fail.
     javascript.require(settings, settings.sandbox.engine)
     make_topics(settings)
-    database = connect(settings)
+    database = connect(settings, Role.PIPELINE)
     check_log(settings, database)  # before Spark starts: that takes its time
     ends, store = log_ends(settings), partition_store(database)
     partitions = ends.partitions()

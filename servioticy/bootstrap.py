@@ -35,6 +35,7 @@ from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.roles import Role
 from servioticy.storage.service_objects import PostgresServiceObjects
 from servioticy.storage.statements import PostgresStatements
 from servioticy.storage.stream_graph import PostgresStreamGraph
@@ -120,7 +121,7 @@ class Ports:
 
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
-    database = connect(settings, statement_seconds=STATEMENT_SECONDS)
+    database = connect(settings, Role.API, statement_seconds=STATEMENT_SECONDS)
     log = KafkaLog(settings, PostgresHistory(database).progress)
     emitted = LogEnds(kafka(settings), topics(settings).emitted)
     return ports_on(database, log, emitted.ends, settings.requests.change_wait_seconds)
@@ -148,14 +149,20 @@ def ports_on(
 
 
 def connect(
-    settings: Settings, *, durable: bool = True, statement_seconds: float | None = None
+    settings: Settings,
+    role: Role | None = None,
+    *,
+    durable: bool = True,
+    statement_seconds: float | None = None,
 ) -> Database:
     """Postgres as the settings name it; see Database for the rest."""
     if not settings.store.dsn:
         raise SettingsError(
             "no Postgres is named: set SERVIOTICY_DSN, or let `servioticy up` start one"
         )
-    return Database(settings.store.dsn, durable=durable, statement_seconds=statement_seconds)
+    return Database(
+        settings.store.dsn, role=role, durable=durable, statement_seconds=statement_seconds
+    )
 
 
 def partition_store(database: Database) -> PostgresPartitionStore:

@@ -143,6 +143,12 @@ class Changes:
             if self._store.delete(key, revision, now) is None:
                 raise Changed
 
+    def delete_all(self, keys: Sequence[ServiceObjectKey], now: int) -> None:
+        """Delete those of the Service Objects that are there, all or none."""
+        with self._changing(), self._store.together():
+            for key in keys:
+                self._store.delete(key, None, now)
+
     def erase(self, key: ServiceObjectKey, stream: str) -> None:
         """Forget the stored updates of a stream. Raises Changed where it is not there."""
         with self._changing():

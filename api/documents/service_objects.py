@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from api.documents.actions import problems_with_conditions
 from api.http.errors import NotAuthorized, NotFound
 from api.services import Services
 from servioticy.domain.access import Right, may
@@ -32,6 +33,7 @@ def parse_and_check(
     """
     definition = services.definitions.parsed(document, service_object)
     problems = services.check(definition)
+    problems += problems_with_conditions(document, service_object, services)
     if problems:
         reasons = "; ".join(each.reason for each in problems)
         first = problems[0]

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from api.documents.actions import check_targets
 from api.documents.membership import with_who_belongs
 from api.documents.service_objects import (
     CUSTOM,
@@ -107,6 +108,7 @@ class Maker:
     ) -> NewServiceObject:
         document = with_who_belongs(document, key, self.services)
         definition = self._understood(document, key.id)
+        check_targets(document, key, self.services)
         known = self._members(follower) if follower and definition.groups else ()
         return NewServiceObject(
             id=key.id,

@@ -1,4 +1,7 @@
-"""The thread of an API process that works off jobs and keeps dynamic groups in step.
+"""The thread of an API process for what goes on after requests were answered.
+
+It works off jobs, keeps dynamic groups in step, removes deleted tenants, and forgets what is too
+old in the audit log.
 
 One process at a time does, a batch long: it holds a lock of its connection, so that nobody
 waits for one that was killed.
@@ -9,6 +12,8 @@ from __future__ import annotations
 import logging
 import threading
 
+from api.fleets.audit import OldEntries
+from api.fleets.departures import Departures
 from api.fleets.groups import Groups
 from api.fleets.jobs import Jobs
 from api.services import Services
@@ -29,6 +34,8 @@ class Fleets:
         self._locks = services.ports.statements("jobs")
         self._jobs = Jobs(services)
         self._groups = Groups(services)
+        self._audit = OldEntries(services)
+        self._departures = Departures(services)
         self._stop = threading.Event()
 
     def start(self) -> None:
@@ -45,7 +52,8 @@ class Fleets:
             return False
         try:
             looked = self._groups.turn()
-            return self._jobs.turn() or looked
+            others = [each.turn() for each in (self._audit, self._departures)]
+            return self._jobs.turn() or looked or any(others)
         finally:
             self._locks.rows("unlock", key=_LOCK)
 

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from flask import Blueprint, Response, request
 
+from api.documents.actions import check_targets
 from api.documents.membership import with_who_belongs
 from api.documents.service_objects import (
     CUSTOM,
@@ -172,6 +173,7 @@ def _replaced(
         body = {name: each for name, each in body.items() if name != TEMPLATE}
     body = with_who_belongs(body, key, services)
     definition = parse_and_check(body, key.id, services)
+    check_targets(body, key, services)
     before = services.definitions.of(key.id, found.version, found.document)
     now = services.now()
     created_at = orjson.loads(found.document)["createdAt"]

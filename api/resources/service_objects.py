@@ -6,6 +6,7 @@ import uuid
 
 from flask import Blueprint, Response
 
+from api.documents.actions import check_targets
 from api.documents.membership import with_who_belongs
 from api.documents.service_objects import (
     current,
@@ -22,11 +23,13 @@ from api.http.authentication import authenticated, needs, service_object
 from api.http.bodies import json_object
 from api.services import Services
 from servioticy.domain.access import Right
+from servioticy.domain.documents.actions import CALLBACK
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.tokens import digest, new_token
 from servioticy.ports.change_store import NewServiceObject
 
 HIDDEN = ("userId", "data")
+"""To others also whom it calls: there may be a password in that."""
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -41,6 +44,7 @@ def blueprint(services: Services) -> Blueprint:
         id_, token = new_id(now), new_token()
         document = with_who_belongs(json_object(), ServiceObjectKey(caller, id_), services)
         definition = parse_and_check(document, id_, services)
+        check_targets(document, ServiceObjectKey(caller, id_), services)
         new = NewServiceObject(
             id=id_,
             tenant=caller,
@@ -66,8 +70,10 @@ def blueprint(services: Services) -> Blueprint:
     @routes.get("/<service_object>")
     @needs(Right.READ)
     def read(**_names: str) -> Response:
-        found = current(service_object(), services)
-        document = {key: value for key, value in to_public(found).items() if key not in HIDDEN}
+        key = service_object()
+        found, is_own = current(key, services), authenticated().caller == key.tenant
+        hidden = HIDDEN if is_own else (*HIDDEN, CALLBACK)
+        document = {key: value for key, value in to_public(found).items() if key not in hidden}
         return answer(document, 200, {"ETag": etag(found.version, found.revision)})
 
     return routes

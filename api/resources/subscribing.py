@@ -48,7 +48,7 @@ class Subscribing:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._stored = services.ports.statements("subscriptions")
-        self._sources = services.ports.statements("cursors")
+        self._sources = services.ports.statements("sources")
 
     def make(
         self, source: Source, stream_id: int | None, partition: int | None, room: Room

@@ -17,12 +17,14 @@ from delivery.admission.requests import (
     Refusal,
     WatchRequest,
     admit,
+    admit_device,
     identify,
     read_request,
 )
 from delivery.admission.sources import SourceAdmission, admit_to_source
 from delivery.admission.stays import Stays
 from servioticy.domain.known_tokens import KnownTokens
+from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.cursors import Source
@@ -31,7 +33,7 @@ CATALOG_THREADS = 4
 RETRY_SECONDS = 5
 SOURCES, SOURCES_EACH = 5_000, 100
 
-A = TypeVar("A", Admission, Identity, SourceAdmission)
+A = TypeVar("A", Admission, Identity, SourceAdmission, ServiceObjectKey)
 
 
 class Reception:
@@ -74,6 +76,11 @@ class Reception:
     async def examine_source(self, source: Source, token: str) -> SourceAdmission | Refusal:
         """Decide on many streams at once, for a caller that has its place already."""
         asked = partial(admit_to_source, source, token, self._catalog, self.stays.changes)
+        return await self._answered("", token, asked)
+
+    async def examine_device(self, token: str, service_object: str) -> ServiceObjectKey | Refusal:
+        """Decide whether a caller that has its place may speak for this device."""
+        asked = partial(admit_device, token, service_object, self._catalog)
         return await self._answered("", token, asked)
 
     async def identify(self, caller: Caller, token: str) -> Identity | Refusal:

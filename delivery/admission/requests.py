@@ -16,7 +16,7 @@ import orjson
 
 from delivery.endings import Ending
 from servioticy.domain.access import Right, Scope, may
-from servioticy.domain.model import StreamKey, StreamRef, Timestamp
+from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef, Timestamp
 from servioticy.domain.tokens import read_token
 from servioticy.ports.addresses import Address, Addresses, Asked
 from servioticy.ports.cursors import Source
@@ -117,6 +117,10 @@ class Refusal:
         )
 
 
+NOT_FOR_THIS = "The web object has presented the wrong API_TOKEN"
+NOT_YOURS = Refusal(401, "Not authorized")
+
+
 def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
     """Read a request for `target` (path and query, as sent) without asking the store."""
     try:
@@ -146,6 +150,20 @@ def identify(token: str, addresses: Addresses, changes: int = 0) -> Identity | R
     if address is None:
         return Refusal(403, "Access was denied!")
     return Identity(address.caller, address.scope, token, address.expires_in, changes)
+
+
+def admit_device(
+    token: str, service_object: str, addresses: Addresses
+) -> ServiceObjectKey | Refusal:
+    """Decide whether the caller may speak for a device. Blocks; raises Unavailable."""
+    address = addresses.address(token, service_object, None)
+    if address is None:
+        return Refusal(403, "Access was denied!")
+    if not address.scope.reaches(service_object, None, Right.SEND):
+        return Refusal(403, NOT_FOR_THIS)
+    if address.key is None:
+        return Refusal(404, "The Service Object was not found.")
+    return address.key if may(address.caller, Right.SEND, address.resource) else NOT_YOURS
 
 
 def admit(request: WatchRequest, addresses: Addresses, changes: int = 0) -> Admission | Refusal:
@@ -179,11 +197,11 @@ def _refusal(address: Address | None, stream: StreamRef) -> Refusal | None:
     if address is None:
         return Refusal(403, "Access was denied!")
     if not address.scope.reaches(*stream, Right.SUBSCRIBE):
-        return Refusal(403, "The web object has presented the wrong API_TOKEN")
+        return Refusal(403, NOT_FOR_THIS)
     if address.service_object is None:
         return Refusal(404, "The Service Object was not found.")
     if not may(address.caller, Right.SUBSCRIBE, address.resource):
-        return Refusal(401, "Not authorized")
+        return NOT_YOURS
     if address.stream is None:
         return Refusal(404, "This Service Object does not have this stream.")
     return None

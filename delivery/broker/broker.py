@@ -58,13 +58,11 @@ class Broker:
 
     async def start(self) -> None:
         """Be ready for clients."""
-        await self.api.start()
 
     async def stop(self) -> None:
         """Let all clients go."""
         for client in list(self.clients):
             client.close("the server stops")
-        await self.api.stop()
 
     def join(self, client: Client, caller: Caller) -> None:
         """Count a client that has said hello, and perhaps not yet who it is."""

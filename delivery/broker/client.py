@@ -47,11 +47,15 @@ class Publication(NamedTuple):
     """What it is about: a token shows nothing that it is not for."""
     only_for: str | None = None
     """A token: who has it may have the message, and who has all rights of its tenant."""
+    actuated: str | None = None
+    """A Service Object: who may speak for its device may have what that is asked to do."""
 
     def is_for(self, identity: Identity) -> bool:
         """Whether somebody who subscribes to the topic may have it."""
         if self.only_for is not None:
             return identity.scope == Scope() or identity.token == self.only_for
+        if self.actuated is not None:
+            return identity.scope.reaches(self.actuated, None, Right.SEND)
         service_object, stream = self.stream or (None, None)
         return identity.scope.reaches(service_object, stream, Right.SUBSCRIBE)
 
@@ -160,6 +164,11 @@ class Client:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._ended.wait()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is room for more."""
+        return self._room.is_set()
 
     async def room(self) -> None:
         """Return when there is room for more, or the client is gone."""

@@ -18,6 +18,8 @@ class Exchange:
     def __init__(self) -> None:
         self._subscriptions: dict[Key, dict[Subscription, None]] = {}
         self._came: defaultdict[Key, list[asyncio.Future[None]]] = defaultdict(list)
+        self.added: Callable[[Subscription], None] = _unheard
+        """Hears of each that is added."""
         self.published = 0
         """Messages given to clients so far, once for each."""
 
@@ -28,6 +30,7 @@ class Exchange:
             for waiting in self._came.pop(key, ()):
                 if not waiting.done():
                     waiting.set_result(None)
+        self.added(subscription)
 
     def remove(self, subscription: Subscription) -> None:
         """Count it no longer; harmless if it was not."""
@@ -58,6 +61,17 @@ class Exchange:
             each.send(publication.levels, publication.payload, _nothing, old=False)
         self.published += len(found)
         return len(found)
+
+    def give(self, publication: Publication, taken: Taken) -> None:
+        """Give it to whoever subscribes now; `taken` is told whether anybody has got it."""
+        found = self.subscribers(publication)
+        if not found:
+            taken(False)
+            return
+        report = _Report(len(found), taken)
+        for each in found:
+            each.send(publication.levels, publication.payload, report.taken, old=False)
+        self.published += len(found)
 
     async def hand_over(
         self, publication: Publication, taken: Taken, is_wanted: Callable[[], bool]
@@ -109,6 +123,10 @@ class _Report:
 def _keys(subscription: Subscription) -> list[Key]:
     tenant = subscription.client.known.tenant
     return [(tenant, each) for each in subscription.wanted.keys]
+
+
+def _unheard(_subscription: Subscription) -> None:
+    """Nobody asks who has come."""
 
 
 def _nothing(_is_taken: bool) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 import orjson
@@ -20,7 +20,7 @@ from delivery.broker.api import RETRY_STATUSES, Answer, Api
 from delivery.broker.client import Client, Identity, Publication
 from delivery.broker.errors import BadTopic, Refused
 from delivery.broker.exchange import Exchange
-from delivery.broker.topics import Levels, read_topic, stream_of
+from delivery.broker.topics import ACTUATIONS, Levels, read_topic, stream_of
 from servioticy.domain.model import StreamRef
 
 MAX_BATCH = 500
@@ -175,6 +175,8 @@ class Intake:
                 return await self._update(stream, message.payload, message.is_promise)
             if len(levels) == 2 and levels[1] == FROM:
                 return await self._bridge(levels, message)
+            if len(levels) == 3 and levels[1] == ACTUATIONS:
+                return await self._report(levels, message)
         except BadTopic as error:
             return _refusal(400, str(error))
         except Refused as error:
@@ -184,6 +186,12 @@ class Intake:
     async def _update(self, stream: StreamRef, payload: bytes, promise: bool) -> Answer:
         token = self._client.known.token
         return await self._ask("PUT", _path(stream), token, payload, JSON, promise)
+
+    async def _report(self, levels: Levels, message: Published) -> Answer:
+        """Tell what a device says of an actuation. Raises Refused."""
+        path = "/" + "/".join(quote(unquote(each), safe="") for each in levels)
+        token, promise = self._client.known.token, message.is_promise
+        return await self._ask("PUT", path, token, message.payload, TEXT, promise)
 
     async def _bridge(self, levels: Levels, message: Published) -> Answer:
         """Make the request that a message holds, and publish the answer. Raises Refused."""

@@ -15,6 +15,7 @@ from servioticy.domain.model import StreamRef
 from servioticy.domain.tokens import digest
 
 UPDATES, ERRORS = "updates", "errors"
+ACTIONS, ACTUATIONS = "actions", "actuations"
 MAX_TOPIC = 2_000
 MAX_LEVELS = 32
 ONE, ALL = "+", "#"
@@ -44,6 +45,12 @@ def stream_of(levels: Levels) -> StreamRef | None:
     if levels[0] != UPDATES or len(levels) != 3:
         return None
     return StreamRef(unquote(levels[1]), unquote(levels[2]))
+
+
+def actuated(levels: Levels) -> str | None:
+    """Return the Service Object whose actuations a filter matches; None: those of none."""
+    name = unquote(levels[0])
+    return name if matches(levels, (levels[0], ACTIONS)) else None
 
 
 def part(name: str) -> str:

@@ -19,7 +19,7 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from delivery.callbacks.caller import Answer, Caller
-from delivery.callbacks.requests import CallbackForm
+from delivery.callbacks.requests import CallbackForm, Outgoing, outgoing
 from delivery.callbacks.templates import TemplateTooLong
 from delivery.feeds.deliveries import Delivery
 from delivery.feeds.feed import Feed
@@ -91,10 +91,10 @@ class Callbacks:
         except Stopped:
             log.warning("callback_stopped", extra={"subscription": feed.subscription.id})
 
-    async def attempt(self, tenant: int, form: CallbackForm, delivery: Delivery) -> Answer:
+    async def attempt(self, tenant: int, form: CallbackForm, sent: Outgoing) -> Answer:
         """Call the receiver once, when the tenant has a place."""
         try:
-            request = form.request(delivery, int(self.clock()))
+            request = form.request(sent, int(self.clock()))
         except (TemplateTooLong, ValueError) as error:
             return Answer(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         host = tenant, request.url.partition("://")[2].partition("/")[0].lower()
@@ -138,19 +138,19 @@ class _Courier:
         callbacks = self._callbacks
         began, refusals, attempts = callbacks.clock(), 0, 0
         while self._feed.gives(delivery.stream):
-            answer = await callbacks.attempt(self._feed.tenant, self._form, delivery)
+            answer = await callbacks.attempt(self._feed.tenant, self._form, outgoing(delivery))
             if 200 <= answer.status < 300:
                 callbacks.delivered += 1
                 await self._note_well()
                 return True
             callbacks.failed += 1
             attempts += 1
-            refusals += 400 <= answer.status < 500 and answer.status not in NOT_NOW
+            refusals += is_refusal(answer)
             await self._note_failure(answer, attempts)
             if refusals >= REFUSALS or callbacks.clock() - began > GIVE_UP_SECONDS:
                 await self._bury(delivery, answer)
                 return False
-            await callbacks.sleep(_pause(attempts, answer))
+            await callbacks.sleep(pause(attempts, answer))
         return True  # nobody may have it any more
 
     async def _note_well(self) -> None:
@@ -178,7 +178,12 @@ class _Courier:
         await _patiently(partial(self._callbacks.dead.bury, *self._whose, dead, reason, now))
 
 
-def _pause(attempts: int, answer: Answer) -> float:
+def is_refusal(answer: Answer) -> bool:
+    """Tell whether a receiver that is well does not want what it was sent."""
+    return 400 <= answer.status < 500 and answer.status not in NOT_NOW
+
+
+def pause(attempts: int, answer: Answer) -> float:
     """Seconds until the next attempt: twice as long each time, and never two of them at once."""
     if answer.retry_seconds is not None:
         return max(answer.retry_seconds, FIRST_PAUSE_SECONDS)

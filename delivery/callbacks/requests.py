@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -52,6 +52,25 @@ class Request:
     body: bytes
 
 
+class Outgoing(NamedTuple):
+    """What a receiver is to get."""
+
+    id: str
+    """The same, however often it is sent."""
+    document: bytes
+    """JSON."""
+    source: str
+    type: str
+    subject: str
+
+
+def outgoing(delivery: Delivery) -> Outgoing:
+    """Return an update as it goes out."""
+    stream, update = delivery.stream, delivery.update
+    source = f"/{stream.service_object}/streams/{stream.stream}"
+    return Outgoing(delivery.id, update.document, source, EVENT_TYPE, str(update.timestamp))
+
+
 @dataclass(frozen=True, slots=True)
 class CallbackForm:
     """How a subscription wants to be called."""
@@ -68,44 +87,44 @@ class CallbackForm:
     def read(subscription: str, document: bytes) -> CallbackForm:
         """Read the form out of a stored subscription."""
         stored = orjson.loads(document)
-        fields = stored.get("customFields") or {}
-        return CallbackForm(
-            subscription,
-            stored["destination"],
-            stored.get("format", "plain"),
-            fields,
-            tuple(stored.get("secrets", ())),
-        )
+        return CallbackForm.of(subscription, stored, stored.get("secrets", ()))
 
-    def request(self, delivery: Delivery, seconds: int) -> Request:
-        """Return the request for an update, at a time. Raises TemplateTooLong."""
-        url, method, headers, body = self._filled(delivery)
+    @staticmethod
+    def of(
+        name: str, stored: Mapping[str, Any], secrets: Iterable[Mapping[str, Any]]
+    ) -> CallbackForm:
+        """Return the form that a checked callback has."""
+        fields = stored.get("customFields") or {}
+        format_ = stored.get("format", "plain")
+        return CallbackForm(name, stored["destination"], format_, fields, tuple(secrets))
+
+    def request(self, sent: Outgoing, seconds: int) -> Request:
+        """Return the request for what is sent, at a time. Raises TemplateTooLong."""
+        url, method, headers, body = self._filled(sent)
         fixed = {"User-Agent": AGENT}
         if self.format == "cloudevents":
             fixed["Content-Type"] = "application/cloudevents+json"
-            event = {**self._event(delivery), "datacontenttype": JSON}
-            body = orjson.dumps({**event, "data": orjson.Fragment(delivery.update.document)})
+            event = {**_event(sent), "datacontenttype": JSON}
+            body = orjson.dumps({**event, "data": orjson.Fragment(sent.document)})
         elif self.format == "cloudevents-binary":
             fixed["Content-Type"] = JSON
-            fixed |= {
-                f"ce-{name}": _percent(value) for name, value in self._event(delivery).items()
-            }
-            body = delivery.update.document
+            fixed |= {f"ce-{name}": _percent(value) for name, value in _event(sent).items()}
+            body = sent.document
         elif body is None:
             if not any(name.lower() == "content-type" for name in headers):
                 fixed["Content-Type"] = JSON
-            body = b"" if method == "GET" else delivery.update.document
+            body = b"" if method == "GET" else sent.document
         secrets = in_force(self.secrets, seconds * 1000)
-        signed = signed_headers(f"msg_{delivery.id}", seconds, body, secrets)
+        signed = signed_headers(f"msg_{sent.id}", seconds, body, secrets)
         own = {each.lower() for each in fixed}
         kept = {name: text for name, text in headers.items() if name.lower() not in own}
         return Request(method, url, {**kept, **fixed, **signed}, body)
 
-    def _filled(self, delivery: Delivery) -> tuple[str, str, dict[str, str], bytes | None]:
+    def _filled(self, sent: Outgoing) -> tuple[str, str, dict[str, str], bytes | None]:
         """The original's template, filled in; None where it has no body."""
         fields = self.fields
         aliases = _aliases(fields.get("aliases"))
-        update = orjson.loads(delivery.update.document)
+        update = orjson.loads(sent.document)
         url = filled(self.url, aliases, update, for_address)
         headers = {
             filled(name, aliases, update, for_header): filled(text, aliases, update, for_header)
@@ -117,16 +136,16 @@ class CallbackForm:
         body = None if text is None else filled(text, aliases, update, for_body).encode()
         return url, method if method in METHODS else "POST", headers, body
 
-    def _event(self, delivery: Delivery) -> dict[str, str]:
-        """The attributes of CloudEvents 1.0. An update's timestamp has no unit, so no `time`."""
-        stream = delivery.stream
-        return {
-            "specversion": "1.0",
-            "id": delivery.id,
-            "source": f"/{stream.service_object}/streams/{stream.stream}",
-            "type": EVENT_TYPE,
-            "subject": str(delivery.update.timestamp),
-        }
+
+def _event(sent: Outgoing) -> dict[str, str]:
+    """The attributes of CloudEvents 1.0. An update's timestamp has no unit, so no `time`."""
+    return {
+        "specversion": "1.0",
+        "id": sent.id,
+        "source": sent.source,
+        "type": sent.type,
+        "subject": sent.subject,
+    }
 
 
 def _aliases(stored: Any) -> dict[str, str]:

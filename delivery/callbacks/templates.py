@@ -43,6 +43,11 @@ def for_body(text: str) -> str:
     return orjson.dumps(text).decode()[1:-1]
 
 
+def as_it_is(text: str) -> str:
+    """Write a value that stays among texts."""
+    return text
+
+
 def filled(text: str, aliases: Mapping[str, str], update: Any, escape: Escape) -> str:
     """Return the text with all aliases and paths replaced. Raises TemplateTooLong.
 
@@ -54,6 +59,19 @@ def filled(text: str, aliases: Mapping[str, str], update: Any, escape: Escape) -
             _check(len(text) + text.count(name) * (len(meaning) - len(name)))
             text = text.replace(name, meaning)
     return "".join(_parts(text, update, escape))
+
+
+def filled_json(content: Any, update: Any) -> Any:
+    """Return JSON in which each text is filled; one that is a path and nothing else becomes what
+    the path leads to, of whatever type. Raises TemplateTooLong."""
+    if isinstance(content, str):
+        path = _PATH.fullmatch(content)
+        return _found(path[1], update, None) if path else filled(content, {}, update, as_it_is)
+    if isinstance(content, list):
+        return [filled_json(each, update) for each in content]
+    if isinstance(content, dict):
+        return {name: filled_json(each, update) for name, each in content.items()}
+    return content
 
 
 def _parts(text: str, update: Any, escape: Escape) -> Iterator[str]:
@@ -76,18 +94,22 @@ def _check(size: int) -> None:
 
 
 def _value(path: str, update: Any) -> str:
+    value = _found(path, update, "")
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _found(path: str, update: Any, nothing: Any) -> Any:
+    """Return what a path leads to; `nothing` where it leads nowhere."""
     try:
         reference = plain("", path)
     except BadReference:
-        return ""
+        return nothing
     if reference is None:
-        return ""
+        return nothing
     value = update
     for step in reference.path:
         try:
             value = value[step]
         except (LookupError, TypeError):
-            return ""
-    if isinstance(value, str):
-        return value
-    return orjson.dumps(value).decode()
+            return nothing
+    return value

@@ -11,7 +11,7 @@ import logging
 import time
 
 from delivery.callbacks.receiver import Callbacks
-from delivery.callbacks.requests import CallbackForm
+from delivery.callbacks.requests import CallbackForm, outgoing
 from delivery.feeds.deliveries import Delivery
 from servioticy.errors import Unavailable
 from servioticy.ports.callback_tests import CallbackTest, CallbackTests
@@ -66,7 +66,7 @@ class AskedTests:
         form = CallbackForm.read(test.subscription, test.document)
         began = time.monotonic()
         delivery = Delivery(test.stream, test.update, None)
-        answer = await self._callbacks.attempt(test.tenant, form, delivery)
+        answer = await self._callbacks.attempt(test.tenant, form, outgoing(delivery))
         took = int((time.monotonic() - began) * 1000)
         try:
             await asyncio.to_thread(self._store.answered, test, answer.status, answer.reason, took)

@@ -25,6 +25,8 @@ class Delivery(NamedTuple):
     update: LastUpdate
     position: Position | None
     """Where it stands in the topic; None where it comes from the history."""
+    version: int = 0
+    """Of the document that made it; 0 where it comes from the history, which is not asked."""
 
     @property
     def id(self) -> str:

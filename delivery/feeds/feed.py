@@ -310,7 +310,7 @@ class Feed:
 
     def _add(self, live: LiveUpdate) -> None:
         """Keep it, unless it is a repeat or follows from too early a record."""
-        delivery = Delivery(live.stream, live.update, live.position)
+        delivery = Delivery(live.stream, live.update, live.position, live.version)
         since = self.place.since.get(live.position.partition, 0)
         self._queued.advance(live.position)
         is_repeat = self._history_ids and delivery.id in self._history_ids

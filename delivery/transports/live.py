@@ -27,8 +27,9 @@ from delivery.feeds.following import Following, TooMany
 from delivery.feeds.lent import lend
 from delivery.feeds.pulls import Pull, Pulls
 from delivery.hub import Hub
-from delivery.transports import live_messages as messages
-from delivery.transports import pulling
+from delivery.transports import live_messages, pulling
+from delivery.transports.devices import Device, Devices
+from delivery.transports.live_messages import SILENT, bad, event, text, told
 from delivery.transports.readers import Reader
 from delivery.transports.transport import Disconnected
 from servioticy.domain.model import StreamRef
@@ -40,7 +41,6 @@ BURST_MESSAGES = 2000
 MESSAGES_A_SECOND = 100
 """Whoever says more is listened to later."""
 STALL_SECONDS = 30.0
-SILENT = Refusal(503, "The store does not answer; try again", 5)
 FULL = Refusal(429, "Too many Service Objects and groups are watched as a whole")
 TOO_MANY = Refusal(400, f"At most {MOST_STREAMS} streams are watched so: subscribe durably")
 
@@ -64,12 +64,21 @@ class LiveSession:
     """What one client has subscribed to over its socket."""
 
     def __init__(
-        self, hub: Hub, feeds: Feeds, pulls: Pulls, who: Identity, socket: Socket
+        self,
+        hub: Hub,
+        feeds: Feeds,
+        pulls: Pulls,
+        devices: Devices,
+        who: Identity,
+        socket: Socket,
     ) -> None:
         self.tenant = who.tenant
         self._hub, self._feeds, self._pulls = hub, feeds, pulls
         self._who, self._socket = who, socket
+        self._devices = devices
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._own: dict[str, Device] = {}
+        """Of the subscriptions those to actuations, by id."""
         self._allowance = float(BURST_MESSAGES)
         self._heard_at = asyncio.get_running_loop().time()
         self._sent_bytes = 0
@@ -81,13 +90,13 @@ class LiveSession:
         await self._pace()
         id_: str | None = None
         try:
-            said = messages.read(message)
+            said = live_messages.read(message)
             id_ = said["id"]
             await self._actions(said["do"])(id_, said)
         except pulling.Refused as error:
-            await self._tell(id_, "refused", messages.told(error.refusal))
+            await self._tell(id_, "refused", told(error.refusal))
         except Unavailable:
-            await self._tell(id_, "refused", messages.told(SILENT))
+            await self._tell(id_, "refused", told(SILENT))
 
     async def end(self) -> None:
         """Forget all subscriptions: the socket is closed."""
@@ -123,27 +132,30 @@ class LiveSession:
             "subscribe": self._subscribe,
             "unsubscribe": self._unsubscribe,
             "acknowledge": self._acknowledge,
+            "report": self._report,
         }
         if not isinstance(name, str) or name not in actions:
-            raise messages.bad(f"do has to be one of {', '.join(actions)}")
+            raise bad(f"do has to be one of {', '.join(actions)}")
         return actions[name]
 
     async def _subscribe(self, id_: str, said: dict[str, Any]) -> None:
         if id_ in self._tasks:
-            raise messages.bad("This id is in use")
+            raise bad("This id is in use")
         if len(self._tasks) >= MAX_SUBSCRIPTIONS:
             most = f"A socket has at most {MAX_SUBSCRIPTIONS} subscriptions"
             raise pulling.Refused(Refusal(429, most))
-        last = messages.event(said, "last")
+        last = event(said, "last")
         if "subscription" in said:
-            await self._durable(id_, messages.text(said, "subscription"), last)
+            await self._durable(id_, text(said, "subscription"), last)
+        elif said.get("actions") is True:
+            await self._device(id_, text(said, "serviceObject"))
         elif "stream" in said:
             await self._stream(id_, said, last)
         else:
             await self._source(id_, said)
 
     async def _stream(self, id_: str, said: dict[str, Any], last: EventId | None) -> None:
-        stream = StreamRef(messages.text(said, "serviceObject"), messages.text(said, "stream"))
+        stream = StreamRef(text(said, "serviceObject"), text(said, "stream"))
         after = said.get("after")
         request = WatchRequest(stream, self._who.token, None if after is None else str(after))
         answer = await self._hub.reception.examine(request)
@@ -154,12 +166,10 @@ class LiveSession:
         self._start(id_, partial(self._watch, id_, feed, begins, answer), give_back)
 
     async def _source(self, id_: str, said: dict[str, Any]) -> None:
-        group = messages.text(said, "group") if "group" in said else None
-        source = Source(messages.text(said, "serviceObject"), None, group)
+        group = text(said, "group") if "group" in said else None
+        source = Source(text(said, "serviceObject"), None, group)
         if "last" in said or "after" in said:
-            raise messages.bad(
-                "Of many streams only a subscription of the callback pull can go on"
-            )
+            raise bad("Of many streams only a subscription of the callback pull can go on")
         answer = await self._hub.reception.examine_source(source, self._who.token)
         if isinstance(answer, Refusal):
             raise pulling.Refused(answer)
@@ -191,11 +201,25 @@ class LiveSession:
             pulling.acknowledge(pull, last)
         self._start(id_, partial(self._pull, id_, pull, last))
 
+    async def _device(self, id_: str, name: str) -> None:
+        key = await self._hub.reception.examine_device(self._who.token, name)
+        if isinstance(key, Refusal):
+            raise pulling.Refused(key)
+        device = self._own[id_] = Device(id_, key)
+        self._start(id_, partial(self._actuate, device), lambda: self._own.pop(id_))
+
+    async def _report(self, id_: str, said: dict[str, Any]) -> None:
+        device, actuation = self._own.get(id_), text(said, "actuation")
+        if device is None:
+            raise pulling.Refused(Refusal(404, "There is no subscription to actions of this id"))
+        await device.report(self._devices.api, self._who.token, actuation, text(said, "status"))
+        await self._tell(id_, "reported", {"actuation": actuation})
+
     def _start(
         self,
         id_: str,
         work: Callable[[], Awaitable[None]],
-        after: Callable[[], None] | None = None,
+        after: Callable[[], object] | None = None,
     ) -> None:
         def forget(_task: asyncio.Task[None]) -> None:
             del self._tasks[id_]
@@ -215,12 +239,10 @@ class LiveSession:
         await self._tell(id_, "unsubscribed", {})
 
     async def _acknowledge(self, id_: str, said: dict[str, Any]) -> None:
-        last = messages.event(said, "event")
+        last = event(said, "event")
         if last is None:
-            raise messages.bad("event is missing")
-        pull = await pulling.find(
-            self._pulls, self._feeds, messages.text(said, "subscription"), self._who
-        )
+            raise bad("event is missing")
+        pull = await pulling.find(self._pulls, self._feeds, text(said, "subscription"), self._who)
         pulling.acknowledge(pull, last)
         await pulling.settled(pull)
         await self._tell(id_, "acknowledged", {"event": str(last)})
@@ -275,6 +297,10 @@ class LiveSession:
             raise FeedEnded(reader.why()) from None
         finally:
             pull.detach(reader.end)
+
+    async def _actuate(self, device: Device) -> None:
+        await self._tell(device.id, "subscribed", {})
+        await device.run(self._devices.queues, self._send)
 
     async def _send_all(
         self,

@@ -1,4 +1,4 @@
-"""What clients say over a socket with many subscriptions, and how they are refused."""
+"""What a client says over a socket with many subscriptions, read; and how it is refused."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import orjson
 
 from delivery.admission.requests import Refusal, storable
 from delivery.feeds.event_ids import EventId, read_event_id
-from delivery.transports.pulling import Refused
+from delivery.transports import pulling
 
 MAX_ID = 200
+SILENT = Refusal(503, "The store does not answer; try again", 5)
 
 
 def read(message: str) -> dict[str, Any]:
-    """Read a message. Raises Refused."""
+    """Return what a client says. Raises pulling.Refused."""
     try:
         said = orjson.loads(message)
     except (orjson.JSONDecodeError, UnicodeEncodeError):
@@ -27,15 +28,15 @@ def read(message: str) -> dict[str, Any]:
 
 
 def text(said: dict[str, Any], name: str) -> str:
-    """Return a member that has to be text. Raises Refused."""
-    text = said.get(name)
-    if not isinstance(text, str):
+    """Return a member that has to be text. Raises pulling.Refused."""
+    found = said.get(name)
+    if not isinstance(found, str):
         raise bad(f"{name} has to be text")
-    return storable(text)
+    return storable(found)
 
 
 def event(said: dict[str, Any], name: str) -> EventId | None:
-    """Return the event that a member names, if it is there. Raises Refused."""
+    """Return the event that a member names; None where there is none. Raises pulling.Refused."""
     if name not in said:
         return None
     found = read_event_id(text(said, name))
@@ -44,11 +45,11 @@ def event(said: dict[str, Any], name: str) -> EventId | None:
     return found
 
 
-def bad(reason: str) -> Refused:
-    """Return why a message is not understood."""
-    return Refused(Refusal(400, reason))
+def bad(reason: str) -> pulling.Refused:
+    """Return the error that a message is not what it has to be."""
+    return pulling.Refused(Refusal(400, reason))
 
 
 def told(refusal: Refusal) -> dict[str, Any]:
-    """Return a refusal as a frame tells it."""
+    """Return what a client is told of a refusal."""
     return {"status": refusal.status, "reason": refusal.message}

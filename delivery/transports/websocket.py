@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 from asyncio import Protocol
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote
 from weakref import WeakKeyDictionary
 
+import orjson
 from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
-from delivery.admission.requests import Admission, Identity, Refusal, token_of
+from delivery.admission.requests import Admission, Identity, Refusal, storable, token_of
 from delivery.endings import Ending
 from delivery.hub import Hub
 from delivery.transports.doorway import Doorway
@@ -41,6 +43,10 @@ CLOSE_CODES = {
     Ending.NOT_READABLE: CloseCode.POLICY_VIOLATION,
 }
 """All other endings are TRY_AGAIN_LATER."""
+
+_DEVICE = re.compile(r"/([^/]+)/actuations/live/?")
+ACTUATIONS = "actuations"
+"""The id of the subscription of a socket that is for a device's actuations alone."""
 
 Live = Callable[[Identity, Socket], LiveSession]
 
@@ -68,6 +74,8 @@ class WebSocketTransport:
         # Weak: a client may go between its admission and its socket.
         self._admissions: WeakKeyDictionary[ServerConnection, Admission] = WeakKeyDictionary()
         self._known: WeakKeyDictionary[ServerConnection, Identity] = WeakKeyDictionary()
+        self._devices: WeakKeyDictionary[ServerConnection, str] = WeakKeyDictionary()
+        """The Service Objects of those that have come for actuations."""
         self._server: Server | None = None
 
     async def start(self) -> None:
@@ -122,7 +130,10 @@ class WebSocketTransport:
         session = self._live(who, socket)
         stay = self._hub.reception.stays.begin(who, socket.close_soon)
         self._hub.connections += 1
+        device = self._devices.pop(connection, None)
         try:
+            if device is not None:
+                await session.hear(_for_actuations(device))
             async for message in connection:
                 if isinstance(message, bytes):
                     await connection.close(CloseCode.UNSUPPORTED_DATA, "say it as text")
@@ -148,6 +159,11 @@ class WebSocketTransport:
                 self._known[connection] = found
                 return None
             response = _refused(found)
+        elif device := _DEVICE.fullmatch(path):
+            refusal = await self._admit_device(connection, query, token, unquote(device[1]))
+            if refusal is None:
+                return None
+            response = _refused(refusal)
         else:
             answer = await self._hub.reception.decide(caller, request.path, token)
             if isinstance(answer, Admission):
@@ -156,6 +172,19 @@ class WebSocketTransport:
             response = _refused(answer)
         self._hub.reception.pending.add(caller)
         return response
+
+    async def _admit_device(
+        self, connection: ServerConnection, query: str, authorization: str, name: str
+    ) -> Refusal | None:
+        """Let a device in that comes for its actuations, or return why not."""
+        found = await self._identified(cast(WebSocketCaller, connection), query, authorization)
+        if isinstance(found, Refusal):
+            return found
+        key = await self._hub.reception.examine_device(found.token, storable(name))
+        if isinstance(key, Refusal):
+            return key
+        self._known[connection], self._devices[connection] = found, key.id
+        return None
 
     async def _identified(
         self, caller: WebSocketCaller, query: str, authorization: str
@@ -215,6 +244,12 @@ class WebSocketConnection:
 def close_code(ending: Ending) -> CloseCode:
     """Return the code of a close frame that tells of this ending."""
     return CLOSE_CODES.get(ending, CloseCode.TRY_AGAIN_LATER)
+
+
+def _for_actuations(service_object: str) -> str:
+    """Return what a client would say to subscribe to them."""
+    said = {"do": "subscribe", "id": ACTUATIONS, "serviceObject": service_object, "actions": True}
+    return orjson.dumps(said).decode()
 
 
 def _health(is_ready: bool) -> Response:

@@ -31,6 +31,7 @@ from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
 from servioticy.errors import Unavailable
 from servioticy.metrics import Registry, join
 from servioticy.settings import Settings
+from servioticy.storage.roles import Role
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -95,7 +96,7 @@ def _task(partition: int, settings: Settings) -> Task:
         heals=(Unavailable, InfraError),
     )
     fairness = Fairness(Shares(settings.pipeline.tenant_share))
-    store = observed(partition_store(connect(settings, durable=False)), metrics)
+    store = observed(partition_store(connect(settings, Role.PIPELINE, durable=False)), metrics)
     task = Task(
         partition, store, lambda: emitter(settings, partition), engine, fairness, _meter(settings)
     )

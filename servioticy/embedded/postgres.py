@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import importlib.util
 import secrets
 import shutil
@@ -11,6 +12,8 @@ import struct
 import subprocess
 import time
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded import unprivileged
@@ -24,6 +27,21 @@ PROTOCOL_3 = 196608
 CONNECTIONS = 200
 SECONDS_FOR_INITDB = 120
 SECONDS_FOR_THE_LAST_ONE_TO_END = 10.0
+
+
+class Login(NamedTuple):
+    """How a user of the embedded Postgres connects."""
+
+    password: str
+    dsn: str
+
+
+def login(owner_dsn: str, user: str) -> Login:
+    """Return that of another user; the owner's password cannot be told from it."""
+    own = urlsplit(owner_dsn)
+    password = hashlib.sha256(f"{own.password}:{user}".encode()).hexdigest()
+    place = f"{own.hostname}:{own.port}{own.path}"
+    return Login(password, f"postgresql://{user}:{password}@{place}")
 
 
 class EmbeddedPostgres:

@@ -17,7 +17,8 @@ class MemoryTenants:
         self._state.ask_postgres()
         token = new_token()
         with self._state.lock:
-            tenant = self._state.tenants.setdefault(name, len(self._state.tenants) + 1)
+            tenants = self._state.tenants
+            tenant = tenants.setdefault(name, max(tenants.values(), default=0) + 1)
             self._state.tokens[token] = tenant
         return token
 
@@ -25,3 +26,13 @@ class MemoryTenants:
         """Return whose token it is, or None."""
         self._state.ask_postgres()
         return self._state.tokens.get(token)
+
+    def delete_tenant(self, name: str) -> bool:
+        """Let nobody of the tenant in from now on; False: there is none."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            tenant = self._state.tenants.pop(name, None)
+            tokens = self._state.tokens
+            for token in [each for each, its in tokens.items() if its == tenant]:
+                del tokens[token]
+        return tenant is not None

@@ -84,6 +84,24 @@ CALLBACKS_FAILED = Metric(
     "delivery",
     "requests to receivers that came to nothing",
 )
+ACTUATION_LANES = Metric(
+    "servioticy_actuation_lanes",
+    "gauge",
+    "delivery",
+    "devices that are connected and have actuations to get",
+)
+ACTUATIONS_ASKED = Metric(
+    "servioticy_actuations_asked_total",
+    "counter",
+    "delivery",
+    "actuations that outputs of composite streams asked for",
+)
+CONDITIONS_FAILED = Metric(
+    "servioticy_conditions_failed_total",
+    "counter",
+    "delivery",
+    "conditions of actions whose code ended with a fault: they do not hold",
+)
 BROKER_CLIENTS = Metric(
     "servioticy_broker_clients", "gauge", "delivery", "clients that speak MQTT or STOMP"
 )

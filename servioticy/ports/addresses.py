@@ -24,6 +24,7 @@ class Address(NamedTuple):
     stream_id: int | None
     scope: Scope = Scope()
     """What the caller's token is for."""
+    token_id: str = ""
     expires_in: float | None = None
     """Seconds for which the token is good yet; None: until it is revoked."""
 

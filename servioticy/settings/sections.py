@@ -173,6 +173,9 @@ class Requests:
     change_wait_seconds: Wait = setting(
         10.0, "how long a change waits for the one before it, then 503"
     )
+    audit_days: Annotated[int, Meta(ge=1, le=36_500)] = setting(
+        365, "how long the audit log keeps an entry; the newest 100,000 of a tenant at most"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,6 @@ def _storable(service_object: str | None, stream: str | None) -> tuple[str, str]
 
 
 def _address(row: Sequence[Any]) -> Address:
-    *named, service_object, stream, rights, expires_in = row
+    *address, service_object, stream, rights, token_id, expires_in = row
     scope = Scope(service_object, stream, rights)
-    return Address(*named)._replace(scope=scope, expires_in=expires_in)
+    return Address(*address)._replace(scope=scope, token_id=token_id, expires_in=expires_in)

@@ -7,9 +7,12 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import msgspec
+import orjson
 
+from servioticy.domain.documents.actions import acting_streams
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
+from servioticy.domain.webhook_secrets import exchanged, new_secret
 from servioticy.ports.change_store import Change, MadeFrom, NewServiceObject
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
@@ -103,7 +106,7 @@ class PostgresChangeStore:
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
         """Delete the Service Object; None as for `replace`."""
         values = key._asdict() | {"revision": revision, "now": now}
-        with self._database.transaction(key.tenant):
+        with self._database.transaction():
             row = self._database.row(self._sql["delete_service_object"], values)
             if row is None:
                 return None
@@ -117,7 +120,7 @@ class PostgresChangeStore:
     def erase(self, key: ServiceObjectKey, stream: str) -> Change | None:
         """Note that the stored updates of a stream shall go; None: there is no such stream."""
         values = key._asdict() | {"stream": stream}
-        with self._database.transaction(key.tenant):
+        with self._database.transaction():
             row = self._database.row(self._sql["stream_to_erase"], values)
             if row is None:
                 return None
@@ -178,6 +181,7 @@ class PostgresChangeStore:
         """The version's streams, what its groups read, its component; all pending."""
         own = {"tenant": new.tenant, "id": new.id}
         self._database.rows(self._sql["declare_streams"], own | {"names": list(new.streams)})
+        self._let_act(new, change)
         edges = {
             "groups": [group for group, _ in new.group_sources],
             "sources": [ref.service_object for _, ref in new.group_sources],
@@ -189,6 +193,24 @@ class PostgresChangeStore:
             components = {"component": component, "components": sorted(joined)}
             self._database.rows(self._sql["join_components"], components)
         self._note_pending(new.tenant, change)
+
+    def _let_act(self, new: NewServiceObject, change: Change) -> None:
+        """Note which streams of the version ask for actions, and whom it calls with actuations."""
+        own, now = {"tenant": new.tenant, "id": new.id}, new.created_at
+        has_either = any(each in new.document for each in (b'"actions"', b'"actuationCallback"'))
+        # Not in SQL: text in Postgres has no NUL, JSON may have one.
+        document = orjson.loads(new.document) if has_either else {}
+        if names := acting_streams(document):
+            self._database.rows(
+                self._sql["add_acting_streams"], own | {"names": names, "now": now}
+            )
+        callback = document.get("actuationCallback")
+        if callback is not None:
+            texts = {"callback": callback, "secrets": exchanged([], new_secret(), now)}
+            texts = {name: orjson.dumps(each).decode() for name, each in texts.items()}
+            self._database.rows(self._sql["name_callback"], own | texts)
+        elif change.version > 1:
+            self._database.rows(self._sql["drop_callback"], own)
 
     def _note_pending(self, tenant: int, change: Change) -> None:
         values = {"tenant": tenant, "change": msgspec.json.encode(change).decode()}

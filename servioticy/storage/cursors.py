@@ -19,6 +19,8 @@ from servioticy.ports.cursors import (
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
+ACTING = "actions-"
+"""So begin the ids of those that are of a composite stream, for the actions it asks for."""
 _LOCK = 7_305_808_869_233  # any number that only delivery uses
 
 
@@ -29,6 +31,7 @@ class PostgresCursors:
         """`database` is asked by one thread at a time, which keeps the claim."""
         self._database = database
         self._sql = queries("cursors")
+        self._sources = queries("sources")
 
     def claim(self) -> bool:
         """Whether this process may deliver to durable subscriptions; one at a time may."""
@@ -40,7 +43,11 @@ class PostgresCursors:
 
     def subscriptions(self, ids: Iterable[str]) -> list[DurableSubscription]:
         """Return these, as they are now; those that are gone are missing."""
-        wanted = {"ids": list(ids)}
+        acting, subscribed = _apart(ids)
+        return [*self._subscribed(subscribed), *self._acting(acting)]
+
+    def _subscribed(self, ids: Sequence[str]) -> list[DurableSubscription]:
+        wanted = {"ids": ids}
         found = self._database.rows(self._sql["subscriptions"], wanted)
         streams: defaultdict[str, dict[StreamRef, StreamKey]] = defaultdict(dict)
         about = self._database.rows(self._sql["streams"], wanted)
@@ -48,6 +55,15 @@ class PostgresCursors:
             if stream[0] is not None:
                 streams[id_][StreamRef(*stream[:2])] = StreamKey(*stream[2:])
         return [_subscription(row, streams[row[0]], about[0][1]) for row in found]
+
+    def _acting(self, streams: Sequence[int]) -> list[DurableSubscription]:
+        """Return composite streams that ask for actions, as subscriptions."""
+        if not streams:
+            return []
+        found = self._database.rows(self._sql["acting"], {"streams": streams})
+        return [
+            _subscription(row, {StreamRef(*row[7:9]): StreamKey(*row[10:])}, 0) for row in found
+        ]
 
     def about(self, tenant: int, source: Source, most: int) -> About:
         """Return what a tenant may read of a Service Object or a group: so many streams."""
@@ -57,21 +73,38 @@ class PostgresCursors:
             "group": source.group,
             "most": most,
         }
-        ((newest,),) = self._database.rows(self._sql["newest_stream"])
-        rows = self._database.rows(self._sql["streams_of"], values)
+        ((newest,),) = self._database.rows(self._sources["newest_stream"])
+        rows = self._database.rows(self._sources["streams_of"], values)
         return About({StreamRef(*row[:2]): StreamKey(*row[2:]) for row in rows}, newest)
 
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
         """Note how far each of these has got; those that are gone are ignored."""
-        texts = [write_cursor(each) for each in cursors.values()]
-        self._database.rows(self._sql["store"], {"ids": list(cursors), "cursors": texts})
+        texts = {id_: write_cursor(each) for id_, each in cursors.items()}
+        acting, subscribed = _apart(cursors)
+        if subscribed:
+            own = [texts[each] for each in subscribed]
+            self._database.rows(self._sql["store"], {"ids": subscribed, "cursors": own})
+        if acting:
+            own = [texts[f"{ACTING}{each}"] for each in acting]
+            self._database.rows(self._sql["store_acting"], {"streams": acting, "cursors": own})
+
+
+def _apart(ids: Iterable[str]) -> tuple[list[int], list[str]]:
+    """Return the streams of those that are for their actions, and the others."""
+    acting, subscribed = list[int](), list[str]()
+    for each in ids:
+        if each.startswith(ACTING):
+            acting.append(int(each.removeprefix(ACTING)))
+        else:
+            subscribed.append(each)
+    return acting, subscribed
 
 
 def _subscription(
     row: Sequence[Any], streams: Mapping[StreamRef, StreamKey], newest: int
 ) -> DurableSubscription:
-    id_, tenant, callback, document, created, cursor, failing_since, *source = row
-    about = Source(*source)
+    id_, tenant, callback, document, created, cursor, failing_since, *about = row[:10]
+    source = Source(*about)
     return DurableSubscription(
         id_,
         tenant,
@@ -81,6 +114,6 @@ def _subscription(
         created,
         read_cursor(cursor),
         failing_since,
-        about,
-        newest if about.stream is None else None,
+        source,
+        newest if source.stream is None else None,
     )

@@ -16,11 +16,10 @@ import psycopg2.errors
 import psycopg2.extensions
 
 from servioticy.errors import Rejected, Unavailable
+from servioticy.storage.roles import NOBODY, Role, changing, standing
 
 Row: TypeAlias = Any
 """A tuple of columns, as the statement names them."""
-
-_CARRY_TENANT = "SELECT set_config('servioticy.tenant', %(tenant)s, true)"
 
 _VALUE = re.compile(r"%\((\w+)\)s")
 
@@ -67,12 +66,21 @@ class Database:
 
     A statement that runs for longer than `statement_seconds` is ended, and the caller gets
     Unavailable. Without that number no statement is ended.
+
+    With a `role` it is nobody else, and what a statement sees is decided by row level security
+    (`servioticy/storage/roles.py`); without one it is whoever logs in.
     """
 
     def __init__(
-        self, dsn: str, *, durable: bool = True, statement_seconds: float | None = None
+        self,
+        dsn: str,
+        *,
+        role: Role | None = None,
+        durable: bool = True,
+        statement_seconds: float | None = None,
     ) -> None:
         self._dsn = dsn
+        self._role = role
         self._statement_seconds = statement_seconds
         self._durable = durable
         self._local = threading.local()
@@ -165,18 +173,12 @@ class Database:
             return said
 
     @contextmanager
-    def transaction(self, tenant: int | None = None) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         """Statements of this thread inside it take effect together or not at all.
 
         Inside another transaction of this thread it is a part of that one.
-
-        If all of them are about what one tenant owns, name the tenant: the setting
-        `servioticy.tenant` then holds it until the end of the transaction, for row level
-        security.
         """
         if getattr(self._local, "inside", False):
-            if tenant is not None:
-                self._run(self._connection()[0], _CARRY_TENANT, {"tenant": str(tenant)})
             yield
             return
         with self._answering():
@@ -184,9 +186,8 @@ class Database:
             try:
                 connection.autocommit = False
                 self._local.inside = True
+                self._local.standing = NOBODY
                 try:
-                    if tenant is not None:
-                        self._run(connection, _CARRY_TENANT, {"tenant": str(tenant)})
                     yield
                     connection.commit()
                 except BaseException:
@@ -213,10 +214,19 @@ class Database:
     ) -> list[Row]:
         with connection.cursor() as cursor:
             if isinstance(sql, Prepared):
-                cursor.execute(self._execution(cursor, sql))
+                before = self._stand(sql.sql, sql.values)
+                cursor.execute(before.encode() + self._execution(cursor, sql))
             else:
-                cursor.execute(sql, values)
+                cursor.execute(self._stand(sql, values or {}) + sql, values)
             return cursor.fetchall() if cursor.description else []
+
+    def _stand(self, sql: str, values: Mapping[str, Any]) -> str:
+        """Return what is to stand before the statement, in its message: as whom it runs."""
+        wanted = standing(self._role, sql, values)
+        if not getattr(self._local, "inside", False):
+            return changing(NOBODY, wanted)
+        before, self._local.standing = self._local.standing, wanted
+        return changing(before, wanted)
 
     def _connection(self) -> tuple[Any, bool]:
         connection = getattr(self._local, "connection", None)
@@ -226,15 +236,39 @@ class Database:
             self._dsn, connect_timeout=5, application_name="servioticy", **_NOTICED
         )
         connection.autocommit = True
-        if self._statement_seconds:
-            limit = int(self._statement_seconds * 1000)
-            self._run(connection, f"SET statement_timeout TO {limit}", None)
-        if not self._durable:
-            self._run(connection, "SET synchronous_commit TO off", None)
+        try:
+            self._settle(connection)
+        except BaseException:
+            connection.close()
+            raise
         self._local.connection = connection
         self._local.prepared = set()
         self._local.listening = set()
         return connection, True
+
+    def _settle(self, connection: Any) -> None:
+        """Make the connection what this Database promises."""
+        settings = []
+        if self._role is not None:
+            settings.append(f"SET ROLE {self._role.value}")
+        if self._statement_seconds:
+            limit = int(self._statement_seconds * 1000)
+            settings.append(f"SET statement_timeout TO {limit}")
+        if not self._durable:
+            settings.append("SET synchronous_commit TO off")
+        if not settings:
+            return
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(";".join(settings))
+        except (
+            psycopg2.errors.InsufficientPrivilege,
+            psycopg2.errors.InvalidParameterValue,
+        ) as no:
+            raise Unavailable(
+                f"Postgres does not let this program be what it has to be ({str(no).strip()}): "
+                "run `servioticy migrate`, or grant its user that role"
+            ) from no
 
     @contextmanager
     def _answering(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ from importlib import resources
 from servioticy.errors import SetupError
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
+from servioticy.storage.roles import make_roles
 
 _LOCK = 7_305_808_869_231  # any number that only migrations use
 
@@ -19,12 +20,15 @@ def migrate(database: Database) -> list[str]:
     """Apply what is missing and return its names. Safe to run at the same time twice.
 
     Raises SetupError, and changes nothing, where a file differs from what was applied under its
-    name: the schema then is not the one that the programs expect.
+    name: the schema then is not the one that the programs expect; and where the roles of the
+    programs cannot be made, or would pass row level security.
     """
     sql = queries("migrations")
     applied = []
     with database.transaction():
         database.rows(sql["lock"], {"key": _LOCK})
+        make_roles(database)
+        database.rows(sql["see_all_or_fail"])
         database.rows(sql["prepare"])
         checksums = dict(database.rows(sql["applied"]))
         for file in sorted(_files(), key=lambda each: each.name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from servioticy.domain.tokens import digest, new_token
+from servioticy.errors import Rejected
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -21,10 +22,18 @@ class PostgresTenants:
             row = self._database.row(self._sql["add_tenant"], {"name": name})
             row = row or self._database.row(self._sql["tenant_named"], {"name": name})
             if row is None:
-                raise LookupError(name)
+                raise Rejected(f"the tenant {name} is being deleted; its name is free after that")
             values = {"digest": digest(token), "tenant": row[0]}
             self._database.rows(self._sql["add_token"], values)
         return token
+
+    def delete_tenant(self, name: str) -> bool:
+        """Let nobody of the tenant in from now on, and all of its go; False: there is none."""
+        with self._database.transaction():
+            row = self._database.row(self._sql["delete_tenant"], {"name": name})
+            if row is not None:
+                self._database.rows(self._sql["drop_tokens"], {"tenant": row[0]})
+        return row is not None
 
     def tenant_of(self, token: str) -> int | None:
         """Return whose token it is, or None."""

@@ -155,6 +155,7 @@ def settings(dsn: str, real_kafka: EmbeddedKafka, topic_prefix: str) -> Settings
             "bootstrap_servers": real_kafka.bootstrap_servers,
             "topic_prefix": topic_prefix,
             "live_port": ports.free(),
+            "mqtt_port": ports.free(),
         },
     )
     ensure_topics(bootstrap.kafka(chosen), Topics(topic_prefix), 1)

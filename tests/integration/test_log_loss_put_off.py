@@ -16,6 +16,7 @@ from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.roles import Role
 from servioticy.storage.tenants import PostgresTenants
 
 pytestmark = pytest.mark.real
@@ -25,17 +26,20 @@ TEXT = b'{"streams":{"a":{"channels":{}}}}'
 
 @pytest.fixture
 def database(dsn: str) -> Iterator[Database]:
-    made = Database(dsn)
+    """As the pipeline, which `doctor` is where it accepts a loss."""
+    made = Database(dsn, role=Role.PIPELINE)
     yield made
     made.close()
 
 
 @pytest.fixture
-def store(database: Database) -> PostgresPartitionStore:
-    tenants = PostgresTenants(database)
+def store(dsn: str, database: Database) -> PostgresPartitionStore:
+    api = Database(dsn, role=Role.API)
+    tenants = PostgresTenants(api)
     tenant = tenants.tenant_of(tenants.create_tenant("t")) or 0
     new = NewServiceObject("so", tenant, False, TEXT, ("a",), (), 0)
-    PostgresChangeStore(database).create(new, 1)
+    PostgresChangeStore(api).create(new, 1)
+    api.close()
     PostgresLogIdentity(database).note("updates", "A")
     found = PostgresPartitionStore(database, argument_names)
     found.begin(0)

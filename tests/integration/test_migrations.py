@@ -11,8 +11,11 @@ from told_schema import told_schema
 
 from servioticy.embedded.postgres import _binary
 from servioticy.errors import SetupError
+from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.storage import migrations
 from servioticy.storage.database import Database
+from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.roles import Role
 
 SQL = resources.files("servioticy.storage") / "sql"
 
@@ -146,3 +149,25 @@ def test_what_composites_were_made_from_becomes_their_state(
         (1, 5, {"so/\u00e9": 7, "so/ns": "1700000000123456789"}),
         (3, 5, {}),
     ]
+
+
+def test_updates_stay_where_row_level_security_comes(
+    empty: Database, empty_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0080: what is stored is read as before, and what comes is beside it."""
+    whole = migrations._files()
+    before = [each for each in whole if each.name < "0080"]
+    monkeypatch.setattr(migrations, "_files", lambda: before)
+    migrations.migrate(empty)
+    empty.rows("INSERT INTO updates VALUES (5, 1, 7, '{}', 1, 0, 0, 0)")
+    monkeypatch.setattr(migrations, "_files", lambda: whole)
+
+    migrations.migrate(empty)
+
+    pipeline = Database(empty_dsn, role=Role.PIPELINE)
+    store = PostgresPartitionStore(pipeline, lambda _: ())
+    store.begin(0)
+    store.store(Batch(0, 0, 1, 0, [StoredUpdate(5, 1, 8, b"{}", 1, 0, 0, True)]))
+    pipeline.close()
+    stored = 'SELECT tenant_id, "timestamp" FROM updates ORDER BY 2'
+    assert empty.rows(stored) == [(5, 7), (5, 8)]

@@ -11,13 +11,14 @@ from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import Batch, PutOff, StoredUpdate, StoredVerdict
 from servioticy.storage.database import Database
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.roles import Role
 
 STREAM = 7
 
 
 @pytest.fixture
 def database(dsn: str) -> Iterator[Database]:
-    made = Database(dsn, durable=False)
+    made = Database(dsn, role=Role.PIPELINE, durable=False)
     yield made
     made.close()
 

@@ -26,6 +26,7 @@ from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.roles import Role
 from servioticy.storage.stream_graph import PostgresStreamGraph
 from servioticy.storage.tenants import PostgresTenants
 
@@ -50,14 +51,16 @@ def storage(request: pytest.FixtureRequest) -> Storage:
             lambda table: len(getattr(platform.state, tables.get(table, table))),
         )
     database: Database = request.getfixturevalue("database")
-    other = Database(request.getfixturevalue("dsn"))
+    api: Database = request.getfixturevalue("api")
+    pipeline: Database = request.getfixturevalue("pipeline")
+    other = Database(request.getfixturevalue("dsn"), role=Role.PIPELINE)
     request.addfinalizer(other.close)
     return Storage(
-        PostgresTenants(database),
-        PostgresStreamGraph(database),
-        PostgresChangeStore(database, CHANGE_WAIT_SECONDS),
-        PostgresHistory(database),
-        PostgresPartitionStore(database, argument_names),
+        PostgresTenants(api),
+        PostgresStreamGraph(api),
+        PostgresChangeStore(api, CHANGE_WAIT_SECONDS),
+        PostgresHistory(api),
+        PostgresPartitionStore(pipeline, argument_names),
         PostgresPartitionStore(other, argument_names),
         partial(stream_id, database),
         lambda table: int(database.rows(f"SELECT count(*) FROM {table}")[0][0]),
@@ -66,16 +69,32 @@ def storage(request: pytest.FixtureRequest) -> Storage:
 
 @pytest.fixture
 def database(dsn: str) -> Iterator[Database]:
-    """A Postgres with the schema and nothing in it."""
+    """A Postgres with the schema and nothing in it, as its owner, who sees all."""
     found = Database(dsn)
     yield found
     found.close()
 
 
 @pytest.fixture
-def stored(database: Database) -> Stored:
+def api(dsn: str) -> Iterator[Database]:
+    """The same one, as the API."""
+    found = Database(dsn, role=Role.API)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def pipeline(dsn: str) -> Iterator[Database]:
+    """The same one, as the pipeline."""
+    found = Database(dsn, role=Role.PIPELINE)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def stored(database: Database, api: Database, pipeline: Database) -> Stored:
     """The ports that only Postgres is behind."""
-    return Stored(database)
+    return Stored(database, api, pipeline)
 
 
 @pytest.fixture(params=KINDS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from port_builders import Stored
 
@@ -11,6 +13,7 @@ from servioticy.ports.dead_deliveries import Trouble
 from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.database import Database
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
+from servioticy.storage.roles import Role
 
 pytestmark = pytest.mark.real
 
@@ -25,12 +28,19 @@ def stream(stored: Stored) -> StreamKey:
 
 
 @pytest.fixture
-def cursors(stored: Stored, stream: StreamKey) -> PostgresCursors:
+def delivery(dsn: str) -> Iterator[Database]:
+    found = Database(dsn, role=Role.DELIVERY)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def cursors(stored: Stored, stream: StreamKey, delivery: Database) -> PostgresCursors:
     """Two durable subscriptions, of two tenants, and one that is not durable."""
     for id_, tenant in (("1", stored.tenant), ("2", stored.other)):
         stored.subscribe(id_, stream, callback="http", tenant=tenant, cursor=BEGUN)
     stored.subscribe("3", stream, "y")
-    return PostgresCursors(stored.database)
+    return PostgresCursors(delivery)
 
 
 def test_one_process_at_a_time_delivers(cursors: PostgresCursors, dsn: str) -> None:
@@ -78,9 +88,11 @@ def test_what_is_deleted_is_delivered_to_nobody(cursors: PostgresCursors, stored
     assert cursors.changes() == {}
 
 
-def test_a_trouble_is_known_after_a_restart(cursors: PostgresCursors, stored: Stored) -> None:
+def test_a_trouble_is_known_after_a_restart(
+    cursors: PostgresCursors, stored: Stored, delivery: Database
+) -> None:
     trouble = Trouble(123, 1, 503, "no")
-    PostgresDeadDeliveries(stored.database).trouble(stored.tenant, "1", trouble)
+    PostgresDeadDeliveries(delivery).trouble(stored.tenant, "1", trouble)
 
     one, two = cursors.subscriptions(["1", "2"])
     assert (one.failing_since_ms, two.failing_since_ms) == (123, None)

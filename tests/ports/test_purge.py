@@ -215,7 +215,7 @@ def test_subscriptions_to_an_object_go_in_pieces(stored: Stored) -> None:
     so2 = stored.create("so2")
     for n in range(5):
         assert stored.subscribe(f"s{n}", stored.stream("so2"), f"x{n}")
-    store = PostgresPartitionStore(stored.database, lambda _text: ())
+    store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
     store.begin(0)
     stored.change_store.delete(so2, None, 2000)
     store.store(Batch(0, 0, 1, 0, effect=Delete("so2")))

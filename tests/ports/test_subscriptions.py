@@ -61,7 +61,7 @@ def test_a_subscription_goes_with_its_stream(stored: Stored, stream: StreamKey) 
     stored.change_store.delete(key, None, 2000)
     assert stored.subscriptions.row("subscription", id="1") is None
 
-    store = PostgresPartitionStore(stored.database, lambda _text: ())
+    store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
     store.begin(0)
     store.store(Batch(0, 0, 1, 0, effect=Delete("so2")))
     while store.purge(0, 1000, 10**6) is not None:

@@ -26,7 +26,7 @@ def streams(stored: Stored) -> tuple[StreamKey, StreamKey]:
     """A stream with something of every kind, and the same under another tenant's name."""
     stored.create("so1")
     own = stored.stream("so1")
-    store = PostgresPartitionStore(stored.database, lambda _text: ())
+    store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
     store.begin(0)
     store.store(
         Batch(
@@ -103,40 +103,3 @@ def test_sql_and_the_domain_agree_on_who_may_read(stored: Stored) -> None:
         for tenant in (stored.tenant, stored.other)
         if may(tenant, Right.READ, Resource((owner,), public))
     }
-
-
-def test_a_transaction_carries_its_tenant_and_only_that(stored: Stored) -> None:
-    def carried() -> str:
-        row = stored.database.row("SELECT current_setting('servioticy.tenant', true)")
-        return (row[0] if row else None) or ""
-
-    with stored.database.transaction(7):
-        inside = carried()
-    with stored.database.transaction():
-        without = carried()
-
-    assert (inside, without, carried()) == ("7", "", "")
-
-
-def test_row_level_security_can_go_by_the_tenant_that_is_carried(stored: Stored) -> None:
-    """As an unprivileged user, with a policy: what a transaction carries is all it can see."""
-    for id_, tenant in (("so1", stored.tenant), ("so2", stored.other)):
-        stored.create(id_)
-        stored.database.rows(
-            "UPDATE service_objects SET tenant_id = %(tenant)s WHERE id = %(id)s",
-            {"tenant": tenant, "id": id_},
-        )
-    stored.database.rows(
-        "CREATE ROLE reader; GRANT SELECT ON service_objects TO reader;"
-        "ALTER TABLE service_objects ENABLE ROW LEVEL SECURITY;"
-        "CREATE POLICY own ON service_objects"
-        " USING (tenant_id = current_setting('servioticy.tenant')::bigint)"
-    )
-    try:
-        with stored.database.transaction(stored.tenant):
-            stored.database.rows("SET LOCAL ROLE reader")
-            seen = stored.database.rows("SELECT id FROM service_objects")
-    finally:
-        stored.database.rows("DROP OWNED BY reader; DROP ROLE reader")
-
-    assert seen == [("so1",)]

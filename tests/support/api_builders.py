@@ -20,31 +20,46 @@ from servioticy.memory.state import State
 from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.storage.database import Database, Prepared, Row
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.roles import Role
 
 NOW = 1_500_000_000.0
 SIMPLE = {"streams": {"a": {"channels": {"x": {"type": "number"}}}}}
 UPDATE = b'{"channels":{"x":{"current-value":1}},"lastUpdate":1}'
 
 
-class SwitchedDatabase(Database):
-    """Answers while the state of the present test says so."""
+class RoleDatabase(Database):
+    """What a program is to Postgres. Answers while the state of the present test says so."""
+
+    def __init__(self, dsn: str, role: Role | None = None) -> None:
+        super().__init__(dsn, role=role)
+        self.state: State | None = None
+
+    def rows(self, sql: str | Prepared, values: Mapping[str, Any] | None = None) -> list[Row]:
+        if self.state is not None:
+            self.state.ask_postgres()
+        return super().rows(sql, values)
+
+
+class SwitchedDatabase(RoleDatabase):
+    """The owner's, who sees all, and beside it those of the programs."""
 
     def __init__(self, dsn: str) -> None:
         super().__init__(dsn)
-        self._state: State | None = None
+        self.api = RoleDatabase(dsn, Role.API)
+        self.pipeline = RoleDatabase(dsn, Role.PIPELINE)
         tables = self.rows("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         names = ", ".join(name for (name,) in tables if name != "migrations")
         self._empty = f"TRUNCATE {names} RESTART IDENTITY"
 
     def begin(self, state: State) -> None:
         """Be as new. To empty the tables takes 4 ms, a database by template ten times as long."""
-        self._state = state
+        self.state = self.api.state = self.pipeline.state = state
         self.rows(self._empty)
 
-    def rows(self, sql: str | Prepared, values: Mapping[str, Any] | None = None) -> list[Row]:
-        if self._state is not None:
-            self._state.ask_postgres()
-        return super().rows(sql, values)
+    def close(self) -> None:
+        super().close()
+        self.api.close()
+        self.pipeline.close()
 
 
 class Platform:
@@ -55,8 +70,8 @@ class Platform:
         self.database = database
         self.database.begin(self.state)
         self.log = MemoryLog(self.state)
-        self.ports = ports_on(self.database, self.log, lambda: {0: 10, 1: 20})
-        self.store = PostgresPartitionStore(self.database, argument_names)
+        self.ports = ports_on(self.database.api, self.log, lambda: {0: 10, 1: 20})
+        self.store = PostgresPartitionStore(self.database.pipeline, argument_names)
 
     def records(self, partition: int, first_offset: int = 0) -> list[tuple[int, LogRecord]]:
         """What stands in a partition of the log from an offset on, with each one's offset."""

@@ -7,9 +7,10 @@ import random
 import socketserver
 import threading
 from collections import defaultdict
+from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 MAX_IN_A_ROW = 2
 """Each failure doubles the time until the next attempt: a test has not so much of it."""
@@ -26,8 +27,12 @@ class Taken(NamedTuple):
 class FlakyReceiver:
     """Takes what comes, at a path for each subscription; a share of it only later."""
 
-    def __init__(self, failing: float = 0.0) -> None:
+    def __init__(
+        self, failing: float = 0.0, number: Callable[[Any], int] = lambda said: said["lastUpdate"]
+    ) -> None:
+        """`number` finds in the JSON of a request what tells it from others: its timestamp."""
         self.failing = failing
+        self._number = number
         self.taken: defaultdict[str, list[Taken]] = defaultdict(list)
         self.failed = 0
         self._chance = random.Random(7)
@@ -67,7 +72,7 @@ class FlakyReceiver:
                 self.failed += 1
                 return HTTPStatus.SERVICE_UNAVAILABLE
             self._row[path] = 0
-            self.taken[path].append(Taken(id_, json.loads(body)["lastUpdate"]))
+            self.taken[path].append(Taken(id_, self._number(json.loads(body))))
             return HTTPStatus.OK
 
     def count(self) -> int:

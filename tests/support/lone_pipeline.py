@@ -35,6 +35,7 @@ from servioticy.ports.change_store import NewServiceObject
 from servioticy.settings import Settings, changed, to_environment
 from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.migrations import migrate
+from servioticy.storage.roles import Role
 from servioticy.storage.stream_graph import PostgresStreamGraph
 from servioticy.storage.tenants import PostgresTenants
 from servioticy.tools.bench import processes
@@ -184,15 +185,17 @@ class Ground:
         migrate(self.database)
         ensure_topics(kafka(self.settings), self.topics, self.settings.log.partitions)
         self.log = Log(self.settings, self.topics)
-        graph = PostgresStreamGraph(self.database)
-        self.changes = Changes(graph, PostgresChangeStore(self.database), self.log)
-        tenants = PostgresTenants(self.database)
+        self._api = connect(self.settings, Role.API)
+        graph = PostgresStreamGraph(self._api)
+        self.changes = Changes(graph, PostgresChangeStore(self._api), self.log)
+        tenants = PostgresTenants(self._api)
         self.tenant = tenants.tenant_of(tenants.create_tenant("t")) or 0
 
     def close(self) -> None:
         """Close all connections."""
         self.log.close()
         self.database.close()
+        self._api.close()
 
     @property
     def topics(self) -> Topics:

@@ -82,8 +82,10 @@ class Storage:
 class Stored:
     """The ports that only Postgres is behind, over one database, and two tenants."""
 
-    def __init__(self, database: Database) -> None:
-        self.database = database
+    def __init__(self, owner: Database, database: Database, pipeline: Database) -> None:
+        """The owner sees all; the others are what the API and the pipeline are to Postgres."""
+        self.database = owner
+        self.pipeline = pipeline
         self.tenants = PostgresTenants(database)
         self.addresses = PostgresAddresses(database)
         self.service_objects = PostgresServiceObjects(database)

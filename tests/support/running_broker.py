@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import msgspec
 import orjson
 from support.delivery_stores import WAIT_SECONDS, Catalog, History
+from support.memory_actuations import MemoryActuations
 
+from delivery.actuations.queues import Queues
+from delivery.actuations.topics import TopicWay, attach
 from delivery.admission.capacity import Capacity
+from delivery.admission.fair_executor import FairExecutor
 from delivery.broker.api import Api
 from delivery.broker.broker import Broker
 from delivery.broker.listener import BrokerTransport
@@ -86,9 +91,11 @@ class RunningBroker:
 
     def __init__(self, capacity: Capacity | None = None) -> None:
         self.catalog, self.stored, self.api = Catalog(), Stored(), PlayedApi()
+        self.actuations = MemoryActuations()
         self.port = ports.free()
         self.hub: Hub
         self.broker: Broker
+        self.queues: Queues
         self._capacity = capacity
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
@@ -98,12 +105,20 @@ class RunningBroker:
     async def _run(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self.hub = Hub(self.catalog, self.stored, self._capacity, access_changes=self.catalog)
-        self.broker = Broker(self.hub, self.stored, Api(self.api.url))
+        api = Api(self.api.url)
+        await api.start()
+        self.broker = Broker(self.hub, self.stored, api)
+        calls = FairExecutor("actuations", 1)
+        self.queues = Queues(self.actuations, partial(TopicWay, self.broker.exchange), calls.run)
+        attach(self.broker.exchange, self.queues)
+        self.queues.start()
         await self.hub.start([BrokerTransport(self.broker, "127.0.0.1", self.port, 1_048_576)])
         self.hub.let_in()
         self._ready.set()
         await self._stop.wait()
+        await self.queues.stop()
         await self.hub.stop()
+        await api.stop()
 
     def __enter__(self) -> RunningBroker:
         self._thread.start()

@@ -9,15 +9,21 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 import msgspec
 from support.delivery_stores import WAIT_SECONDS, Catalog, History
+from support.memory_actuations import MemoryActuations, ReportingApi, Unsubscribed
 from support.memory_feeds import MemoryCursors, MemoryTopic
 from websockets.sync.client import ClientConnection, connect
 
+from delivery.actuations.queues import Queues
 from delivery.admission.capacity import Capacity
+from delivery.admission.fair_executor import FairExecutor
+from delivery.broker.api import Api
 from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
+from delivery.transports.devices import Devices
 from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
@@ -32,6 +38,7 @@ class RunningDelivery:
 
     def __init__(self, capacity: Capacity | None = None, **limits: int) -> None:
         self.catalog, self.history = Catalog(), History()
+        self.actuations = MemoryActuations()
         self.port = ports.free()
         self.hub: Hub
         self._clients: list[socket.socket] = []
@@ -49,12 +56,17 @@ class RunningDelivery:
         http = HttpTransport(self.hub, self.feeds, pulls)
         self.hub.fanout.begin_at(self.topic.ends())
         self.feeds.start()
-        live = partial(LiveSession, self.hub, self.feeds, pulls)
+        calls = FairExecutor("actuations", 1)
+        queues = Queues(self.actuations, Unsubscribed, calls.run)
+        queues.start()
+        devices = Devices(queues, cast(Api, ReportingApi(self.actuations)))
+        live = partial(LiveSession, self.hub, self.feeds, pulls, devices)
         sockets = WebSocketTransport(self.hub, "127.0.0.1", self.port, http.protocol, live)
         await self.hub.start([http, sockets])
         self.hub.let_in()
         self._ready.set()
         await self._stop.wait()
+        await queues.stop()
         await self.feeds.stop()
         await self.hub.stop()
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument, parse_service_object, parse_update
 from servioticy.domain.documents import codes as words
+from servioticy.domain.documents.actions import check_actions
 from servioticy.domain.documents.codes import CODES
 from servioticy.domain.documents.errors import MAX_POINTER, WHOLE
 from servioticy.domain.model import Channel, Stream, StreamRef
@@ -57,6 +58,11 @@ DOCUMENTS: list[tuple[Any, str, str]] = [
     (streams(s={}), "required", "/streams/s"),
     (streams(s={"channels": None}), "required", "/streams/s"),
     (streams(s={"channels": 1}), "wrong-type", "/streams/s/channels"),
+    (
+        code("1", version="0.1.0", actions=[{"action": "none"}]),
+        "unknown-action",
+        "/streams/b/actions/0/action",
+    ),
     ({"streams": {" ": SIMPLE}}, "bad-name", "/streams/ "),
     ({"streams": {"a/b~": SIMPLE}}, "bad-name", "/streams/a~1b~0"),
     ({"streams": {"x" * 2000: SIMPLE}}, "bad-name", "/streams"),
@@ -211,6 +217,7 @@ def resolved(pointer: str, document: Any) -> Any:
 def refusal(document: Any) -> BadDocument | None:
     try:
         parse_service_object(document, "so", argument_names)
+        check_actions(document, "so", argument_names)
     except BadDocument as error:
         return error
     return None

@@ -11,10 +11,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from delivery.callbacks.requests import CallbackForm
+from delivery.actuations import ways
+from delivery.callbacks.requests import CallbackForm, outgoing
 from delivery.feeds.deliveries import Delivery
 from schemas import contracts
 from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.ports.actuations import Actuation
 
 CONTRACTS = {
     "openapi": contracts.openapi(),
@@ -90,7 +92,7 @@ def test_callbacks_fit_their_message(form: str, name: str, count: int) -> None:
     delivery = Delivery(StreamRef("1401819725000a", "a s\u00e9"), update, None)
     secrets = ({"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},) * count
     wanted = CallbackForm("sub", "http://example.org/", form, {}, secrets)
-    request = wanted.request(delivery, 1_500_000_000)
+    request = wanted.request(outgoing(delivery), 1_500_000_000)
 
     message = contracts.asyncapi()["components"]["messages"][name]
     fit(json.loads(request.body), message["payload"]["schema"])
@@ -99,6 +101,14 @@ def test_callbacks_fit_their_message(form: str, name: str, count: int) -> None:
     assert set(request.headers) - {"Content-Type"} <= set(
         message["headers"]["schema"]["properties"]
     )
+
+
+def test_what_a_device_gets_fits_its_message() -> None:
+    """The frame of a socket, as delivery makes it."""
+    actuation = Actuation("0" * 32, "delay=5", b'{"name":"reboot","timeout":5}', 1, 5_001)
+    frame = {"id": "actuations", "actuation": json.loads(ways.message(actuation))}
+
+    fit(frame, contracts.asyncapi()["components"]["messages"]["actuation"]["payload"]["schema"])
 
 
 def fit(value: Any, schema: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import pytest
 from servioticy import bootstrap
 from servioticy.domain.topics import Topics
 from servioticy.errors import SettingsError
-from servioticy.messaging import admin, consumer, producer
+from servioticy.messaging import admin, consumer, emitter, log_writer
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.settings import Settings, changed
 from servioticy.settings.sections import Kafka
@@ -177,8 +177,8 @@ class Asked(Exception):
 
 
 CLIENTS: dict[str, Callable[[KafkaConnection], object]] = {
-    "LogWriter": lambda it: producer.LogWriter(it, TOPICS, 1.0),
-    "Emitter": lambda it: producer.Emitter(it, TOPICS, 0),
+    "LogWriter": lambda it: log_writer.LogWriter(it, TOPICS, 1.0),
+    "Emitter": lambda it: emitter.Emitter(it, TOPICS, 0),
     "LogEnds": lambda it: consumer.LogEnds(it, "x"),
     "EmittedReader": lambda it: consumer.EmittedReader(it, TOPICS).start(lambda _: None),
     "emitted_from": lambda it: consumer.emitted_from(it, TOPICS, 0, 0),
@@ -199,7 +199,8 @@ def test_every_client_of_the_broker_gets_all_of_it(
         asked.append(configuration or named)
         raise Asked
 
-    monkeypatch.setattr(producer, "Producer", client)
+    for module in (emitter, log_writer):
+        monkeypatch.setattr(module, "Producer", client)
     monkeypatch.setattr(consumer, "Consumer", client)
     monkeypatch.setattr(admin, "KafkaAdminClient", client)
     connection = KafkaConnection("a:1", WITH_PASSWORD)

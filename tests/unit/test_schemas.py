@@ -12,6 +12,7 @@ import pytest
 
 from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument, parse_service_object, parse_update
+from servioticy.domain.documents.actions import check_actions
 from servioticy.domain.letters import read_letter
 from servioticy.domain.model import Channel, Stream, StreamRef
 from servioticy.domain.records import (
@@ -54,6 +55,9 @@ def of_stream(stream: Any) -> dict[str, Any]:
     return {"streams": {"s": stream}}
 
 
+CALLED = {"destination": "https://example.org/"}
+ASKED = {"action": "a", "serviceObject": "other"}
+BAD_TIMEOUTS = (0, 1.5, "1", None, 2592001)
 CODE = CHANNEL | {"current-value": "1"}
 
 
@@ -80,6 +84,12 @@ ACCEPTED: dict[str, list[Any]] = {
         of_composite(**{"pre-filter": None, "post-filter": "", "missing": "skip", "more": 1}),
         {"streams": {}, "groups": None, "actions": None, "aliases": None, "URL": "x"},
         {"streams": {}, "aliases": {"a": "b"}, "actions": [], "id": "mine", "userId": 5},
+        {"streams": {}, "actions": [{"name": "a", "timeout": 1}], "actuationCallback": None},
+        {"streams": {}, "actuationCallback": CALLED | {"format": "plain", "customFields": None}},
+        of_composite(actions=None),
+        of_composite(actions=[]),
+        of_composite(actions=[ASKED, ASKED | {"if": None, "parameters": [1, None]}]),
+        of_stream({"channels": {"c": CHANNEL}, "actions": 1}),
     ],
     "sensor-update.json": [
         {"channels": {"name": {"current-value": ""}}, "lastUpdate": 0, "more": [1]},
@@ -123,6 +133,14 @@ REFUSED: dict[str, list[Any]] = {
         {"streams": {}, "dataTTL": "1"},
         {"streams": {}, "actions": ["reboot"]},
         {"streams": {}, "actions": [{"name": " "}]},
+        *({"streams": {}, "actions": [{"name": "a", "timeout": each}]} for each in BAD_TIMEOUTS),
+        *({"streams": {}, "actuationCallback": each} for each in (1, {}, CALLED | {"x": 1})),
+        {"streams": {}, "actuationCallback": {"destination": "ftp://example.org"}},
+        {"streams": {}, "actuationCallback": CALLED | {"format": "xml"}},
+        *(of_composite(actions=each) for each in (1, {}, [1], [{}], [{"action": 1}])),
+        of_composite(actions=[ASKED | {"if": 1}]),
+        of_composite(actions=[ASKED | {"serviceObject": None}]),
+        of_composite(actions=[ASKED] * 101),
         {"streams": {}, "aliases": [{"a": 1}]},
         {"streams": {}, "groups": {"g": {"soIds": ["x"]}}},
         {"streams": {}, "groups": {"g": {"stream": "s"}}},
@@ -170,8 +188,16 @@ REFUSED: dict[str, list[Any]] = {
     "dead-letter.json": [without(LETTER, key) for key in LETTER]
     + [{**LETTER, "offset": ""}, {**LETTER, "offset": "x"}, {**LETTER, "cut": "true"}],
 }
+
+
+def parse_document(value: Any) -> None:
+    """As the API looks at one."""
+    parse_service_object(value, "so", argument_names)
+    check_actions(value, "so", argument_names)
+
+
 PARSERS: dict[str, Any] = {
-    "service-object.json": lambda value: parse_service_object(value, "so", argument_names),
+    "service-object.json": parse_document,
     "sensor-update.json": lambda value: parse_update(json.dumps(value).encode(), STREAM),
     "log-record.json": lambda value: read_record(json.dumps(value).encode()),
     "emitted-record.json": lambda value: read_emitted(json.dumps(value).encode()),

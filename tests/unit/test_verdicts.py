@@ -132,7 +132,10 @@ def test_verdicts_in_sql_are_found() -> None:
 
 
 def test_no_program_spells_a_verdict_itself() -> None:
-    """But for the `state` of a stream, which is a word of the REST API."""
+    """But for the `state` of a stream and a parameter, which are words of the REST API."""
     found = {file.name: in_python(file) for file in PROGRAMS}
 
-    assert {name: words for name, words in found.items() if words} == {"status.py": {"suspended"}}
+    assert {name: words for name, words in found.items() if words} == {
+        "status.py": {"suspended"},
+        "actuations.py": {"timeout"},
+    }

@@ -52,6 +52,7 @@ UNKNOWN_STREAM = _code(
     "unknown-stream",
     "A group names a stream that one of its members lacks, or a batch one that is not yours.",
 )
+UNKNOWN_ACTION = _code("unknown-action", "A composite asks for an action that there is not.")
 UNKNOWN_CHANNEL = _code("unknown-channel", "The stream does not declare the channel.")
 TOO_FAR_AHEAD = _code("too-far-ahead", "The timestamp is too far ahead of the platform's clock.")
 BAD_PARAMETER = _code(

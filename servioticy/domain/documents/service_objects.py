@@ -64,20 +64,26 @@ def parse_service_object(
             _groups(document.get("groups")), WHOLE.at("groups", words="groups")
         ).items()
     )
-    aliases = _aliases(document.get("aliases"), meter)
-    dialect: Dialect = "function" if document.get("version") == "0.2.0" else "expression"
-    context = Context(
-        dialect,
-        members_of(service_object, streams, groups),
-        Aliases(aliases if dialect == "expression" else (), meter),
-        argument_names,
-        meter,
-    )
+    context = context_of(document, argument_names, meter)
+    context = context._replace(members=members_of(service_object, streams, groups))
     parsed = tuple(
         _stream(StreamRef(service_object, name), content, context)
         for name, content in streams.items()
     )
     return Definition(service_object, parsed, groups, is_public(document))
+
+
+def context_of(document: dict[str, Any], argument_names: ArgumentNames, meter: Meter) -> Context:
+    """Return what all code of a document has in common, but for what it may name."""
+    aliases = _aliases(document.get("aliases"), meter)
+    dialect: Dialect = "function" if document.get("version") == "0.2.0" else "expression"
+    return Context(
+        dialect,
+        {},
+        Aliases(aliases if dialect == "expression" else (), meter),
+        argument_names,
+        meter,
+    )
 
 
 def _stream(ref: StreamRef, content: Any, context: Context) -> Stream:

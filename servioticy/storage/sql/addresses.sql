@@ -1,4 +1,5 @@
 -- address --
+-- Between tenants: before it is known who asks there is no tenant to name.
 -- All that a request needs, in one round trip: who asks, and what it names.
 -- No row: the token is unknown. Id or stream id null: that does not exist, or is not named.
 SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id AS owner,
@@ -6,7 +7,7 @@ SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id
        coalesce(service_objects.version, 0) AS version,
        coalesce(service_objects.route_partition, 0) AS route_partition,
        streams.id AS stream_id, tokens.service_object, tokens.stream, tokens.rights,
-       extract(epoch FROM tokens.expires_at - now())::double precision AS expires_in
+       tokens.id, extract(epoch FROM tokens.expires_at - now())::double precision AS expires_in
   FROM tokens
   LEFT JOIN service_objects ON service_objects.id = %(service_object)s AND deleted_at IS NULL
   LEFT JOIN streams ON streams.service_object = service_objects.id AND streams.name = %(stream)s
@@ -15,13 +16,14 @@ SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id
    AND (tokens.expires_at IS NULL OR tokens.expires_at > now());
 
 -- addresses --
+-- Between tenants: before it is known who asks there is no tenant to name.
 -- The same for many requests: a row for each whose token is known, with its number.
 SELECT number, tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id AS owner,
        coalesce(service_objects.public, false) AS public,
        coalesce(service_objects.version, 0) AS version,
        coalesce(service_objects.route_partition, 0) AS route_partition,
        streams.id AS stream_id, tokens.service_object, tokens.stream, tokens.rights,
-       extract(epoch FROM tokens.expires_at - now())::double precision AS expires_in
+       tokens.id, extract(epoch FROM tokens.expires_at - now())::double precision AS expires_in
   FROM unnest(%(digests)s::bytea[], %(service_objects)s::text[], %(streams)s::text[])
        WITH ORDINALITY AS asked (digest, service_object, stream, number)
   JOIN tokens ON tokens.digest = asked.digest AND tokens.revoked_at IS NULL

@@ -25,6 +25,7 @@ SELECT id, document::text, asked_at, sent_at, status, reason, milliseconds
    AND tenant_id = %(tenant)s;
 
 -- channels --
+-- Between tenants: what is public is everybody's to read, as `readers` says.
 -- What the version in force declares of the stream, the first one where it is about several;
 -- whose it is, the subscription tells.
 SELECT definitions.document #> ARRAY['streams', name, 'channels']

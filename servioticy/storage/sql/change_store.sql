@@ -10,12 +10,14 @@ SELECT pg_advisory_lock(%(key)s);
 SELECT pg_advisory_unlock(%(key)s);
 
 -- components_of --
+-- Between tenants: the stream graph reaches from one to the other.
 SELECT component
   FROM service_objects
  WHERE id = ANY(%(ids)s::text[])
    AND deleted_at IS NULL;
 
 -- members_of_components --
+-- Between tenants: the stream graph reaches from one to the other.
 SELECT id, component, route_partition
   FROM service_objects
  WHERE component = ANY(%(components)s::text[])
@@ -23,6 +25,7 @@ SELECT id, component, route_partition
  ORDER BY sequence;
 
 -- load --
+-- Between tenants: the stream graph reaches from one to the other.
 -- How many Service Objects there are in each partition that has any.
 SELECT route_partition, count(*)
   FROM service_objects
@@ -85,12 +88,35 @@ SELECT %(tenant)s, %(id)s, unnest(%(names)s::text[])
    SET declared = true
  WHERE NOT streams.declared;
 
+-- add_acting_streams --
+-- What they emit is looked at by delivery from now on; by which version, an update says.
+INSERT INTO acting_streams (stream_id, tenant_id, created_at)
+SELECT streams.id, streams.tenant_id, %(now)s
+  FROM streams
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s
+   AND name = ANY(%(names)s::text[])
+    ON CONFLICT DO NOTHING;
+
+-- name_callback --
+-- A secret that was made for it once stays.
+INSERT INTO actuation_callbacks (service_object, tenant_id, callback, secrets)
+VALUES (%(id)s, %(tenant)s, %(callback)s, %(secrets)s)
+    ON CONFLICT (service_object) DO UPDATE
+   SET callback = excluded.callback;
+
+-- drop_callback --
+DELETE FROM actuation_callbacks
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s;
+
 -- drop_edges --
 DELETE FROM graph_edges
  WHERE reader = %(id)s
    AND tenant_id = %(tenant)s;
 
 -- add_edges --
+-- Between tenants: the edges are one's own, the streams perhaps public ones of others.
 -- What a document's groups read: streams of its tenant, and public ones of others.
 INSERT INTO graph_edges (tenant_id, reader, group_name, stream_id)
 SELECT %(tenant)s, %(id)s, wanted.group_name, streams.id
@@ -100,6 +126,7 @@ SELECT %(tenant)s, %(id)s, wanted.group_name, streams.id
     ON CONFLICT DO NOTHING;
 
 -- join_components --
+-- Between tenants: the stream graph reaches from one to the other.
 UPDATE service_objects
    SET component = %(component)s
  WHERE component = ANY(%(components)s::text[])
@@ -141,16 +168,19 @@ INSERT INTO pending_changes (tenant_id, change)
 VALUES (%(tenant)s, %(change)s);
 
 -- pending_changes --
+-- Between tenants: changes are made one after the other over the whole platform.
 SELECT id, change::text
   FROM pending_changes
  ORDER BY id;
 
 -- route --
+-- Between tenants: the stream graph reaches from one to the other.
 -- From now on the API appends their updates there; the control records are in the log.
 UPDATE service_objects
    SET route_partition = %(partition)s
  WHERE id = ANY(%(ids)s::text[]);
 
 -- drop_pending_changes --
+-- Between tenants: changes are made one after the other over the whole platform.
 DELETE FROM pending_changes
  WHERE id = ANY(%(changes)s::bigint[]);

@@ -23,7 +23,10 @@ SELECT subscription_id, change, changes
   JOIN readers ON readers.service_object = service_objects.id
    AND readers.tenant_id = cursors.tenant_id
  WHERE active
-   AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000);
+   AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000)
+ UNION ALL
+SELECT 'actions-' || stream_id, 0, 0
+  FROM acting_streams;
 
 -- subscriptions --
 -- By their ids alone, whosesoever they are: what the claim's holder delivers to.
@@ -53,27 +56,20 @@ SELECT wanted.id, (SELECT coalesce(max(id), 0) FROM streams), about.service_obje
         WHERE subscription_id = ANY(%(ids)s::text[])) AS about
     ON subscription_id = wanted.id;
 
--- newest_stream --
--- Whosever it is: a number only, from which on streams come to be later than now.
-SELECT coalesce(max(id), 0)
-  FROM streams;
+-- acting --
+-- Composite streams that ask for actions, as subscriptions of their own tenants.
+SELECT 'actions-' || streams.id, streams.tenant_id, 'actions', '{}', created_at, cursor::text,
+       NULL::bigint, service_object, streams.name, NULL, streams.tenant_id, streams.id
+  FROM acting_streams
+  JOIN streams ON streams.id = stream_id
+   AND streams.tenant_id = acting_streams.tenant_id
+ WHERE stream_id = ANY(%(streams)s::bigint[]);
 
--- streams_of --
--- What a Service Object or a group has, of what a tenant may read.
-SELECT streams.service_object, streams.name, streams.tenant_id, streams.id
-  FROM streams
-  JOIN service_objects ON service_objects.id = streams.service_object AND deleted_at IS NULL
-  JOIN readers ON readers.service_object = streams.service_object
-   AND readers.tenant_id = %(tenant)s
- WHERE CASE WHEN %(group)s::text IS NULL
-            THEN streams.service_object = %(service_object)s AND declared
-            ELSE streams.id IN (
-                 SELECT stream_id
-                   FROM graph_edges
-                  WHERE reader = %(service_object)s
-                    AND group_name = %(group)s
-                    AND graph_edges.tenant_id = %(tenant)s) END
- LIMIT %(most)s;
+-- store_acting --
+UPDATE acting_streams
+   SET cursor = moved.cursor::json
+  FROM unnest(%(streams)s::bigint[], %(cursors)s::text[]) AS moved (id, cursor)
+ WHERE stream_id = moved.id;
 
 -- store --
 UPDATE cursors

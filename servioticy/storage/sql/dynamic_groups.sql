@@ -1,4 +1,5 @@
 -- members --
+-- Between tenants: what is public is everybody's to read, as `readers` says.
 -- The Service Objects for which all conditions hold, the oldest first; never the reader itself.
 SELECT service_objects.id
   FROM listings
@@ -27,6 +28,7 @@ SELECT service_objects.id
  LIMIT %(limit)s;
 
 -- marks --
+-- Between tenants: work for all of them goes on by turns.
 SELECT tenant_id, changes
   FROM membership_marks;
 
@@ -37,6 +39,7 @@ DELETE FROM membership_marks
    AND changes = %(changes)s;
 
 -- concerned --
+-- Between tenants: work for all of them goes on by turns.
 -- Whose dynamic groups a change of these tenants' Service Objects may concern.
 SELECT DISTINCT tenant_id, service_object
   FROM dynamic_groups

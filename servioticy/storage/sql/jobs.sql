@@ -52,6 +52,7 @@ SELECT pg_try_advisory_lock(%(key)s);
 SELECT pg_advisory_unlock(%(key)s);
 
 -- next --
+-- Between tenants: work for all of them goes on by turns.
 -- Whose turn it is: of each template the oldest job that is not finished.
 UPDATE jobs
    SET turn = nextval('job_turns'), state = 'running',

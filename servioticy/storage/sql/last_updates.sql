@@ -1,4 +1,5 @@
 -- readable --
+-- Between tenants: what is public is everybody's to read, as `readers` says.
 -- Those of the named streams that the caller may read, as the view `readers` says.
 SELECT service_objects.id, streams.name, service_objects.tenant_id, service_objects.public,
        service_objects.version, service_objects.route_partition, streams.id

@@ -1,4 +1,5 @@
 -- search --
+-- Between tenants: what is public is everybody's to read, as `readers` says.
 -- The caller's Service Objects, and those of others that are public where these are asked for;
 -- every condition that is null or empty holds. Distances are in kilometres, on a sphere.
 SELECT service_objects.id, listings.name, service_objects.public, created_at, updated_at,

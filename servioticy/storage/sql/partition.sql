@@ -110,8 +110,9 @@ SELECT 1 / count(*)
   FROM fence;
 
 -- copy_updates --
--- Updates that are certainly not there yet.
-COPY updates (tenant_id, stream_id, "timestamp", version, log_partition, log_offset,
+-- Updates that are certainly not there yet: into the partition of the table that has no policies,
+-- as COPY needs.
+COPY stored_updates (tenant_id, stream_id, "timestamp", version, log_partition, log_offset,
               log_position, document)
 FROM STDIN (FORMAT binary);
 

@@ -1,4 +1,5 @@
 -- nodes --
+-- Between tenants: the stream graph reaches from one to the other.
 SELECT service_objects.id, tenant_id, public, revision, component, route_partition,
        ARRAY(SELECT name FROM streams
               WHERE service_object = service_objects.id AND declared) AS streams
@@ -7,6 +8,7 @@ SELECT service_objects.id, tenant_id, public, revision, component, route_partiti
    AND deleted_at IS NULL;
 
 -- readers --
+-- Between tenants: the stream graph reaches from one to the other.
 -- Which groups of other Service Objects name these streams, and may read them.
 SELECT service_objects.id, service_objects.tenant_id, streams.name
   FROM streams
@@ -20,6 +22,7 @@ SELECT service_objects.id, service_objects.tenant_id, streams.name
  ORDER BY service_objects.sequence;
 
 -- sources_of --
+-- Between tenants: the stream graph reaches from one to the other.
 -- Whose streams the groups of these Service Objects read; no more than are wanted.
 SELECT DISTINCT streams.service_object
   FROM graph_edges
@@ -28,6 +31,7 @@ SELECT DISTINCT streams.service_object
  LIMIT %(most)s;
 
 -- readers_of --
+-- Between tenants: the stream graph reaches from one to the other.
 -- Whose groups read a stream of these Service Objects; no more than are wanted.
 SELECT DISTINCT reader
   FROM streams
@@ -36,6 +40,7 @@ SELECT DISTINCT reader
  LIMIT %(most)s;
 
 -- related --
+-- Between tenants: the stream graph reaches from one to the other.
 SELECT id, tenant_id, sequence, version
   FROM service_objects
  WHERE id = ANY(%(ids)s::text[])

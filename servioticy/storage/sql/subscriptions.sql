@@ -31,6 +31,7 @@ SELECT is_full, EXISTS (SELECT FROM added)
   FROM counted;
 
 -- of_source --
+-- Between tenants: each of a Service Object's subscriptions belongs to another, perhaps.
 -- The next ones to all of a Service Object, or to a group, as `of_stream`.
 SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id,
        service_objects.tenant_id, subscriptions.document::text, active, trouble::text
@@ -47,6 +48,7 @@ SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id,
  LIMIT %(rows)s;
 
 -- of_stream --
+-- Between tenants: each of a stream's subscriptions belongs to another, perhaps.
 -- The next ones, in the order of their making: those of one tenant, or of all.
 SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id, streams.tenant_id,
        document::text, active, trouble::text
@@ -62,6 +64,7 @@ SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id, stre
  LIMIT %(rows)s;
 
 -- subscription --
+-- Between tenants: before it is known who asks there is no tenant to name.
 -- By its id alone: a request that names it does not say whose it is.
 SELECT subscriptions.tenant_id, service_objects.tenant_id, document::text, active, trouble::text
   FROM subscriptions

@@ -29,6 +29,7 @@ BENCHMARKS = (
     "mqtt",
     "fleet",
     "delivery",
+    "statements",
 )
 
 

@@ -29,6 +29,9 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--devices", type=int, nargs="+", default=[100, 1])
     parser.add_argument("--updates", type=int, default=60_000, help="backlog, at most")
     parser.add_argument("--shape", choices=backlog.SHAPES, default="chain")
+    parser.add_argument(
+        "--warm", action="store_true", help="the pipeline knows all devices when it begins"
+    )
     options = parser.parse_args(arguments)
     print("partitions devices batch | updates/s  rows/s | processor, us an update")
     for partitions in options.partitions:
@@ -43,36 +46,55 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
                     updates = min(options.updates, 2000 * batch)
                     print(
                         f"{partitions:10d} {devices:7d} {batch:5d} | "
-                        + _drain(stores, placed, batch, updates),
+                        + _drain(stores, placed, batch, updates, warm=options.warm),
                         flush=True,
                     )
 
 
 def _drain(
-    stores: ground.Stores, placed: Sequence[tuple[str, int]], batch: int, updates: int
+    stores: ground.Stores,
+    placed: Sequence[tuple[str, int]],
+    batch: int,
+    updates: int,
+    *,
+    warm: bool,
 ) -> str:
     progress = backlog.Progress(stores.settings)
-    before = sum(backlog.ends(stores.settings))
-    backlog.fill(stores.settings, placed, before, updates)
-    stored, rows = progress.total(), progress.rows()
-    end = sum(backlog.ends(stores.settings))
     settings = changed(stores.settings, max_batch_updates=batch)
+    if not warm:
+        _fill(stores, placed, updates)
+    begun = progress.total()
     with ground.pipeline(stores, settings) as pid:
-        while (first := progress.total()) <= stored:
+        if warm:
+            _fill(stores, placed, len(placed))
+            _wait(stores, progress)
+            begun = progress.total()
+            _fill(stores, placed, updates)
+        while (first := progress.total()) <= begun:
             time.sleep(PAUSE_SECONDS)
+        rows = progress.rows()
         began, used = time.perf_counter(), _used(stores.pids, pid)
-        while (at := progress.total()) < end or progress.waiting():
-            _tell(f"{at - stored} of {end - stored}")
-            time.sleep(PAUSE_SECONDS)
+        _wait(stores, progress)
         seconds = time.perf_counter() - began
         used = {name: now - used.get(name, 0.0) for name, now in _used(stores.pids, pid).items()}
     _tell("")
-    drained = end - first
-    rate = drained / seconds
+    drained = progress.total() - first
     each = " ".join(f"{name} {1e6 * spent / drained:.0f}" for name, spent in used.items())
-    factor = (progress.rows() - rows) / updates
+    made = progress.rows() - rows
     progress.close()
-    return f"{rate:9.0f} {rate * factor:7.0f} | {each}"
+    return f"{drained / seconds:9.0f} {made / seconds:7.0f} | {each}"
+
+
+def _fill(stores: ground.Stores, placed: Sequence[tuple[str, int]], updates: int) -> None:
+    backlog.fill(stores.settings, placed, sum(backlog.ends(stores.settings)), updates)
+
+
+def _wait(stores: ground.Stores, progress: backlog.Progress) -> None:
+    """Return when all of the log is stored, and nothing is put off."""
+    end = sum(backlog.ends(stores.settings))
+    while (at := progress.total()) < end or progress.waiting():
+        _tell(f"{end - at} are left")
+        time.sleep(PAUSE_SECONDS)
 
 
 def _used(stores: dict[str, int], pipeline: int) -> dict[str, float]:

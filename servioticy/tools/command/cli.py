@@ -112,6 +112,15 @@ def _add_tenant(group: Any) -> None:
         "Works while the platform runs and while it does not.",
     )
     create.add_argument("name", metavar="NAME")
+    delete = _command(
+        actions,
+        "delete",
+        "delete a tenant and all that is stored of it",
+        commands.tenant_delete,
+        "Its tokens are good no longer at once. What is stored of it goes piece by piece, while "
+        "the API and the pipeline run; there is no way back.",
+    )
+    delete.add_argument("name", metavar="NAME")
 
 
 def _add_tail(group: Any) -> None:

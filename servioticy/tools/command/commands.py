@@ -31,9 +31,10 @@ def program(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def migrate(_parsed: argparse.Namespace, settings: Settings) -> int:
     """Bring the schema up to date, and make the topics where a broker is known."""
+    from servioticy.storage.roles import Role
     from servioticy.tools.command import platform, running
 
-    with running.database(settings):
+    with running.database(settings, Role.API):
         _say("schema: up to date")
     found = running.of(settings)
     if found.log.bootstrap_servers:
@@ -49,6 +50,16 @@ def tenant_create(parsed: argparse.Namespace, settings: Settings) -> int:
     if not parsed.name.strip():
         raise SettingsError("a tenant needs a name")
     _say(running.create_tenant(settings, parsed.name))
+    return 0
+
+
+def tenant_delete(parsed: argparse.Namespace, settings: Settings) -> int:
+    """Let nobody of the tenant in any more; what is stored of it goes from then on."""
+    from servioticy.tools.command import running
+
+    if not running.delete_tenant(settings, parsed.name):
+        raise SettingsError(f"there is no tenant {parsed.name}")
+    _say("deleted: its tokens are good no longer; what is stored of it goes while the API runs")
     return 0
 
 

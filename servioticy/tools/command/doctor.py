@@ -23,6 +23,7 @@ from servioticy.errors import ServioticyError, SetupError
 from servioticy.settings import Settings
 from servioticy.storage.database import Database
 from servioticy.storage.log_identity import PostgresLogIdentity
+from servioticy.storage.roles import Role
 from servioticy.tools.command import running
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def accept_log_loss(settings: Settings) -> int:
     Raises ServioticyError where Postgres or the broker cannot be asked.
     """
     logs.configure(settings.log_level)
-    with running.stores(settings) as found, running.database(found) as database:
+    with running.stores(settings) as found, running.database(found, Role.PIPELINE) as database:
         lost = log_loss.accept(PostgresLogIdentity(database), lambda: present_log(found))
     for each in lost:
         print(f"{each}; it goes on at {each.next_offset}")
@@ -123,7 +124,7 @@ def _log(settings: Settings) -> Iterator[Check]:
     """Whether the log has what is stored of it; nothing where nothing runs."""
     if not (settings.store.dsn and settings.log.bootstrap_servers):
         return
-    database = Database(settings.store.dsn)
+    database = Database(settings.store.dsn, role=Role.PIPELINE)
     try:
         stored = PostgresLogIdentity(database).stored()
         present = present_log(settings)

@@ -5,26 +5,28 @@ from __future__ import annotations
 import http.client
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from servioticy import bootstrap
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
-from servioticy.embedded.postgres import EmbeddedPostgres
+from servioticy.embedded.postgres import EmbeddedPostgres, Login, login
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings, changed, to_environment
 from servioticy.settings.places import reachable
 from servioticy.settings.sections import Kafka
 from servioticy.storage.database import Database
 from servioticy.storage.migrations import migrate
+from servioticy.storage.roles import Role, give_logins
 from servioticy.supervisor.program import Event, Program
 from servioticy.supervisor.supervisor import Supervisor
 
 Report = Callable[[Event], None]
 
 PIPELINE_SECONDS = 120.0
+NO_LOGINS: Mapping[Role, Login] = {}
 READY_FILE = "SERVIOTICY_READY_FILE"
 
 
@@ -39,8 +41,9 @@ class Platform:
         except BaseException:
             self._folder.release()
             raise
+        logins = {} if settings.store.dsn else _logins(self.settings)
         self.supervisor = Supervisor(
-            [*parts, *_programs(self.settings, self._folder.scratch)],
+            [*parts, *_programs(self.settings, self._folder.scratch, logins)],
             self._folder,
             report,
             {
@@ -58,11 +61,15 @@ class Platform:
         self._folder.release()
 
 
-def prepare_stores(settings: Settings) -> None:
-    """Bring the schema up to date and make the topics. Raises Unavailable."""
+def prepare_stores(settings: Settings, logins: Mapping[Role, Login] = NO_LOGINS) -> None:
+    """Bring the schema up to date and make the topics. Raises Unavailable.
+
+    The roles with a login may log in with it from then on.
+    """
     database = Database(settings.store.dsn)
     try:
         migrate(database)
+        give_logins(database, {role: each.password for role, each in logins.items()})
     finally:
         database.close()
     bootstrap.make_topics(settings)
@@ -96,24 +103,33 @@ def stores(settings: Settings) -> tuple[list[Program], Settings]:
     return [replace(each, together=each is not programs[-1]) for each in programs], settings
 
 
-def _programs(settings: Settings, scratch: Path) -> list[Program]:
+def _logins(settings: Settings) -> dict[Role, Login]:
+    """Return one for each program: none of them knows how to be the owner of the tables."""
+    roles = (Role.API, Role.PIPELINE, Role.DELIVERY)
+    return {each: login(settings.store.dsn, each.value) for each in roles}
+
+
+def _programs(settings: Settings, scratch: Path, logins: Mapping[Role, Login]) -> list[Program]:
     """Return the pipeline, the API and delivery: started at once, ready in their own time."""
     ready_file = settings.data_path / "pipeline.ready"
-    environment = {
-        **to_environment(settings),
-        "PYTHONUNBUFFERED": "1",
-        "TMPDIR": str(scratch),
-        READY_FILE: str(ready_file),
-    }
+
+    def environment(role: Role) -> dict[str, str]:
+        own = changed(settings, dsn=logins[role].dsn) if role in logins else settings
+        return {
+            **to_environment(own),
+            "PYTHONUNBUFFERED": "1",
+            "TMPDIR": str(scratch),
+            READY_FILE: str(ready_file),
+        }
 
     def before_pipeline() -> None:
         ready_file.unlink(missing_ok=True)
-        prepare_stores(settings)
+        prepare_stores(settings, logins)
 
     pipeline = Program(
         "pipeline",
         _module("pipeline"),
-        environment,
+        environment(Role.PIPELINE),
         lambda: _holds_something(ready_file),
         ready_seconds=PIPELINE_SECONDS,
         before=before_pipeline,
@@ -122,14 +138,14 @@ def _programs(settings: Settings, scratch: Path) -> list[Program]:
     api = Program(
         "api",
         _module("api"),
-        environment,
+        environment(Role.API),
         lambda: answers(settings.host, settings.api.port, "/private/health"),
         together=True,
     )
     delivery = Program(
         "delivery",
         _module("delivery"),
-        environment,
+        environment(Role.DELIVERY),
         lambda: answers(settings.host, settings.delivery.port, "/health"),
     )
     return [pipeline, api, delivery]

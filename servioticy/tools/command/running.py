@@ -10,6 +10,7 @@ from servioticy.embedded.postgres import EmbeddedPostgres
 from servioticy.settings import Settings, changed
 from servioticy.storage.database import Database
 from servioticy.storage.migrations import migrate
+from servioticy.storage.roles import Role
 from servioticy.storage.tenants import PostgresTenants
 from servioticy.supervisor.supervisor import Supervisor
 from servioticy.tools.command.platform import postgres_program
@@ -31,15 +32,19 @@ def of(settings: Settings) -> Settings:
 
 
 @contextmanager
-def database(settings: Settings) -> Iterator[Database]:
-    """The platform's Postgres, migrated; started for the moment if nothing runs.
+def database(settings: Settings, role: Role) -> Iterator[Database]:
+    """The platform's Postgres, migrated, in that role; started for the moment if nothing runs.
 
     Raises ServioticyError where there is none to be had.
     """
     found = of(settings)
     with _postgres(found) as dsn:
-        opened = Database(dsn)
-        migrate(opened)
+        owner = Database(dsn)
+        try:
+            migrate(owner)
+        finally:
+            owner.close()
+        opened = Database(dsn, role=role)
         try:
             yield opened
         finally:
@@ -68,8 +73,14 @@ def stores(settings: Settings) -> Iterator[Settings]:
 
 def create_tenant(settings: Settings, name: str) -> str:
     """Make the tenant unless it exists, and a new token for it, which is returned."""
-    with database(settings) as opened:
+    with database(settings, Role.API) as opened:
         return PostgresTenants(opened).create_tenant(name)
+
+
+def delete_tenant(settings: Settings, name: str) -> bool:
+    """Delete the tenant; False: there is none. All of its goes while the API runs."""
+    with database(settings, Role.API) as opened:
+        return PostgresTenants(opened).delete_tenant(name)
 
 
 @contextmanager

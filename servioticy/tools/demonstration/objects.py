@@ -13,6 +13,7 @@ from servioticy.client.rest import Rest
 from servioticy.embedded.folder import write_private
 from servioticy.settings import Settings
 from servioticy.settings.places import api_url
+from servioticy.storage.roles import Role
 from servioticy.storage.tenants import PostgresTenants
 from servioticy.tools.demonstration import templates
 from servioticy.tools.demonstration.series import UNITS
@@ -73,7 +74,7 @@ def _token(settings: Settings) -> str:
         except Answered as error:
             if error.status not in (401, 403):
                 raise
-    token = PostgresTenants(bootstrap.connect(settings)).create_tenant(TENANT)
+    token = PostgresTenants(bootstrap.connect(settings, Role.API)).create_tenant(TENANT)
     write_private(file, token)
     return token
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import orjson
 import pytest
 from api_builders import NOW, SIMPLE, Caller, Served
 
 from api.resources import actuations
+from servioticy.domain.actuations import MAX_DESCRIPTION, MAX_TIMEOUT
 
 ACTIONS = [{"name": "Reboot", "description": "d"}, {"name": "blink now"}]
 DOCUMENT = {**SIMPLE, "actions": ACTIONS}
@@ -132,14 +134,16 @@ def test_of_actuations_and_states_the_newest_are_kept(
     monkeypatch.setattr(actuations, "KEPT", 2)
     monkeypatch.setattr(actuations, "STATES_KEPT", 3)
     so = alice.create(DOCUMENT)
-    made = [submit(alice, so).get_json()["id"] for _ in range(3)]
-    for n in range(4):
-        alice.ask("PUT", f"/{so}/actuations/{made[2]}", data=str(n))
+    made = []
+    for _ in range(4):
+        made.append(submit(alice, so).get_json()["id"])
+        for n in range(4):
+            alice.ask("PUT", f"/{so}/actuations/{made[-1]}", data=str(n))
 
     found = [alice.ask("GET", f"/{so}/actuations/{each}") for each in made]
 
-    assert [each.status_code for each in found] == [404, 200, 200]
-    assert [each["status"] for each in found[2].get_json()["states"]] == ["1", "2", "3"]
+    assert [each.status_code for each in found] == [404, 404, 200, 200]
+    assert [each["status"] for each in found[3].get_json()["states"]] == ["1", "2", "3"]
 
 
 def test_actuations_go_with_their_object(served: Served, alice: Caller) -> None:
@@ -160,3 +164,180 @@ def test_others_do_not_actuate_what_is_public(alice: Caller, bob: Caller) -> Non
     assert submit(bob, so).status_code == 401
     assert bob.ask("GET", f"/{so}/actuations/{id_}").status_code == 401
     assert bob.ask("PUT", f"/{so}/actuations/{id_}", data="x").status_code == 401
+
+
+def read(caller: Caller, so: str, made: Any) -> dict[str, Any]:
+    return caller.ask("GET", f"/{so}/actuations/{made.get_json()['id']}").get_json()
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [("Received on the device", "delivered"), ("done", "done"), ("failed: no power", "failed")],
+)
+def test_what_a_device_says_moves_the_state(alice: Caller, said: str, state: str) -> None:
+    so, now = alice.create(DOCUMENT), int(NOW * 1000)
+    made = submit(alice, so)
+    assert read(alice, so, made)["state"] == "queued"
+
+    alice.ask("PUT", f"/{so}/actuations/{made.get_json()['id']}", data=said)
+    found = read(alice, so, made)
+
+    assert (found["state"], found["status"]) == (state, said)
+    assert found["times"] == {"queued": now, state: now}
+
+
+def test_what_has_ended_stays_whatever_is_said(alice: Caller) -> None:
+    so = alice.create(DOCUMENT)
+    made = submit(alice, so)
+    for said in ("failed", "done", "x"):
+        alice.ask("PUT", f"/{so}/actuations/{made.get_json()['id']}", data=said)
+
+    found = read(alice, so, made)
+
+    assert (found["state"], found["status"]) == ("failed", "x")
+
+
+@pytest.mark.parametrize(
+    ("query", "own", "seconds"),
+    [
+        ("", None, 86_400),
+        ("", 60, 60),
+        ("?timeout=5", 60, 5),
+        (f"?timeout={MAX_TIMEOUT}", None, MAX_TIMEOUT),
+    ],
+)
+def test_an_actuation_expires(
+    served: Served, alice: Caller, query: str, own: int | None, seconds: int
+) -> None:
+    """When its own timeout is over, or the action's, or a day."""
+    action = {"name": "blink"} | ({} if own is None else {"timeout": own})
+    so = alice.create({**SIMPLE, "actions": [action]})
+    made = submit(alice, so, f"blink{query}")
+    found = read(alice, so, made)
+    assert found["expiresAt"] == int(NOW * 1000) + seconds * 1000
+
+    served.platform.database.rows("UPDATE actuations SET expires_at = %(at)s", {"at": int(NOW)})
+    alice.ask("PUT", f"/{so}/actuations/{made.get_json()['id']}", data="done")
+    found = read(alice, so, made)
+
+    assert (found["state"], found["status"]) == ("expired", "done")
+    assert found["times"]["expired"] == found["expiresAt"]
+
+
+@pytest.mark.parametrize("timeout", ["0", "-1", "1.5", "x", "", "1e9", f"{MAX_TIMEOUT + 1}"])
+def test_a_timeout_that_is_none_is_refused(alice: Caller, timeout: str) -> None:
+    answer = submit(alice, alice.create(DOCUMENT), f"Reboot?timeout={timeout}")
+
+    assert answer.status_code == 400
+    assert "timeout has to be a whole number from 1 to 2592000" in answer.get_json()["message"]
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 1.5, True, "60", None, MAX_TIMEOUT + 1])
+def test_a_document_with_such_a_timeout_is_refused(alice: Caller, timeout: Any) -> None:
+    document = {**SIMPLE, "actions": [{"name": "a"}, {"name": "b", "timeout": timeout}]}
+
+    answer = alice.ask("POST", "/", json=document)
+
+    assert answer.status_code == 400
+    assert answer.get_json()["pointer"] == "/actions/1/timeout"
+
+
+def test_so_many_actuations_may_wait(alice: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one Service Object, and of a tenant; what is delivered waits no more."""
+    monkeypatch.setattr(actuations, "MOST", 2)
+    monkeypatch.setattr(actuations, "MOST_OF_TENANT", 3)
+    so, other = alice.create(DOCUMENT), alice.create(DOCUMENT)
+    made = [submit(alice, so) for _ in range(3)]
+    assert [each.status_code for each in made] == [201, 201, 429]
+    assert "Retry-After" in made[2].headers
+    assert [submit(alice, other).status_code for _ in range(2)] == [201, 429]
+
+    alice.ask("PUT", f"/{so}/actuations/{made[0].get_json()['id']}", data="x")
+
+    assert submit(alice, other).status_code == 201
+
+
+def test_what_waits_is_not_forgotten(alice: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A 201 is a promise: only what need not be delivered any more makes place."""
+    monkeypatch.setattr(actuations, "KEPT", 1)
+    so = alice.create(DOCUMENT)
+    made = [submit(alice, so) for _ in range(4)]
+
+    assert [read(alice, so, each)["state"] for each in made] == ["queued"] * 4
+
+
+def test_a_long_action_is_told_by_its_name(served: Served, alice: Caller) -> None:
+    for length, members in ((1, 2), (MAX_DESCRIPTION, 1)):
+        long = [{"name": "blink", "why": "x" * length}]
+        submit(alice, alice.create({**SIMPLE, "actions": long}), "blink")
+        ((description,),) = served.platform.database.rows(
+            "SELECT description FROM actuations ORDER BY sequence DESC LIMIT 1"
+        )
+        assert len(orjson.loads(description)) == members
+
+
+CALLED = {**DOCUMENT, "actuationCallback": {"destination": "https://example.org/lamp"}}
+
+
+def callbacks(served: Served) -> list[Any]:
+    return served.platform.database.rows("SELECT callback, secrets FROM actuation_callbacks")
+
+
+def test_a_document_may_name_whom_to_call(served: Served, alice: Caller) -> None:
+    so = alice.create(CALLED)
+    ((callback, secrets),) = callbacks(served)
+    assert callback == CALLED["actuationCallback"]
+    assert secrets[0]["secret"].startswith("whsec_")
+
+    other = {"destination": "https://example.org/other", "format": "cloudevents"}
+    assert (
+        alice.ask("PUT", f"/{so}", json={**DOCUMENT, "actuationCallback": other}).status_code
+        == 200
+    )
+    assert callbacks(served) == [(other, secrets)]
+
+    for without in (DOCUMENT, {**DOCUMENT, "actuationCallback": None}):
+        alice.ask("PUT", f"/{so}", json=CALLED)
+        assert alice.ask("PUT", f"/{so}", json=without).status_code == 200
+        assert callbacks(served) == []
+
+
+def test_a_secret_is_told_once_and_the_one_before_signs_along(
+    served: Served, alice: Caller
+) -> None:
+    so = alice.create(CALLED)
+    ((_, before),) = callbacks(served)
+
+    told = alice.ask("POST", f"/{so}/actuation_secret")
+    ((_, after),) = callbacks(served)
+
+    assert told.status_code == 201
+    assert [each["secret"] for each in after] == [told.get_json()["secret"], before[0]["secret"]]
+    assert alice.ask("POST", f"/{alice.create(DOCUMENT)}/actuation_secret").status_code == 404
+
+
+def test_others_are_not_told_whom_it_calls(alice: Caller, bob: Caller) -> None:
+    so = alice.create({**CALLED, "public": True})
+
+    assert "actuationCallback" in alice.ask("GET", f"/{so}").get_json()
+    assert "actuationCallback" not in bob.ask("GET", f"/{so}").get_json()
+    assert bob.ask("POST", f"/{so}/actuation_secret").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("callback", "pointer"),
+    [
+        ("http://example.org", ""),
+        ({"destination": "http://example.org", "method": "GET"}, ""),
+        ({"destination": "ftp://example.org"}, "/destination"),
+        ({"destination": "http://user@example.org"}, "/destination"),
+        ({}, ""),
+        ({"destination": "http://example.org", "format": "xml"}, "/format"),
+        ({"destination": "http://example.org", "customFields": {"body": 1}}, "/customFields/body"),
+    ],
+)
+def test_whom_nobody_can_call_is_refused(alice: Caller, callback: Any, pointer: str) -> None:
+    answer = alice.ask("POST", "/", json={**DOCUMENT, "actuationCallback": callback})
+
+    assert answer.status_code == 400
+    assert answer.get_json()["pointer"] == f"/actuationCallback{pointer}"

@@ -54,7 +54,9 @@ load_all_checks()
 described = schemathesis.openapi.from_dict(contracts.openapi())
 
 
-@schemathesis.serializer("application/x-ndjson", "text/csv")
+@schemathesis.serializer(
+    "application/x-ndjson", "application/ndjson", "application/jsonl", "text/csv"
+)
 def _lines(_context: Any, value: Any) -> bytes:
     """Text as it is; where it has been made something else, as its JSON."""
     text = value if isinstance(value, str) else json.dumps(value)

@@ -7,9 +7,8 @@ import asyncio
 from callback_receivers import DOCUMENT, STREAM, an_update
 
 from delivery.callbacks.caller import Answer
-from delivery.callbacks.requests import CallbackForm
+from delivery.callbacks.requests import CallbackForm, Outgoing
 from delivery.callbacks.tests import AskedTests
-from delivery.feeds.deliveries import Delivery
 from servioticy.ports.callback_tests import CallbackTest
 
 TEST = CallbackTest("t", 7, "s", DOCUMENT, STREAM, an_update(1).update)
@@ -36,7 +35,7 @@ class Attempts:
     def __init__(self) -> None:
         self.made = 0
 
-    async def attempt(self, _tenant: int, _form: CallbackForm, _delivery: Delivery) -> Answer:
+    async def attempt(self, _tenant: int, _form: CallbackForm, _sent: Outgoing) -> Answer:
         self.made += 1
         return Answer(503, "not now")
 

@@ -18,7 +18,7 @@ from delivery.callbacks.addresses import ForbiddenAddress, Rules
 from delivery.callbacks.caller import Answer, Caller
 from delivery.callbacks.lookups import TENANT, Lookups
 from delivery.callbacks.receiver import GIVE_UP_SECONDS, REFUSALS, STOP_SECONDS, Callbacks
-from delivery.callbacks.requests import CallbackForm
+from delivery.callbacks.requests import CallbackForm, Outgoing, outgoing
 from delivery.callbacks.signing import signed_headers
 from delivery.callbacks.templates import (
     MAX_PATHS,
@@ -55,6 +55,10 @@ def a_delivery(
     document: bytes = b'{"channels":{"t":{"current-value":4}},"lastUpdate":5}',
 ) -> Delivery:
     return Delivery(STREAM, LastUpdate(5, document), None)
+
+
+def an_outgoing() -> Outgoing:
+    return outgoing(a_delivery())
 
 
 def test_the_published_vector_is_met() -> None:
@@ -124,7 +128,7 @@ def test_no_way_of_writing_leads_inside(host: str) -> None:
             caller = Caller()
             await caller.start()
             form = CallbackForm("s", f"http://{host}:{canary.port}/")
-            answer = await caller.call(form.request(a_delivery(), 1), 7)
+            answer = await caller.call(form.request(an_outgoing(), 1), 7)
             await caller.stop()
             assert answer.status == 0
             assert canary.requests == []
@@ -142,7 +146,7 @@ def called(form: CallbackForm, **behaviour: object) -> tuple[Answer, Got]:
             url = form.url.replace("HOST", f"127.0.0.1:{receiver.port}")
             request = CallbackForm(
                 form.subscription, url, form.format, form.fields, form.secrets
-            ).request(a_delivery(), 1614265330)
+            ).request(an_outgoing(), 1614265330)
             answer = await caller.call(request, 7)
             await caller.stop()
             return answer, receiver.requests
@@ -285,11 +289,11 @@ def test_one_tenants_hanging_host_is_nobody_elses() -> None:
         callbacks = Callbacks(Hanging(200), Dead())
         form = CallbackForm("s", "http://example.org/a")
         hanging = [
-            asyncio.create_task(callbacks.attempt(1, form, a_delivery())) for _ in range(100)
+            asyncio.create_task(callbacks.attempt(1, form, an_outgoing())) for _ in range(100)
         ]
         await asyncio.sleep(0)
         async with asyncio.timeout(20):
-            assert (await callbacks.attempt(2, form, a_delivery())).status == HTTPStatus.OK
+            assert (await callbacks.attempt(2, form, an_outgoing())).status == HTTPStatus.OK
         for each in hanging:
             each.cancel()
         await asyncio.gather(*hanging, return_exceptions=True)

@@ -1,3 +1,26 @@
+-- Whoever was let in is told to go when what let him in is no more: programs listen.
+
+CREATE FUNCTION tell_token() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('servioticy_access', 'token ' || encode(OLD.digest, 'hex'));
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER tell_token
+ AFTER UPDATE OR DELETE ON tokens
+   FOR EACH ROW EXECUTE FUNCTION tell_token();
+
+CREATE FUNCTION tell_readers() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('servioticy_access', 'object ' || NEW.id);
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER tell_readers
+ AFTER UPDATE OF version, public, deleted_at ON service_objects
+   FOR EACH ROW
+ EXECUTE FUNCTION tell_readers();
+
 -- Subscriptions to all streams of a Service Object, and to those that one of its groups reads.
 
 ALTER TABLE subscriptions
@@ -20,7 +43,7 @@ CREATE UNIQUE INDEX subscriptions_pubsub_to_many_once
     ON subscriptions (service_object, group_name, destination) NULLS NOT DISTINCT
  WHERE callback = 'pubsub' AND service_object IS NOT NULL;
 
-CREATE VIEW subscribed_streams AS
+CREATE VIEW subscribed_streams WITH (security_invoker = true) AS
 SELECT id AS subscription_id, tenant_id, stream_id
   FROM subscriptions
  WHERE stream_id IS NOT NULL
@@ -37,7 +60,9 @@ SELECT subscriptions.id, subscriptions.tenant_id, graph_edges.stream_id
 COMMENT ON VIEW subscribed_streams IS
     'which streams subscriptions are about now, whether their tenants may read them or not';
 
-CREATE FUNCTION note_sources() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Whoever writes, and whosesoever the subscriptions are.
+CREATE FUNCTION note_sources() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     UPDATE subscriptions
        SET changes = changes + 1
@@ -58,3 +83,16 @@ END $$;
 CREATE TRIGGER note_sources
  AFTER UPDATE OF version, public, deleted_at ON service_objects
    FOR EACH ROW EXECUTE FUNCTION note_sources();
+
+-- What programs may do with it (see 0080, which may come later).
+
+GRANT CREATE ON SCHEMA public TO servioticy_platform;
+ALTER FUNCTION note_sources OWNER TO servioticy_platform;
+REVOKE CREATE ON SCHEMA public FROM servioticy_platform;
+GRANT UPDATE (changes) ON subscriptions TO servioticy_platform;
+CREATE POLICY servioticy_platform_update ON subscriptions FOR UPDATE TO servioticy_platform
+ USING (true);
+GRANT SELECT ON subscribed_streams TO servioticy_api, servioticy_platform, servioticy_delivery;
+GRANT SELECT ON graph_edges TO servioticy_delivery;
+CREATE POLICY servioticy_delivery_select ON graph_edges FOR SELECT TO servioticy_delivery
+ USING (true);

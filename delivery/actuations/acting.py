@@ -1,0 +1,164 @@
+"""Composite streams that ask for actions when they emit: each output asks once.
+
+Such a stream has a feed, as a durable subscription has: a cursor into the topic of what is
+emitted, which moves when the actuations are stored. What comes twice, after a crash or because
+it was computed again, asks under the same id, and that is made once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import Any, TypeVar
+
+import orjson
+from cachetools import LRUCache
+
+from delivery.actuations.conditions import Conditions
+from delivery.actuations.lane import Ask
+from delivery.callbacks.templates import TemplateTooLong, filled_json
+from delivery.feeds.deliveries import Delivery
+from delivery.feeds.feed import Feed
+from sandbox import argument_names
+from servioticy.domain.actuations import MAX_PARAMETERS
+from servioticy.domain.documents.actions import AskedAction, actions_of
+from servioticy.domain.documents.errors import BadDocument
+from servioticy.domain.model import ServiceObjectKey, StreamRef
+from servioticy.errors import Unavailable
+from servioticy.ports.actuations import Actuations, Asked
+from servioticy.ports.service_objects import ServiceObjects, VersionKey
+
+RETRY_SECONDS = 1.0
+ROOM = 16 * 1024 * 1024
+"""About how many bytes of memory the remembered actions of versions of streams may take."""
+
+T = TypeVar("T")
+
+log = logging.getLogger("servioticy.delivery")
+
+
+class Acting:
+    """The receiver of the feeds of such streams."""
+
+    def __init__(
+        self,
+        actuations: Actuations,
+        documents: ServiceObjects,
+        conditions: Conditions,
+        ask: Ask,
+        ask_sandbox: Ask,
+        clock: Callable[[], float],
+    ) -> None:
+        """`ask` runs what waits for the store, `ask_sandbox` what waits for the sandbox."""
+        self.asked = 0
+        """Actuations that outputs have asked for."""
+        self.faults = 0
+        """Conditions of which nothing could be told but that their code is to blame."""
+        self._actuations = actuations
+        self._documents = documents
+        self._conditions = conditions
+        self._ask = ask
+        self._ask_sandbox = ask_sandbox
+        self._clock = clock
+        self._known: LRUCache[tuple[StreamRef, int], Sequence[AskedAction]] = LRUCache(ROOM, _size)
+
+    async def receive(self, feed: Feed) -> None:
+        """Ask for what each output asks for, in order, until cancelled."""
+        while True:
+            delivery = await feed.take()
+            try:
+                await self._act(feed.tenant, delivery)
+            except Exception:  # a bug of ours: what follows is not to wait for it
+                log.exception("output_not_acted_on", extra={"stream": str(delivery.stream)})
+            feed.done(delivery)
+
+    async def _act(self, tenant: int, delivery: Delivery) -> None:
+        for number, action in enumerate(await self._actions(tenant, delivery)):
+            if await self._holds(tenant, action, delivery):
+                asked = _asked(number, action, delivery)
+                key = ServiceObjectKey(tenant, action.service_object)
+                store = partial(self._actuations.ask, key, asked, int(self._clock() * 1000))
+                if await _patiently(partial(self._ask, tenant, store)):
+                    self.asked += 1
+                else:
+                    self._note("action_unknown", action, delivery)
+
+    async def _actions(self, tenant: int, delivery: Delivery) -> Sequence[AskedAction]:
+        """Return what the version that made the output asks for."""
+        key = delivery.stream, delivery.version
+        found = self._known.get(key)
+        if found is None:
+            version = VersionKey(tenant, delivery.stream.service_object, delivery.version)
+            read = partial(self._documents.document, version)
+            document = await _patiently(partial(self._ask, tenant, read))
+            found = self._known[key] = _understood(document, delivery.stream)
+        return found
+
+    async def _holds(self, tenant: int, action: AskedAction, delivery: Delivery) -> bool:
+        if action.condition is None:
+            return True
+        look = partial(
+            self._conditions.look,
+            tenant,
+            delivery.stream,
+            delivery.version,
+            action.condition,
+            delivery.update,
+        )
+        verdict = await _patiently(partial(self._ask_sandbox, tenant, look))
+        if verdict.is_fault:
+            self.faults += 1
+            self._note("condition_failed", action, delivery, verdict=str(verdict))
+        return verdict.holds
+
+    @staticmethod
+    def _note(event: str, action: AskedAction, delivery: Delivery, **more: str) -> None:
+        facts = {"stream": str(delivery.stream), "timestamp": delivery.update.timestamp}
+        log.warning(event, extra=facts | {"action": action.action} | more)
+
+
+def _understood(document: bytes | None, stream: StreamRef) -> Sequence[AskedAction]:
+    """Return what a version of a stream asks for; nothing where that is not to be read."""
+    content: Mapping[str, Any] = {} if document is None else orjson.loads(document)
+    if stream.stream not in content.get("streams", {}):
+        return ()
+    try:
+        return actions_of(dict(content), stream, argument_names)
+    except BadDocument as error:
+        facts = {"stream": str(stream), "reason": error.reason[:500]}
+        log.error("actions_not_understood", extra=facts)
+        return ()
+
+
+def _size(actions: Sequence[AskedAction]) -> int:
+    """About how many bytes they take, code and parameters included."""
+    return 500 + sum(10_000 + 5 * len(orjson.dumps(each.parameters)) for each in actions)
+
+
+def _asked(number: int, action: AskedAction, delivery: Delivery) -> Asked:
+    """Return the actuation that an output asks for, under an id that follows from both."""
+    facts = (*delivery.stream, delivery.update.timestamp, number, action.action)
+    name = orjson.dumps([*facts, action.service_object])
+    id_ = blake2b(name, digest_size=16).hexdigest()
+    try:
+        # It may hold half a surrogate pair, with which nothing can be made of it.
+        parameters = filled_json(action.parameters, orjson.loads(delivery.update.document))
+        text = parameters if isinstance(parameters, str) else orjson.dumps(parameters).decode()
+    except (TemplateTooLong, orjson.JSONDecodeError, orjson.JSONEncodeError) as error:
+        return Asked(id_, action.action, "", str(error))
+    if len(text.encode()) > MAX_PARAMETERS:
+        return Asked(id_, action.action, "", f"more than {MAX_PARAMETERS} bytes of parameters")
+    return Asked(id_, action.action, text)
+
+
+async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask until there is an answer."""
+    while True:
+        try:
+            return await ask()
+        except Unavailable as error:
+            log.warning("actions_wait", extra={"why": str(error)})
+            await asyncio.sleep(RETRY_SECONDS)

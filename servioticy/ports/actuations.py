@@ -1,0 +1,79 @@
+"""Actuations that have still to be delivered, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from servioticy.domain.actuations import State
+from servioticy.domain.model import ServiceObjectKey
+
+
+class Actuation(NamedTuple):
+    """One time a device is asked to do something."""
+
+    id: str
+    """The same, however often it is delivered."""
+    parameters: str
+    description: bytes
+    """The action, as JSON of its document."""
+    created_ms: int
+    expires_ms: int
+
+
+class News(NamedTuple):
+    """Which devices have something to get, and from where to ask on."""
+
+    upto: str
+    service_objects: Sequence[ServiceObjectKey]
+    calling: Sequence[ServiceObjectKey] = ()
+    """Those of them whose documents name somebody to call."""
+
+
+class Asked(NamedTuple):
+    """An actuation that a composite stream asks for."""
+
+    id: str
+    """The same whenever the same output asks for the same: it is made once."""
+    action: str
+    parameters: str
+    refusal: str | None = None
+    """Why it cannot be done; then it is kept as one that has failed."""
+
+
+class CalledBack(NamedTuple):
+    """Whom a Service Object calls with its actuations."""
+
+    callback: Mapping[str, Any]
+    """As its document has it: `destination`, and perhaps `format` and `customFields`."""
+    secrets: Sequence[Mapping[str, Any]]
+    """As they are stored."""
+
+
+class Actuations(Protocol):
+    """What is queued for devices. Every call may raise Unavailable."""
+
+    def news(self, since: str | None, asked: Iterable[ServiceObjectKey]) -> News:
+        """Return those for which something is queued since the last `upto`, and of those that
+        are asked about whoever has something waiting."""
+
+    def ask(self, key: ServiceObjectKey, asked: Asked, now_ms: int) -> bool:
+        """Make an actuation once, though too much waits: then it has failed.
+
+        False: there is no such Service Object of this tenant, or it has no such action.
+        """
+
+    def waiting(self, key: ServiceObjectKey, most: int, now_ms: int) -> list[Actuation]:
+        """Return the first ones that a device has still to get, in order."""
+
+    def calling(self, now_ms: int) -> list[ServiceObjectKey]:
+        """Return all for which something waits that somebody is to be called with."""
+
+    def callback(self, key: ServiceObjectKey) -> CalledBack | None:
+        """Return whom the Service Object calls now; None: nobody."""
+
+    def failed(self, key: ServiceObjectKey, id_: str, reason: str, now_ms: int) -> None:
+        """Note that this one has failed, unless it has ended already, and say why."""
+
+    def moved(self, key: ServiceObjectKey, ids: Sequence[str], state: State, now_ms: int) -> None:
+        """Note that these have come to a state, where they had not come so far."""

@@ -1,0 +1,144 @@
+"""The audit log: whatever defines, allows or revokes something is told of, by whom and when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from api_builders import SIMPLE, Caller, Served
+from contract_world import OPERATIONS, a_world, request_examples
+from test_isolation import ask
+
+from api.app import SERVICES
+from api.fleets.audit import OldEntries
+
+Entry = tuple[str, str, str]
+
+NOT_TOLD = {
+    ("PUT", "/{so}/streams/{s}"): "updates are the history itself",
+    ("POST", "/{so}/streams/{s}/updates"): "updates are the history itself",
+    ("POST", "/updates"): "updates are the history itself",
+    ("POST", "/lastUpdates"): "reads",
+    ("POST", "/{so}/streams/{s}/search"): "reads",
+    ("POST", "/{so}/actuations/{actuation}"): "an actuation says itself what became of it",
+    ("PUT", "/{so}/actuations/{actuation}"): "an actuation says itself what became of it",
+    ("POST", "/subscriptions/{id}/test"): "nothing is defined: one request is sent",
+    ("POST", "/subscriptions/{id}/resume"): "nothing is defined: what waits goes on",
+    ("POST", "/subscriptions/{id}/dead-deliveries/redrive"): "nothing is defined: sent once more",
+}
+"""Routes that change something and leave no entry, each with the reason."""
+
+CHANGING = [each for each in OPERATIONS if each[0] != "GET"]
+
+
+def entries(caller: Caller, **query: Any) -> list[dict[str, Any]]:
+    answer = caller.ask("GET", "/audit", query_string=query)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.get_json()["data"]
+    return found
+
+
+def told(caller: Caller) -> list[Entry]:
+    """What was done, the oldest first."""
+    return [(e["action"], e["kind"], e["id"]) for e in reversed(entries(caller))]
+
+
+@pytest.mark.parametrize("route", CHANGING, ids=[" ".join(each) for each in CHANGING])
+def test_every_route_that_changes_something_is_told_of(
+    route: tuple[str, str], served: Served
+) -> None:
+    """Whoever adds one that is not says here why."""
+    world = a_world(served)
+    document = {**request_examples("POST", "/")["thermometer"], "description": "another"}
+    world.tenant.ask("PUT", f"/{world.names['so']}", json=document)  # a version to go back from
+    before = entries(world.tenant, limit=1)[0]["number"]
+    answer = ask(world.tenant, route, world.names)
+    assert answer.status_code < 300, answer.text
+    new = [each for each in entries(world.tenant) if each["number"] > before]
+
+    assert bool(new) is (route not in NOT_TOLD)
+    assert {each["by"] for each in new} <= {"tenant"}
+
+
+def test_it_tells_what_was_done_to_a_service_object(alice: Caller) -> None:
+    so = alice.create(SIMPLE)
+    alice.ask("PUT", f"/{so}", json={**SIMPLE, "public": True})
+    alice.ask("PUT", f"/{so}", json={"customFields": {"a": 1}})
+    alice.ask("POST", f"/{so}/versions/1/activate")
+    alice.ask("DELETE", f"/{so}/streams/a")
+    alice.ask("DELETE", f"/{so}")
+
+    kinds = [(action, id_) for action, kind, id_ in told(alice) if kind != "token"]
+    assert kinds == [
+        ("created", so),
+        ("replaced", so),
+        ("made public", so),
+        ("customised", so),
+        ("activated", so),
+        ("made private", so),
+        ("erased", f"{so}/a"),
+        ("deleted", so),
+    ]
+
+
+def test_it_tells_which_token_it_was_and_no_secret(alice: Caller, bob: Caller) -> None:
+    made = alice.ask("POST", "/tokens", json={"name": "one", "rights": ["create"]}).get_json()
+    so = Caller(alice.client, made["token"]).create({**SIMPLE, "public": True})
+    wanted = {"callback": "http", "destination": "http://example.org/?secret"}
+    id_ = bob.ask("POST", f"/{so}/streams/a/subscriptions", json=wanted).get_json()["id"]
+    alice.ask("DELETE", f"/subscriptions/{id_}")
+    answer = alice.ask("GET", "/audit")
+
+    (created,) = [e for e in entries(alice) if (e["action"], e["id"]) == ("created", so)]
+    assert (created["by"], created["token"]) == ("tenant", made["id"])
+    ended = entries(bob)[0]
+    assert (ended["action"], ended["id"], ended["by"]) == ("deleted", id_, "another tenant")
+    assert "token" not in ended
+    assert made["token"] not in answer.text
+    assert "secret" not in answer.text
+    assert entries(alice)[-1]["by"] == "platform"  # the operator made the first token
+
+
+def test_what_fails_is_not_told(alice: Caller) -> None:
+    before = told(alice)
+    alice.ask("POST", "/", data=b"{")
+    alice.ask("DELETE", f"/{'0' * 45}")
+
+    assert told(alice) == before
+
+
+def test_pages_follow_each_other(alice: Caller) -> None:
+    for _ in range(3):
+        alice.create(SIMPLE)
+    whole = entries(alice)
+    found, path = [], "/audit?limit=3"
+    while path:
+        answer = alice.ask("GET", path)
+        found += answer.get_json()["data"]
+        link = answer.headers.get("Link", "")
+        path = link.partition(">")[0].partition("/audit")[2] and (
+            "/audit" + link.partition(">")[0].partition("/audit")[2]
+        )
+
+    assert found == whole
+    assert [each["number"] for each in whole] == list(range(len(whole), 0, -1))
+
+
+def test_entries_go_when_they_are_old(served: Served, alice: Caller) -> None:
+    services = served.app.extensions[SERVICES]
+    alice.create(SIMPLE)
+    database = served.platform.database
+    database.rows("UPDATE audit SET at = now() - interval '366 days' WHERE number = 1")
+
+    assert [each["number"] for each in entries(alice)][-1] == 2
+    assert OldEntries(services).turn() is False
+    assert database.rows("SELECT number FROM audit WHERE number = 1") == []
+
+
+def test_of_a_tenant_the_newest_stay(served: Served, alice: Caller) -> None:
+    database = served.platform.database
+    database.rows("UPDATE audit_counts SET number = 100000")
+    alice.create(SIMPLE)  # two entries: of the Service Object and of its token
+
+    rows = database.rows("SELECT min(number), max(number) FROM audit")
+    assert rows == [(100001, 100002)]

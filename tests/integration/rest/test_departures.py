@@ -1,0 +1,160 @@
+"""A deleted tenant: all of it goes, nobody else's, and the tenant's row is the last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from api_builders import SIMPLE, Caller, Served
+from contract_world import a_world
+
+from api.app import SERVICES
+from api.fleets import departures
+from api.fleets.departures import Departures
+from servioticy.domain.records import DeletionRecord
+from servioticy.errors import Rejected
+from servioticy.ports.partition_store import Batch, Delete
+from servioticy.tools.command import cli
+
+
+def rows_of(served: Served, tenant: int) -> Mapping[str, int]:
+    """In each table that has a tenant in each row, and any row of this one."""
+    database = served.platform.database
+    tables = database.rows(
+        "SELECT table_name, column_name FROM information_schema.columns"
+        " WHERE table_schema = 'public' AND column_name = 'tenant_id'"
+        " AND table_name NOT IN ('readers', 'readable_streams', 'stored_updates')"
+    )
+    assert len(tables) > 30
+    counts = {}
+    for table, column in [*tables, ("tenants", "id")]:
+        sql = f"SELECT count(*) FROM {table} WHERE {column} = %(tenant)s"
+        (counts[table],) = database.rows(sql, {"tenant": tenant})[0]
+    return {table: count for table, count in counts.items() if count}
+
+
+def tenant_of(served: Served, caller: Caller) -> int:
+    found = served.platform.ports.tenants.tenant_of(caller.token)
+    assert found is not None
+    return found
+
+
+def compute(served: Served) -> None:
+    """What the pipeline does with what is in the log: store, delete, and remove in pieces."""
+    store = served.platform.store
+    for partition in range(served.platform.log.partitions()):
+        begin = store.begin(partition)[0]
+        for offset, record in served.platform.records(partition, begin):
+            effect = None
+            if isinstance(record, DeletionRecord):
+                effect = Delete(record.service_object)
+            store.store(Batch(partition, offset, offset + 1, offset, effect=effect))
+        while store.purge(partition, 100, 10**6) is not None:
+            pass
+        store.end(partition)
+
+
+def turns(served: Served, most: int = 10_000) -> int:
+    """How many pieces were removed, until nothing is left to remove or so many."""
+    leaving, count = Departures(served.app.extensions[SERVICES], lambda: 1e9), 0
+    leaving._next = 0.0
+    while count < most and leaving.turn():
+        count += 1
+        leaving._next = 0.0
+    return count
+
+
+@pytest.fixture
+def going(served: Served) -> Caller:
+    """A tenant with something of every kind."""
+    return a_world(served).tenant
+
+
+def test_nothing_of_it_is_left_and_nothing_of_others_gone(
+    served: Served, going: Caller, bob: Caller
+) -> None:
+    """Whichever tables there are: a walk through the catalogue finds those that come."""
+    theirs = bob.create({**SIMPLE, "public": True})
+    wanted = {"callback": "http", "destination": "http://example.org/"}
+    going.ask("POST", f"/{theirs}/streams/a/subscriptions", json=wanted)
+    tenant, other = tenant_of(served, going), tenant_of(served, bob)
+    before = rows_of(served, other)
+    assert len(rows_of(served, tenant)) > 15
+
+    assert served.platform.ports.tenants.delete_tenant("examples")
+    assert going.ask("GET", "/").status_code == 403
+    turns(served)
+    compute(served)
+    turns(served)
+
+    assert rows_of(served, tenant) == {}
+    assert rows_of(served, other) == before
+    assert bob.ask("GET", f"/{theirs}").status_code == 200
+
+
+def test_it_waits_for_the_pipeline(served: Served, going: Caller) -> None:
+    """What the log does not say yet is not removed behind its back."""
+    tenant = tenant_of(served, going)
+    served.platform.ports.tenants.delete_tenant("examples")
+    turns(served)
+
+    left = rows_of(served, tenant)
+    assert {"tenants", "service_objects", "streams", "updates"} <= left.keys()
+    with pytest.raises(Rejected, match="is being deleted"):
+        served.platform.ports.tenants.create_tenant("examples")
+
+
+def test_it_goes_on_wherever_it_ended(
+    served: Served, going: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each turn by another process, as after kill -9, with pieces of one row."""
+    monkeypatch.setattr(departures, "ROWS", 1)
+    monkeypatch.setattr(departures, "SERVICE_OBJECTS", 1)
+    tenant = tenant_of(served, going)
+    served.platform.ports.tenants.delete_tenant("examples")
+    for _ in range(2):
+        while turns(served, most=1):
+            pass
+        compute(served)
+
+    assert rows_of(served, tenant) == {}
+    assert not served.platform.ports.tenants.delete_tenant("examples")
+    assert served.tenant("examples").ask("GET", "/").get_json() == []
+
+
+def test_a_group_of_another_that_read_it_reads_it_no_longer(
+    served: Served, going: Caller, bob: Caller
+) -> None:
+    so = going.create({**SIMPLE, "public": True})
+    channel = {"type": "number", "current-value": "{$g.channels.x.current-value}"}
+    reading = {
+        "streams": {"b": {"channels": {"x": channel}}},
+        "groups": {"g": {"soIds": [so], "stream": "a"}},
+    }
+    derived = bob.create(reading)
+    served.platform.ports.tenants.delete_tenant("examples")
+    turns(served)
+    compute(served)
+    turns(served)
+
+    assert bob.ask("GET", f"/{derived}").status_code == 200
+    assert served.platform.database.rows("SELECT FROM graph_edges") == []
+    assert served.platform.database.rows("SELECT name FROM tenants ORDER BY name") == [("bob",)]
+
+
+def test_the_command_deletes_a_tenant(
+    served: Served,
+    session_dsn: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("SERVIOTICY_DSN", session_dsn)
+    assert cli.main(["tenant", "create", "carol"]) == 0
+    token = capsys.readouterr().out.strip()
+    assert served.platform.ports.tenants.tenant_of(token) is not None
+
+    assert cli.main(["tenant", "delete", "carol"]) == 0
+    assert "deleted" in capsys.readouterr().out
+    assert served.platform.ports.tenants.tenant_of(token) is None
+    assert cli.main(["tenant", "delete", "carol"]) == 1
+    assert "there is no tenant carol" in capsys.readouterr().err

@@ -1,0 +1,219 @@
+"""The isolation run: every route of the API for everybody who may not use it.
+
+Owner, another tenant, nobody, expired, revoked, of another right, of another Service Object:
+nothing of the owner's is shown or changed, and what is another's looks like what is not there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from api_builders import NOW, SIMPLE, Caller, Platform, Served, SwitchedDatabase
+from contract_world import NOW_MS, OPERATIONS, World, a_world, examples_with_types
+from werkzeug.test import TestResponse
+
+from api.app import create_app
+from sandbox.text import argument_names
+from servioticy.domain.access import OF_TENANTS, Right
+from servioticy.settings import Settings, changed
+
+Route = tuple[str, str]
+
+GUARDED: list[Route] = [each for each, its in OPERATIONS.items() if its["x-right"] != "none"]
+NOT_401 = ("template", "job", "token")
+"""Named by our routes only: what is another's is as if it were not there."""
+WITH_401 = {
+    "so": "the original said 401 of a Service Object of others and 404 of none; clients tell them",
+    "id": "the same of subscriptions",
+    "group": "the same of Service Objects that groups name: it can be told by a GET of them",
+}
+MADE_HERE = ("/tokens", "/audit")
+"""What tests make tokens in."""
+WRONG_TOKEN = "The web object has presented the wrong API_TOKEN"
+OBJECTS_TOO = [each for each in Right if each not in OF_TENANTS]
+
+
+@pytest.fixture(scope="module")
+def served(database: SwitchedDatabase) -> Served:
+    backend = Platform(database)
+    settings = changed(Settings(), read_wait_seconds=0.0)
+    return Served(create_app(backend.ports, settings, lambda: NOW, argument_names), backend)
+
+
+@pytest.fixture(scope="module")
+def world(served: Served) -> World:
+    return a_world(served)
+
+
+@pytest.fixture(scope="module")
+def bob(served: Served) -> Caller:
+    return served.tenant("bob")
+
+
+@pytest.fixture
+def unchanged(world: World) -> Iterator[None]:
+    """Whatever is tried, the owner finds all as it was before."""
+
+    def found() -> list[tuple[str, int, bytes]]:
+        asked = [each for each in OPERATIONS if each[0] == "GET" and each[1] not in MADE_HERE]
+        answers = [(path, ask(world.tenant, ("GET", path), world.names)) for _, path in asked]
+        return [(path, each.status_code, each.data) for path, each in answers]
+
+    before = found()
+    yield
+    assert found() == before
+
+
+def ask(caller: Caller, route: Route, names: dict[str, str]) -> TestResponse:
+    """The operation with an example of its body and its query, on what is named."""
+    world = World(caller, names)
+    query = world.query(OPERATIONS[route])
+    return caller.ask(route[0], world.path(*route), query_string=query, **body(world, route))
+
+
+def body(world: World, route: Route) -> dict[str, str]:
+    """The last of the bodies that the document shows, and its type."""
+    for media, value in reversed(examples_with_types(*route).values()):
+        text = value if isinstance(value, str) else json.dumps(world.named(value))
+        return {"content_type": media, "data": text}
+    return {}
+
+
+def a_token(world: World, served: Served, **wanted: Any) -> Caller:
+    made = world.tenant.ask("POST", "/tokens", json={"name": "of this test", **wanted})
+    assert made.status_code == 201, made.text
+    return Caller(served.app.test_client(), made.get_json()["token"])
+
+
+def told(answer: TestResponse) -> tuple[int, Any]:
+    """What the answer says, but for the number of the request."""
+    body = answer.get_json()
+    assert answer.status_code == body["status"]
+    return answer.status_code, body["message"]
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("identity", ["nobody", "forged", "expired", "revoked", "rotated"])
+def test_who_is_not_known_is_refused_everywhere(
+    identity: str, world: World, served: Served
+) -> None:
+    """All in the same words: which tokens there were is nobody's business."""
+    caller = Caller(served.app.test_client(), "" if identity == "nobody" else "x" * 43)
+    if identity in ("expired", "revoked", "rotated"):
+        caller = a_token(world, served)
+        listed = world.tenant.ask("GET", "/tokens").get_json()["tokens"]
+        id_ = next(each["id"] for each in listed if each["name"] == "of this test")
+        if identity == "expired":
+            past = "UPDATE tokens SET expires_at = now() - interval '1 second' WHERE id = %(id)s"
+            served.platform.database.rows(past, {"id": id_})
+        elif identity == "revoked":
+            world.tenant.ask("DELETE", f"/tokens/{id_}")
+        else:
+            made = world.tenant.ask("POST", f"/tokens/{id_}/rotation").get_json()
+            world.tenant.ask("DELETE", f"/tokens/{made['id']}")
+    said = "Missing Authorization Header" if identity == "nobody" else "Access was denied!"
+
+    answers = {route: told(ask(caller, route, world.names)) for route in GUARDED}
+
+    assert answers == dict.fromkeys(GUARDED, (403, said))
+
+
+@pytest.mark.parametrize("right", Right)
+def test_a_token_without_the_right_is_refused(right: Right, world: World, served: Served) -> None:
+    """And one with that right alone everywhere else."""
+    own = [route for route in GUARDED if OPERATIONS[route]["x-right"] == right.value]
+    others = [each.value for each in Right if each is not right]
+    without = a_token(world, served, rights=others)
+    only = a_token(world, served, rights=[right.value])
+    wrong = [(without, route) for route in own]
+    wrong += [(only, route) for route in GUARDED if route not in own]
+
+    refused = {route: told(ask(caller, route, world.names)) for caller, route in wrong}
+
+    assert refused == {route: (403, WRONG_TOKEN) for _, route in wrong}
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_token_of_one_service_object_is_good_for_no_other(world: World, served: Served) -> None:
+    """Not even to learn which there are."""
+    so = world.tenant.create(SIMPLE)
+    caller = a_token(world, served, serviceObject=so, rights=[each.value for each in OBJECTS_TOO])
+    world.tenant.ask("DELETE", f"/{so}")
+    again = a_token(world, served, serviceObject=world.names["so"], rights=["send"])
+    nothing = {**world.names, "so": "0" * 45}
+
+    for who, names in ((caller, world.names), (again, nothing)):
+        answers = {route: ask(who, route, names).status_code for route in GUARDED}
+        assert answers == dict.fromkeys(GUARDED, 403)
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_another_tenant_gets_nothing_of_it(world: World, bob: Caller) -> None:
+    """What is refused names nothing, and is the same as of what does not exist."""
+    secret = [each for each in world.names.values() if len(each) > 20]
+    for route in GUARDED:
+        named = {name for name in ("so", "id", *NOT_401) if f"{{{name}}}" in route[1]}
+        answer = ask(bob, route, world.names)
+        sent = body(world, route).get("data", "")
+        if named:
+            assert 400 <= answer.status_code < 500, (route, answer.text)
+        for each in secret:
+            assert each in sent or each not in answer.get_data(as_text=True), (route, each)
+        if named & WITH_401.keys():
+            assert told(answer) == (401, "Not authorized"), route
+        for name in named & set(NOT_401):
+            nothing = {**world.names, name: "0" * len(world.names[name])}
+            assert told(answer) == told(ask(bob, route, nothing)), route
+
+
+GROUP = {
+    "streams": {"b": {"channels": {"x": {"type": "number", "current-value": "{$g.x}"}}}},
+    "groups": {"g": {"soIds": ["{so}"], "stream": "celsius"}},
+}
+NAMING: list[tuple[str, str, Any]] = [
+    ("POST", "/lastUpdates", {"streams": [{"serviceObject": "{so}", "stream": "celsius"}]}),
+    ("POST", "/tokens", {"name": "x", "serviceObject": "{so}"}),
+    ("POST", "/templates/{template}/objects", {"parameters": [{}]}),
+]
+"""Bodies that name something."""
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize(("method", "path", "wanted"), NAMING, ids=[each[1] for each in NAMING])
+def test_a_body_that_names_what_is_anothers_names_nothing(
+    method: str, path: str, wanted: Any, world: World, bob: Caller
+) -> None:
+    def asked(names: dict[str, str]) -> tuple[int, str]:
+        text = json.dumps(wanted).replace("{so}", names["so"])
+        sent = {"data": text, "content_type": "application/json"}
+        answer = bob.ask(method, path.replace("{template}", names["template"]), **sent)
+        return answer.status_code, answer.get_data(as_text=True).replace(names["so"], "")
+
+    nothing = {name: "0" * len(each) for name, each in world.names.items()}
+    theirs, nobodys = asked(world.names), asked(nothing)
+
+    assert (theirs[0], json.loads(theirs[1] or "0")) == (
+        nobodys[0],
+        json.loads(nobodys[1] or "0"),
+    )
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_group_reads_nothing_of_anothers(world: World, bob: Caller) -> None:
+    document = json.dumps(GROUP).replace("{so}", world.names["so"])
+
+    assert told(bob.ask("POST", "/", data=document)) == (401, "Not authorized")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_updates_of_others_streams_are_not_taken_in_a_batch(world: World, bob: Caller) -> None:
+    def asked(so: str) -> Any:
+        update = {"channels": {"celsius": {"current-value": 1}}, "lastUpdate": NOW_MS}
+        line = json.dumps({"serviceObject": so, "stream": "celsius", "update": update})
+        answer = bob.ask("POST", "/updates", data=line, content_type="application/x-ndjson")
+        return answer.status_code, answer.get_data(as_text=True).replace(so, "")
+
+    assert asked(world.names["so"]) == asked("0" * len(world.names["so"]))

@@ -1,0 +1,193 @@
+"""Actuations as Postgres keeps them, held against the rules of the domain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from examples import examples
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from port_builders import Stored
+from support.memory_actuations import MemoryActuations
+
+from servioticy.domain import actuations as rules
+from servioticy.domain.actuations import State, before, said
+from servioticy.domain.model import ServiceObjectKey
+from servioticy.ports.actuations import Asked
+from servioticy.storage.actuations import PostgresActuations
+from servioticy.storage.database import Database
+from servioticy.storage.statements import PostgresStatements
+
+pytestmark = pytest.mark.real
+
+STREAMS = b'{"streams":{"b":{"channels":{}},"a":{"channels":{}}}'
+ACTIONS = STREAMS + b',"actions":[{"name":"blink","timeout":60}]}'
+
+
+@pytest.fixture
+def lamp(stored: Stored) -> ServiceObjectKey:
+    return stored.create("lamp", document=ACTIONS)
+
+
+@pytest.fixture
+def store(stored: Stored, lamp: ServiceObjectKey) -> PostgresActuations:
+    return PostgresActuations(stored.database)
+
+
+def submit(
+    database: Database, key: ServiceObjectKey, id_: str, now_ms: int, seconds: int = 1000
+) -> None:
+    """As the REST API does."""
+    values = {"action": "blink", "parameters": "", "description": '{"name":"blink"}'}
+    more = {"timeout": seconds, "anyway": False, "failed": False}
+    bounds = {"kept": 1000, "most": 1000, "most_of_tenant": 1000}
+    whose = {"id": id_, "tenant": key.tenant, "service_object": key.id}
+    statements = PostgresStatements(database, "actuations")
+    row = statements.row("submit", status="x", now=now_ms, **whose, **values, **more, **bounds)
+    assert row == (True, False, False, True)
+
+
+def test_what_is_committed_late_is_news_all_the_same(
+    stored: Stored, store: PostgresActuations, lamp: ServiceObjectKey, dsn: str
+) -> None:
+    """A transaction may have begun long before the look that does not see it."""
+    since = store.news(None, []).upto
+    other = Database(dsn)
+    with other.transaction():
+        submit(other, lamp, "late", 1)
+        submit(stored.database, lamp, "early", 1)
+        since, found, _ = store.news(since, [])
+        assert list(found) == [lamp]
+        since, found, _ = store.news(since, [])
+    since, found, _ = store.news(since, [])
+    assert list(found) == [lamp]
+    assert [each.id for each in store.waiting(lamp, 10, 1)] == ["late", "early"]
+
+    for _ in range(2):
+        since, found, _ = store.news(since, [])
+    assert list(found) == []
+    other.close()
+
+
+def test_who_asks_hears_of_what_has_waited(
+    stored: Stored, store: PostgresActuations, lamp: ServiceObjectKey
+) -> None:
+    """Of one's own only."""
+    submit(stored.database, lamp, "1", 1)
+    asked = [ServiceObjectKey(stored.other, "lamp"), ServiceObjectKey(stored.tenant, "x\0"), lamp]
+
+    assert list(store.news(None, asked[:2]).service_objects) == []
+    assert list(store.news(None, asked).service_objects) == [lamp]
+
+
+def test_one_output_asks_once(store: PostgresActuations, lamp: ServiceObjectKey) -> None:
+    asked = Asked("1", "blink", '{"x":1}')
+
+    assert store.ask(lamp, asked, 5)
+    assert store.ask(lamp, asked._replace(parameters="other"), 6)
+
+    (found,) = store.waiting(lamp, 10, 6)
+    assert found == ("1", '{"x":1}', b'{"name":"blink","timeout":60}', 5, 60_005)
+
+
+@pytest.mark.parametrize(
+    ("tenant", "name", "action"),
+    [(0, "lamp", "blink"), (None, "none", "blink"), (None, "lamp", "x"), (None, "l\0", "blink")],
+)
+def test_only_actions_that_there_are_can_be_asked_for(
+    store: PostgresActuations, lamp: ServiceObjectKey, tenant: int | None, name: str, action: str
+) -> None:
+    key = ServiceObjectKey(lamp.tenant if tenant is None else tenant, name)
+
+    assert not store.ask(key, Asked("1", action, ""), 5)
+
+
+def test_what_cannot_be_done_is_kept_as_failed(
+    stored: Stored,
+    store: PostgresActuations,
+    lamp: ServiceObjectKey,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing that an output asks for goes without a trace."""
+    monkeypatch.setattr("servioticy.storage.actuations.MOST", 1)
+    assert store.ask(lamp, Asked("1", "blink", "", "too long"), 5)
+    assert store.ask(lamp, Asked("2", "blink", ""), 5)
+    assert store.ask(lamp, Asked("3", "blink", ""), 5)
+
+    found = stored.database.rows("SELECT id, state, status FROM actuations ORDER BY sequence")
+
+    assert found == [
+        ("1", "failed", "failed: too long"),
+        ("2", "queued", "Submitted"),
+        ("3", "failed", "failed: too many wait"),
+    ]
+
+
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("submit"), st.sampled_from([1, 100])),
+        st.tuples(
+            st.just("move"),
+            st.integers(0, 9),
+            st.sampled_from([State.SENT, State.DELIVERED, State.DONE, State.FAILED]),
+        ),
+        st.tuples(st.just("report"), st.integers(0, 9), st.sampled_from(["x", "done", "failed"])),
+        st.tuples(st.just("pass"), st.integers(1, 3)),
+    ),
+    max_size=30,
+)
+
+
+@settings(
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(OPERATIONS)
+def test_states_go_as_the_rules_say(
+    stored: Stored,
+    store: PostgresActuations,
+    lamp: ServiceObjectKey,
+    operations: list[tuple[Any, ...]],
+) -> None:
+    """Whatever comes in whatever order."""
+    stored.database.rows("DELETE FROM actuations")
+    twin, now = MemoryActuations(), 1_000
+    for name, *more in operations:
+        ids = list(twin.kept)
+        if name == "submit":
+            id_ = f"{len(ids)}"
+            submit(stored.database, lamp, id_, now, more[0])
+            twin.submit(lamp, id_, now, more[0] * 1000)
+        elif name == "pass":
+            now += more[0] * 400
+        elif ids:
+            id_ = ids[more[0] % len(ids)]
+            if name == "move":
+                for each in (store, twin):
+                    each.moved(lamp, [id_], more[1], now)
+            else:
+                report(stored.database, lamp, id_, more[1], now)
+                twin.report(id_, more[1], now)
+        assert store.waiting(lamp, 100, now) == [
+            each._replace(description=b'{"name":"blink"}') for each in twin.waiting(lamp, 100, now)
+        ]
+    found = stored.database.rows("SELECT id, state, times FROM actuations ORDER BY sequence")
+    assert found == [(id_, each.state.value, each.times) for id_, each in twin.kept.items()]
+
+
+def report(database: Database, key: ServiceObjectKey, id_: str, status: str, now: int) -> None:
+    """As the REST API does."""
+    state = said(status)
+    PostgresStatements(database, "actuations").rows(
+        "report",
+        id=id_,
+        tenant=key.tenant,
+        service_object=key.id,
+        status=status,
+        state=state.value,
+        before=before(state),
+        now=now,
+        kept=rules.KEPT,
+    )

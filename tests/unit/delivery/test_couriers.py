@@ -1,0 +1,131 @@
+"""Who calls with actuations: one process, one call after the other, and not in vain."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from support.memory_actuations import MemoryActuations
+
+from delivery.actuations.couriers import Couriers
+from delivery.callbacks.caller import Answer
+from delivery.callbacks.requests import CallbackForm, Outgoing
+from servioticy.domain.actuations import State
+from servioticy.domain.model import ServiceObjectKey
+
+LAMP, PUMP = ServiceObjectKey(1, "lamp"), ServiceObjectKey(2, "pump")
+T = TypeVar("T")
+
+
+class World:
+    """A store, and receivers that answer as a test says."""
+
+    def __init__(self) -> None:
+        self.store, self.is_owner = MemoryActuations(), True
+        self.called: list[str] = []
+        self.answers: list[int] = []
+        """Of the next calls; then 200."""
+        self.before_answer: Callable[[], None] = lambda: None
+        self.couriers = Couriers(
+            self.store, self, self.ask, lambda: self.is_owner, lambda: 1.0, self.sleep
+        )
+
+    def submit(self, key: ServiceObjectKey, *ids: str) -> None:
+        for each in ids:
+            self.store.submit(key, each, 1_000, 60_000)
+
+    async def attempt(self, tenant: int, form: CallbackForm, sent: Outgoing) -> Answer:
+        self.called.append(sent.id)
+        await asyncio.sleep(0)
+        self.before_answer()
+        return Answer(self.answers.pop(0) if self.answers else 200, "as told")
+
+    async def ask(self, _tenant: int, call: Callable[[], T]) -> T:
+        await asyncio.sleep(0)
+        return call()
+
+    async def sleep(self, _seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    async def settle(self) -> None:
+        for _ in range(200):
+            await asyncio.sleep(0)
+
+    def states(self) -> list[State]:
+        return [each.state for each in self.store.kept.values()]
+
+
+def run(work: Callable[[World], Any]) -> None:
+    async def inside() -> None:
+        world = World()
+        await work(world)
+        await world.couriers.stop()
+
+    asyncio.run(inside())
+
+
+def test_who_stands_by_calls_nobody() -> None:
+    async def work(world: World) -> None:
+        world.submit(LAMP, "1")
+        world.is_owner = False
+        world.couriers.wake([LAMP])
+        await world.couriers.look()
+        await world.settle()
+        assert not world.called
+
+        world.is_owner = True
+        await world.couriers.look()
+        await world.settle()
+        assert world.called == ["1"]
+
+    run(work)
+
+
+def test_what_comes_while_the_last_one_is_called_with_is_not_forgotten() -> None:
+    async def work(world: World) -> None:
+        world.submit(LAMP, "1")
+
+        def more() -> None:
+            if len(world.store.kept) < 5:
+                world.submit(LAMP, f"{len(world.store.kept) + 1}")
+                world.couriers.wake([LAMP])
+
+        world.before_answer = more
+        world.couriers.wake([LAMP])
+        await world.settle()
+
+        assert world.called == ["1", "2", "3", "4", "5"]
+        assert set(world.states()) == {State.DELIVERED}
+
+    run(work)
+
+
+def test_what_another_way_has_delivered_is_not_called_with_again() -> None:
+    async def work(world: World) -> None:
+        world.submit(LAMP, "1", "2")
+        world.answers = [503]
+        world.before_answer = lambda: world.store.report("1", "done", 1_000)
+        world.couriers.wake([LAMP])
+        await world.settle()
+
+        assert world.called == ["1", "2"]
+        assert world.states()[0] is State.DONE
+
+    run(work)
+
+
+def test_a_store_that_is_away_is_asked_again() -> None:
+    async def work(world: World) -> None:
+        world.submit(LAMP, "1")
+        world.submit(PUMP, "2")
+        world.store.is_away = True
+        world.couriers.wake([LAMP, PUMP])
+        await world.settle()
+        assert not world.called
+
+        world.store.is_away = False
+        await world.settle()
+        assert sorted(world.called) == ["1", "2"]
+
+    run(work)
