@@ -23,17 +23,18 @@ from servioticy.ports.change_store import NewServiceObject
 from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
+from servioticy.storage.roles import Role
 from servioticy.storage.tenants import PostgresTenants
 
 
 class World:
     """Service Objects that name receivers, and couriers that call them."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, delivery: Database) -> None:
         self.database = database
         tenants = PostgresTenants(database)
         self.tenant = tenants.tenant_of(tenants.create_tenant("acme")) or 0
-        self.store = PostgresActuations(database)
+        self.store = PostgresActuations(delivery)
         self.now = 1_000.0
         self.slept: list[float] = []
 
@@ -83,10 +84,11 @@ class World:
 
 @pytest.fixture
 def world(dsn: str) -> Iterator[World]:
-    database = Database(dsn)
+    database, delivery = Database(dsn), Database(dsn, role=Role.DELIVERY)
     with mock.patch.object(caller_module, "SECONDS", 1.0):
-        yield World(database)
+        yield World(database, delivery)
     database.close()
+    delivery.close()
 
 
 def together(work: Callable[[], Awaitable[None]]) -> None:

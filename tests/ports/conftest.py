@@ -92,6 +92,14 @@ def pipeline(dsn: str) -> Iterator[Database]:
 
 
 @pytest.fixture
+def delivery(dsn: str) -> Iterator[Database]:
+    """The same one, as delivery."""
+    found = Database(dsn, role=Role.DELIVERY)
+    yield found
+    found.close()
+
+
+@pytest.fixture
 def stored(database: Database, api: Database, pipeline: Database) -> Stored:
     """The ports that only Postgres is behind."""
     return Stored(database, api, pipeline)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from port_builders import Stored
 
@@ -13,7 +11,6 @@ from servioticy.ports.dead_deliveries import Trouble
 from servioticy.storage.cursors import PostgresCursors
 from servioticy.storage.database import Database
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
-from servioticy.storage.roles import Role
 
 pytestmark = pytest.mark.real
 
@@ -25,13 +22,6 @@ def stream(stored: Stored) -> StreamKey:
     stored.create("so1")
     stored.database.rows("UPDATE service_objects SET public = true WHERE id = 'so1'")
     return stored.stream("so1")
-
-
-@pytest.fixture
-def delivery(dsn: str) -> Iterator[Database]:
-    found = Database(dsn, role=Role.DELIVERY)
-    yield found
-    found.close()
 
 
 @pytest.fixture

@@ -31,8 +31,8 @@ def lamp(stored: Stored) -> ServiceObjectKey:
 
 
 @pytest.fixture
-def store(stored: Stored, lamp: ServiceObjectKey) -> PostgresActuations:
-    return PostgresActuations(stored.database)
+def store(delivery: Database, lamp: ServiceObjectKey) -> PostgresActuations:
+    return PostgresActuations(delivery)
 
 
 def submit(
