@@ -22,7 +22,7 @@ from servioticy.errors import Unavailable
 PAUSE_SECONDS = 0.25
 """Between two looks whether there is something to do."""
 PAUSE_AFTER_FAILURE = 1.0
-_LOCK = 7_305_808_869_233  # advisory lock: any number that nothing else uses
+_LOCK = 7_305_808_869_234  # advisory lock: any number that nothing else uses
 
 log = logging.getLogger("api.fleets")
 
