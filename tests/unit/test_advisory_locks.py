@@ -1,4 +1,4 @@
-"""Each advisory lock of Postgres has a number of its own, or two programs wait for each other."""
+"""Numbers of advisory locks: two of a kind would wait for each other for ever."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("api", "delivery", "pipeline", "servioticy")
-NUMBER = re.compile(r"^_\w+ = ([0-9_]{10,}) +# .*any number that", re.MULTILINE)
+PROGRAMS = ("api", "delivery", "pipeline", "servioticy")
 
 
-def test_no_two_have_the_same_number() -> None:
-    files = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
-    numbers = [each for file in files for each in NUMBER.findall(file.read_text("utf-8"))]
+def test_each_lock_has_a_number_of_its_own() -> None:
+    """Delivery once held the lock of changes, and nobody could create anything; and once that of
+    fleets, and no group was ever followed."""
+    files = [each for program in PROGRAMS for each in (ROOT / program).rglob("*.py")]
+    text = "\n".join(each.read_text(encoding="utf-8") for each in files)
+    numbers = re.findall(r"^_\w+ = (7_305_[\d_]+)", text, re.MULTILINE)
 
-    assert len(numbers) == len(set(numbers)) >= 4
+    assert len(numbers) > 3
+    assert len(numbers) == len(set(numbers))
