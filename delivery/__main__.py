@@ -38,6 +38,7 @@ from servioticy.errors import ServioticyError, Unavailable
 from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings
 from servioticy.settings.places import api_url
+from servioticy.storage.access_changes import PostgresAccessChanges
 from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.callback_tests import PostgresCallbackTests
@@ -71,6 +72,7 @@ async def run(chosen: Settings) -> None:
         PostgresAddresses(database),
         history,
         capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
+        access_changes=PostgresAccessChanges(bootstrap.connect(chosen, Role.DELIVERY)),
         max_backlog_bytes=own.backlog_bytes,
     )
     caller = Caller(own.callback_networks.split())

@@ -22,4 +22,7 @@ class Ending(Enum):
     UNACKNOWLEDGED = "acknowledge what you have got: reconnect with the id of your last event"
     SUBSCRIPTION_CHANGED = "the subscription has changed, or is gone; ask again"
 
+    REVOKED = "the token is not good for this any more"
+    NOT_READABLE = "the stream is private by now, or gone"
+
     STOPPING = "the server stops"

@@ -22,6 +22,7 @@ from delivery.watcher import MAX_UNSENT_BYTES, Watcher
 from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.domain.records import ConsumedRecord
+from servioticy.ports.access_changes import AccessChanges
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.cursors import Cursors
 from servioticy.ports.emitted import EmittedPages
@@ -46,9 +47,11 @@ class Hub:
         history: History,
         capacity: Capacity | None = None,
         *,
+        access_changes: AccessChanges | None = None,
         max_backlog_bytes: int = BACKLOG_BYTES,
         max_unsent_bytes: int = MAX_UNSENT_BYTES,
     ) -> None:
+        """`access_changes` tells at once who may stay no longer; else that is seen later."""
         self.connections = 0
         """Clients that are served now."""
         self.reception = Reception(catalog, capacity or Capacity())
@@ -57,6 +60,7 @@ class Hub:
         self.fanout = FanOut(self.watchers.of)
         self.history_calls = FairExecutor("history", HISTORY_THREADS)
         self._history = history
+        self._access_changes = access_changes
         self._max_unsent_bytes = max_unsent_bytes
         self._transports: list[Transport] = []
         self._checking: asyncio.Task[None] | None = None
@@ -71,6 +75,7 @@ class Hub:
     async def start(self, transports: Sequence[Transport]) -> None:
         """Start to send, and all transports. Raises OSError where one of them cannot start."""
         self.fanout.start()
+        self.reception.stays.start(self._access_changes)
         self._checking = asyncio.create_task(self._check_progress())
         for transport in transports:
             await transport.start()
@@ -92,6 +97,7 @@ class Hub:
     async def serve(self, admission: Admission, connection: Connection) -> None:
         """Send a client what it was admitted to, and return when its connection is closed."""
         watcher = Watcher(connection, admission, self.backlog, self._max_unsent_bytes)
+        stay = self.reception.stays.begin(admission, watcher.close)
         self.watchers.add(admission.stream, watcher)
         self.connections += 1
         try:
@@ -99,6 +105,7 @@ class Hub:
         finally:
             self.connections -= 1
             self.watchers.remove(admission.stream, watcher)
+            self.reception.stays.leave(stay)
 
     async def stop(self) -> None:
         """Stop to send, and all transports; whoever does not go in time is cut off."""
@@ -108,6 +115,7 @@ class Hub:
         abort = self.reception.pending.abort_all
         asyncio.get_running_loop().call_later(CLOSE_SECONDS, abort)
         await asyncio.gather(*(transport.stop() for transport in self._transports))
+        await self.reception.stays.stop()
 
     async def _read_page(self, admission: Admission, after: Timestamp) -> list[LastUpdate]:
         read = partial(self._history.updates_after, admission.key, after, PAGE_UPDATES, PAGE_BYTES)

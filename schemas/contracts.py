@@ -30,6 +30,12 @@ def openapi() -> dict[str, Any]:
 
 
 @cache
+def delivery() -> dict[str, Any]:
+    """Return the OpenAPI document of what the delivery program serves over plain HTTP."""
+    return _whole(_read("delivery.json"))
+
+
+@cache
 def asyncapi() -> dict[str, Any]:
     """Return the AsyncAPI document."""
     return _whole(_read("asyncapi.json"))

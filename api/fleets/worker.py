@@ -25,7 +25,7 @@ PAUSE_AFTER_FAILURE = 1.0
 FORGET_EVERY_MS = 600_000
 FORGOTTEN_AT_ONCE = 10_000
 """Hours of streams; a statement takes some tens of milliseconds for them."""
-_LOCK = 7_305_808_869_233  # advisory lock: any number that nothing else uses
+_LOCK = 7_305_808_869_234  # advisory lock: any number that nothing else uses
 
 log = logging.getLogger("api.fleets")
 

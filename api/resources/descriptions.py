@@ -35,7 +35,7 @@ CACHED = {"Cache-Control": "public, max-age=3600"}
 
 
 def blueprint(services: Services) -> Blueprint:
-    """`/openapi.json`, `/asyncapi.json`, `/docs` and the files of that page."""
+    """`/openapi.json` and its like, `/docs` and the files of that page."""
     routes = Blueprint("descriptions", __name__)
     folder = javascript.folder(services.settings)
     base = urlsplit(services.base).path
@@ -44,6 +44,11 @@ def blueprint(services: Services) -> Blueprint:
     @open_to_everybody
     def openapi() -> Response:
         return stored(_written(contracts.openapi, base), headers=CACHED)
+
+    @routes.get("/openapi-delivery.json")
+    @open_to_everybody
+    def delivery() -> Response:
+        return stored(_written(contracts.delivery, ""), headers=CACHED)
 
     @routes.get("/asyncapi.json")
     @open_to_everybody

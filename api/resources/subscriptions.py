@@ -1,40 +1,28 @@
-"""Subscriptions to a stream."""
+"""Subscriptions to a stream, and any subscription by its id."""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import orjson
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
 from api.http import authentication
 from api.http.answers import answer, nothing
 from api.http.authentication import needs
-from api.http.bodies import json_object
-from api.http.errors import NotFound, Refused, within
+from api.http.errors import NotFound
 from api.http.pages import paged
+from api.resources.subscribing import Room, Subscribing
 from api.services import Services
 from servioticy.domain.access import Resource, Right, may
-from servioticy.domain.documents.callbacks import (
-    DURABLE,
-    FORMATS,
-    check_subscription,
-    expires_at,
-    history_after,
-)
-from servioticy.domain.model import StreamKey, StreamRef
-from servioticy.domain.tokens import digest
-from servioticy.domain.webhook_secrets import exchanged, new_secret
+from servioticy.domain.documents.callbacks import expires_at
 from servioticy.errors import Unavailable
-from servioticy.ports.cursors import StoredCursor, write_cursor
+from servioticy.ports.cursors import Source
 from servioticy.ports.statements import Statements
 
-MOST = 1_000
-"""Subscriptions of one tenant to one stream."""
-TOO_MANY = f"You have {MOST} subscriptions to this stream already"
+TO_STREAM = Room(1_000, "You have 1000 subscriptions to this stream already")
+"""Of one tenant."""
 PAGE_ROWS = 100
 """Of an answer that lists them, at once: each has at most some 32 KiB."""
 
@@ -60,55 +48,14 @@ def blueprint(services: Services) -> Blueprint:
     """`/{service_object}/streams/{stream}/subscriptions` and `/subscriptions/{subscription}`."""
     routes = Blueprint("subscriptions", __name__)
     stored = services.ports.statements("subscriptions")
+    subscribing = Subscribing(services)
 
     @routes.post("/<service_object>/streams/<stream>/subscriptions")
     @needs(Right.SUBSCRIBE)
     def subscribe(service_object: str, stream: str) -> Response:
         address, key = authentication.stream()
-        caller, wanted = authentication.authenticated(), json_object()
-        callback = check_subscription(wanted)
-        destination = _destination(wanted, callback, caller.token)
-        within(services.quotas.metered(caller.caller, "deliveries"))
-        within(services.quotas.add(caller.caller, subscriptions=1))
-        id_, now = uuid.uuid4().hex, services.now()
-        document = {
-            "id": id_,
-            "createdAt": now,
-            "updatedAt": now,
-            "callback": callback,
-            "source": service_object,
-            "destination": destination,
-            "stream": stream,
-            "customFields": wanted.get("customFields", {}),
-            "delay": wanted.get("delay", 0),
-            "expire": wanted.get("expire", 0),
-        }
-        told, cursor = {"id": id_, "createdAt": now}, None
-        if callback == "http":
-            secret = wanted.get("secret") or new_secret()
-            told["secret"] = secret  # now, and never again
-            document["format"] = wanted.get("format", FORMATS[0])
-            document["secrets"] = exchanged([], secret, now)
-        if callback in DURABLE:
-            source = StreamRef(service_object, stream)
-            cursor = _beginning(source, history_after(wanted), address.partition, services)
-        is_full, is_new = stored.rows(
-            "subscribe",
-            id=id_,
-            tenant=caller.caller,
-            stream=key.stream_id,
-            document=orjson.dumps(document).decode(),
-            callback=callback,
-            destination=destination,
-            now=now,
-            most=MOST,
-            cursor=cursor,
-            expires_at=expires_at(document),
-        )[0]
-        if not is_new:
-            raise Refused(TOO_MANY if is_full else "Duplicated pubsub subscription")
-        place = f"{services.base}{quote(request.path.rstrip('/'))}/{id_}"
-        return answer(told, 201, {"Location": place})
+        source = Source(service_object, stream)
+        return subscribing.make(source, key.stream_id, address.partition, TO_STREAM)
 
     @routes.get("/<service_object>/streams/<stream>/subscriptions")
     @needs(Right.READ)
@@ -117,7 +64,8 @@ def blueprint(services: Services) -> Blueprint:
         address, key = authentication.stream()
         sees_all = may(address.caller, Right.INSPECT, Resource((key.tenant,)))
         only = None if sees_all else address.caller
-        return paged("subscriptions", _pages(stored, key, only, services.now()))
+        names = {**key._asdict(), "only": only}
+        return paged("subscriptions", pages(stored, "of_stream", names, services.now()))
 
     @routes.get("/subscriptions/<subscription>")
     @needs(Right.READ)
@@ -138,29 +86,20 @@ def blueprint(services: Services) -> Blueprint:
     return routes
 
 
-def _pages(
-    stored: Statements, key: StreamKey, only: int | None, now: int
+def pages(
+    stored: Statements, statement: str, names: Mapping[str, Any], now: int
 ) -> Iterator[list[bytes]]:
-    """Yield the subscriptions to a stream, those of one tenant or of all, a few at a time."""
+    """Yield the subscriptions that a statement finds, a few at a time."""
     created_at, id_ = -1, ""
     caller = authentication.authenticated().caller
     while True:
-        at = {"created_at": created_at, "id": id_, "only": only, "rows": PAGE_ROWS}
-        rows = stored.rows("of_stream", **key._asdict(), **at)
+        at = {"created_at": created_at, "id": id_, "rows": PAGE_ROWS}
+        rows = stored.rows(statement, **names, **at)
         if rows:
             created_at, id_ = rows[-1][:2]
             yield [orjson.dumps(_to_public(Subscription(*row[2:]), caller, now)) for row in rows]
         if len(rows) < PAGE_ROWS:
             return
-
-
-def _beginning(
-    stream: StreamRef, history_after: int | None, partition: int, services: Services
-) -> str:
-    """Return the cursor of a new subscription: with the history, or at the end of the log."""
-    if history_after is not None:
-        return write_cursor(StoredCursor(history={stream: history_after}))
-    return write_cursor(StoredCursor(since={partition: services.ports.log.end_offset(partition)}))
 
 
 def _progress(
@@ -207,16 +146,3 @@ def found(subscription: str, stored: Statements) -> Subscription:
     subscribed = Subscription._make(row)
     authentication.permit(subscribed.resource)
     return subscribed
-
-
-def _destination(wanted: dict[str, Any], callback: str, token: str) -> str:
-    """Return where to deliver. Without one, pubsub delivers under the caller's token.
-
-    The token itself is stored nowhere; its SHA-256 stands for it.
-    """
-    destination: str | None = wanted.get("destination")
-    if destination is None:
-        destination = token if callback == "pubsub" else ""
-    if destination == token:
-        return digest(token).hex()
-    return destination

@@ -21,15 +21,19 @@ from delivery.admission.requests import (
     identify,
     read_request,
 )
+from delivery.admission.sources import SourceAdmission, admit_to_source
+from delivery.admission.stays import Stays
 from servioticy.domain.known_tokens import KnownTokens
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Addresses
+from servioticy.ports.cursors import Source
 
 CATALOG_THREADS = 4
 RETRY_SECONDS = 5
+SOURCES, SOURCES_EACH = 5_000, 100
 
-A = TypeVar("A", Admission, Identity, ServiceObjectKey)
+A = TypeVar("A", Admission, Identity, SourceAdmission, ServiceObjectKey)
 
 
 class Reception:
@@ -46,9 +50,12 @@ class Reception:
         self.pending = PendingConnections(capacity.pending)
         self.admitted = Quota(capacity.connections, capacity.connections_per_tenant)
         """One place for each connection that was let in, by tenant."""
+        self.sources = Quota(SOURCES, SOURCES_EACH)
+        """One place for each Service Object or group that is watched as a whole, by tenant."""
         self.catalog_calls = FairExecutor(
             "catalog", CATALOG_THREADS, capacity.asking, capacity.asking_each
         )
+        self.stays = Stays(catalog)
 
     async def decide(self, caller: Caller, target: str, authorization: str) -> Admission | Refusal:
         """Decide on a request for `target` (path and query, as sent).
@@ -58,13 +65,18 @@ class Reception:
         request = read_request(target, authorization)
         if isinstance(request, Refusal):
             return request
-        asked = partial(admit, request, self._catalog)
+        asked = partial(admit, request, self._catalog, self.stays.changes)
         return await self._admitted(caller, request.token, asked)
 
     async def examine(self, request: WatchRequest) -> Admission | Refusal:
         """Decide on a request of a caller that has its place already."""
-        asked = partial(admit, request, self._catalog)
+        asked = partial(admit, request, self._catalog, self.stays.changes)
         return await self._answered("", request.token, asked)
+
+    async def examine_source(self, source: Source, token: str) -> SourceAdmission | Refusal:
+        """Decide on many streams at once, for a caller that has its place already."""
+        asked = partial(admit_to_source, source, token, self._catalog, self.stays.changes)
+        return await self._answered("", token, asked)
 
     async def examine_device(self, token: str, service_object: str) -> ServiceObjectKey | Refusal:
         """Decide whether a caller that has its place may speak for this device."""
@@ -73,11 +85,12 @@ class Reception:
 
     async def identify(self, caller: Caller, token: str) -> Identity | Refusal:
         """Find out who asks; whoever is known has a place, too."""
-        return await self._admitted(caller, token, partial(identify, token, self._catalog))
+        asked = partial(identify, token, self._catalog, self.stays.changes)
+        return await self._admitted(caller, token, asked)
 
     async def recognise(self, caller: Caller, token: str) -> Identity | Refusal:
         """Find out who has this token, and take no place for it."""
-        asked = partial(identify, token, self._catalog)
+        asked = partial(identify, token, self._catalog, self.stays.changes)
         return await self._answered(caller.address, token, asked)
 
     async def _admitted(

@@ -7,16 +7,19 @@ never a cookie, so a foreign page has nothing of the user's to ride on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 
+from delivery.endings import Ending
 from servioticy.domain.access import Right, Scope, may
 from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef, Timestamp
 from servioticy.domain.tokens import read_token
-from servioticy.ports.addresses import Address, Addresses
+from servioticy.ports.addresses import Address, Addresses, Asked
+from servioticy.ports.cursors import Source
 
 _PATH = re.compile(r"/([^/]+)/streams/([^/]+)/(?:live|events)/?")
 _MAX_TIMESTAMP = 2**63 - 1
@@ -47,6 +50,22 @@ class Admission:
     """The tenant who watches."""
     partition: int
     """Where the stream's updates are computed, and emitted."""
+    token: str
+    expires_in: float | None = None
+    changes: int = 0
+
+    @property
+    def asked(self) -> Asked:
+        """What it was decided by."""
+        return (self.token, *self.stream)
+
+    def ending(self, address: Address | None) -> Ending | None:
+        """Return why the stream may not be watched any more."""
+        refusal = _refusal(address, self.stream)
+        if refusal is None:
+            return None
+        is_token = refusal.status == HTTPStatus.FORBIDDEN
+        return Ending.REVOKED if is_token else Ending.NOT_READABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +75,30 @@ class Identity:
     tenant: int
     scope: Scope
     """What its token is for."""
+    token: str
+    expires_in: float | None = None
+    changes: int = 0
 
-    def may_pull(self, streams: Iterable[StreamRef]) -> bool:
-        """Return whether its token reaches all of these."""
-        return all(self.scope.reaches(*each, Right.SUBSCRIBE) for each in streams)
+    @property
+    def asked(self) -> Asked:
+        """What it was found out by."""
+        return (self.token, None, None)
+
+    def ending(self, address: Address | None) -> Ending | None:
+        """Return why he has to go: his token is not good any more, or for something else."""
+        is_same = address is not None and (address.caller, address.scope) == (
+            self.tenant,
+            self.scope,
+        )
+        return None if is_same else Ending.REVOKED
+
+    def may_pull(self, source: Source) -> bool:
+        """Return whether its token reaches what a subscription is about.
+
+        Members of a group come and go, of whatever Service Object.
+        """
+        named = source.service_object if source.group is None else None
+        return self.scope.reaches(named, source.stream, Right.SUBSCRIBE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +144,12 @@ def token_of(query: Mapping[str, list[str]], authorization: str) -> str | Refusa
     return storable(token) if token else Refusal(403, "Missing Authorization Header")
 
 
-def identify(token: str, addresses: Addresses) -> Identity | Refusal:
+def identify(token: str, addresses: Addresses, changes: int = 0) -> Identity | Refusal:
     """Find out whose token this is. Blocks; raises Unavailable."""
     address = addresses.address(token, None, None)
     if address is None:
         return Refusal(403, "Access was denied!")
-    return Identity(address.caller, address.scope)
+    return Identity(address.caller, address.scope, token, address.expires_in, changes)
 
 
 def admit_device(
@@ -127,8 +166,11 @@ def admit_device(
     return address.key if may(address.caller, Right.SEND, address.resource) else NOT_YOURS
 
 
-def admit(request: WatchRequest, addresses: Addresses) -> Admission | Refusal:
-    """Decide on a request by what the store says. Blocks; raises Unavailable."""
+def admit(request: WatchRequest, addresses: Addresses, changes: int = 0) -> Admission | Refusal:
+    """Decide on a request by what the store says. Blocks; raises Unavailable.
+
+    So many changes of who may do what had been heard of before.
+    """
     address = addresses.address(request.token, *request.stream)
     refusal = _refusal(address, request.stream)
     if address is None or address.stream is None or refusal is not None:
@@ -145,6 +187,9 @@ def admit(request: WatchRequest, addresses: Addresses) -> Admission | Refusal:
         foreign,
         address.caller,
         address.partition,
+        request.token,
+        address.expires_in,
+        changes,
     )
 
 

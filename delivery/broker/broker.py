@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from functools import partial
-from http import HTTPStatus
 from typing import Protocol
 
 import orjson
@@ -13,6 +11,7 @@ import orjson
 from delivery.admission.pending import Caller
 from delivery.admission.quotas import QuotaExceeded
 from delivery.admission.requests import Refusal, WatchRequest
+from delivery.admission.stays import Grounds, Stay
 from delivery.broker.api import Answer, Api
 from delivery.broker.client import Client, Identity, Subscription
 from delivery.broker.errors import Refused
@@ -25,7 +24,6 @@ from servioticy.domain.tokens import read_token
 from servioticy.errors import Unavailable
 from servioticy.ports.history import VersionedUpdate
 
-RECHECK_SECONDS = 60.0
 OLD_LOGIN = ("compose", "shines")
 """All clients of the original have it; who they are is told by their topics."""
 
@@ -55,16 +53,14 @@ class Broker:
         self._last_updates = last_updates
         self._watches: dict[Subscription, Watch] = {}
         self._named: dict[Name, Client] = {}
-        self._checking: asyncio.Task[None] | None = None
+        self._stays: dict[object, Stay] = {}
+        """Of clients that have said who they are, and of what they watch."""
 
     async def start(self) -> None:
         """Be ready for clients."""
-        self._checking = asyncio.create_task(self._recheck())
 
     async def stop(self) -> None:
         """Let all clients go."""
-        if self._checking is not None:
-            self._checking.cancel()
         for client in list(self.clients):
             client.close("the server stops")
 
@@ -79,6 +75,7 @@ class Broker:
         for key in [each for each, held in self._keys(client) if held is client]:
             del self._named[key]
         self.clients.pop(client, None)
+        self._leave(client)
         client.gone()
 
     async def log_in(self, client: Client, user: str, password: str) -> None:
@@ -102,6 +99,7 @@ class Broker:
         if client.identity is None:
             try:
                 self._admit(client, caller, identity)
+                self._stay(client, found, client)
             except QuotaExceeded:
                 raise Refused(429, "Too many at once; try again") from None
         if client.known.tenant != identity.tenant:
@@ -118,6 +116,14 @@ class Broker:
             if other is not None:
                 other.close("another client of this name has connected")
             self._named[key] = client
+
+    def _stay(self, client: Client, grounds: Grounds, what: object) -> None:
+        self._stays[what] = self.hub.reception.stays.begin(grounds, client.dismiss)
+
+    def _leave(self, what: object) -> None:
+        stay = self._stays.pop(what, None)
+        if stay is not None:
+            self.hub.reception.stays.leave(stay)
 
     def _keys(self, client: Client) -> list[tuple[Name, Client | None]]:
         """Return the place of its name, which is one of its own tenant's, and who has it."""
@@ -165,6 +171,7 @@ class Broker:
         self.unsubscribe(client, name)
         subscription = client.subscribe(name, wanted, qos)
         self._watches[subscription] = watch = Watch(subscription, admission)
+        self._stay(client, admission, subscription)
         self.hub.watchers.add(stream, watch)
         return subscription
 
@@ -176,6 +183,7 @@ class Broker:
         if client.identity is not None:
             self.exchange.remove(subscription)
         watch = self._watches.pop(subscription, None)
+        self._leave(subscription)
         if watch is not None:
             self.hub.watchers.remove(watch.admission.stream, watch)
         return True
@@ -187,19 +195,6 @@ class Broker:
         for each in client.subscriptions.values():
             if each.wanted.levels == (ERRORS,):
                 each.send((ERRORS,), orjson.dumps(told), _nothing, old=False)
-
-    async def recheck(self) -> None:
-        """Let those go whose tokens are not good any more."""
-        for client, caller in list(self.clients.items()):
-            if client.identity is not None:
-                found = await self.hub.reception.recognise(caller, client.identity.token)
-                if isinstance(found, Refusal) and found.status == HTTPStatus.FORBIDDEN:
-                    client.close("the token is not good any more")
-
-    async def _recheck(self) -> None:
-        while True:
-            await asyncio.sleep(RECHECK_SECONDS)
-            await self.recheck()
 
 
 def _nothing(_is_taken: bool) -> None:

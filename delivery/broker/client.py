@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from delivery.backlog import Backlog
 from delivery.broker.errors import Refused
 from delivery.broker.topics import Filter
+from delivery.endings import Ending
 from servioticy.domain.access import Right, Scope
 from servioticy.domain.model import StreamRef
 
@@ -71,8 +72,11 @@ class Outlet(Protocol):
     def unsent_bytes(self) -> int:
         """Return how many bytes are kept for the client because it has not taken them yet."""
 
-    def close(self, why: str) -> None:
-        """Tell the client why, where its protocol can, and end the connection."""
+    def close(self, why: str, *, refused: bool = False) -> None:
+        """Tell the client why, where its protocol can, and end the connection.
+
+        `refused`: it has no right to come again.
+        """
 
     def abort(self) -> None:
         """End the connection at once."""
@@ -179,11 +183,15 @@ class Client:
             self._room.clear()
         self._backlog.update(self)
 
-    def close(self, why: str) -> None:
+    def close(self, why: str, *, refused: bool = False) -> None:
         """End the connection, and let the client know why."""
         if self.is_open:
             self.end()
-            self._outlet.close(why)
+            self._outlet.close(why, refused=refused)
+
+    def dismiss(self, ending: Ending) -> None:
+        """End the connection of a client that may not stay."""
+        self.close(ending.value, refused=True)
 
     def gone(self) -> None:
         """Note that the connection is lost."""

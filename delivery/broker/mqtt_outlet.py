@@ -14,7 +14,7 @@ from delivery.transports.transport import CLOSE_SECONDS
 
 WINDOW = 64
 """Messages that may be unacknowledged; the client may want fewer."""
-SERVER_SHUTTING_DOWN = 0x8B
+NOT_AUTHORIZED, SERVER_SHUTTING_DOWN = 0x87, 0x8B
 
 
 class _Waiting(NamedTuple):
@@ -69,11 +69,13 @@ class MqttOutlet:
         """Return what is unsent, and what is not acknowledged."""
         return self._wire.unsent_bytes() + self._kept
 
-    def close(self, why: str) -> None:
+    def close(self, why: str, *, refused: bool = False) -> None:
         """Close; MQTT 5 tells why."""
         if self.version >= V5:
             told = bytes([packets.REASON_STRING]) + packets.text(why[:200])
-            content = bytes([SERVER_SHUTTING_DOWN]) + packets.properties(V5, told)
+            content = bytes(
+                [NOT_AUTHORIZED if refused else SERVER_SHUTTING_DOWN]
+            ) + packets.properties(V5, told)
             self._wire.write(packets.packet(Kind.DISCONNECT, content))
         self._wire.close()
         asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._wire.abort)

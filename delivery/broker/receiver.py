@@ -20,6 +20,7 @@ from delivery.broker.exchange import Exchange
 from delivery.broker.topics import part, plain
 from delivery.feeds.deliveries import Delivery
 from delivery.feeds.feed import Feed
+from servioticy.domain.model import StreamRef
 
 WINDOW = 64
 """Messages of one subscription on their way at once."""
@@ -88,12 +89,20 @@ class _Round:
             while self._is_full():
                 await self._moved()
             delivery = self._again.popleft() if self._again else await self._feed.take()
+            if not self._feed.gives(delivery.stream):
+                continue
             given = _Given(delivery, loop.create_future())
             self._given.append(given)
             self._has_moved.set()
             message = publication(self._feed, delivery)
             taken = partial(self._taken, given)
-            await self._exchange.hand_over(message, taken, lambda: not self._is_broken)
+            is_wanted = partial(self._is_wanted, delivery.stream)
+            await self._exchange.hand_over(message, taken, is_wanted)
+            if not self._feed.gives(delivery.stream):
+                taken(True)  # nobody may have it any more
+
+    def _is_wanted(self, stream: StreamRef) -> bool:
+        return not self._is_broken and self._feed.gives(stream)
 
     def _taken(self, given: _Given, is_taken: bool) -> None:
         self._is_broken = self._is_broken or not is_taken

@@ -74,7 +74,7 @@ class StompOutlet:
         """Return what is unsent, and what is not acknowledged."""
         return self._wire.unsent_bytes() + self._kept
 
-    def close(self, why: str) -> None:
+    def close(self, why: str, *, refused: bool = False) -> None:  # noqa: ARG002  it has no codes
         """Tell why, and close."""
         self.fail(why)
 

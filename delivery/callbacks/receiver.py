@@ -137,7 +137,7 @@ class _Courier:
         """Attempt until it is taken (True), or given up. Raises Stopped."""
         callbacks = self._callbacks
         began, refusals, attempts = callbacks.clock(), 0, 0
-        while True:
+        while self._feed.gives(delivery.stream):
             answer = await callbacks.attempt(self._feed.tenant, self._form, outgoing(delivery))
             if 200 <= answer.status < 300:
                 callbacks.delivered += 1
@@ -151,6 +151,7 @@ class _Courier:
                 await self._bury(delivery, answer)
                 return False
             await callbacks.sleep(pause(attempts, answer))
+        return True  # nobody may have it any more
 
     async def _note_well(self) -> None:
         if self._failing_since is not None:

@@ -17,7 +17,8 @@ from delivery.cursors import Cursor
 from delivery.endings import Ending
 from delivery.fanout import FanOut, LiveUpdate
 from delivery.feeds.deliveries import Delivery, FeedEnded
-from delivery.handover import size
+from delivery.feeds.place import OLDEST, Place
+from delivery.feeds.waiting import Waiting
 from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
 from servioticy.domain.records import Position
 from servioticy.ports.cursors import DurableSubscription, StoredCursor
@@ -27,6 +28,9 @@ MAX_QUEUED_BYTES = 1024 * 1024
 
 MAX_REMEMBERED = 20_000
 """What the history gave may be in the topic, too: so many of the newest are told apart."""
+NEW_SECONDS = 600.0
+"""So long after its making a stream that begins to belong is given from its beginning."""
+
 REMEMBER_SECONDS = 60.0
 """So long after its end."""
 
@@ -54,12 +58,10 @@ class Feed:
         self._fanout = fanout
         self._changed = changed
         self._max_bytes = max_bytes
-        self._since = subscription.cursor.since
         self._queued = Cursor(subscription.cursor.offsets)
-        self._acknowledged = Cursor(subscription.cursor.offsets)
-        self._acknowledged_history = dict(self.history)
-        self._queue: deque[Delivery] = deque()
-        self._bytes = 0
+        self.place = Place(subscription.cursor)
+        """How far it has been acknowledged."""
+        self._waiting = Waiting()
         self._taken = 0
         self.drops = 0
         """How often all that was kept had to go."""
@@ -68,9 +70,11 @@ class Feed:
         self.unsent_bytes: Callable[[], int] = int
         """How many bytes its receiver has taken, and still has to send."""
         self._history_ids: OrderedDict[str, None] = OrderedDict()
-        self._something = asyncio.Event()
         self._settled = asyncio.Event()
         self._settled.set()
+        self._ages: deque[tuple[float, int]] = deque()
+        """When which stream was the newest of all."""
+        self._begin_new_streams()
 
     @property
     def tenant(self) -> int:
@@ -80,21 +84,16 @@ class Feed:
     @property
     def has_room(self) -> bool:
         """Whether it is worth reading on for it."""
-        return self._bytes <= self._max_bytes // 2 and self.ending is None
+        return self._waiting.bytes <= self._max_bytes // 2 and self.ending is None
 
     @property
     def waiting(self) -> int:
         """How many updates wait for the receiver."""
-        return len(self._queue)
-
-    @property
-    def acknowledged_history(self) -> Mapping[StreamRef, Timestamp]:
-        """How far the history of streams has been acknowledged, where it comes first."""
-        return self._acknowledged_history
+        return len(self._waiting)
 
     def kept_bytes(self) -> int:
         """Return how many bytes wait for the receiver."""
-        return self._bytes + len(self._history_ids) * 100 + self.unsent_bytes()
+        return self._waiting.bytes + len(self._history_ids) * 100 + self.unsent_bytes()
 
     def ends(self) -> Mapping[int, int]:
         """Return by partition the first place of the topic that cannot have been given yet."""
@@ -104,27 +103,13 @@ class Feed:
         """Return whether that place of the topic has been kept for the receiver, or passed."""
         return self._queued.has_passed(position)
 
-    def has_acknowledged(self, position: Position) -> bool:
-        """Return whether that place of the topic has been acknowledged."""
-        return self._acknowledged.has_passed(position)
-
-    def stored(self) -> StoredCursor:
-        """Return how far it has been acknowledged."""
-        offsets = self._acknowledged.next_offsets()
-        return StoredCursor(offsets, self._acknowledged_history, self._since)
-
-    def lag(self, ends: Mapping[int, int]) -> int:
-        """Return how many records of the topic, of whatever stream, it has not passed yet."""
-        here = self._acknowledged.next_offsets()
-        return sum(max(0, end - here.get(partition, end)) for partition, end in ends.items())
-
     # What comes
 
     def offer(self, live: LiveUpdate) -> None:
         """Keep a live update, or fall behind where there is no room for it."""
         if not self.is_live or self._queued.has_passed(live.position):
             return
-        if self._bytes >= self._max_bytes:
+        if self._waiting.bytes >= self._max_bytes:
             self.fall_behind()
         else:
             self._add(live)
@@ -133,7 +118,7 @@ class Feed:
         """Keep an update that was read from the topic; tell whether what follows may be read."""
         if self._queued.has_passed(live.position):
             return True
-        if self._bytes >= self._max_bytes:
+        if self._waiting.bytes >= self._max_bytes:
             return False
         drops = self.drops
         self._add(live)
@@ -150,7 +135,7 @@ class Feed:
             delivery = Delivery(stream, update, None)
             self._history_ids[delivery.id] = None
             self.history[stream] = update.timestamp
-            self._put(delivery)
+            self._waiting.put(delivery)
         while len(self._history_ids) > MAX_REMEMBERED:
             self._history_ids.popitem(last=False)
         self._backlog.update(self)
@@ -161,6 +146,56 @@ class Feed:
         self._note_history_end()
         self._changed(self)
 
+    def be_about(self, subscription: DurableSubscription) -> None:
+        """Give other streams from now on: what waits of those that are gone is not given.
+
+        Streams that were made meanwhile are given from their beginning, and others that were
+        not among them before from now on.
+        """
+        gone = self.subscription.streams.keys() - subscription.streams.keys()
+        self.subscription = subscription
+        if gone:
+            self._waiting.forget(gone)
+            self.place.forget(gone)
+            for stream in gone:
+                self.history.pop(stream, None)
+            self._note_history_end()
+            self._backlog.update(self)
+        self._begin_new_streams()
+        self._changed(self)
+
+    def _begin_new_streams(self) -> None:
+        """Let the history of streams come first that came to be later."""
+        new = {
+            stream: key.stream_id
+            for stream, key in self.subscription.streams.items()
+            if self.place.is_new(key.stream_id)
+        }
+        self._note_age()
+        if new:
+            self._stop_at_fanout()
+            self.history |= dict.fromkeys(new, OLDEST)
+            # A client may have got anything up to there, and acknowledge it later.
+            self.place.begin_histories(new, self.ends())
+
+    def _note_age(self) -> None:
+        """Let streams grow old that were made a while ago: so what is noted is bounded."""
+        if self.subscription.newest is None:
+            return
+        now = asyncio.get_running_loop().time()
+        self._ages.append((now, self.subscription.newest))
+        while self._ages and self._ages[0][0] <= now - NEW_SECONDS:
+            self.place.grow_old(self._ages.popleft()[1])
+
+    def gives(self, stream: StreamRef) -> bool:
+        """Return whether it is about this stream now."""
+        return stream in self.subscription.streams
+
+    @property
+    def needs_topic(self) -> bool:
+        """Whether something of what comes before the end of the topic is not in its history."""
+        return bool(self.place.since) or not self.history
+
     def next_offset(self, partition: int) -> int | None:
         """Return from where to read the partition on; None where that is not fixed yet."""
         return self._queued.next_offsets().get(partition)
@@ -168,9 +203,9 @@ class Feed:
     def begin_at(self, offsets: Mapping[int, int]) -> None:
         """Fix from where to read on, in every partition; what is known already stays."""
         for partition, offset in offsets.items():
-            for cursor in (self._queued, self._acknowledged):
-                if partition not in cursor.next_offsets():
-                    cursor.advance(Position(partition, offset - 1))
+            self.place.begin_at(partition, offset)
+            if partition not in self._queued.next_offsets():
+                self._queued.advance(Position(partition, offset - 1))
         self._changed(self)
 
     def go_live(self) -> bool:
@@ -187,22 +222,23 @@ class Feed:
 
     def fall_behind(self) -> None:
         """Take nothing that is offered from now on: it is read later."""
+        self._stop_at_fanout()
+        self._changed(self)
+
+    def _stop_at_fanout(self) -> None:
         if self.is_live:
             # While it was live, everything up to here was kept or for others.
             for partition, offset in self._fanout.cursor.next_offsets().items():
                 self.read_up_to(partition, offset)
             self.is_live = False
-        self._changed(self)
 
     def drop(self) -> None:
         """Keep nothing: what is not acknowledged is read again."""
         self.drops += 1
-        self._queue.clear()
-        self._bytes = 0
+        self._waiting.clear()
         self._history_ids.clear()
-        self._something.clear()
-        self._queued = Cursor(self._acknowledged.next_offsets())
-        self.history = dict(self._acknowledged_history)
+        self._queued = Cursor(self.place.offsets.next_offsets())
+        self.history = dict(self.place.history)
         self.is_live = False
         # Not at once: the backlog is just adding up.
         asyncio.get_running_loop().call_soon(self._changed, self)
@@ -216,7 +252,7 @@ class Feed:
         """Give nothing any more, but what waits already."""
         self.ending = self.ending or ending
         self.is_live = False
-        self._something.set()
+        self._waiting.wake()
 
     def check_progress(self, now: float) -> None:
         """A feed may wait for its receiver as long as it takes."""
@@ -232,14 +268,12 @@ class Feed:
 
         Raises FeedEnded where none will come.
         """
-        while not self._queue:
+        while not self._waiting:
             if self.ending is not None:
                 raise FeedEnded(self.ending)
-            self._something.clear()
-            await self._something.wait()
+            await self._waiting.woken()
         had_room = self.has_room
-        delivery = self._queue.popleft()
-        self._bytes -= size(delivery.update)
+        delivery = self._waiting.pop()
         self._taken += 1
         self._backlog.update(self)
         if not had_room and self.has_room:
@@ -250,12 +284,8 @@ class Feed:
         """Note that the receiver has got it, and all before it."""
         self._settled.clear()
         self._taken = max(0, self._taken - 1)
-        if delivery.position is not None:
-            self._acknowledged.advance(delivery.position)
-            self._acknowledged_history = {}  # all of it came before
-        elif delivery.stream in self._acknowledged_history:
-            self._acknowledged_history[delivery.stream] = delivery.update.timestamp
-            self._note_history_end()
+        self.place.note(delivery)
+        self._note_history_end()
         self._changed(self)
 
     async def settled(self) -> None:
@@ -264,33 +294,26 @@ class Feed:
 
     def note_stored(self, cursor: StoredCursor) -> None:
         """Note that this is stored of it."""
-        if cursor == self.stored():
+        if cursor == self.place.stored():
             self._settled.set()
 
     def pass_over(self) -> bool:
         """Where nothing waits for it: note that it needs nothing from before where it stands."""
-        if self._queue or self._taken or not self.is_live:
+        if self._waiting or self._taken or not self.is_live:
             return False
-        for partition, offset in self._fanout.cursor.next_offsets().items():
-            if not self._acknowledged.has_passed(Position(partition, offset - 1)):
-                self._acknowledged.advance(Position(partition, offset - 1))
+        self.place.pass_over(self._fanout.cursor.next_offsets())
         return True
 
     def _note_history_end(self) -> None:
-        if not self.history and not self._queue and not self._taken:
-            self._acknowledged_history = {}
+        if not self.history and not self._waiting and not self._taken:
+            self.place.history = {}
 
     def _add(self, live: LiveUpdate) -> None:
         """Keep it, unless it is a repeat or follows from too early a record."""
         delivery = Delivery(live.stream, live.update, live.position, live.version)
-        since = self._since.get(live.position.partition, 0)
+        since = self.place.since.get(live.position.partition, 0)
         self._queued.advance(live.position)
         is_repeat = self._history_ids and delivery.id in self._history_ids
         if not is_repeat and (live.origin is None or live.origin >= since):
-            self._put(delivery)
+            self._waiting.put(delivery)
             self._backlog.update(self)  # last, as it may drop all of it
-
-    def _put(self, delivery: Delivery) -> None:
-        self._queue.append(delivery)
-        self._bytes += size(delivery.update)
-        self._something.set()

@@ -22,7 +22,7 @@ from delivery.feeds.feed import Feed
 from delivery.feeds.rereading import Rereading
 from delivery.watchers import Watchers
 from servioticy.errors import Unavailable
-from servioticy.ports.cursors import Cursors, DurableSubscription
+from servioticy.ports.cursors import About, Change, Cursors, DurableSubscription, Source
 from servioticy.ports.emitted import EmittedPages
 from servioticy.ports.history import History
 
@@ -34,6 +34,8 @@ LOOK_SECONDS = 0.5
 """Between two looks for subscriptions that are new, changed or gone."""
 
 RETRY_SECONDS = 1.0
+MOST_STREAMS = 1_000
+"""Of a source that a client watches as long as it is connected."""
 log = logging.getLogger("servioticy.delivery")
 
 T = TypeVar("T")
@@ -69,7 +71,7 @@ class Feeds:
         self._watchers = watchers
         self.backlog = backlog
         self._receivers = receivers
-        self._known: Mapping[str, int] = {}
+        self._known: Mapping[str, Change] = {}
         self._lent: dict[str, Feed] = {}
         self._looked = asyncio.Event()
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -78,6 +80,7 @@ class Feeds:
         self._tasks: list[asyncio.Task[None]] = []
         self._rereading = Rereading(pages, history, fanout, calls, self._has, self.changed)
         # One thread: the claim is its connection's.
+        self._calls = calls
         self._storing = ThreadPoolExecutor(1, "cursors")
 
     @property
@@ -122,6 +125,10 @@ class Feeds:
             await self._store_cursors()
         found = await self._asked(partial(self._store.subscriptions, changed)) if changed else []
         for each in found:
+            before = self._known.get(each.id)
+            if each.id in self.feeds and before and before.own == now[each.id].own:
+                self.be_about(self.feeds[each.id], each)
+                continue
             self._remove(each.id)
             if each.callback in self._receivers:
                 self._add(each)
@@ -155,6 +162,20 @@ class Feeds:
         receive = self._receivers[subscription.callback](feed)
         self._running[subscription.id] = asyncio.create_task(_logged(receive, subscription.id))
         self.changed(feed)
+
+    async def about(self, tenant: int, source: Source) -> About:
+        """Return the streams of a source, of what a tenant may read. Raises Unavailable."""
+        ask = partial(self._store.about, tenant, source, MOST_STREAMS + 1)
+        return await self._calls.run(tenant, ask)
+
+    def be_about(self, feed: Feed, subscription: DurableSubscription) -> None:
+        """Note that the streams of a feed may be others: its receiver goes on."""
+        before, now = feed.subscription.streams.keys(), subscription.streams.keys()
+        feed.be_about(subscription)
+        for stream in before - now:
+            self._watchers.remove(stream, feed)
+        for stream in now - before:
+            self._watchers.add(stream, feed)
 
     def _remove(self, subscription: str) -> None:
         feed = self.feeds.pop(subscription, None)
@@ -197,7 +218,7 @@ class Feeds:
 
     async def _store_cursors(self) -> None:
         moved, self._moved = self._moved, {}
-        cursors = {id_: each.stored() for id_, each in moved.items()}
+        cursors = {id_: each.place.stored() for id_, each in moved.items()}
         if not cursors:
             return
         try:

@@ -12,19 +12,19 @@ import itertools
 from collections.abc import Awaitable, Callable
 
 from delivery.admission.requests import Admission
+from delivery.admission.sources import SourceAdmission
 from delivery.endings import Ending
 from delivery.fanout import LiveUpdate
 from delivery.feeds.event_ids import EventId
 from delivery.feeds.feed import Feed
 from delivery.feeds.feeds import Feeds
+from delivery.feeds.place import OLDEST
 from servioticy.domain.model import Timestamp
 from servioticy.domain.records import Position
-from servioticy.ports.cursors import DurableSubscription, StoredCursor
+from servioticy.ports.cursors import About, DurableSubscription, StoredCursor
 
 MAX_REREAD = 50_000
 """So many records of the topic are read again for a client; else the history is asked."""
-
-OLDEST = -(2**63)
 
 _numbers = itertools.count()
 
@@ -98,13 +98,31 @@ async def lend(
         "",
         b"",
         0,
-        0,
         cursor,
     )
     feed = LentFeed(subscription, feeds.backlog, feeds.fanout, feeds.changed)
     feed.version = admission.version if admission.foreign else None
     feeds.lend(feed)
     return feed, begins
+
+
+def lend_source(feeds: Feeds, admission: SourceAdmission, about: About) -> LentFeed:
+    """Begin to feed a client with what a source has, from now on."""
+    cursor = StoredCursor(feeds.fanout.begun.next_offsets(), newest=about.newest)
+    subscription = DurableSubscription(
+        f"lent-{next(_numbers)}",
+        admission.tenant,
+        about.streams,
+        "",
+        b"",
+        0,
+        cursor,
+        source=admission.source,
+        newest=about.newest,
+    )
+    feed = LentFeed(subscription, feeds.backlog, feeds.fanout, feeds.changed)
+    feeds.lend(feed)
+    return feed
 
 
 def _now(feeds: Feeds, partition: int) -> Position:

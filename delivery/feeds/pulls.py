@@ -86,8 +86,8 @@ class Pull:
             if at.offset >= self.feed.ends().get(at.partition, 0):
                 raise UnknownEvent
             place = Delivery(StreamRef("", ""), LastUpdate(last.timestamp, b""), at)
-            return None if self.feed.has_acknowledged(at) else place
-        for stream, after in self.feed.acknowledged_history.items():
+            return None if self.feed.place.offsets.has_passed(at) else place
+        for stream, after in self.feed.place.history.items():
             if digest(stream) == last.stream and last.timestamp > after:
                 return Delivery(stream, LastUpdate(last.timestamp, b""), None)
         return None

@@ -98,10 +98,10 @@ class Rereading:
         ends, starts = self._fanout.begun.next_offsets(), dict[int, int]()
         new = [each for each in feeds if any(each.next_offset(number) is None for number in ends)]
         # The history has all that was emitted before.
-        if since := [each.subscription.created_ms for each in new if not each.history]:
+        if since := [each.subscription.created_ms for each in new if each.needs_topic]:
             starts = await asyncio.to_thread(self._pages.offsets_at, min(since) - SKEW_MS)
         for feed in new:
-            feed.begin_at({} if feed.history else starts)
+            feed.begin_at(starts if feed.needs_topic else {})
             feed.begin_at(ends)
 
     async def _read_history(self, feed: Feed) -> None:
@@ -130,8 +130,8 @@ class Rereading:
         after, drops = feed.history[stream], feed.drops
         read = partial(self._history.updates_after, key, after, PAGE_UPDATES, PAGE_BYTES)
         page = await self._calls.run(feed.tenant, read)
-        if not self._has(feed) or feed.drops != drops:
-            return False  # it stands elsewhere
+        if not self._has(feed) or feed.drops != drops or stream not in feed.history:
+            return False  # it stands elsewhere, or is not about this stream any more
         if page:
             feed.read_history(stream, page)
         else:
@@ -156,8 +156,12 @@ class Rereading:
             start = min(hungry.values())
             drops = {each: each.drops for each in hungry}
             page = await asyncio.to_thread(self._pages.read, number, start, end)
-            # Dropped meanwhile, it stands elsewhere.
-            there = {each for each in hungry if self._has(each) and each.drops == drops[each]}
+            # Dropped meanwhile, it stands elsewhere; or the history of a new stream comes first.
+            there = {
+                each
+                for each in hungry
+                if self._has(each) and each.drops == drops[each] and not each.history
+            }
             by_stream = _by_stream(there)
             for record, position in page.records:
                 found = by_stream.get(StreamRef(record.service_object, record.stream), ())

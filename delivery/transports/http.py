@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
 from urllib.parse import parse_qs, quote
 
 from delivery.admission.requests import Admission, Identity, Refusal, token_of
+from delivery.admission.stays import Grounds
 from delivery.endings import Ending
 from delivery.feeds.event_ids import EventId, read_event_id
 from delivery.feeds.feeds import Feeds
@@ -109,7 +111,7 @@ class HttpTransport:
             stream = EventStream(call, feed, feed.take, feed.done, stream_event)
             stream.begin(begins)
             stream.passed = partial(self._passed, admission.partition)
-            await self._run(stream)
+            await self._run(stream, admission, Reader())
         finally:
             self._feeds.take_back(feed)
 
@@ -118,14 +120,25 @@ class HttpTransport:
         offset = self._feeds.fanout.cursor.next_offsets().get(partition, 0)
         return Position(partition, offset - 1)
 
-    async def _run(self, stream: EventStream, reader: Reader | None = None) -> None:
-        reader = reader or Reader()
-        self._readers[reader] = stream
+    async def _run(self, stream: EventStream, grounds: Grounds, reader: Reader) -> None:
         self._hub.connections += 1
         try:
-            await stream.run(reader)
+            with self._reading(reader, grounds, stream):
+                await stream.run(reader)
         finally:
             self._hub.connections -= 1
+
+    @contextmanager
+    def _reading(
+        self, reader: Reader, grounds: Grounds, stream: EventStream | None
+    ) -> Iterator[None]:
+        """Let it be ended when the program stops, or when it may read no longer."""
+        self._readers[reader] = stream
+        stay = self._hub.reception.stays.begin(grounds, reader.end)
+        try:
+            yield
+        finally:
+            self._hub.reception.stays.leave(stay)
             del self._readers[reader]
 
     # A durable subscription
@@ -163,7 +176,7 @@ class HttpTransport:
         try:
             stream = EventStream(call, pull.feed, pull.take, _keep, own_event)
             stream.begin(last)
-            await self._run(stream, reader)
+            await self._run(stream, who, reader)
         finally:
             pull.detach(reader.end)
         return None
@@ -176,13 +189,13 @@ class HttpTransport:
         if wanted.cursor is not None:
             pulling.acknowledge(pull, wanted.cursor)
         reader = Reader()
-        self._readers[reader] = None
         pull.attach(reader.end)
         try:
-            call.answer(200, await pulling.collect(pull, wanted, reader))
+            with self._reading(reader, who, None):
+                found = await pulling.collect(pull, wanted, reader)
+            call.answer(200, found)
         finally:
             pull.detach(reader.end)
-            del self._readers[reader]
 
     async def _acknowledge(self, call: HttpCall, id_: str, who: Identity, body: bytes) -> None:
         last = pulling.read_acknowledgement(body)

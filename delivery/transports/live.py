@@ -15,12 +15,15 @@ from typing import Any, Protocol
 
 import orjson
 
-from delivery.admission.requests import Identity, Refusal, WatchRequest
+from delivery.admission.quotas import QuotaExceeded
+from delivery.admission.requests import Admission, Identity, Refusal, WatchRequest
+from delivery.admission.sources import SourceAdmission
 from delivery.endings import Ending
 from delivery.feeds.deliveries import Delivery, FeedEnded
 from delivery.feeds.event_ids import EventId, event_id
 from delivery.feeds.feed import Feed
-from delivery.feeds.feeds import Feeds
+from delivery.feeds.feeds import MOST_STREAMS, Feeds
+from delivery.feeds.following import Following, TooMany
 from delivery.feeds.lent import lend
 from delivery.feeds.pulls import Pull, Pulls
 from delivery.hub import Hub
@@ -31,12 +34,15 @@ from delivery.transports.readers import Reader
 from delivery.transports.transport import Disconnected
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
+from servioticy.ports.cursors import Source
 
 MAX_SUBSCRIPTIONS = 1000
 BURST_MESSAGES = 2000
 MESSAGES_A_SECOND = 100
 """Whoever says more is listened to later."""
 STALL_SECONDS = 30.0
+FULL = Refusal(429, "Too many Service Objects and groups are watched as a whole")
+TOO_MANY = Refusal(400, f"At most {MOST_STREAMS} streams are watched so: subscribe durably")
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -64,12 +70,11 @@ class LiveSession:
         pulls: Pulls,
         devices: Devices,
         who: Identity,
-        token: str,
         socket: Socket,
     ) -> None:
         self.tenant = who.tenant
         self._hub, self._feeds, self._pulls = hub, feeds, pulls
-        self._who, self._socket, self._token = who, socket, token
+        self._who, self._socket = who, socket
         self._devices = devices
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._own: dict[str, Device] = {}
@@ -144,19 +149,51 @@ class LiveSession:
             await self._durable(id_, text(said, "subscription"), last)
         elif said.get("actions") is True:
             await self._device(id_, text(said, "serviceObject"))
-        else:
+        elif "stream" in said:
             await self._stream(id_, said, last)
+        else:
+            await self._source(id_, said)
 
     async def _stream(self, id_: str, said: dict[str, Any], last: EventId | None) -> None:
         stream = StreamRef(text(said, "serviceObject"), text(said, "stream"))
         after = said.get("after")
-        request = WatchRequest(stream, self._token, None if after is None else str(after))
+        request = WatchRequest(stream, self._who.token, None if after is None else str(after))
         answer = await self._hub.reception.examine(request)
         if isinstance(answer, Refusal):
             raise pulling.Refused(answer)
         feed, begins = await lend(self._feeds, answer, last, self._hub.newest)
         give_back = partial(self._feeds.take_back, feed)
-        self._start(id_, partial(self._watch, id_, feed, begins), give_back)
+        self._start(id_, partial(self._watch, id_, feed, begins, answer), give_back)
+
+    async def _source(self, id_: str, said: dict[str, Any]) -> None:
+        group = text(said, "group") if "group" in said else None
+        source = Source(text(said, "serviceObject"), None, group)
+        if "last" in said or "after" in said:
+            raise bad("Of many streams only a subscription of the callback pull can go on")
+        answer = await self._hub.reception.examine_source(source, self._who.token)
+        if isinstance(answer, Refusal):
+            raise pulling.Refused(answer)
+        places, following = self._hub.reception.sources, self._following(answer)
+        try:
+            places.acquire(self.tenant)
+        except QuotaExceeded:
+            raise pulling.Refused(FULL) from None
+        try:
+            await following.lend()
+        except BaseException as error:
+            places.release(self.tenant)
+            if isinstance(error, TooMany):
+                raise pulling.Refused(TOO_MANY) from None
+            raise
+
+        def give_back() -> None:
+            places.release(self.tenant)
+            following.stop()
+
+        self._start(id_, partial(self._watch_source, id_, following), give_back)
+
+    def _following(self, admission: SourceAdmission) -> Following:
+        return Following(self._hub.reception.stays, self._feeds, admission)
 
     async def _durable(self, id_: str, name: str, last: EventId | None) -> None:
         pull = await pulling.find(self._pulls, self._feeds, name, self._who)
@@ -165,7 +202,7 @@ class LiveSession:
         self._start(id_, partial(self._pull, id_, pull, last))
 
     async def _device(self, id_: str, name: str) -> None:
-        key = await self._hub.reception.examine_device(self._token, name)
+        key = await self._hub.reception.examine_device(self._who.token, name)
         if isinstance(key, Refusal):
             raise pulling.Refused(key)
         device = self._own[id_] = Device(id_, key)
@@ -175,7 +212,7 @@ class LiveSession:
         device, actuation = self._own.get(id_), text(said, "actuation")
         if device is None:
             raise pulling.Refused(Refusal(404, "There is no subscription to actions of this id"))
-        await device.report(self._devices.api, self._token, actuation, text(said, "status"))
+        await device.report(self._devices.api, self._who.token, actuation, text(said, "status"))
         await self._tell(id_, "reported", {"actuation": actuation})
 
     def _start(
@@ -228,9 +265,27 @@ class LiveSession:
             with contextlib.suppress(Disconnected):
                 await self._tell(id_, "ended", {"reason": reason.value})
 
-    async def _watch(self, id_: str, feed: Feed, begins: EventId | None) -> None:
-        await self._tell_begun(id_, begins)
-        await self._send_all(id_, feed, feed.take, feed.done)
+    async def _watch(
+        self, id_: str, feed: Feed, begins: EventId | None, admission: Admission
+    ) -> None:
+        reader = Reader()
+        stay = self._hub.reception.stays.begin(admission, reader.end)
+        try:
+            await self._tell_begun(id_, begins)
+            await self._send_all(id_, feed, feed.take, feed.done)
+        except asyncio.CancelledError:
+            raise FeedEnded(reader.why()) from None
+        finally:
+            self._hub.reception.stays.leave(stay)
+
+    async def _watch_source(self, id_: str, following: Following) -> None:
+        reader, feed = Reader(), following.feed
+        following.start(reader.end)
+        try:
+            await self._tell_begun(id_, None)
+            await self._send_all(id_, feed, feed.take, feed.done)
+        except asyncio.CancelledError:
+            raise FeedEnded(reader.why()) from None
 
     async def _pull(self, id_: str, pull: Pull, begins: EventId | None) -> None:
         reader = Reader()

@@ -72,7 +72,7 @@ async def find(pulls: Pulls, feeds: Feeds, id_: str, who: Identity) -> Pull:
     pull = await pulls.find(id_, who.tenant, feeds)
     if pull is None:
         raise Refused(NOT_FOUND if feeds.is_owner else NOT_HERE)
-    if not who.may_pull(pull.feed.subscription.streams):
+    if not who.may_pull(pull.feed.subscription.source):
         raise Refused(BOUND)
     return pull
 
@@ -84,7 +84,7 @@ async def find_feed(feeds: Feeds, id_: str, who: Identity) -> Feed:
     feed = feeds.feeds.get(id_)
     if feed is None or feed.tenant != who.tenant:
         raise Refused(NOT_FOUND if feeds.is_owner else NOT_HERE)
-    if not who.may_pull(feed.subscription.streams):
+    if not who.may_pull(feed.subscription.source):
         raise Refused(BOUND)
     return feed
 
@@ -123,17 +123,14 @@ async def collect(pull: Pull, wanted: Wanted, reader: Reader) -> bytes:
     except TimeoutError:
         pass
     except asyncio.CancelledError:
-        ending = reader.why()
-        again = 1 if ending is Ending.STOPPING else None
-        status = 409 if again is None else 503
-        raise Refused(Refusal(status, ending.value, again)) from None
+        raise Refused(_ended(reader.why())) from None
     place = b"null" if cursor is None else b'"%s"' % str(cursor).encode()
     return b'{"updates":[%s],"cursor":%s}' % (b",".join(found), place)
 
 
 def position(feeds: Feeds, feed: Feed) -> bytes:
     """Return how far a subscription has been acknowledged, and what lies before it."""
-    stored = feed.stored()
+    stored = feed.place.stored()
     history = [
         {"serviceObject": stream.service_object, "stream": stream.stream, "after": after}
         for stream, after in stored.history.items()
@@ -142,12 +139,18 @@ def position(feeds: Feeds, feed: Feed) -> bytes:
         {
             "id": feed.subscription.id,
             "live": feed.is_live,
-            "lag": feed.lag(feeds.fanout.cursor.next_offsets()),
+            "lag": feed.place.lag(feeds.fanout.cursor.next_offsets()),
             "offsets": stored.offsets,
             "history": history,
         },
         option=orjson.OPT_NON_STR_KEYS,
     )
+
+
+def _ended(ending: Ending) -> Refusal:
+    if ending is Ending.STOPPING:
+        return Refusal(503, ending.value, 1)
+    return Refusal(403 if ending is Ending.REVOKED else 409, ending.value)
 
 
 def _number(query: dict[str, list[str]], name: str, usual: int, least: int, most: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import re
@@ -38,6 +39,8 @@ WAITING_TO_BE_ACCEPTED = 512
 CLOSE_CODES = {
     Ending.FAILED: CloseCode.INTERNAL_ERROR,
     Ending.STOPPING: CloseCode.GOING_AWAY,
+    Ending.REVOKED: CloseCode.POLICY_VIOLATION,
+    Ending.NOT_READABLE: CloseCode.POLICY_VIOLATION,
 }
 """All other endings are TRY_AGAIN_LATER."""
 
@@ -45,7 +48,7 @@ _DEVICE = re.compile(r"/([^/]+)/actuations/live/?")
 ACTUATIONS = "actuations"
 """The id of the subscription of a socket that is for a device's actuations alone."""
 
-Live = Callable[[Identity, str, Socket], LiveSession]
+Live = Callable[[Identity, Socket], LiveSession]
 
 log = logging.getLogger("servioticy.delivery")
 _protocol_log = logging.getLogger("delivery.protocol")
@@ -70,9 +73,7 @@ class WebSocketTransport:
         self._plain = plain
         # Weak: a client may go between its admission and its socket.
         self._admissions: WeakKeyDictionary[ServerConnection, Admission] = WeakKeyDictionary()
-        self._known: WeakKeyDictionary[ServerConnection, tuple[Identity, str]] = (
-            WeakKeyDictionary()
-        )
+        self._known: WeakKeyDictionary[ServerConnection, Identity] = WeakKeyDictionary()
         self._devices: WeakKeyDictionary[ServerConnection, str] = WeakKeyDictionary()
         """The Service Objects of those that have come for actuations."""
         self._server: Server | None = None
@@ -114,7 +115,7 @@ class WebSocketTransport:
     async def _serve(self, connection: ServerConnection) -> None:
         known = self._known.pop(connection, None)
         if known is not None:
-            await self._serve_live(connection, *known)
+            await self._serve_live(connection, known)
             return
         admission = self._admissions.pop(connection)
         stream = str(admission.stream)
@@ -122,10 +123,12 @@ class WebSocketTransport:
         await self._hub.serve(admission, WebSocketConnection(connection))
         log.info("watch_closed", extra={"stream": stream, "code": connection.close_code})
 
-    async def _serve_live(self, connection: ServerConnection, who: Identity, token: str) -> None:
+    async def _serve_live(self, connection: ServerConnection, who: Identity) -> None:
         """Do what the client says, until it has gone; what is no text ends it."""
         cast(WebSocketCaller, connection).let_speak()
-        session = self._live(who, token, WebSocketConnection(connection))
+        socket = WebSocketConnection(connection)
+        session = self._live(who, socket)
+        stay = self._hub.reception.stays.begin(who, socket.close_soon)
         self._hub.connections += 1
         device = self._devices.pop(connection, None)
         try:
@@ -140,6 +143,7 @@ class WebSocketTransport:
             pass
         finally:
             self._hub.connections -= 1
+            self._hub.reception.stays.leave(stay)
             await session.end()
 
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
@@ -176,7 +180,7 @@ class WebSocketTransport:
         found = await self._identified(cast(WebSocketCaller, connection), query, authorization)
         if isinstance(found, Refusal):
             return found
-        key = await self._hub.reception.examine_device(found[1], storable(name))
+        key = await self._hub.reception.examine_device(found.token, storable(name))
         if isinstance(key, Refusal):
             return key
         self._known[connection], self._devices[connection] = found, key.id
@@ -184,12 +188,11 @@ class WebSocketTransport:
 
     async def _identified(
         self, caller: WebSocketCaller, query: str, authorization: str
-    ) -> tuple[Identity, str] | Refusal:
+    ) -> Identity | Refusal:
         token = token_of(parse_qs(query, keep_blank_values=True), authorization)
         if isinstance(token, Refusal):
             return token
-        identity = await self._hub.reception.identify(caller, token)
-        return identity if isinstance(identity, Refusal) else (identity, token)
+        return await self._hub.reception.identify(caller, token)
 
 
 class WebSocketConnection:
@@ -220,6 +223,12 @@ class WebSocketConnection:
     async def close(self, ending: Ending) -> None:
         """Send a close frame, and wait for the client's."""
         await self._socket.close(close_code(ending), ending.value)
+
+    def close_soon(self, ending: Ending) -> None:
+        """Close without waiting, and cut the connection where the client does not let go."""
+        loop = asyncio.get_running_loop()
+        self._closing = loop.create_task(self.close(ending))
+        loop.call_later(CLOSE_SECONDS, self.abort)
 
     def abort(self) -> None:
         """Cut the connection."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from servioticy.domain.access import Resource, Scope
 from servioticy.domain.model import ServiceObjectKey, StreamKey
+
+Asked: TypeAlias = "tuple[str, str | None, str | None]"
+"""A token, and the Service Object and the stream that the request names, if any."""
 
 
 class Address(NamedTuple):
@@ -23,6 +26,8 @@ class Address(NamedTuple):
     scope: Scope = Scope()
     """What the caller's token is for."""
     token_id: str = ""
+    expires_in: float | None = None
+    """Seconds for which the token is good yet; None: until it is revoked."""
 
     @property
     def tenant(self) -> int:
@@ -54,5 +59,5 @@ class Addresses(Protocol):
     ) -> Address | None:
         """Return who asks, and what they name; None for an unknown token."""
 
-    def addresses(self, asked: Sequence[tuple[str, str, str]]) -> list[Address | None]:
-        """Return the same for many requests at once: token, Service Object and stream of each."""
+    def addresses(self, asked: Sequence[Asked]) -> list[Address | None]:
+        """Return the same for many requests at once."""

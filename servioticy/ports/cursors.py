@@ -20,6 +20,38 @@ class StoredCursor(NamedTuple):
     since: Mapping[int, int] = {}
     """By partition of the log, where it ended when the subscription was made: what follows from
     earlier records is not asked for."""
+    before: Mapping[int, int] = {}
+    """By partition of the topic, from where on everything comes after all histories."""
+    newest: int | None = None
+    """Streams with larger numbers came to be later; None: it is about one stream."""
+    begun: frozenset[int] = frozenset()
+    """Of these, whose history has been begun."""
+
+
+class Source(NamedTuple):
+    """What a subscription is about: a stream, a Service Object, or what a group of it reads."""
+
+    service_object: str
+    stream: str | None = None
+    group: str | None = None
+
+
+class About(NamedTuple):
+    """Which streams a source has at one moment."""
+
+    streams: Mapping[StreamRef, StreamKey]
+    """Those that whoever asks may read."""
+    newest: int
+    """The number of the newest stream of all."""
+
+
+class Change(NamedTuple):
+    """Numbers that are others after each change."""
+
+    own: int
+    """Of the subscription itself."""
+    streams: int
+    """Of what it is about: streams may have come or gone."""
 
 
 class DurableSubscription(NamedTuple):
@@ -29,16 +61,18 @@ class DurableSubscription(NamedTuple):
     tenant: int
     """Who subscribed."""
     streams: Mapping[StreamRef, StreamKey]
-    """The streams it is about; those of a Service Object come and go."""
+    """The streams it is about, as far as its tenant may read them; of a Service Object or a group
+    they come and go."""
     callback: str
     document: bytes
     """Its JSON document."""
     created_ms: int
-    change: int
-    """Another number after each change of it."""
     cursor: StoredCursor
     failing_since_ms: int | None = None
     """Since when its receiver has taken nothing; None: it does."""
+    source: Source = Source("")
+    newest: int | None = None
+    """The number of the newest stream of all when these were found; None: it is about one."""
 
 
 class Cursors(Protocol):
@@ -47,11 +81,14 @@ class Cursors(Protocol):
     def claim(self) -> bool:
         """Whether this process may deliver to durable subscriptions; one at a time may."""
 
-    def changes(self) -> Mapping[str, int]:
-        """Return the number of the last change of every durable subscription."""
+    def changes(self) -> Mapping[str, Change]:
+        """Return the last change of every durable subscription."""
 
     def subscriptions(self, ids: Iterable[str]) -> list[DurableSubscription]:
         """Return these, as they are now; those that are gone are missing."""
+
+    def about(self, tenant: int, source: Source, most: int) -> About:
+        """Return what a tenant may read of a Service Object or a group: so many streams."""
 
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
         """Note how far each of these has got; those that are gone are ignored."""
@@ -60,7 +97,14 @@ class Cursors(Protocol):
 def write_cursor(cursor: StoredCursor) -> str:
     """Return a cursor as it is stored."""
     history = [[*stream, after] for stream, after in cursor.history.items()]
-    stored = {"offsets": cursor.offsets, "history": history, "since": cursor.since}
+    stored: dict[str, object] = {
+        "offsets": cursor.offsets,
+        "history": history,
+        "since": cursor.since,
+    }
+    if cursor.newest is not None:
+        begun = sorted(cursor.begun)
+        stored |= {"before": cursor.before, "newest": cursor.newest, "begun": begun}
     return orjson.dumps(stored, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
@@ -68,7 +112,14 @@ def read_cursor(text: str) -> StoredCursor:
     """Return a stored cursor."""
     stored = orjson.loads(text)
     return StoredCursor(
-        {int(partition): offset for partition, offset in stored["offsets"].items()},
+        _offsets(stored["offsets"]),
         {StreamRef(name, stream): after for name, stream, after in stored["history"]},
-        {int(partition): offset for partition, offset in stored["since"].items()},
+        _offsets(stored["since"]),
+        _offsets(stored.get("before", {})),
+        stored.get("newest"),
+        frozenset(stored.get("begun", ())),
     )
+
+
+def _offsets(stored: Mapping[str, int]) -> dict[int, int]:
+    return {int(partition): offset for partition, offset in stored.items()}

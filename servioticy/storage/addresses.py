@@ -7,7 +7,7 @@ from typing import Any
 
 from servioticy.domain.access import Scope
 from servioticy.domain.tokens import digest
-from servioticy.ports.addresses import Address
+from servioticy.ports.addresses import Address, Asked
 from servioticy.storage.arrays import blobs, texts
 from servioticy.storage.database import Database, Prepared
 from servioticy.storage.queries import queries
@@ -31,9 +31,9 @@ class PostgresAddresses:
         row = self._database.row(Prepared("address", self._sql["address"], values))
         return None if row is None else _address(row)
 
-    def addresses(self, asked: Sequence[tuple[str, str, str]]) -> list[Address | None]:
-        """Return the same for many requests at once: token, Service Object and stream of each."""
-        named = [("", "") if "\0" in each[1] or "\0" in each[2] else each[1:] for each in asked]
+    def addresses(self, asked: Sequence[Asked]) -> list[Address | None]:
+        """Return the same for many requests at once."""
+        named = [_storable(*each[1:]) for each in asked]
         values = {
             "digests": blobs([digest(token) for token, _, _ in asked]),
             "service_objects": texts([id_.encode() for id_, _ in named]),
@@ -47,7 +47,13 @@ class PostgresAddresses:
         return found
 
 
+def _storable(service_object: str | None, stream: str | None) -> tuple[str, str]:
+    """Return names that name nothing where none are given, or where one has a NUL."""
+    names = service_object or "", stream or ""
+    return ("", "") if any("\0" in each for each in names) else names
+
+
 def _address(row: Sequence[Any]) -> Address:
-    *address, service_object, stream, rights, token_id = row
+    *address, service_object, stream, rights, token_id, expires_in = row
     scope = Scope(service_object, stream, rights)
-    return Address(*address)._replace(scope=scope, token_id=token_id)
+    return Address(*address)._replace(scope=scope, token_id=token_id, expires_in=expires_in)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.ports.cursors import (
+    About,
+    Change,
     DurableSubscription,
+    Source,
     StoredCursor,
     read_cursor,
     write_cursor,
@@ -26,48 +31,51 @@ class PostgresCursors:
         """`database` is asked by one thread at a time, which keeps the claim."""
         self._database = database
         self._sql = queries("cursors")
+        self._sources = queries("sources")
 
     def claim(self) -> bool:
         """Whether this process may deliver to durable subscriptions; one at a time may."""
         return bool(self._database.rows(self._sql["claim"], {"key": _LOCK})[0][0])
 
-    def changes(self) -> Mapping[str, int]:
-        """Return the number of the last change of every durable subscription."""
-        return dict(self._database.rows(self._sql["changes"]))
+    def changes(self) -> Mapping[str, Change]:
+        """Return the last change of every durable subscription."""
+        return {id_: Change(*rest) for id_, *rest in self._database.rows(self._sql["changes"])}
 
     def subscriptions(self, ids: Iterable[str]) -> list[DurableSubscription]:
         """Return these, as they are now; those that are gone are missing."""
         acting, subscribed = _apart(ids)
-        found = self._database.rows(self._sql["subscriptions"], {"ids": subscribed})
-        if acting:
-            found += self._database.rows(self._sql["acting"], {"streams": acting})
+        return [*self._subscribed(subscribed), *self._acting(acting)]
+
+    def _subscribed(self, ids: Sequence[str]) -> list[DurableSubscription]:
+        wanted = {"ids": ids}
+        found = self._database.rows(self._sql["subscriptions"], wanted)
+        streams: defaultdict[str, dict[StreamRef, StreamKey]] = defaultdict(dict)
+        about = self._database.rows(self._sql["streams"], wanted)
+        for id_, _newest, *stream in about:
+            if stream[0] is not None:
+                streams[id_][StreamRef(*stream[:2])] = StreamKey(*stream[2:])
+        return [_subscription(row, streams[row[0]], about[0][1]) for row in found]
+
+    def _acting(self, streams: Sequence[int]) -> list[DurableSubscription]:
+        """Return composite streams that ask for actions, as subscriptions."""
+        if not streams:
+            return []
+        found = self._database.rows(self._sql["acting"], {"streams": streams})
         return [
-            DurableSubscription(
-                id_,
-                tenant,
-                {StreamRef(service_object, name): StreamKey(owner, stream_id)},
-                callback,
-                document.encode(),
-                created,
-                change,
-                read_cursor(cursor),
-                failing_since,
-            )
-            for (
-                id_,
-                tenant,
-                callback,
-                document,
-                created,
-                change,
-                cursor,
-                service_object,
-                name,
-                owner,
-                stream_id,
-                failing_since,
-            ) in found
+            _subscription(row, {StreamRef(*row[7:9]): StreamKey(*row[10:])}, 0) for row in found
         ]
+
+    def about(self, tenant: int, source: Source, most: int) -> About:
+        """Return what a tenant may read of a Service Object or a group: so many streams."""
+        values = {
+            "tenant": tenant,
+            "service_object": source.service_object,
+            "group": source.group,
+            "most": most,
+        }
+        ((newest,),) = self._database.rows(self._sources["newest_stream"])
+        rows = self._database.rows(self._sources["streams_of"], values)
+        return About({StreamRef(*row[:2]): StreamKey(*row[2:]) for row in rows}, newest)
 
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
         """Note how far each of these has got; those that are gone are ignored."""
@@ -90,3 +98,22 @@ def _apart(ids: Iterable[str]) -> tuple[list[int], list[str]]:
         else:
             subscribed.append(each)
     return acting, subscribed
+
+
+def _subscription(
+    row: Sequence[Any], streams: Mapping[StreamRef, StreamKey], newest: int
+) -> DurableSubscription:
+    id_, tenant, callback, document, created, cursor, failing_since, *about = row[:10]
+    source = Source(*about)
+    return DurableSubscription(
+        id_,
+        tenant,
+        streams,
+        callback,
+        document.encode(),
+        created,
+        read_cursor(cursor),
+        failing_since,
+        source,
+        newest if source.stream is None else None,
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import select
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -146,6 +147,31 @@ class Database:
         """The first row, or None."""
         return next(iter(self.rows(sql, values)), None)
 
+    def heard(self, channel: str, seconds: float) -> list[str] | None:
+        """Return what is notified on a channel, within so many seconds of silence.
+
+        None: this thread listens from now on, and has missed what was said before.
+        """
+        with self._answering():
+            connection, _fresh = self._connection()
+            try:
+                if channel not in self._local.listening:
+                    self._run(connection, f"LISTEN {channel}", None)
+                    self._local.listening.add(channel)
+                    return None
+                connection.poll()
+                if not connection.notifies:
+                    waiting = select.poll()  # `select` knows no more than 1,024 descriptors
+                    waiting.register(connection.fileno(), select.POLLIN)
+                    waiting.poll(seconds * 1000)
+                    connection.poll()
+                said = [each.payload for each in connection.notifies if each.channel == channel]
+                connection.notifies.clear()
+            except LOST:
+                self.close()
+                raise
+            return said
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Statements of this thread inside it take effect together or not at all.
@@ -217,6 +243,7 @@ class Database:
             raise
         self._local.connection = connection
         self._local.prepared = set()
+        self._local.listening = set()
         return connection, True
 
     def _settle(self, connection: Any) -> None:

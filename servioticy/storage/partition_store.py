@@ -309,7 +309,7 @@ class PostgresPartitionStore:
             return ("purge_updates", "purge_rest_of_stream", "purged")
         stream = self._database.row(self._sql["stream_to_purge"], values)
         if stream is None:
-            return ("purge_edges_to", "purge_definitions", "purged")
+            return ("purge_subscriptions_of", "purge_edges_to", "purge_definitions", "purged")
         values["stream"] = stream[0]
         return ("purge_subscriptions_to", "purge_edges_from", "purge_stream")
 

@@ -176,8 +176,7 @@ def test_a_client_that_does_not_take_what_comes_is_cut_off(
 def test_a_client_whose_token_is_revoked_is_cut_off(broker: RunningBroker) -> None:
     client = MqttClient(broker.port, "token-7", client="revoked")
     other = MqttClient(broker.port, BOB, client="stays")
-    broker.catalog.revoked.add("token-7")
-    broker.run(broker.broker.recheck())
+    broker.catalog.revoke("token-7")
 
     assert client.is_gone.wait(20)
     assert not other.is_gone.is_set()

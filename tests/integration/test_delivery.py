@@ -430,3 +430,21 @@ def test_a_follower_goes_on_where_a_killed_program_left_it(
             assert json.loads(updates())["lastUpdate"] == 3
         finally:
             again.kill()
+
+
+def test_a_socket_ends_when_its_token_is_revoked_or_its_stream_made_private(world: World) -> None:
+    """Postgres tells of it; the other sockets stay."""
+    database = bootstrap.connect(world.settings)
+    with world.watch() as own, world.watch(name="open") as foreign:
+        database.rows("UPDATE service_objects SET public = false WHERE id = 'open'")
+        with pytest.raises(ConnectionClosed) as private:
+            foreign.recv(timeout=WAIT_SECONDS)
+        world.emitted(1)
+        assert received(own, 1) == [1]
+        database.rows("UPDATE tokens SET revoked_at = now()")
+        with pytest.raises(ConnectionClosed) as revoked:
+            own.recv(timeout=WAIT_SECONDS)
+
+    for each in (private, revoked):
+        assert each.value.rcvd is not None
+        assert each.value.rcvd.code == 1008

@@ -16,28 +16,35 @@ import pytest
 from integration.test_delivery import WAIT_SECONDS, World, health, settings, world
 
 from servioticy import bootstrap
-from servioticy.ports.cursors import StoredCursor, write_cursor
+from servioticy.domain.model import StreamRef
+from servioticy.ports.change_store import NewServiceObject
+from servioticy.ports.cursors import Source, StoredCursor, write_cursor
 from servioticy.settings import Settings, to_environment
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.queries import queries
 
 __all__ = ["settings", "world"]
 
 
-def subscribe(world: World, id_: str) -> None:
+def subscribe(world: World, id_: str, source: Source | None = None) -> None:
+    """To the stream of `mine`, or to many."""
     address = world.addresses.address(world.ours, "mine", "data")
     assert address is not None
+    newest = bootstrap.connect(world.settings).rows("SELECT max(id) FROM streams")[0][0]
     bootstrap.connect(world.settings).rows(
         queries("subscriptions")["subscribe"],
         {
             "id": id_,
             "tenant": address.caller,
-            "stream": address.stream_id,
+            "stream": None if source else address.stream_id,
+            "service_object": source.service_object if source else None,
+            "group": source.group if source else None,
             "document": "{}",
             "callback": "pull",
             "destination": "",
             "now": int(time.time() * 1000),
             "most": 10,
-            "cursor": write_cursor(StoredCursor()),
+            "cursor": write_cursor(StoredCursor(newest=newest if source else None)),
             "expires_at": None,
         },
     )
@@ -146,3 +153,48 @@ def test_strangers_get_nothing(world: World, path: str) -> None:
 
     assert foreign.status_code in (401, 404)
     assert wrong.status_code == 403
+
+
+def test_a_member_that_is_made_later_comes_with_its_history_through_a_kill(
+    world: World, settings: Settings
+) -> None:
+    """What it sent before delivery knew that it belongs."""
+    address = world.addresses.address(world.ours, None, None)
+    tenant = address.caller if address else 0
+    database = bootstrap.connect(world.settings)
+    changes = PostgresChangeStore(database)
+    sources = (("g", StreamRef("mine", "data")),)
+    changes.create(NewServiceObject("reader", tenant, False, b"{}", (), sources, 1), 1)
+    subscribe(world, "s", Source("reader", group="g"))
+    client = Client(world)
+    world.emitted(1)
+    got, cursor = client.poll()
+    changes.create(NewServiceObject("late", tenant, False, b"{}", ("data",), (), 1), 1)
+    world.stored(10, 20, name="late")
+    world.emitted(10, 20, name="late")
+    world.emitted(2)
+    second, cursor = client.poll(cursor)
+    world.program.kill()
+    world.program.wait()
+    with database.transaction():
+        edge = {"tenant": tenant}
+        database.rows(
+            "INSERT INTO graph_edges (tenant_id, reader, group_name, stream_id)"
+            " SELECT %(tenant)s, 'reader', 'g', id FROM streams WHERE service_object = 'late'",
+            edge,
+        )
+        database.rows("UPDATE service_objects SET version = 2 WHERE id = 'reader'")
+    with again(settings):
+        rest: list[int] = []
+        while len(rest) < 2:
+            more, cursor = client.poll(cursor)
+            rest += more
+        world.emitted(30, name="late")
+        world.emitted(3)
+        while not {30, 3} <= set(rest):
+            more, cursor = client.poll(cursor)
+            rest += more
+
+    assert (got, second) == ([1], [2])
+    assert sorted(set(rest) - {2}) == [3, 10, 20, 30]
+    assert [each for each in dict.fromkeys(rest) if each >= 10] == [10, 20, 30]

@@ -26,7 +26,6 @@ def a_feed(failing_since_ms: int | None = None) -> Feed:
         "http",
         DOCUMENT,
         0,
-        1,
         StoredCursor({0: 0}),
         failing_since_ms,
     )

@@ -8,7 +8,7 @@ import msgspec
 
 from servioticy.domain.model import LastUpdate, StreamKey, StreamRef, Timestamp
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
-from servioticy.ports.cursors import DurableSubscription, StoredCursor
+from servioticy.ports.cursors import About, Change, DurableSubscription, Source, StoredCursor
 from servioticy.ports.emitted import EmittedPage
 
 PARTITIONS = 2
@@ -53,27 +53,62 @@ class MemoryCursors:
 
     def __init__(self) -> None:
         self.rows: dict[str, DurableSubscription] = {}
+        self.numbers: dict[str, Change] = {}
+        self.sources: dict[Source, tuple[StreamRef, ...]] = {}
+        self.known: dict[StreamRef, int] = {}
         self.is_claimed_by_others = False
 
     def add(self, id_: str, *streams: StreamRef, cursor: StoredCursor | None = None) -> None:
         keys = {each: StreamKey(1, number) for number, each in enumerate(streams)}
+        source = Source(*streams[0])
+        self.numbers[id_] = Change(len(self.rows), 0)
         self.rows[id_] = DurableSubscription(
-            id_, 1, keys, "test", b"{}", 0, len(self.rows), cursor or StoredCursor()
+            id_, 1, keys, "test", b"{}", 0, cursor or StoredCursor(), source=source
         )
+
+    def bring(self, id_: str, keys: Mapping[StreamRef, StreamKey], newest: int) -> None:
+        """Let a subscription be about these streams from now on."""
+        self.rows[id_] = self.rows[id_]._replace(streams=keys, newest=newest)
+        self.numbers[id_] = self.numbers[id_]._replace(streams=self.numbers[id_].streams + 1)
 
     def claim(self) -> bool:
         return not self.is_claimed_by_others
 
-    def changes(self) -> Mapping[str, int]:
-        return {id_: each.change for id_, each in self.rows.items()}
+    def changes(self) -> Mapping[str, Change]:
+        return {id_: self.numbers[id_] for id_ in self.rows}
 
     def subscriptions(self, ids: Iterable[str]) -> list[DurableSubscription]:
         return [self.rows[each] for each in ids if each in self.rows]
+
+    def about(self, tenant: int, source: Source, most: int) -> About:
+        found = self.sources.get(source, ())
+        keys = {each: StreamKey(1, number) for each, number in self.known.items() if each in found}
+        return About(keys, len(self.known))
+
+    def make(self, source: Source, *streams: StreamRef) -> None:
+        """Let a source have these streams; those that are new are the newest of all."""
+        for each in streams:
+            self.known.setdefault(each, len(self.known) + 1)
+        self.sources[source] = streams
 
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
         for id_, cursor in cursors.items():
             if id_ in self.rows:
                 self.rows[id_] = self.rows[id_]._replace(cursor=cursor)
+
+
+class MemoryHistories:
+    """Everything that a topic had, of streams by their numbers."""
+
+    def __init__(self, topic: MemoryTopic) -> None:
+        self.streams: dict[int, StreamRef] = {}
+        self._topic = topic
+
+    def updates_after(
+        self, stream: StreamKey, after: Timestamp, limit: int, max_bytes: int
+    ) -> list[LastUpdate]:
+        of_one = MemoryHistory(self._topic, self.streams[stream.stream_id])
+        return of_one.updates_after(stream, after, limit, max_bytes)
 
 
 class MemoryHistory:

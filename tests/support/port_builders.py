@@ -17,7 +17,7 @@ from servioticy.domain.records import (
     UpdateRecord,
 )
 from servioticy.ports.change_store import Change, ChangeStore, NewServiceObject
-from servioticy.ports.cursors import StoredCursor, write_cursor
+from servioticy.ports.cursors import Source, StoredCursor, write_cursor
 from servioticy.ports.history import History, VersionedUpdate
 from servioticy.ports.log import BatchLog
 from servioticy.ports.output import Output
@@ -106,7 +106,7 @@ class Stored:
     def subscribe(
         self,
         id_: str,
-        stream: StreamKey,
+        stream: StreamKey | Source,
         destination: str = "x",
         callback: str = "pubsub",
         now: int = 1000,
@@ -114,11 +114,14 @@ class Stored:
         cursor: StoredCursor | None = None,
     ) -> bool:
         """Store a subscription, durable if it has a cursor; of the tenant if no other is named."""
+        to_many = isinstance(stream, Source)
         found = self.subscriptions.rows(
             "subscribe",
             id=id_,
             tenant=tenant or self.tenant,
-            stream=stream.stream_id,
+            stream=None if to_many else stream.stream_id,
+            service_object=stream.service_object if to_many else None,
+            group=stream.group if to_many else None,
             callback=callback,
             destination=destination,
             document=f'{{"id":"{id_}"}}',

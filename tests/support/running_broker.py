@@ -104,7 +104,7 @@ class RunningBroker:
 
     async def _run(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        self.hub = Hub(self.catalog, self.stored, self._capacity)
+        self.hub = Hub(self.catalog, self.stored, self._capacity, access_changes=self.catalog)
         api = Api(self.api.url)
         await api.start()
         self.broker = Broker(self.hub, self.stored, api)

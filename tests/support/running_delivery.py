@@ -49,7 +49,7 @@ class RunningDelivery:
 
     async def _run(self, capacity: Capacity | None, limits: dict[str, int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        self.hub = Hub(self.catalog, self.history, capacity, **limits)
+        self.hub = Hub(self.catalog, self.history, capacity, access_changes=self.catalog, **limits)
         pulls = Pulls()
         self.topic, self.cursors = MemoryTopic(), MemoryCursors()
         self.feeds = self.hub.feeds(self.cursors, self.topic, {"test": pulls.receive})

@@ -18,7 +18,11 @@ from schemas import contracts
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.ports.actuations import Actuation
 
-CONTRACTS = {"openapi": contracts.openapi(), "asyncapi": contracts.asyncapi()}
+CONTRACTS = {
+    "openapi": contracts.openapi(),
+    "delivery": contracts.delivery(),
+    "asyncapi": contracts.asyncapi(),
+}
 PAGE = (Path(__file__).parents[2] / "docs" / "rest.md").read_text("utf-8")
 
 
@@ -55,8 +59,9 @@ def test_schemas_of_a_contract_are_schemas(name: str) -> None:
         jsonschema.Draft202012Validator.check_schema(schema)
 
 
-def test_nothing_of_openapi_is_there_without_being_used() -> None:
-    document = contracts.openapi()
+@pytest.mark.parametrize("name", ["openapi", "delivery"])
+def test_nothing_of_openapi_is_there_without_being_used(name: str) -> None:
+    document = CONTRACTS[name]
     used = set(references(document))
     for kind in ("parameters", "headers", "responses", "schemas"):
         for each in document["components"][kind]:

@@ -67,6 +67,11 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "cursors.acting": ({"streams", "acting_streams"}, DELIVERY),
     "cursors.store_acting": ({"acting_streams"}, DELIVERY),
     "cursors.subscriptions": ({"cursors", "subscriptions", "streams"}, DELIVERY),
+    "cursors.streams": ({"streams", "service_objects"}, DELIVERY),
+    "sources.newest_stream": ({"streams"}, "a number, with nothing of whom it is"),
+    "sources.streams_of": ({"streams", "service_objects"}, READABLE),
+    # One Service Object's: of the subscriptions to it each belongs to another tenant, perhaps.
+    "subscriptions.of_source": ({"subscriptions", "cursors"}, "its object is the tenant's"),
     "cursors.store": ({"cursors"}, DELIVERY),
     "callback_tests.take": ({"callback_tests", "subscriptions", "streams"}, DELIVERY),
     "audit.forget": ({"audit"}, FLEETS),
@@ -90,6 +95,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.next_purge": ({"purge"}, PIPELINE),
     # What others wished or read of a stream that is gone.
     "partition.purge_subscriptions_to": ({"subscriptions"}, PIPELINE),
+    "partition.purge_subscriptions_of": ({"subscriptions"}, PIPELINE),
     "partition.purge_edges_from": ({"graph_edges"}, PIPELINE),
     "partition.not_acknowledged": ({"updates", "superseded", "put_off"}, PIPELINE),
     "partition.take_up": ({"put_off"}, PIPELINE),

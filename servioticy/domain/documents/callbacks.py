@@ -28,6 +28,7 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 """Whom to call stands in it as it is: nothing is put there from an update, and no password."""
+_PARTITION = re.compile(r"0|[1-9][0-9]{0,5}")
 _METHOD = re.compile(r"[A-Za-z]{1,20}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -122,15 +123,40 @@ def _check_beginning(wanted: dict[str, Any]) -> None:
     """Raise BadDocument unless it begins where a subscription can."""
     begin = wanted.get("from", LATEST)
     is_time = isinstance(begin, int) and not isinstance(begin, bool) and 0 <= begin < 2**63
-    if not is_time and begin not in (LATEST, BEGINNING):
-        reason = f'from has to be "{LATEST}", "{BEGINNING}" or a lastUpdate'
+    if isinstance(begin, dict):
+        _check_offsets(begin)
+    elif not is_time and begin not in (LATEST, BEGINNING):
+        reason = f'from has to be "{LATEST}", "{BEGINNING}", a lastUpdate or offsets'
         raise WHOLE.at("from").bad(reason, WRONG_TYPE)
+
+
+def _check_offsets(begin: dict[str, Any]) -> None:
+    """Raise BadDocument unless it tells a place as subscriptions tell theirs."""
+    offsets = begin.get("offsets")
+    place = WHOLE.at("from", "offsets")
+    if not isinstance(offsets, dict) or not offsets or begin.keys() != {"offsets"}:
+        raise place.bad("from has offsets by partition, and nothing else", WRONG_TYPE)
+    for partition, offset in offsets.items():
+        is_number = isinstance(offset, int) and not isinstance(offset, bool)
+        if not _PARTITION.fullmatch(partition) or not is_number or not 0 <= offset < 2**63:
+            reason = "An offset is a whole number, its partition one, too"
+            raise place.at(partition).bad(reason, WRONG_TYPE)
+
+
+def offsets_from(wanted: dict[str, Any]) -> dict[int, int] | None:
+    """Return the places of the topic by partition from which updates are wanted, if any are."""
+    begin = wanted.get("from")
+    if not isinstance(begin, dict):
+        return None
+    return {int(partition): offset for partition, offset in begin["offsets"].items()}
 
 
 def history_after(wanted: dict[str, Any]) -> int | None:
     """Return after which timestamp the history is wanted; None: nothing of it."""
     begin = wanted.get("from", LATEST)
-    return {LATEST: None, BEGINNING: -1}.get(begin, begin - 1 if isinstance(begin, int) else None)
+    if begin == BEGINNING:
+        return -1
+    return begin - 1 if isinstance(begin, int) else None
 
 
 def _check_end(expire: Any) -> None:

@@ -26,10 +26,12 @@ SELECT id, document::text, asked_at, sent_at, status, reason, milliseconds
 
 -- channels --
 -- Between tenants: what is public is everybody's to read, as `readers` says.
--- What the version in force declares of the stream; whose it is, the subscription tells.
+-- What the version in force declares of the stream, the first one where it is about several;
+-- whose it is, the subscription tells.
 SELECT definitions.document #> ARRAY['streams', name, 'channels']
   FROM subscriptions
-  JOIN streams ON streams.id = stream_id
+  JOIN subscribed_streams ON subscription_id = subscriptions.id
+  JOIN streams ON streams.id = subscribed_streams.stream_id
   JOIN service_objects ON service_objects.id = streams.service_object
    AND service_objects.tenant_id = streams.tenant_id
   JOIN stream_readers ON stream_readers.stream_id = streams.id
@@ -38,17 +40,25 @@ SELECT definitions.document #> ARRAY['streams', name, 'channels']
    AND definitions.version = service_objects.version
    AND definitions.tenant_id = service_objects.tenant_id
  WHERE subscriptions.id = %(subscription)s
-   AND subscriptions.tenant_id = %(tenant)s;
+   AND subscriptions.tenant_id = %(tenant)s
+ ORDER BY streams.id
+ LIMIT 1;
 
 -- take --
 -- Each is taken once, whatever becomes of who takes it.
 UPDATE callback_tests
    SET sent_at = %(now)s
   FROM subscriptions
-  JOIN streams ON streams.id = stream_id
-  JOIN stream_readers ON stream_readers.stream_id = streams.id
-   AND stream_readers.tenant_id = subscriptions.tenant_id
- WHERE subscriptions.id = subscription_id
+ CROSS JOIN LATERAL (
+       SELECT streams.service_object, streams.name
+         FROM subscribed_streams
+         JOIN streams ON streams.id = subscribed_streams.stream_id
+         JOIN stream_readers ON stream_readers.stream_id = streams.id
+          AND stream_readers.tenant_id = subscriptions.tenant_id
+        WHERE subscribed_streams.subscription_id = subscriptions.id
+        ORDER BY streams.id
+        LIMIT 1) AS first
+ WHERE subscriptions.id = callback_tests.subscription_id
    AND subscription_id = ANY(ARRAY(
        SELECT subscription_id
          FROM callback_tests
@@ -58,7 +68,7 @@ UPDATE callback_tests
         LIMIT %(most)s
           FOR UPDATE SKIP LOCKED))
 RETURNING callback_tests.id, callback_tests.tenant_id, subscription_id, subscriptions.document::text,
-          streams.service_object, streams.name, callback_tests.asked_at,
+          first.service_object, first.name, callback_tests.asked_at,
           callback_tests.document::text;
 
 -- answered --

@@ -12,36 +12,60 @@ SELECT CASE
        END;
 
 -- changes --
--- Of those whose streams their tenants may read: what was public may be private now, or deleted,
--- and a grant may have ended.
-SELECT subscription_id, change
+-- Of those whose source their tenants may read: what was public may be private now, or deleted,
+-- and a grant may have ended. Of one stream that may be read for itself; of more the whole.
+SELECT subscription_id, change, changes
   FROM cursors
   JOIN subscriptions ON subscriptions.id = subscription_id
-  JOIN streams ON streams.id = stream_id
-  JOIN service_objects ON service_objects.id = streams.service_object AND deleted_at IS NULL
-  JOIN stream_readers ON stream_readers.stream_id = streams.id
-   AND stream_readers.tenant_id = cursors.tenant_id
+  LEFT JOIN streams ON streams.id = stream_id
+  JOIN service_objects
+    ON service_objects.id = coalesce(subscriptions.service_object, streams.service_object)
+   AND deleted_at IS NULL
  WHERE active
    AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000)
+   AND CASE WHEN stream_id IS NULL
+            THEN EXISTS (SELECT FROM readers
+                          WHERE readers.service_object = service_objects.id
+                            AND readers.tenant_id = cursors.tenant_id)
+            ELSE EXISTS (SELECT FROM stream_readers
+                          WHERE stream_readers.stream_id = subscriptions.stream_id
+                            AND stream_readers.tenant_id = cursors.tenant_id) END
  UNION ALL
-SELECT 'actions-' || stream_id, 0
+SELECT 'actions-' || stream_id, 0, 0
   FROM acting_streams;
 
 -- subscriptions --
 -- By their ids alone, whosesoever they are: what the claim's holder delivers to.
-SELECT subscriptions.id, subscriptions.tenant_id, callback, document::text, created_at, change,
-       cursor::text, service_object, streams.name, streams.tenant_id, streams.id,
-       (trouble->>'since_ms')::bigint
+SELECT subscriptions.id, subscriptions.tenant_id, callback, document::text, created_at,
+       cursor::text, (trouble->>'since_ms')::bigint,
+       coalesce(subscriptions.service_object, streams.service_object), streams.name, group_name
   FROM cursors
   JOIN subscriptions ON subscriptions.id = subscription_id
-  JOIN streams ON streams.id = stream_id
+  LEFT JOIN streams ON streams.id = stream_id
  WHERE subscription_id = ANY(%(ids)s)
    AND active;
 
+-- streams --
+-- What these are about, of what their tenants may read, at one moment with the newest stream of
+-- all: what is newer comes to be later.
+SELECT wanted.id, (SELECT coalesce(max(id), 0) FROM streams), about.service_object, about.name,
+       about.tenant_id, about.id
+  FROM unnest(%(ids)s::text[]) AS wanted (id)
+  LEFT JOIN (
+       SELECT subscription_id, streams.service_object, streams.name, streams.tenant_id, streams.id
+         FROM subscribed_streams
+         JOIN streams ON streams.id = stream_id
+         JOIN service_objects ON service_objects.id = streams.service_object
+          AND deleted_at IS NULL
+         JOIN stream_readers ON stream_readers.stream_id = streams.id
+          AND stream_readers.tenant_id = subscribed_streams.tenant_id
+        WHERE subscription_id = ANY(%(ids)s::text[])) AS about
+    ON subscription_id = wanted.id;
+
 -- acting --
 -- Composite streams that ask for actions, as subscriptions of their own tenants.
-SELECT 'actions-' || streams.id, streams.tenant_id, 'actions', '{}', created_at, 0,
-       cursor::text, service_object, streams.name, streams.tenant_id, streams.id, NULL
+SELECT 'actions-' || streams.id, streams.tenant_id, 'actions', '{}', created_at, cursor::text,
+       NULL::bigint, service_object, streams.name, NULL, streams.tenant_id, streams.id
   FROM acting_streams
   JOIN streams ON streams.id = stream_id
    AND streams.tenant_id = acting_streams.tenant_id

@@ -365,6 +365,19 @@ DELETE FROM subscriptions
         WHERE before < %(most_bytes)s))
 RETURNING id;
 
+-- purge_subscriptions_of --
+-- Those to all of it, and to its groups.
+DELETE FROM subscriptions
+ WHERE id = ANY(ARRAY(
+       SELECT id
+         FROM (SELECT id, sum(size) OVER (ORDER BY id) - size AS before
+                 FROM (SELECT id, pg_column_size(document) AS size
+                         FROM subscriptions
+                        WHERE service_object = %(service_object)s
+                        LIMIT %(most)s) AS these) AS summed
+        WHERE before < %(most_bytes)s))
+RETURNING id;
+
 -- purge_edges_from --
 -- What groups of others read of it.
 DELETE FROM graph_edges

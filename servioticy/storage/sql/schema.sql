@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0042 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0050 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -18,11 +18,22 @@ CREATE TABLE tokens (
     tenant_id bigint NOT NULL REFERENCES tenants,
     created_at timestamptz NOT NULL DEFAULT now(),
     revoked_at timestamptz,
-    service_object text
+    service_object text,
+    id text NOT NULL DEFAULT replace(gen_random_uuid()::text, '-', ''),
+    name text NOT NULL DEFAULT '',
+    stream text,
+    rights text[],
+    expires_at timestamptz,
+    CONSTRAINT tokens_of_a_stream CHECK (stream IS NULL OR service_object IS NOT NULL)
 );
 COMMENT ON COLUMN tokens.digest IS 'SHA-256 of the token; the token itself is nowhere';
 COMMENT ON COLUMN tokens.service_object IS
     'the only Service Object that its holder may act on; null: all of the tenant''s';
+COMMENT ON COLUMN tokens.stream IS
+    'the only stream of its Service Object that its holder may act on; null: all of them';
+COMMENT ON COLUMN tokens.rights IS 'what its holder may do; null: whatever such a token may';
+CREATE UNIQUE INDEX tokens_by_id ON tokens (id);
+CREATE INDEX tokens_by_tenant ON tokens (tenant_id, id);
 CREATE INDEX tokens_by_service_object ON tokens (service_object)
  WHERE service_object IS NOT NULL;
 

@@ -1,16 +1,22 @@
 -- subscribe --
--- Unless it is there already, or the tenant has as many to this stream as it may have.
+-- Unless it is there already, or the tenant has as many to this source as it may have; to groups
+-- they count together.
 WITH counted AS (
     SELECT count(*) >= %(most)s AS is_full
       FROM (SELECT
               FROM subscriptions
-             WHERE stream_id = %(stream)s
-               AND tenant_id = %(tenant)s
+             WHERE tenant_id = %(tenant)s
+               AND (stream_id = %(stream)s::bigint
+                    OR service_object = %(service_object)s::text AND group_name IS NULL
+                       AND %(group)s::text IS NULL
+                    OR group_name IS NOT NULL AND %(group)s::text IS NOT NULL)
              LIMIT %(most)s) AS own
 ), added AS (
     INSERT INTO subscriptions
-           (id, tenant_id, stream_id, callback, destination, document, created_at)
-    SELECT %(id)s, %(tenant)s, %(stream)s, %(callback)s, %(destination)s, %(document)s, %(now)s
+           (id, tenant_id, stream_id, service_object, group_name, callback, destination, document,
+            created_at)
+    SELECT %(id)s, %(tenant)s, %(stream)s::bigint, %(service_object)s::text, %(group)s::text,
+           %(callback)s, %(destination)s, %(document)s, %(now)s
       FROM counted
      WHERE NOT is_full
         ON CONFLICT DO NOTHING
@@ -23,6 +29,23 @@ WITH counted AS (
 )
 SELECT is_full, EXISTS (SELECT FROM added)
   FROM counted;
+
+-- of_source --
+-- Between tenants: each of a Service Object's subscriptions belongs to another, perhaps.
+-- The next ones to all of a Service Object, or to a group, as `of_stream`.
+SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id,
+       service_objects.tenant_id, subscriptions.document::text, active, trouble::text
+  FROM service_objects
+  JOIN subscriptions ON subscriptions.service_object = service_objects.id
+  LEFT JOIN cursors ON subscription_id = subscriptions.id
+   AND cursors.tenant_id = subscriptions.tenant_id
+ WHERE service_objects.id = %(service_object)s
+   AND service_objects.tenant_id = %(tenant)s
+   AND group_name IS NOT DISTINCT FROM %(group)s
+   AND subscriptions.tenant_id = coalesce(%(only)s, subscriptions.tenant_id)
+   AND (subscriptions.created_at, subscriptions.id) > (%(created_at)s, %(id)s)
+ ORDER BY subscriptions.created_at, subscriptions.id
+ LIMIT %(rows)s;
 
 -- of_stream --
 -- Between tenants: each of a stream's subscriptions belongs to another, perhaps.
@@ -43,12 +66,14 @@ SELECT subscriptions.created_at, subscriptions.id, subscriptions.tenant_id, stre
 -- subscription --
 -- Between tenants: before it is known who asks there is no tenant to name.
 -- By its id alone: a request that names it does not say whose it is.
-SELECT subscriptions.tenant_id, streams.tenant_id, document::text, active, trouble::text
+SELECT subscriptions.tenant_id, service_objects.tenant_id, document::text, active, trouble::text
   FROM subscriptions
   LEFT JOIN cursors ON subscription_id = subscriptions.id
    AND cursors.tenant_id = subscriptions.tenant_id
-  JOIN streams ON streams.id = stream_id
-  JOIN service_objects ON service_objects.id = service_object AND deleted_at IS NULL
+  LEFT JOIN streams ON streams.id = stream_id
+  JOIN service_objects
+    ON service_objects.id = coalesce(subscriptions.service_object, streams.service_object)
+   AND deleted_at IS NULL
  WHERE subscriptions.id = %(id)s;
 
 -- cursor --

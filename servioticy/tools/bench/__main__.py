@@ -28,6 +28,7 @@ BENCHMARKS = (
     "callbacks",
     "mqtt",
     "fleet",
+    "delivery",
     "statements",
 )
 

@@ -198,7 +198,8 @@ def test_many_subscriptions_are_listed_page_by_page(
 def test_a_tenant_has_so_many_subscriptions_to_a_stream(
     alice: Caller, bob: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subscriptions, "MOST", 2)
+    room = subscriptions.TO_STREAM._replace(most=2)
+    monkeypatch.setattr(subscriptions, "TO_STREAM", room)
     so = alice.create({**SIMPLE, "public": True})
 
     answers = [subscribe(alice, so, {"callback": "websocket"}) for _ in range(3)]

@@ -375,8 +375,8 @@ def delivered(
         for at in range(1, updates + 1):
             feed.offer(an_update(at))
         async with asyncio.timeout(20):
-            while not task.done() and feed.lag({0: updates}):
-                feed.note_stored(feed.stored())
+            while not task.done() and feed.place.lag({0: updates}):
+                feed.note_stored(feed.place.stored())
                 await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -130,7 +130,7 @@ def test_a_durable_subscription_is_acknowledged_over_its_socket(running) -> None
         ({"serviceObject": "nothing", "stream": "flow"}, 404),
         ({"serviceObject": "\0\ud800", "stream": ""}, 400),
         ({"serviceObject": 1, "stream": "flow"}, 400),
-        ({"serviceObject": "pump"}, 400),
+        ({"stream": "flow"}, 400),
         ({"serviceObject": "pump", "stream": "flow", "after": "soon"}, 400),
         ({"serviceObject": "pump", "stream": "flow", "last": "soon"}, 400),
         ({"subscription": "none"}, 404),

@@ -70,6 +70,19 @@ BEGIN
             ON CONFLICT (tenant_id) DO UPDATE
            SET changes = membership_marks.changes + 1;
     END IF;
+    -- Delivery looks anew at who may stay, and at what subscriptions to several streams are about.
+    PERFORM pg_notify('servioticy_access', 'object ' || NEW.service_object);
+    UPDATE subscriptions
+       SET changes = changes + 1
+     WHERE service_object = NEW.service_object;
+    UPDATE subscriptions
+       SET changes = changes + 1
+      FROM (SELECT DISTINCT reader, group_name
+              FROM streams
+              JOIN graph_edges ON stream_id = streams.id
+             WHERE streams.service_object = NEW.service_object) AS groups
+     WHERE subscriptions.service_object = groups.reader
+       AND subscriptions.group_name = groups.group_name;
     RETURN NULL;
 END $$;
 

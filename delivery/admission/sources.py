@@ -1,0 +1,64 @@
+"""Whether somebody may watch all of a Service Object, or what one of its groups reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from delivery.admission.requests import Refusal
+from delivery.endings import Ending
+from servioticy.domain.access import Right, may
+from servioticy.ports.addresses import Address, Addresses, Asked
+from servioticy.ports.cursors import Source
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAdmission:
+    """The caller may watch whatever of it its tenant may read."""
+
+    source: Source
+    tenant: int
+    """The tenant who watches."""
+    token: str
+    expires_in: float | None = None
+    changes: int = 0
+
+    @property
+    def asked(self) -> Asked:
+        """What it was decided by."""
+        return (self.token, self.source.service_object, None)
+
+    def ending(self, address: Address | None) -> Ending | None:
+        """Return why it may not be watched any more."""
+        refusal = _refusal(address, self.source)
+        if refusal is None:
+            return None
+        is_token = refusal.status == HTTPStatus.FORBIDDEN
+        return Ending.REVOKED if is_token else Ending.NOT_READABLE
+
+
+def admit_to_source(
+    source: Source, token: str, addresses: Addresses, changes: int
+) -> SourceAdmission | Refusal:
+    """Decide on a request by what the store says. Blocks; raises Unavailable."""
+    address = addresses.address(token, source.service_object, None)
+    refusal = _refusal(address, source)
+    if address is None or refusal is not None:
+        return refusal or Refusal(403, "Access was denied!")
+    return SourceAdmission(source, address.caller, token, address.expires_in, changes)
+
+
+def _refusal(address: Address | None, source: Source) -> Refusal | None:
+    if address is None:
+        return Refusal(403, "Access was denied!")
+    # Members of a group are of whatever Service Object.
+    named = source.service_object if source.group is None else None
+    if not address.scope.reaches(named, None, Right.SUBSCRIBE):
+        return Refusal(403, "The web object has presented the wrong API_TOKEN")
+    if address.service_object is None:
+        return Refusal(404, "The Service Object was not found.")
+    # Who belongs to a group is its owner's to know.
+    right = Right.SUBSCRIBE if source.group is None else Right.INSPECT
+    if not may(address.caller, right, address.resource):
+        return Refusal(401, "Not authorized")
+    return None

@@ -1,0 +1,89 @@
+"""A feed about many streams, as long as its client stays: it follows them as they come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from delivery.admission.sources import SourceAdmission
+from delivery.admission.stays import Stay, Stays
+from delivery.endings import Ending
+from delivery.feeds.feed import Feed
+from delivery.feeds.feeds import MOST_STREAMS, RETRY_SECONDS, Feeds
+from delivery.feeds.lent import lend_source
+from servioticy.errors import Unavailable
+from servioticy.ports.cursors import About
+
+log = logging.getLogger("servioticy.delivery")
+
+
+class TooMany(Exception):
+    """It is about more streams than can be watched so."""
+
+
+class Following:
+    """Keeps a lent feed about what its source is about now.
+
+    All methods belong to the event loop's thread.
+    """
+
+    def __init__(self, stays: Stays, feeds: Feeds, admission: SourceAdmission) -> None:
+        self.feed: Feed
+        self._stays = stays
+        self._feeds = feeds
+        self._admission = admission
+        self._end: Callable[[Ending], None]
+        self._stay: Stay | None = None
+        self._looking: asyncio.Task[None] | None = None
+
+    async def lend(self) -> None:
+        """Begin to feed from now on. Raises TooMany, Unavailable."""
+        self.feed = lend_source(self._feeds, self._admission, await self._about())
+
+    def start(self, end: Callable[[Ending], None]) -> None:
+        """Follow what changes; `end` is called where it may not be watched any more."""
+        self._end = end
+        self._begin()
+
+    def stop(self) -> None:
+        """Follow it no more, and take the feed back."""
+        if self._looking is not None:
+            self._looking.cancel()
+        if self._stay is not None:
+            self._stays.leave(self._stay)
+        self._feeds.take_back(self.feed)
+
+    def _begin(self) -> None:
+        objects = {each.service_object for each in self.feed.subscription.streams}
+        self._stay = self._stays.begin(self._admission, self._end, self._look, objects)
+
+    def _look(self) -> None:
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_anew())
+
+    async def _look_anew(self) -> None:
+        """Ask what it is about now; what changes meanwhile is asked about again."""
+        while True:
+            try:
+                about = await self._about()
+                break
+            except TooMany:
+                self._end(Ending.SUBSCRIPTION_CHANGED)
+                return
+            except Unavailable as error:
+                log.warning("feeds_wait", extra={"why": str(error)})
+                await asyncio.sleep(RETRY_SECONDS)
+        now = self.feed.subscription._replace(streams=about.streams, newest=about.newest)
+        self._feeds.be_about(self.feed, now)
+        if self._stay is not None:
+            self._stays.leave(self._stay)
+        self._begin()
+
+    async def _about(self) -> About:
+        self._admission = replace(self._admission, changes=self._stays.changes)
+        about = await self._feeds.about(self._admission.tenant, self._admission.source)
+        if len(about.streams) > MOST_STREAMS:
+            raise TooMany
+        return about

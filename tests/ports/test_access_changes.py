@@ -1,0 +1,112 @@
+"""What is told of tokens and Service Objects, as soon as it is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from port_builders import Stored
+
+from servioticy.domain.tokens import digest
+from servioticy.errors import Unavailable
+from servioticy.ports.access_changes import AccessChange
+from servioticy.storage.access_changes import PostgresAccessChanges
+from servioticy.storage.database import Database
+from servioticy.storage.statements import PostgresStatements
+
+pytestmark = pytest.mark.real
+
+SECONDS = 20.0
+EVERYTHING, NOTHING = AccessChange(everything=True), AccessChange([], [])
+
+
+@pytest.fixture
+def listening(dsn: str) -> Iterator[Database]:
+    database = Database(dsn)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def changes(listening: Database) -> PostgresAccessChanges:
+    found = PostgresAccessChanges(listening)
+    assert found.wait(0) == EVERYTHING
+    return found
+
+
+def make(stored: Stored, token: str) -> None:
+    PostgresStatements(stored.database, "tokens").rows(
+        "make",
+        digest=digest(token),
+        tenant=stored.tenant,
+        id=token,
+        name=token,
+        service_object=None,
+        stream=None,
+        rights=None,
+        expires=None,
+        most=10,
+    )
+
+
+@pytest.mark.parametrize("overlap", [0, 60])
+def test_a_token_that_is_rotated_is_told(
+    stored: Stored, changes: PostgresAccessChanges, overlap: int
+) -> None:
+    make(stored, "a")
+    values = {"before": "a", "id": "b", "tenant": stored.tenant, "overlap": overlap}
+    stored_tokens = PostgresStatements(stored.database, "tokens")
+    stored_tokens.rows("rotate", **values, digest=digest("b"), expires=None)
+
+    assert changes.wait(SECONDS) == AccessChange([digest("a")], [])
+    found = stored.addresses.address("a", None, None)
+    assert (found is not None) == bool(overlap)
+    if found is not None:
+        assert 0 < (found.expires_in or 0) <= overlap
+
+
+def test_a_token_that_is_revoked_is_told(stored: Stored, changes: PostgresAccessChanges) -> None:
+    make(stored, "a")
+    PostgresStatements(stored.database, "tokens").rows("revoke", id="a", tenant=stored.tenant)
+
+    assert changes.wait(SECONDS) == AccessChange([digest("a")], [])
+
+
+def test_what_becomes_private_or_goes_is_told_and_other_changes_are_not(
+    stored: Stored, changes: PostgresAccessChanges
+) -> None:
+    open_, other = stored.create("open", public=True), stored.create("other")
+    values = {"id": "other", "tenant": stored.tenant, "now": 2, "custom_fields": "{}"}
+    customise = PostgresStatements(stored.database, "service_objects")
+    assert customise.rows("customise", **values, revision=1)
+    assert changes.wait(0) == NOTHING
+    stored.database.rows("UPDATE service_objects SET public = false WHERE id = 'open'")
+    assert changes.wait(SECONDS) == AccessChange([], ["open"])
+    stored.change_store.delete(open_, None, 2000)
+    assert changes.wait(SECONDS).service_objects == ["open"]
+    stored.change_store.delete(other, None, 2000)
+    assert changes.wait(SECONDS).service_objects == ["other"]
+
+
+def test_what_is_rolled_back_is_not_told(stored: Stored, changes: PostgresAccessChanges) -> None:
+    make(stored, "a")
+    with pytest.raises(LookupError), stored.database.transaction():
+        stored.database.rows("DELETE FROM tokens")
+        raise LookupError
+
+    assert changes.wait(0) == NOTHING
+
+
+def test_after_a_lost_connection_everything_may_have_changed(
+    stored: Stored, changes: PostgresAccessChanges
+) -> None:
+    stored.database.rows(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+    )
+    with pytest.raises(Unavailable):
+        changes.wait(SECONDS)
+
+    assert changes.wait(0) == EVERYTHING
+    make(stored, "a")
+    stored.database.rows("DELETE FROM tokens WHERE id = 'a'")
+    assert changes.wait(SECONDS).tokens == [digest("a")]
