@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0050 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0060 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -32,10 +32,10 @@ COMMENT ON COLUMN tokens.service_object IS
 COMMENT ON COLUMN tokens.stream IS
     'the only stream of its Service Object that its holder may act on; null: all of them';
 COMMENT ON COLUMN tokens.rights IS 'what its holder may do; null: whatever such a token may';
-CREATE UNIQUE INDEX tokens_by_id ON tokens (id);
-CREATE INDEX tokens_by_tenant ON tokens (tenant_id, id);
 CREATE INDEX tokens_by_service_object ON tokens (service_object)
  WHERE service_object IS NOT NULL;
+CREATE UNIQUE INDEX tokens_by_id ON tokens (id);
+CREATE INDEX tokens_by_tenant ON tokens (tenant_id, id);
 
 -- Service Objects and their streams
 
@@ -248,13 +248,50 @@ CREATE TABLE actuations (
     status text NOT NULL,
     reports jsonb NOT NULL,
     created_at bigint NOT NULL,
-    updated_at bigint NOT NULL
+    updated_at bigint NOT NULL,
+    state text NOT NULL DEFAULT 'queued'
+        CHECK (state IN ('queued', 'sent', 'delivered', 'done', 'failed')),
+    times jsonb NOT NULL DEFAULT '{}',
+    expires_at bigint NOT NULL DEFAULT (extract(epoch FROM now()) * 1000)::bigint + 86400000,
+    description text NOT NULL DEFAULT '{}',
+    made_in xid8 NOT NULL DEFAULT pg_current_xact_id()
 );
 COMMENT ON TABLE actuations IS 'the newest of each Service Object (actuations.sql, submit)';
 COMMENT ON COLUMN actuations.name IS 'of the action, as the document in force spelt it';
 COMMENT ON COLUMN actuations.status IS 'what was said of it last';
 COMMENT ON COLUMN actuations.reports IS 'what was said of it, and when, oldest first';
 CREATE INDEX actuations_by_service_object ON actuations (service_object, sequence);
+COMMENT ON COLUMN actuations.state IS
+    'how far it has come; once expires_at is over, what is not done or failed is expired';
+COMMENT ON COLUMN actuations.times IS 'when it came to which state, in milliseconds since 1970';
+COMMENT ON COLUMN actuations.description IS 'the action, as the document then in force had it';
+COMMENT ON COLUMN actuations.made_in IS
+    'its transaction: delivery asks for those that it cannot have seen yet';
+CREATE INDEX actuations_waiting ON actuations (service_object, sequence)
+    WHERE state IN ('queued', 'sent');
+CREATE INDEX actuations_waiting_of_tenant ON actuations (tenant_id, expires_at)
+    WHERE state IN ('queued', 'sent');
+CREATE INDEX actuations_made_in ON actuations (made_in) WHERE state = 'queued';
+
+CREATE TABLE acting_streams (
+    stream_id bigint PRIMARY KEY REFERENCES streams ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    created_at bigint NOT NULL,
+    cursor json NOT NULL DEFAULT '{"offsets":{},"history":[],"since":{}}'
+);
+COMMENT ON TABLE acting_streams IS
+    'composite streams of which a version asks for actions when it emits';
+COMMENT ON COLUMN acting_streams.cursor IS 'as that of a durable subscription: cursors';
+
+CREATE TABLE actuation_callbacks (
+    service_object text PRIMARY KEY REFERENCES service_objects ON DELETE CASCADE,
+    tenant_id bigint NOT NULL,
+    callback json NOT NULL,
+    secrets json NOT NULL
+);
+COMMENT ON TABLE actuation_callbacks IS
+    'whom to call with actuations, as the document in force of the Service Object says';
+COMMENT ON COLUMN actuation_callbacks.secrets IS 'as those of a subscription, the newest first';
 
 -- Streams that somebody has searched, and columns of their updates: made where they are searched,
 -- by who searches. The pipeline knows nothing of them until an update comes that is late.
