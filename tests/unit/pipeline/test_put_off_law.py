@@ -150,9 +150,9 @@ class Runs:
                 self.task = self._new()
 
     def finish(self) -> None:
-        """Until nothing waits."""
+        """Until nothing waits; a component may need some dozens of slices until it is known."""
         end = len(self.platform.state.log[0])
-        for _ in range(10 * end + 10):
+        for _ in range(50 * end + 200):
             self.take(end, end)
             if not self.platform.state.put_off.keys() - self.platform.state.taken_up:
                 return
