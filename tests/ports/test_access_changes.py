@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import pytest
 from port_builders import Stored
 
+from servioticy.domain.model import Grant
 from servioticy.domain.tokens import digest
 from servioticy.errors import Unavailable
 from servioticy.ports.access_changes import AccessChange
+from servioticy.ports.change_store import NewGrant
 from servioticy.storage.access_changes import PostgresAccessChanges
 from servioticy.storage.database import Database
 from servioticy.storage.statements import PostgresStatements
@@ -86,6 +88,17 @@ def test_what_becomes_private_or_goes_is_told_and_other_changes_are_not(
     assert changes.wait(SECONDS).service_objects == ["open"]
     stored.change_store.delete(other, None, 2000)
     assert changes.wait(SECONDS).service_objects == ["other"]
+
+
+def test_a_grant_is_told_and_its_end(stored: Stored, changes: PostgresAccessChanges) -> None:
+    """So who reads by it goes at once, as who reads what becomes private."""
+    key = stored.create("lent")
+    grant = Grant("g", stored.other, None, derived_only=False)
+    stored.change_store.grant(NewGrant(key, grant, 1000, None), 9)
+    assert changes.wait(SECONDS) == AccessChange([], ["lent"])
+
+    stored.change_store.revoke(stored.tenant, "g", 2000)
+    assert changes.wait(SECONDS) == AccessChange([], ["lent"])
 
 
 def test_what_is_rolled_back_is_not_told(stored: Stored, changes: PostgresAccessChanges) -> None:
