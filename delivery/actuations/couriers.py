@@ -91,6 +91,8 @@ class Couriers:
                 await self.look()
             except Unavailable as error:
                 log.warning("actuations_wait", extra={"why": str(error)})
+            except Exception:  # without this look nobody would be called any more
+                log.exception("actuations_failed")
             # Soon, where it is not decided yet who calls.
             await asyncio.sleep(LOOK_SECONDS if self._is_owner() else RETRY_SECONDS)
 

@@ -1,7 +1,7 @@
 """One WebSocket, many subscriptions: what a client says, and the frames that it gets.
 
-A client says `{"do": "subscribe", "id": .., ..}`, `unsubscribe` or `acknowledge`. The id is its
-own; every frame says which subscription it is about.
+A client says `{"do": "subscribe", "id": .., ..}`, `unsubscribe`, `acknowledge` or `report`. The
+id is its own; every frame says which subscription it is about.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from servioticy.domain.documents.actions import acting_streams
+from servioticy.domain.documents.actions import CALLBACK, acting_streams
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
 from servioticy.domain.webhook_secrets import exchanged, new_secret
@@ -235,14 +235,14 @@ class PostgresChangeStore:
     def _let_act(self, new: NewServiceObject, change: Change) -> None:
         """Note which streams of the version ask for actions, and whom it calls with actuations."""
         own, now = {"tenant": new.tenant, "id": new.id}, new.created_at
-        has_either = any(each in new.document for each in (b'"actions"', b'"actuationCallback"'))
+        has_either = any(each in new.document for each in (b'"actions"', CALLBACK.encode()))
         # Not in SQL: text in Postgres has no NUL, JSON may have one.
         document = orjson.loads(new.document) if has_either else {}
         if names := acting_streams(document):
             self._database.rows(
                 self._sql["add_acting_streams"], own | {"names": names, "now": now}
             )
-        callback = document.get("actuationCallback")
+        callback = document.get(CALLBACK)
         if callback is not None:
             texts = {"callback": callback, "secrets": exchanged([], new_secret(), now)}
             texts = {name: orjson.dumps(each).decode() for name, each in texts.items()}

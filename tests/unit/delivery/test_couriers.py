@@ -6,8 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import pytest
 from support.memory_actuations import MemoryActuations
 
+from delivery.actuations import couriers
 from delivery.actuations.couriers import Couriers
 from delivery.callbacks.caller import Answer
 from delivery.callbacks.requests import CallbackForm, Outgoing
@@ -129,3 +131,28 @@ def test_a_store_that_is_away_is_asked_again() -> None:
         assert sorted(world.called) == ["1", "2"]
 
     run(work)
+
+
+def test_a_look_that_fails_is_not_the_last(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever it meets: what waits from before is found by nothing else."""
+    monkeypatch.setattr(couriers, "LOOK_SECONDS", 0.0)
+
+    async def work(world: World) -> None:
+        world.submit(LAMP, "1")
+        calling, failures = world.store.calling, [ValueError("a bug"), KeyError("another")]
+
+        def failing(now: int) -> Any:
+            if failures:
+                raise failures.pop()
+            return calling(now)
+
+        monkeypatch.setattr(world.store, "calling", failing)
+        world.couriers.start()
+        await world.settle()
+
+        assert world.called == ["1"]
+
+    run(work)
+    assert [each.message for each in caplog.records] == ["actuations_failed"] * 2
