@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 
@@ -10,6 +11,8 @@ from servioticy.domain.scripts import stream_of
 from servioticy.ports.partition_store import Charge
 
 SECONDS = 10.0
+
+log = logging.getLogger("servioticy.pipeline")
 
 
 class Meter:
@@ -34,7 +37,7 @@ class Meter:
         return self._clock() - self._at >= SECONDS
 
     def charge(self, partition: Partition) -> None:
-        """Charge the streams of this partition, and settle its accounts.
+        """Charge the streams of this partition, and settle its accounts, or do that next time.
 
         Raises Unavailable, having charged nothing that it will not charge again.
         """
@@ -56,4 +59,7 @@ class Meter:
         if charges:
             partition.store.charge(sorted(charges.values(), key=lambda each: each.stream_id))
         self._charged = charged
-        partition.accounts.settle(partition.store)
+        try:
+            partition.accounts.settle(partition.store)
+        except Exception as error:  # noqa: BLE001  a measure stops nobody's updates
+            log.warning("accounts_wait", extra={"why": str(error)})

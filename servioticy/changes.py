@@ -181,9 +181,13 @@ class Changes:
                 raise NotGranted
 
     def end_expired(self, now: int) -> bool:
-        """End grants that have expired, some of them; whether there were any."""
+        """End grants that have expired, some of them; whether there were any.
+
+        Nobody asks again for an end that has not reached the log, as clients do: so whatever
+        is pending is finished here, too.
+        """
         found = self._store.expired(now, MAX_EXPIRED)
-        if found:
+        if found or self._store.pending():
             with self._changing():
                 for tenant, grant in found:
                     self._store.revoke(tenant, grant, now)

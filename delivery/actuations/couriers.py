@@ -115,13 +115,17 @@ class Couriers:
 
     async def _next(self, key: ServiceObjectKey) -> bool:
         """Deliver the first one that waits; False where there is none, or nobody to call."""
-        called = await self._ask(key.tenant, partial(self._store.callback, key))
-        first = await self._first(key)
-        if called is None or first is None:
+        form, first = await self._form(key), await self._first(key)
+        if form is None or first is None:
             return False
         await self._moved(key, first, State.SENT)
-        await self._deliver(key, first, CallbackForm.of(key.id, called.callback, called.secrets))
+        await self._deliver(key, first, form)
         return self._is_owner()
+
+    async def _form(self, key: ServiceObjectKey) -> CallbackForm | None:
+        """Return how it is called, as its document says now; None: it is not."""
+        called = await self._ask(key.tenant, partial(self._store.callback, key))
+        return called and CallbackForm.of(key.id, called.callback, called.secrets)
 
     async def _first(self, key: ServiceObjectKey) -> Actuation | None:
         waiting = partial(self._store.waiting, key, 1, self._now())
@@ -149,6 +153,10 @@ class Couriers:
             await self._sleep(max(0.0, min(pause(attempts, answer), left)))
             if await self._first(key) != actuation:
                 return None  # somebody else has delivered it, or its time is over
+            now = await self._form(key)
+            if now is None:
+                return None
+            form = now  # it may have moved, or have another secret
 
     async def _moved(self, key: ServiceObjectKey, actuation: Actuation, state: State) -> None:
         moved = partial(self._store.moved, key, [actuation.id], state, self._now())

@@ -1,6 +1,7 @@
 -- members --
 -- Between tenants: what is public is everybody's to read, as `readers` says.
 -- The Service Objects for which all conditions hold, the oldest first; never the reader itself.
+-- Of others only those whose documents may be read: the conditions are about these.
 SELECT service_objects.id
   FROM listings
   JOIN service_objects ON service_objects.id = listings.service_object
@@ -12,7 +13,11 @@ SELECT service_objects.id
    AND declared
   JOIN stream_derivers ON stream_derivers.stream_id = streams.id
    AND stream_derivers.tenant_id = %(tenant)s
- WHERE (%(others)s OR listings.tenant_id = %(tenant)s)
+ WHERE (listings.tenant_id = %(tenant)s
+        OR %(others)s AND EXISTS (
+           SELECT FROM readers
+            WHERE readers.service_object = listings.service_object
+              AND readers.tenant_id = %(tenant)s))
    AND listings.service_object <> %(reader)s
    AND listings.fields @> %(fields)s::text[]
    AND NOT EXISTS (

@@ -307,11 +307,12 @@ WITH piece AS (
      WHERE stream_id = %(stored_as)s
        AND tenant_id = %(tenant)s
        AND "timestamp" = ANY(ARRAY(SELECT "timestamp" FROM piece))
+    RETURNING octet_length(document::text) AS bytes
 ), less AS (
     UPDATE stored_amounts
-       SET bytes = greatest(0, bytes - (SELECT sum(size) FROM piece))
+       SET bytes = greatest(0, stored_amounts.bytes - (SELECT sum(bytes) FROM gone))
      WHERE tenant_id = %(tenant)s
-       AND EXISTS (SELECT FROM piece)
+       AND EXISTS (SELECT FROM gone)
 )
 UPDATE purge
    SET reached = (SELECT max("timestamp") FROM piece)
@@ -529,10 +530,12 @@ SELECT c.tenant_id, this_hour(), service_object, name, c.tenant_id, sum(c.proces
        AS c (tenant_id, stream_id, processor_us)
   JOIN readable_streams ON stored_as = c.stream_id AND readable_streams.tenant_id = c.tenant_id
  GROUP BY c.tenant_id, service_object, name
+ ORDER BY c.tenant_id, service_object, name
     ON CONFLICT (tenant_id, hour, service_object, stream, provider_id) DO UPDATE
    SET processor_us = usage_hours.processor_us + excluded.processor_us;
 
 -- account --
+-- In the order of the key, as all who add to these accounts: so none waits for one that waits for it.
 INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, updates_in,
                          stored_rows, stored_bytes, computations)
 SELECT u.tenant_id, this_hour(), service_object, name, u.provider_id, u.updates_in, u.stored_rows,
@@ -542,6 +545,7 @@ SELECT u.tenant_id, this_hour(), service_object, name, u.provider_id, u.updates_
               %(computations)s::text[])
        AS u (tenant_id, stream_id, provider_id, updates_in, stored_rows, stored_bytes, computations)
   JOIN readable_streams ON stored_as = u.stream_id AND readable_streams.tenant_id = u.tenant_id
+ ORDER BY u.tenant_id, service_object, name, u.provider_id
     ON CONFLICT (tenant_id, hour, service_object, stream, provider_id) DO UPDATE
    SET updates_in = usage_hours.updates_in + excluded.updates_in,
        stored_rows = usage_hours.stored_rows + excluded.stored_rows,
@@ -549,11 +553,14 @@ SELECT u.tenant_id, this_hour(), service_object, name, u.provider_id, u.updates_
        computations = counts_added(usage_hours.computations, excluded.computations);
 
 -- account_stored --
+-- Of tenants that are still there.
 INSERT INTO stored_amounts (tenant_id, bytes)
 SELECT u.tenant_id, sum(u.stored_bytes)
   FROM unnest(%(tenants)s::bigint[], %(stored_bytes)s::bigint[]) AS u (tenant_id, stored_bytes)
+  JOIN tenants ON tenants.id = u.tenant_id
  GROUP BY u.tenant_id
 HAVING sum(u.stored_bytes) > 0
+ ORDER BY u.tenant_id
     ON CONFLICT (tenant_id) DO UPDATE
    SET bytes = stored_amounts.bytes + excluded.bytes;
 

@@ -1,18 +1,24 @@
 -- summed --
 -- Between tenants: a provider is told what others have used of its streams.
 -- What the tenant has used in these hours, summed up by what is asked for, a page at a time; with
--- `provided`, what others have used of its streams.
+-- `provided`, what others have used of its streams: what they derive of them is not named.
 SELECT key, sum(updates_in)::bigint, sum(stored_rows)::bigint, sum(stored_bytes)::bigint,
        sum(processor_us)::bigint, sum(deliveries)::bigint, counts_summed(computations)
   FROM (SELECT CASE %(by)s
                WHEN 'hour' THEN lpad(usage_hours.hour::text, 16, '0')
                WHEN 'day' THEN lpad((usage_hours.hour / 86400000 * 86400000)::text, 16, '0')
-               WHEN 'serviceObject' THEN service_object
-               WHEN 'stream' THEN service_object || '/' || stream
+               WHEN 'serviceObject' THEN CASE WHEN named THEN service_object ELSE '' END
+               WHEN 'stream' THEN CASE WHEN named THEN service_object || '/' || stream ELSE '' END
                WHEN 'provider' THEN CASE WHEN provider_id = %(tenant)s THEN 'own' ELSE 'others' END
                ELSE '' END COLLATE "C" AS key,
                updates_in, stored_rows, stored_bytes, processor_us, deliveries, computations
           FROM usage_hours
+         CROSS JOIN LATERAL (
+               SELECT NOT %(provided)s OR EXISTS (
+                      SELECT
+                        FROM service_objects
+                       WHERE id = usage_hours.service_object
+                         AND tenant_id = %(tenant)s) AS named) AS known
          WHERE usage_hours.hour >= %(from)s
            AND usage_hours.hour <= %(to)s
            AND CASE WHEN %(provided)s
@@ -31,6 +37,7 @@ SELECT d.tenant_id, this_hour(), d.service_object, d.stream, d.provider_id, d.de
               %(streams)s::text[], %(deliveries)s::bigint[])
        AS d (tenant_id, provider_id, service_object, stream, deliveries)
   JOIN tenants ON tenants.id = d.tenant_id
+ ORDER BY d.tenant_id, d.service_object, d.stream, d.provider_id
     ON CONFLICT (tenant_id, hour, service_object, stream, provider_id) DO UPDATE
    SET deliveries = usage_hours.deliveries + excluded.deliveries;
 

@@ -17,6 +17,7 @@ from delivery.admission.requests import Refusal, WatchRequest, admit
 from sandbox.text import argument_names
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import GrantRecord, RevocationRecord
+from servioticy.errors import Unavailable
 from servioticy.settings import Settings
 from servioticy.storage.cursors import PostgresCursors
 
@@ -335,3 +336,44 @@ def test_readers_hold_a_stream_until_their_grant_ends(alice: Caller, bob: Caller
     assert alice.ask("PUT", f"/{so}", json=without).status_code == 409
     alice.ask("DELETE", f"/grants/{id_}")
     assert alice.ask("PUT", f"/{so}", json=without).status_code == 200
+
+
+def test_an_end_that_did_not_reach_the_log_is_finished_by_itself(
+    served: Served, alice: Caller, bob: Caller, so: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker was away, or the program was killed: no client asks for this end again."""
+    assert bob.token  # the grant is for him
+    id_ = give(alice, so, expiresIn=60)
+    changes = served.platform.ports.changes
+    later = int(NOW * 1000) + 61_000
+
+    def away(*_: object) -> int:
+        raise Unavailable("the broker does not answer")
+
+    with monkeypatch.context() as patch:
+        for name in ("append", "append_all"):
+            patch.setattr(changes._log, name, away)
+        with pytest.raises(Unavailable):
+            changes.end_expired(later)
+    changes.end_expired(later)
+
+    records = [record for n in (0, 1) for _, record in served.platform.records(n)]
+    assert records.count(RevocationRecord(so, id_)) == 1
+
+
+def test_what_one_may_only_derive_from_tells_nothing_of_its_document(
+    alice: Caller, bob: Caller
+) -> None:
+    """A group with conditions would: on whether it has this member."""
+    secret = {**SIMPLE, "customFields": {"owner": "carol"}}
+    for so in (alice.create(secret), alice.create(secret)):
+        give(alice, so, use="derive")
+    where = {"customFields.owner": "carol", "public": True}
+    code = {"x": {"type": "number", "current-value": "{$all.channels.x.current-value}"}}
+    composite = {
+        "groups": {"all": {"where": where, "stream": "a"}},
+        "streams": {"s": {"channels": code}},
+    }
+    reader = bob.create(composite)
+
+    assert bob.ask("GET", f"/{reader}/groups/all").get_json()["members"] == []
