@@ -30,7 +30,7 @@ def database(real_postgres) -> Iterator[Database]:
     made = Database(real_postgres.dsn)
     made.rows(
         """
-        CREATE TEMPORARY TABLE updates
+        CREATE TEMPORARY TABLE stored_updates
             (tenant_id bigint, stream_id bigint, "timestamp" bigint, version integer,
              log_partition integer, log_offset bigint, log_position integer, document json)
         """
@@ -51,7 +51,7 @@ def stored(database: Database, value: bytes) -> bool:
     assert database.rows(sql, {"documents": texts([update])}) == [(update.decode(),)]
     row = StoredUpdate(1, 2, 3, update, 4, 5, 6)
     database.together([Copied(queries("partition")["copy_updates"], copied([row, row], 7))])
-    kept = "DELETE FROM updates RETURNING tenant_id, stream_id, timestamp, document::text, version"
+    kept = "DELETE FROM stored_updates RETURNING tenant_id, stream_id, timestamp, document::text, version"
     assert database.rows(kept) == [(1, 2, 3, update.decode(), 4)] * 2
     return True
 

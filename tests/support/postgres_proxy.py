@@ -17,7 +17,7 @@ from psycopg2.extensions import parse_dsn
 STORE = b"EXECUTE fence"
 """How the pipeline's storing message is told from all others."""
 
-UPDATES = (b"COPY updates", b"EXECUTE store_updates")
+UPDATES = (b"COPY stored_updates", b"EXECUTE store_updates")
 """What a storing message has in it that stores updates, not only progress."""
 
 Fault = Callable[[str, bytes], int | None]
