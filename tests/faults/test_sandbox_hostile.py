@@ -129,7 +129,8 @@ def test_nothing_grows_and_nothing_is_left_over_many_kills() -> None:
         assert judge.verdicts.wrong == []
         assert resident_kib(zygote) - memory < 512
         assert descriptors(zygote) == files
-    assert descriptors(os.getpid()) <= ours  # what earlier tests left open may close meanwhile
+        # What earlier tests have left open may be closed meanwhile.
+        assert descriptors(os.getpid()) <= ours
         until(lambda: len(children(zygote)) == 2)  # the tenant's last and the neighbour's
         workers = children(zygote)
     finally:
