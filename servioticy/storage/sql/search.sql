@@ -106,20 +106,22 @@ SELECT "timestamp", document::text, version
 -- updates --
 -- Those of the timestamps that are stored, in their order, until one reaches the size; how far
 -- that is, says the number of the last row. One row after the other, so that none is read that
--- does not fit.
+-- does not fit. What is next is a column: below row level security an index is looked into for
+-- columns and constants only, not for what might fail.
 WITH RECURSIVE wanted AS (
     SELECT 0 AS number, 0::bigint AS bytes, NULL::bigint AS "timestamp", NULL::text AS document,
-           NULL::integer AS version
+           NULL::integer AS version, (%(timestamps)s::bigint[])[1] AS next
      UNION ALL
     SELECT wanted.number + 1, wanted.bytes + coalesce(octet_length(found.document), 0),
-           found."timestamp", found.document, found.version
+           found."timestamp", found.document, found.version,
+           (%(timestamps)s::bigint[])[wanted.number + 2]
       FROM wanted
       LEFT JOIN LATERAL (
            SELECT "timestamp", document::text AS document, version
              FROM updates
             WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
               AND tenant_id = %(tenant)s
-              AND "timestamp" = (%(timestamps)s::bigint[])[wanted.number + 1]) AS found ON true
+              AND "timestamp" = wanted.next) AS found ON true
      WHERE wanted.number < %(count)s
        AND wanted.bytes < %(bytes)s
 )
