@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Protocol
 
+from delivery.repeating import for_ever
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
 
@@ -48,7 +49,7 @@ class Accounts:
 
     def start(self) -> None:
         """Store from now on, in the running loop."""
-        self._storing = asyncio.create_task(self._store_for_ever())
+        self._storing = asyncio.create_task(for_ever(self._settle_later, "accounts"))
 
     async def stop(self) -> None:
         """Store what is left."""
@@ -67,10 +68,6 @@ class Accounts:
             log.warning("deliveries_not_noted", extra={"why": str(error)})
             self._counted.update(counted)
 
-    async def _store_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(SECONDS)
-            try:
-                await self.settle()
-            except Exception:  # a bug of ours ends no counting
-                log.exception("deliveries_not_noted")
+    async def _settle_later(self) -> None:
+        await asyncio.sleep(SECONDS)
+        await self.settle()

@@ -55,5 +55,9 @@ class Accounts:
             uses[key] = uses.get(key, Use(*key))._replace(computations=ended)
         if uses:
             store.account([uses[key] for key in sorted(uses)])
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what has been counted."""
         self._rows.clear()
         self._computations.clear()

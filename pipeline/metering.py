@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 from pipeline.state.partition import Partition
 from servioticy.domain.scripts import stream_of
+from servioticy.errors import Unavailable
 from servioticy.ports.partition_store import Charge
 
 SECONDS = 10.0
@@ -61,5 +62,8 @@ class Meter:
         self._charged = charged
         try:
             partition.accounts.settle(partition.store)
-        except Exception as error:  # noqa: BLE001  a measure stops nobody's updates
+        except Unavailable as error:
             log.warning("accounts_wait", extra={"why": str(error)})
+        except Exception:  # a measure stops nobody's updates
+            log.exception("accounts_lost")
+            partition.accounts.forget()

@@ -7,9 +7,8 @@ it was computed again, asks under the same id, and that is made once.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -22,16 +21,15 @@ from delivery.actuations.lane import Ask
 from delivery.callbacks.templates import TemplateTooLong, filled_json
 from delivery.feeds.deliveries import Delivery
 from delivery.feeds.feed import Feed
+from delivery.repeating import patiently
 from sandbox import argument_names
 from servioticy.domain.actuations import MAX_PARAMETERS
 from servioticy.domain.documents.actions import AskedAction, actions_of
 from servioticy.domain.documents.errors import BadDocument
 from servioticy.domain.model import ServiceObjectKey, StreamRef
-from servioticy.errors import Unavailable
 from servioticy.ports.actuations import Actuations, Asked
 from servioticy.ports.service_objects import ServiceObjects, VersionKey
 
-RETRY_SECONDS = 1.0
 ROOM = 16 * 1024 * 1024
 """About how many bytes of memory the remembered actions of versions of streams may take."""
 
@@ -81,7 +79,7 @@ class Acting:
                 asked = _asked(number, action, delivery)
                 key = ServiceObjectKey(tenant, action.service_object)
                 store = partial(self._actuations.ask, key, asked, int(self._clock() * 1000))
-                if await _patiently(partial(self._ask, tenant, store)):
+                if await patiently(partial(self._ask, tenant, store), "actions"):
                     self.asked += 1
                 else:
                     self._note("action_unknown", action, delivery)
@@ -93,7 +91,7 @@ class Acting:
         if found is None:
             version = VersionKey(tenant, delivery.stream.service_object, delivery.version)
             read = partial(self._documents.document, version)
-            document = await _patiently(partial(self._ask, tenant, read))
+            document = await patiently(partial(self._ask, tenant, read), "actions")
             found = self._known[key] = _understood(document, delivery.stream)
         return found
 
@@ -108,7 +106,7 @@ class Acting:
             action.condition,
             delivery.update,
         )
-        verdict = await _patiently(partial(self._ask_sandbox, tenant, look))
+        verdict = await patiently(partial(self._ask_sandbox, tenant, look), "actions")
         if verdict.is_fault:
             self.faults += 1
             self._note("condition_failed", action, delivery, verdict=str(verdict))
@@ -152,13 +150,3 @@ def _asked(number: int, action: AskedAction, delivery: Delivery) -> Asked:
     if len(text.encode()) > MAX_PARAMETERS:
         return Asked(id_, action.action, "", f"more than {MAX_PARAMETERS} bytes of parameters")
     return Asked(id_, action.action, text)
-
-
-async def _patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """Ask until there is an answer."""
-    while True:
-        try:
-            return await ask()
-        except Unavailable as error:
-            log.warning("actions_wait", extra={"why": str(error)})
-            await asyncio.sleep(RETRY_SECONDS)

@@ -19,6 +19,7 @@ from delivery.actuations.ways import message
 from delivery.callbacks.caller import Answer
 from delivery.callbacks.receiver import REFUSALS, is_refusal, pause
 from delivery.callbacks.requests import CallbackForm, Outgoing
+from delivery.repeating import for_ever
 from servioticy.domain.actuations import State
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
@@ -64,7 +65,7 @@ class Couriers:
 
     def start(self) -> None:
         """Look for what waits from now on."""
-        self._looking = asyncio.create_task(self._look_for_ever())
+        self._looking = asyncio.create_task(for_ever(self._look_and_rest, "actuations"))
 
     async def stop(self) -> None:
         """Call nobody any more; what was on its way goes again."""
@@ -85,16 +86,10 @@ class Couriers:
         if self._is_owner():
             self.wake(await self._ask(0, partial(self._store.calling, self._now())))
 
-    async def _look_for_ever(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except Unavailable as error:
-                log.warning("actuations_wait", extra={"why": str(error)})
-            except Exception:  # without this look nobody would be called any more
-                log.exception("actuations_failed")
-            # Soon, where it is not decided yet who calls.
-            await asyncio.sleep(LOOK_SECONDS if self._is_owner() else RETRY_SECONDS)
+    async def _look_and_rest(self) -> None:
+        await self.look()
+        # Not long, where it is not decided yet who calls.
+        await asyncio.sleep(LOOK_SECONDS if self._is_owner() else RETRY_SECONDS)
 
     async def _run(self, key: ServiceObjectKey) -> None:
         try:

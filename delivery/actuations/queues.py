@@ -15,12 +15,12 @@ from functools import partial
 
 from delivery.actuations.lane import Ask, Lane
 from delivery.actuations.ways import Way
+from delivery.repeating import for_ever
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.errors import Unavailable
 from servioticy.ports.actuations import Actuations
 
 LOOK_SECONDS = 0.1
-RETRY_SECONDS = 1.0
+
 MOST_ASKED = 1_000
 """Devices that have come and are asked about at once."""
 NOBODY = 0
@@ -60,7 +60,7 @@ class Queues:
 
     def start(self) -> None:
         """Look for what waits from now on."""
-        self._looking = asyncio.create_task(self._look_for_ever())
+        self._looking = asyncio.create_task(for_ever(self._look_later, "actuations"))
 
     async def stop(self) -> None:
         """Send no more; what was on its way comes again."""
@@ -96,17 +96,9 @@ class Queues:
 
     # What waits
 
-    async def _look_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            try:
-                await self.look()
-            except Unavailable as error:
-                log.warning("actuations_wait", extra={"why": str(error)})
-                await asyncio.sleep(RETRY_SECONDS)
-            except Exception:
-                log.exception("actuations_failed")
-                await asyncio.sleep(RETRY_SECONDS)
+    async def _look_later(self) -> None:
+        await asyncio.sleep(LOOK_SECONDS)
+        await self.look()
 
     async def look(self) -> None:
         """Look once for what is new, and for those who have come. Raises Unavailable."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Protocol
 
 from delivery.admission.quotas import Quota
-from servioticy.errors import Unavailable
+from delivery.repeating import for_ever
 
 SECONDS = 5.0
 """So old may be what is known."""
 SOCKETS = "sockets"
-
-log = logging.getLogger("servioticy.delivery")
 
 
 class Quotas(Protocol):
@@ -33,7 +30,7 @@ class Overrides:
 
     def start(self) -> None:
         """Follow from now on, in the running loop."""
-        self._following = asyncio.create_task(self._follow())
+        self._following = asyncio.create_task(for_ever(self._look_and_rest, "quotas"))
 
     def stop(self) -> None:
         """Follow no more."""
@@ -41,18 +38,9 @@ class Overrides:
             self._following.cancel()
 
     async def look(self) -> None:
-        """Ask once; where the store is away what was known stays."""
-        try:
-            found = await asyncio.to_thread(self._quotas.of_all, SOCKETS)
-        except Unavailable as error:
-            log.warning("quotas_not_read", extra={"why": str(error)})
-            return
-        self._admitted.others = found
+        """Ask once. Raises Unavailable: then what was known stays."""
+        self._admitted.others = await asyncio.to_thread(self._quotas.of_all, SOCKETS)
 
-    async def _follow(self) -> None:
-        while True:
-            try:
-                await self.look()
-            except Exception:  # a bug of ours lets everybody have what they had
-                log.exception("quotas_not_read")
-            await asyncio.sleep(SECONDS)
+    async def _look_and_rest(self) -> None:
+        await self.look()
+        await asyncio.sleep(SECONDS)

@@ -17,15 +17,14 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from delivery.endings import Ending
+from delivery.repeating import for_ever
 from servioticy.domain.tokens import digest
-from servioticy.errors import Unavailable
 from servioticy.ports.access_changes import AccessChange, AccessChanges
 from servioticy.ports.addresses import Address, Addresses, Asked
 
 SILENCE_SECONDS = 1.0
 """Between two looks whether it is time to stop."""
 RECHECK_SECONDS = 60.0
-RETRY_SECONDS = 1.0
 AT_ONCE = 500
 """Looked up with one question."""
 
@@ -98,7 +97,7 @@ class Stays:
         works: list[Callable[[], Awaitable[None]]] = [self._look_up, self._recheck]
         if told is not None:
             works.append(partial(self._listen, told))
-        self._tasks = [asyncio.create_task(_for_ever(each)) for each in works]
+        self._tasks = [asyncio.create_task(for_ever(each, "stays")) for each in works]
 
     async def stop(self) -> None:
         """Look after nobody any more."""
@@ -231,15 +230,3 @@ class _Index(Generic[K]):
 
     def __len__(self) -> int:
         return self._count
-
-
-async def _for_ever(work: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        try:
-            await work()
-        except Unavailable as error:
-            log.warning("stays_wait", extra={"why": str(error)})
-            await asyncio.sleep(RETRY_SECONDS)
-        except Exception:
-            log.exception("stays_failed")
-            await asyncio.sleep(RETRY_SECONDS)

@@ -23,7 +23,7 @@ from delivery.callbacks.requests import CallbackForm, Outgoing, outgoing
 from delivery.callbacks.templates import TemplateTooLong
 from delivery.feeds.deliveries import Delivery
 from delivery.feeds.feed import Feed
-from servioticy.errors import Unavailable
+from delivery.repeating import patiently
 from servioticy.ports.dead_deliveries import DeadDeliveries, DeadDelivery, Trouble
 
 FIRST_PAUSE_SECONDS = 1.0
@@ -128,10 +128,10 @@ class _Courier:
     async def _redrive(self) -> None:
         """Deliver the dead ones first that are to be delivered once more."""
         dead = self._callbacks.dead
-        while found := await _patiently(partial(dead.to_redrive, *self._whose)):
+        while found := await _stored(partial(dead.to_redrive, *self._whose)):
             for each in found:
                 if await self._deliver(Delivery(each.stream, each.update, None)):
-                    await _patiently(partial(dead.revived, *self._whose, each.id))
+                    await _stored(partial(dead.revived, *self._whose, each.id))
 
     async def _deliver(self, delivery: Delivery) -> bool:
         """Attempt until it is taken (True), or given up. Raises Stopped."""
@@ -156,7 +156,7 @@ class _Courier:
     async def _note_well(self) -> None:
         if self._failing_since is not None:
             self._failing_since = None
-            await _patiently(partial(self._callbacks.dead.trouble, *self._whose, None))
+            await _stored(partial(self._callbacks.dead.trouble, *self._whose, None))
 
     async def _note_failure(self, answer: Answer, attempts: int) -> None:
         """Tell it to whoever asks. Raises Stopped where it has to be the last one."""
@@ -167,7 +167,7 @@ class _Courier:
         trouble = Trouble(int(since * 1000), attempts, answer.status, answer.reason)
         stop = answer.status == HTTPStatus.GONE or now - since > STOP_SECONDS
         note = partial(self._callbacks.dead.trouble, *self._whose, trouble, stop=stop)
-        await _patiently(note)
+        await _stored(note)
         if stop:
             raise Stopped
 
@@ -175,7 +175,7 @@ class _Courier:
         reason = f"{answer.status or 'no answer'} {answer.reason}".strip()
         dead = DeadDelivery(delivery.id, delivery.stream, delivery.update)
         now = int(self._callbacks.clock() * 1000)
-        await _patiently(partial(self._callbacks.dead.bury, *self._whose, dead, reason, now))
+        await _stored(partial(self._callbacks.dead.bury, *self._whose, dead, reason, now))
 
 
 def is_refusal(answer: Answer) -> bool:
@@ -191,10 +191,6 @@ def pause(attempts: int, answer: Answer) -> float:
     return longest * (0.5 + random.random() / 2)  # noqa: S311
 
 
-async def _patiently(ask: Callable[[], T]) -> T:
+async def _stored(ask: Callable[[], T]) -> T:
     """Ask the store until it answers."""
-    while True:
-        try:
-            return await asyncio.to_thread(ask)
-        except Unavailable:
-            await asyncio.sleep(FIRST_PAUSE_SECONDS)
+    return await patiently(partial(asyncio.to_thread, ask), "callbacks")

@@ -13,6 +13,7 @@ import time
 from delivery.callbacks.receiver import Callbacks
 from delivery.callbacks.requests import CallbackForm, outgoing
 from delivery.feeds.deliveries import Delivery
+from delivery.repeating import for_ever
 from servioticy.errors import Unavailable
 from servioticy.ports.callback_tests import CallbackTest, CallbackTests
 
@@ -33,7 +34,7 @@ class AskedTests:
 
     def start(self) -> None:
         """Look for tests from now on."""
-        self._looking = asyncio.create_task(self._look())
+        self._looking = asyncio.create_task(for_ever(self._look, "tests"))
 
     async def stop(self) -> None:
         """Send no more; those under way have no answer."""
@@ -43,14 +44,8 @@ class AskedTests:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _look(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            try:
-                await self.send_all()
-            except Unavailable as error:
-                log.warning("tests_wait", extra={"why": str(error)})
-            except Exception:
-                log.exception("tests_failed")
+        await asyncio.sleep(LOOK_SECONDS)
+        await self.send_all()
 
     async def send_all(self) -> None:
         """Begin to send what is asked for. Raises Unavailable."""

@@ -20,6 +20,7 @@ from delivery.backlog import Backlog
 from delivery.fanout import FanOut, Subscriber
 from delivery.feeds.feed import Feed
 from delivery.feeds.rereading import Rereading
+from delivery.repeating import for_ever
 from delivery.watchers import Watchers
 from servioticy.errors import Unavailable
 from servioticy.ports.cursors import About, Change, Cursors, DurableSubscription, Source
@@ -33,7 +34,6 @@ PASS_OVER_SECONDS = 30.0
 LOOK_SECONDS = 0.5
 """Between two looks for subscriptions that are new, changed or gone."""
 
-RETRY_SECONDS = 1.0
 MOST_STREAMS = 1_000
 """Of a source that a client watches as long as it is connected."""
 log = logging.getLogger("servioticy.delivery")
@@ -91,7 +91,7 @@ class Feeds:
     def start(self) -> None:
         """Feed from now on. What is emitted must be read already (see FanOut.begin_at)."""
         works = (self._look, self._rereading.read, self._note, self._pass_over)
-        self._tasks = [asyncio.create_task(_for_ever(each)) for each in works]
+        self._tasks = [asyncio.create_task(for_ever(each, "feeds")) for each in works]
 
     async def stop(self) -> None:
         """Feed no more, and store how far all have got."""
@@ -235,18 +235,6 @@ class Feeds:
         await asyncio.sleep(PASS_OVER_SECONDS)
         self._moved |= {id_: each for id_, each in self.feeds.items() if each.pass_over()}
         self._has_moved.set()
-
-
-async def _for_ever(work: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        try:
-            await work()
-        except Unavailable as error:
-            log.warning("feeds_wait", extra={"why": str(error)})
-            await asyncio.sleep(RETRY_SECONDS)
-        except Exception:
-            log.exception("feeds_failed")
-            await asyncio.sleep(RETRY_SECONDS)
 
 
 async def _logged(receive: Awaitable[None], subscription: str) -> None:

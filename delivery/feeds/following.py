@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,12 +10,10 @@ from delivery.admission.sources import SourceAdmission
 from delivery.admission.stays import Stay, Stays
 from delivery.endings import Ending
 from delivery.feeds.feed import Feed
-from delivery.feeds.feeds import MOST_STREAMS, RETRY_SECONDS, Feeds
+from delivery.feeds.feeds import MOST_STREAMS, Feeds
 from delivery.feeds.lent import lend_source
-from servioticy.errors import Unavailable
+from delivery.repeating import patiently
 from servioticy.ports.cursors import About
-
-log = logging.getLogger("servioticy.delivery")
 
 
 class TooMany(Exception):
@@ -65,16 +62,11 @@ class Following:
 
     async def _look_anew(self) -> None:
         """Ask what it is about now; what changes meanwhile is asked about again."""
-        while True:
-            try:
-                about = await self._about()
-                break
-            except TooMany:
-                self._end(Ending.SUBSCRIPTION_CHANGED)
-                return
-            except Unavailable as error:
-                log.warning("feeds_wait", extra={"why": str(error)})
-                await asyncio.sleep(RETRY_SECONDS)
+        try:
+            about = await patiently(self._about, "feeds")
+        except TooMany:
+            self._end(Ending.SUBSCRIPTION_CHANGED)
+            return
         now = self.feed.subscription._replace(streams=about.streams, newest=about.newest)
         self._feeds.be_about(self.feed, now)
         if self._stay is not None:

@@ -110,7 +110,7 @@ class World:
 @pytest.fixture(autouse=True)
 def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("delivery.feeds.feeds.LOOK_SECONDS", 0.01)
-    monkeypatch.setattr("delivery.actuations.acting.RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("delivery.repeating.RETRY_SECONDS", 0.01)
 
 
 AT = "{$.lastUpdate}"

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import pytest
 from support.memory_actuations import MemoryActuations
 
+from delivery import repeating
 from delivery.actuations import couriers
 from delivery.actuations.couriers import Couriers
 from delivery.callbacks.caller import Answer
@@ -138,6 +139,7 @@ def test_a_look_that_fails_is_not_the_last(
 ) -> None:
     """Whatever it meets: what waits from before is found by nothing else."""
     monkeypatch.setattr(couriers, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(repeating, "RETRY_SECONDS", 0.0)
 
     async def work(world: World) -> None:
         world.submit(LAMP, "1")

@@ -35,7 +35,8 @@ def test_places_follow_what_operators_say() -> None:
         with pytest.raises(QuotaExceeded):
             admitted.acquire(tenant)
     said.answers = False
-    asyncio.run(overrides.look())
+    with pytest.raises(Unavailable):
+        asyncio.run(overrides.look())
     with pytest.raises(QuotaExceeded):
         admitted.acquire(8)
     said.answers, said.most = True, {}

@@ -11,6 +11,7 @@ from unittest import mock
 import pytest
 from support.delivery_stores import Catalog
 
+from delivery import repeating
 from delivery.admission import stays as module
 from delivery.admission.requests import Admission, Identity, WatchRequest, admit, identify
 from delivery.admission.stays import Stays
@@ -69,7 +70,10 @@ class World:
 
 @pytest.fixture(autouse=True)
 def _quick() -> object:
-    with mock.patch.multiple(module, SILENCE_SECONDS=0.01, RETRY_SECONDS=0.01):
+    with (
+        mock.patch.object(module, "SILENCE_SECONDS", 0.01),
+        mock.patch.object(repeating, "RETRY_SECONDS", 0.01),
+    ):
         yield
 
 

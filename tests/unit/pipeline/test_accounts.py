@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import msgspec
 import pytest
@@ -19,6 +21,7 @@ from pipeline.engine import Engine
 from pipeline.growth import NewRow, Verdict
 from pipeline.metering import Meter
 from pipeline.sharing.fairness import Fairness
+from pipeline.state.partition import Partition
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
@@ -116,3 +119,28 @@ def test_what_could_not_be_stored_is_stored_next_time_and_nothing_twice() -> Non
     accounts.settle(store)  # type: ignore[arg-type]
 
     assert [(each.updates, each.rows) for each in store.uses] == [(2, 2)]
+
+
+def test_a_bug_in_the_accounts_stops_no_update_and_loses_only_what_was_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Failing(Store):
+        def account(self, uses: list[Use]) -> None:
+            if self.answers:
+                super().account(uses)
+            else:
+                raise ValueError("a bug")
+
+    accounts, store, meter = Accounts(), Failing(), Meter(dict)
+    partition = cast(Partition, SimpleNamespace(accounts=accounts, store=store))
+    accounts.note([a_row(THEIRS)], [])
+    store.answers = False
+    meter.charge(partition)
+    store.answers = True
+    accounts.note([a_row(THEIRS)], [])
+    meter.charge(partition)
+
+    assert [each.updates for each in store.uses] == [1]
+    assert [(each.message, bool(each.exc_info)) for each in caplog.records] == [
+        ("accounts_lost", True)
+    ]
