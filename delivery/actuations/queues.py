@@ -54,6 +54,8 @@ class Queues:
         self._clock = clock
         self._joined: defaultdict[ServiceObjectKey, dict[Way, None]] = defaultdict(dict)
         self._came: dict[ServiceObjectKey, None] = {}
+        self._tenants: set[int] = set()
+        """Somebody has come for all devices of these."""
         self._since: str | None = None
         self._running: dict[ServiceObjectKey, asyncio.Task[None]] = {}
         self._looking: asyncio.Task[None] | None = None
@@ -90,6 +92,10 @@ class Queues:
         if key in self.lanes:
             self.lanes[key].begin_anew()
 
+    def came_for_all(self, tenant: int) -> None:
+        """Note that somebody has come who is to get what waits for any device of a tenant."""
+        self._tenants.add(tenant)
+
     def _ways(self, key: ServiceObjectKey) -> Sequence[Way]:
         ways = (self._topics(key), *self._joined.get(key, ()))
         return [each for each in ways if each.is_there()]
@@ -102,6 +108,11 @@ class Queues:
 
     async def look(self) -> None:
         """Look once for what is new, and for those who have come. Raises Unavailable."""
+        for tenant in list(self._tenants):
+            waiting = partial(self._store.waiting_for, tenant, int(self._clock() * 1000))
+            for each in await self._ask(tenant, waiting):
+                self.came(each)
+            self._tenants.discard(tenant)
         asked = list(self._came)[:MOST_ASKED]
         news = await self._ask(NOBODY, partial(self._store.news, self._since, asked))
         self._since = news.upto

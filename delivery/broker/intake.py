@@ -183,7 +183,7 @@ class Intake:
             if stream is not None:
                 return await self._update(stream, message.payload, message.is_promise)
             if len(levels) == 2 and levels[1] == FROM:
-                return await self._bridge(levels, message)
+                return await self._request(levels, message)
             if len(levels) == 3 and levels[1] == ACTUATIONS:
                 return await self._report(levels, message)
         except BadTopic as error:
@@ -202,7 +202,7 @@ class Intake:
         token, promise = self._client.known.token, message.is_promise
         return await self._ask("PUT", path, token, message.payload, TEXT, promise)
 
-    async def _bridge(self, levels: Levels, message: Published) -> Answer:
+    async def _request(self, levels: Levels, message: Published) -> Answer:
         """Make the request that a message holds, and publish the answer. Raises Refused."""
         identity = await self._identify(self._client, levels[0])
         request = Request.read(message.payload)

@@ -66,6 +66,9 @@ class Actuations(Protocol):
     def waiting(self, key: ServiceObjectKey, most: int, now_ms: int) -> list[Actuation]:
         """Return the first ones that a device has still to get, in order."""
 
+    def waiting_for(self, tenant: int, now_ms: int) -> list[ServiceObjectKey]:
+        """Return the devices of a tenant that have still something to get."""
+
     def calling(self, now_ms: int) -> list[ServiceObjectKey]:
         """Return all for which something waits that somebody is to be called with."""
 

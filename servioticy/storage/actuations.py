@@ -88,6 +88,12 @@ class PostgresActuations:
             )
         ]
 
+    def waiting_for(self, tenant: int, now_ms: int) -> list[ServiceObjectKey]:
+        """Return the devices of a tenant that have still something to get."""
+        values = {"tenant": tenant, "now": now_ms}
+        rows = self._database.rows(self._sql["waiting_for"], values)
+        return [ServiceObjectKey(tenant, id_) for (id_,) in rows]
+
     def calling(self, now_ms: int) -> list[ServiceObjectKey]:
         """Return all for which something waits that somebody is to be called with."""
         return [

@@ -191,3 +191,15 @@ def report(database: Database, key: ServiceObjectKey, id_: str, status: str, now
         now=now,
         kept=rules.KEPT,
     )
+
+
+def test_devices_of_a_tenant_that_have_something_to_get(
+    stored: Stored, store: PostgresActuations, lamp: ServiceObjectKey
+) -> None:
+    """Each once; neither those whose time is over nor those of others."""
+    for id_ in ("1", "2"):
+        submit(stored.database, lamp, id_, 1)
+
+    assert store.waiting_for(lamp.tenant, 1) == [lamp]
+    assert store.waiting_for(lamp.tenant, 2_000_000) == []
+    assert store.waiting_for(stored.other, 1) == []

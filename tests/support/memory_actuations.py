@@ -66,6 +66,13 @@ class MemoryActuations:
         ]
         return found[:most]
 
+    def waiting_for(self, tenant: int, now_ms: int) -> list[ServiceObjectKey]:
+        self._check()
+        waiting = [
+            each for each in self.kept.values() if self.state(each.actuation.id, now_ms) in WAITING
+        ]
+        return sorted({each.key for each in waiting if each.key.tenant == tenant})
+
     def calling(self, now_ms: int) -> list[ServiceObjectKey]:
         self._check()
         return sorted({each.key for each in self.kept.values() if each.state in WAITING})

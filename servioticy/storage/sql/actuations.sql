@@ -126,6 +126,14 @@ SELECT pg_snapshot_xmin(pg_current_snapshot())::text, found.tenant_id, found.ser
                  AND state IN ('queued', 'sent'))
        ) AS found ON true;
 
+-- waiting_for --
+-- The devices of a tenant that have still something to get.
+SELECT DISTINCT service_object
+  FROM actuations
+ WHERE tenant_id = %(tenant)s
+   AND state IN ('queued', 'sent')
+   AND expires_at > %(now)s;
+
 -- calling --
 -- Those for which something waits that somebody is to be called with.
 SELECT actuation_callbacks.tenant_id, actuation_callbacks.service_object
