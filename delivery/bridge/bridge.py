@@ -31,6 +31,10 @@ LASTED_SECONDS = 10.0
 LOOK_SECONDS = 0.5
 V3_1_1 = 4
 OTHER = {V5: V3_1_1, V3_1_1: V5}
+NOT_ANSWERED = (
+    "the broker ends the connection without a word: it may not know bridge_user with "
+    "bridge_password, or speak another version of MQTT, which is tried next"
+)
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -56,7 +60,7 @@ class Bridge:
                 await self._once()
             except OtherVersion:
                 self._version = OTHER[self._version]
-                self._complaints.note("bridge_other_version", version=self._version)
+                self._complaints.note("bridge_not_answered", why=NOT_ANSWERED)
             except Lost as error:
                 self._complaints.note("bridge_lost", why=str(error))
             except Refused as error:
