@@ -223,3 +223,19 @@ def test_a_bridge_is_one_client_for_all_topics_of_its_tenant() -> None:
         assert other.got == []
 
     run(story)
+
+
+def test_the_last_one_that_came_again_is_noted_as_any_other() -> None:
+    """Nothing has to follow it."""
+
+    async def story(world: World) -> None:
+        first = Device(world)
+        world.emit(1)
+        await world.until(lambda: first.got)
+        first.go()
+        second = Device(world)
+        await world.until(lambda: second.got)
+        second.acknowledge(1)
+        await world.until(lambda: world.acknowledged == 1)
+
+    run(story)
