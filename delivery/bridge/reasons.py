@@ -6,16 +6,15 @@ import ssl
 
 UNKNOWN_VERSION = (0x01, 0x84)
 _IDENTIFIER = "it does not take our name: choose another bridge_client_id"
-_PASSWORD = "it does not know bridge_user with bridge_password: check both"  # noqa: S105
-_RIGHTS = "bridge_user may not connect: allow it there, or choose another one"
+_RIGHTS = "it does not know bridge_user with bridge_password, or does not allow it: check that"
 _BUSY = "it is busy, or not ready"
 _ANSWERS = {
     0x02: _IDENTIFIER,
     0x03: _BUSY,
-    0x04: _PASSWORD,
+    0x04: _RIGHTS,
     0x05: _RIGHTS,
     0x85: _IDENTIFIER,
-    0x86: _PASSWORD,
+    0x86: _RIGHTS,
     0x87: _RIGHTS,
     0x88: _BUSY,
     0x89: _BUSY,

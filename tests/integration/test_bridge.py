@@ -298,11 +298,11 @@ def test_a_token_that_ends_costs_no_message(world: World) -> None:
 def test_a_token_refused_in_the_middle_costs_no_message(world: World) -> None:
     """The API may know of it before we are told."""
     token, api = f"token-1-{world.prefix}", world.broker.api
-    with world.connected({world.prefix: token}), world.device() as device:
+    with world.connected({world.prefix: token}) as bridges, world.device() as device:
         world.broker.catalog.revoked.add(token)
         api.answers = [(403, b'{"status":403,"message":"Access was denied!"}')]
         device.publish(f"{world.prefix}/updates/pump/flow", an_update(1), 1)
-        waiting.until(lambda: api.asked)
+        waiting.until(lambda: not bridges.connected)
         world.broker.catalog.revoked.clear()
         waiting.until(lambda: len(api.asked) == 2)
 
