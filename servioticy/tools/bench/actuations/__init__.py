@@ -78,15 +78,15 @@ def _measured(
     count: int,
     rate: float | None,
 ) -> str:
-    before = {name: processes.processor_seconds(pid) for name, pid in pids.items()}
+    before = _used(pids)
     found = _asked(settings, devices, count, rate)
     heard.send(count)
     times: dict[str, float] = heard.recv()
     waits = [(times[id_] - at) * 1000 for id_, at in found.made.items()]
     cuts = " ".join(f"{name} {ground.percentile(waits, part):.1f}" for name, part in PARTS)
     used = ", ".join(
-        f"{name} {1000 * (processes.processor_seconds(pid) - before[name]) / count:.2f}"
-        for name, pid in pids.items()
+        f"{name} {1000 * (after - before[name]) / count:.2f}"
+        for name, after in _used(pids).items()
     )
     how = "at once" if rate is None else f"{rate:.0f} a second"
     size = processes.memory_megabytes(pids["delivery"])
@@ -95,6 +95,12 @@ def _measured(
         f"{found.seconds:.1f} s ({count / found.seconds:.0f}/s); {used} ms of processor each; "
         f"delivery {size:.0f} MB"
     )
+
+
+def _used(pids: dict[str, int]) -> dict[str, float]:
+    """Return the seconds of processor time of each program so far, with all below it."""
+    seconds, tree = processes.processor_seconds, processes.tree
+    return {name: sum(map(seconds, tree(pid))) for name, pid in pids.items()}
 
 
 def _asked(
