@@ -9,6 +9,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from servioticy.settings.sections import Bridge
 
 ALICE, BOB = "token-1", "token-2"
 MOST_BYTES = 100_000
+SECONDS = 20.0
 numbers = itertools.count()
 
 
@@ -97,11 +99,15 @@ class World:
 
     def give(self, *topic: str, tenant: int = 1) -> list[bool]:
         """Hand a message over as subscriptions do; what becomes of it is noted in the list."""
+        told, giving = self.begin_to_give(*topic, tenant=tenant)
+        giving.result(SECONDS)
+        return told
+
+    def begin_to_give(self, *topic: str, tenant: int = 1) -> tuple[list[bool], Future[None]]:
         told: list[bool] = []
         publication = Publication(tenant, topic, b"{}", None)
         work = self.broker.broker.exchange.hand_over(publication, told.append, lambda: True)
-        self.broker.run(work)
-        return told
+        return told, self.broker.begin(work)
 
 
 @pytest.fixture(params=VERSIONS)
@@ -159,12 +165,7 @@ def test_it_goes_on_with_a_broker_that_was_killed(world: World) -> None:
         world.cable.cut()
         world.external.kill()
         waiting.until(lambda: not bridges.connected)
-        told = world.broker.broker.exchange.hand_over
-        out: list[bool] = []
-        publication = Publication(1, ("news", "today"), b"{}", None)
-        task = world.broker.call(
-            lambda: world.broker._loop.create_task(told(publication, out.append, lambda: True))
-        )
+        out, task = world.begin_to_give("news", "today")
         world.external.start()
         with world.device() as device:
             device.subscribe(f"{world.prefix}/#", 1)
@@ -174,7 +175,7 @@ def test_it_goes_on_with_a_broker_that_was_killed(world: World) -> None:
             waiting.until(lambda: out == [True])
             device.publish(f"{world.prefix}/updates/pump/flow", an_update(5), 1)
             waiting.until(lambda: an_update(5) in world.broker.api.updates)
-        assert task.done()
+        task.result(0)
 
 
 def test_a_request_is_answered_where_it_came_from(world: World) -> None:
@@ -216,26 +217,78 @@ def test_a_device_gets_what_it_is_asked_to_do_and_answers(world: World) -> None:
     assert world.broker.api.asked == [("PUT", f"/{name}/actuations/{name}-1", ALICE, b"done")]
 
 
-def test_tenants_are_apart(world: World) -> None:
-    """Whatever a tenant may say: it is said in its own name, and below its own prefix."""
+def test_what_goes_out_goes_below_the_prefix_of_its_tenant(world: World) -> None:
+    """A tenant may choose the topic of a subscription, but not whose it is."""
     other = f"{world.prefix}b"
     with world.connected({world.prefix: ALICE, other: BOB}), world.device() as device:
-        device.subscribe(f"{world.prefix}/errors", 1)
-        device.subscribe(f"{world.prefix}/+/+", 1)
+        device.subscribe(f"{world.prefix}/#", 1)
         device.subscribe(f"{other}/#", 1)
-        request = {"meta": {"authorization": BOB, "method": "GET", "url": "/"}}
+        told = world.give(other, "updates", "pump", "flow")
+        device.received(1)
+        world.give("news", tenant=2)
+        received = device.received(2)
+        waiting.until(lambda: told == [True])
+
+    topics = [f"{world.prefix}/{other}/updates/pump/flow", f"{other}/news"]
+    assert [topic for topic, _ in received] == topics
+    assert not world.broker.api.asked
+
+
+def test_what_comes_in_is_done_in_the_name_of_its_prefix(world: World) -> None:
+    """Though it shows another tenant's token."""
+    other = f"{world.prefix}b"
+    request = {"meta": {"authorization": BOB, "method": "GET", "url": "/"}}
+    with world.connected({world.prefix: ALICE, other: BOB}), world.device() as device:
+        device.subscribe(f"{world.prefix}/errors", 1)
         device.publish(f"{world.prefix}/{BOB}/from", orjson.dumps(request), 1)
-        waiting.until(lambda: any(t.endswith("/errors") for t, _ in device.received(1)))
-        assert world.give("x", "y") == [True] or device.received(3)
-        waiting.until(lambda: f"{world.prefix}/x/y" in [t for t, _ in device.received(1)])
+        ((_, told),) = device.received(1)
+        assert not world.broker.api.asked
         device.publish(f"{other}/updates/pump/flow", an_update(1), 1)
         waiting.until(lambda: world.broker.api.asked)
 
+    assert orjson.loads(told)["status"] == 403
     assert [token for _, _, token, _ in world.broker.api.asked] == [BOB]
-    told = [orjson.loads(body) for topic, body in device.received(1) if topic.endswith("/errors")]
-    assert [each["status"] for each in told] == [403]
-    ours = {f"{world.prefix}/{BOB}/from", f"{world.prefix}/errors", f"{world.prefix}/x/y"}
-    assert {topic for topic, _ in device.received(1)} <= {*ours, f"{other}/updates/pump/flow"}
+
+
+@pytest.mark.parametrize("version", [5])
+def test_a_broker_of_one_tenant_needs_no_prefix(
+    running: RunningBroker, external: ExternalBroker, version: int
+) -> None:
+    """The original's clients need not change there."""
+    running.api.asked.clear()
+    world = World(running, external, version)
+    with world.connected({"": ALICE}), world.device() as device:
+        device.subscribe("news", 1)
+        device.publish("updates/pump/flow", an_update(3), 1)
+        world.give("news")
+        assert device.received(1) == [("news", b"{}")]
+        waiting.until(lambda: running.api.asked)
+    world.cable.close()
+
+    assert running.api.asked == [("PUT", "/pump/streams/flow", ALICE, an_update(3))]
+
+
+def test_quality_of_service_0_is_enough_for_who_says_so(world: World) -> None:
+    with world.bridged(qos=0) as bridges, world.device() as device:
+        waiting.until(lambda: bridges.connected)
+        device.subscribe(f"{world.prefix}/news", 1)
+        assert world.give("news") == [True]
+        assert device.received(1) == [(f"{world.prefix}/news", b"{}")]
+        device.publish(f"{world.prefix}/updates/pump/flow", an_update(3), 1)
+        waiting.until(lambda: world.broker.api.asked)
+
+
+def test_what_was_retained_is_not_taken_once_more(world: World) -> None:
+    """It was said before, perhaps long ago; a request would be done with each connection."""
+    topic = f"{world.prefix}/updates/pump/flow"
+    with world.device() as device:
+        number = device._client.publish(topic, an_update(1), 1, retain=True).mid
+        device.acknowledged(number)
+        with world.connected():
+            device.publish(topic, an_update(2), 1)
+            waiting.until(lambda: an_update(2) in world.broker.api.updates)
+
+    assert world.broker.api.updates == [an_update(2)]
 
 
 def test_what_is_refused_is_told_and_not_in_the_way(world: World) -> None:
