@@ -15,7 +15,12 @@ from servioticy.domain.model import ServiceObjectKey
 
 AT_ONCE = 100
 SECONDS = 120.0
+RETRY_SECONDS = 1.0
 _ID = re.compile(rb'\{"id":"([0-9a-f]{32})"')
+_SAID = re.compile(
+    _ID.pattern.replace(b"(", b"(?P<new>", 1)
+    + rb'|"is":"reported","actuation":"(?P<reported>[0-9a-f]{32})"|"is":"(?P<refused>refused)"'
+)
 _REPORT = b'{"do":"report","id":"actuations","actuation":"%b","status":"done"}'
 
 Heard = dict[str, float]
@@ -119,6 +124,10 @@ class _Mqtt(_Line):
 class _Socket(_Line):
     """As much of a WebSocket as is measured: frames of one piece each."""
 
+    def __init__(self, device: Device, heard: Heard) -> None:
+        super().__init__(device, heard)
+        self._unreported: dict[bytes, None] = {}
+
     def _hello(self) -> bytes:
         return (
             f"GET /{self._device.key.id}/actuations/live HTTP/1.1\r\nHost: x\r\n"
@@ -131,13 +140,27 @@ class _Socket(_Line):
         if b'"is":"subscribed"' in self._buffer:
             self._ready()
         end = 0
-        for found in _ID.finditer(self._buffer):
+        for found in _SAID.finditer(self._buffer):
             end = found.end()
-            self._heard.setdefault(found[1].decode(), now)
-            report = _REPORT % found[1]
-            # Its mask is zero, so what is masked stays as it is.
-            self._transport.write(bytes([0x81, 0x80 | len(report)]) + bytes(4) + report)
+            if found["new"]:
+                self._heard.setdefault(found["new"].decode(), now)
+                self._unreported[found["new"]] = None
+                self._report(found["new"])
+            elif found["reported"]:
+                self._unreported.pop(found["reported"], None)
+            else:
+                asyncio.get_running_loop().call_later(RETRY_SECONDS, self._report_anew)
         self._buffer = self._buffer[end:][-4_096:]
+
+    def _report(self, id_: bytes) -> None:
+        report = _REPORT % id_
+        # Its mask is zero, so what is masked stays as it is.
+        self._transport.write(bytes([0x81, 0x80 | len(report)]) + bytes(4) + report)
+
+    def _report_anew(self) -> None:
+        """Say once more what could not be taken; saying it twice changes nothing."""
+        for each in self._unreported:
+            self._report(each)
 
 
 def _first_packet(data: bytes) -> tuple[int, bytes, bytes] | None:
