@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from delivery.actuations.lane import Ask, Lane
+from delivery.actuations.lane import Lane
+from delivery.actuations.together import Ask, Together
 from delivery.actuations.ways import Way
 from delivery.repeating import for_ever
 from servioticy.domain.model import ServiceObjectKey
@@ -52,6 +53,7 @@ class Queues:
         self._ask = ask
         self._calls = calls
         self._clock = clock
+        self._together = Together(store, ask, self._now)
         self._joined: defaultdict[ServiceObjectKey, dict[Way, None]] = defaultdict(dict)
         self._came: dict[ServiceObjectKey, None] = {}
         self._tenants: set[int] = set()
@@ -70,6 +72,7 @@ class Queues:
         for each in tasks:
             each.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._together.stop()
 
     # Who is connected
 
@@ -109,7 +112,7 @@ class Queues:
     async def look(self) -> None:
         """Look once for what is new, and for those who have come. Raises Unavailable."""
         for tenant in list(self._tenants):
-            waiting = partial(self._store.waiting_for, tenant, int(self._clock() * 1000))
+            waiting = partial(self._store.waiting_for, tenant, self._now())
             for each in await self._ask(tenant, waiting):
                 self.came(each)
             self._tenants.discard(tenant)
@@ -128,8 +131,7 @@ class Queues:
         lane = self.lanes.get(key)
         if lane is None:
             ways, taken = partial(self._ways, key), partial(self._taken, key)
-            clock = lambda: int(self._clock() * 1000)  # noqa: E731
-            lane = self.lanes[key] = Lane(key, self._store, self._ask, ways, clock, taken)
+            lane = self.lanes[key] = Lane(key, self._together, ways, self._now, taken)
             self._running[key] = asyncio.create_task(self._run(key, lane))
         return lane
 
@@ -144,3 +146,6 @@ class Queues:
 
     def _taken(self, key: ServiceObjectKey, id_: str) -> None:
         self._lane(key).taken(id_)
+
+    def _now(self) -> int:
+        return int(self._clock() * 1000)

@@ -160,21 +160,26 @@ UPDATE actuation_callbacks
 RETURNING service_object;
 
 -- waiting --
-SELECT id, parameters, description, created_at, expires_at
-  FROM actuations
- WHERE service_object = %(service_object)s
-   AND tenant_id = %(tenant)s
-   AND state IN ('queued', 'sent')
-   AND expires_at > %(now)s
- ORDER BY sequence
- LIMIT %(most)s;
+-- The first ones of each of these devices, in order.
+SELECT asked.id, found.id, parameters, description, created_at, expires_at
+  FROM unnest(%(service_objects)s::text[]) AS asked (id)
+ CROSS JOIN LATERAL (
+       SELECT actuations.id, parameters, description, created_at, expires_at, sequence
+         FROM actuations
+        WHERE service_object = asked.id
+          AND tenant_id = %(tenant)s
+          AND state IN ('queued', 'sent')
+          AND expires_at > %(now)s
+        ORDER BY sequence
+        LIMIT %(most)s
+       ) AS found
+ ORDER BY asked.id, found.sequence;
 
 -- move --
 UPDATE actuations
    SET state = %(state)s,
        times = times || jsonb_build_object(%(state)s::text, %(now)s::bigint)
  WHERE id = ANY(%(ids)s)
-   AND service_object = %(service_object)s
    AND tenant_id = %(tenant)s
    AND state = ANY(%(before)s)
    AND expires_at > %(now)s;
