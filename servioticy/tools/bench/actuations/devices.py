@@ -16,6 +16,7 @@ from servioticy.domain.model import ServiceObjectKey
 AT_ONCE = 100
 SECONDS = 120.0
 RETRY_SECONDS = 1.0
+TEXT, PING, PONG = 0x81, 0x89, 0x8A
 _ID = re.compile(rb'\{"id":"([0-9a-f]{32})"')
 _SAID = re.compile(
     _ID.pattern.replace(b"(", b"(?P<new>", 1)
@@ -127,6 +128,7 @@ class _Socket(_Line):
     def __init__(self, device: Device, heard: Heard) -> None:
         super().__init__(device, heard)
         self._unreported: dict[bytes, None] = {}
+        self._is_open = False
 
     def _hello(self) -> bytes:
         return (
@@ -137,30 +139,53 @@ class _Socket(_Line):
         ).encode()
 
     def _read(self, now: float) -> None:
-        if b'"is":"subscribed"' in self._buffer:
-            self._ready()
-        end = 0
-        for found in _SAID.finditer(self._buffer):
-            end = found.end()
-            if found["new"]:
-                self._heard.setdefault(found["new"].decode(), now)
-                self._unreported[found["new"]] = None
-                self._report(found["new"])
-            elif found["reported"]:
-                self._unreported.pop(found["reported"], None)
+        if not self._is_open:
+            _, end, rest = self._buffer.partition(b"\r\n\r\n")
+            if not end:
+                return
+            self._is_open, self._buffer = True, rest
+        while (found := _first_frame(self._buffer)) is not None:
+            first, content, self._buffer = found
+            if first == PING:
+                self._send(PONG, content)
             else:
-                asyncio.get_running_loop().call_later(RETRY_SECONDS, self._report_anew)
-        self._buffer = self._buffer[end:][-4_096:]
+                self._hear(content, now)
+
+    def _hear(self, content: bytes, now: float) -> None:
+        said = _SAID.search(content)
+        if said is None:
+            self._ready()
+        elif said["new"]:
+            self._heard.setdefault(said["new"].decode(), now)
+            self._unreported[said["new"]] = None
+            self._report(said["new"])
+        elif said["reported"]:
+            self._unreported.pop(said["reported"], None)
+        else:
+            asyncio.get_running_loop().call_later(RETRY_SECONDS, self._report_anew)
 
     def _report(self, id_: bytes) -> None:
-        report = _REPORT % id_
-        # Its mask is zero, so what is masked stays as it is.
-        self._transport.write(bytes([0x81, 0x80 | len(report)]) + bytes(4) + report)
+        self._send(TEXT, _REPORT % id_)
+
+    def _send(self, first: int, content: bytes) -> None:
+        """Send a frame of at most 125 bytes. Its mask is zero, so they stay as they are."""
+        self._transport.write(bytes([first, 0x80 | len(content)]) + bytes(4) + content)
 
     def _report_anew(self) -> None:
         """Say once more what could not be taken; saying it twice changes nothing."""
         for each in self._unreported:
             self._report(each)
+
+
+def _first_frame(data: bytes) -> tuple[int, bytes, bytes] | None:
+    """Return a frame's first byte, what it holds, and what follows it; None: not all is here."""
+    if len(data) < 4:
+        return None
+    size, begin = data[1], 2
+    if size == 126:
+        size, begin = int.from_bytes(data[2:4], "big"), 4
+    end = begin + size
+    return (data[0], data[begin:end], data[end:]) if len(data) >= end else None
 
 
 def _first_packet(data: bytes) -> tuple[int, bytes, bytes] | None:
