@@ -25,7 +25,7 @@ FIRST = ("tokens", "job_items", "jobs", "dead_deliveries", "subscriptions", "ide
 THEN = ("template_versions", "templates")
 LAST = ("rest_of_service_objects", "audit")
 
-log = logging.getLogger("api.fleets")
+log = logging.getLogger("api.background")
 
 
 class Departures:
