@@ -65,10 +65,14 @@ class Changes:
         self._store = store
         self._log = log
 
-    def create(self, new: NewServiceObject) -> None:
-        """Create a Service Object; when this returns it is in force for all later updates."""
-        with self._changing():
+    def create(self, new: NewServiceObject, along: Callable[[], None] = lambda: None) -> None:
+        """Create a Service Object; when this returns it is in force for all later updates.
+
+        What `along` stores is stored with it or not at all; where that raises, nothing is.
+        """
+        with self._changing(), self._store.together():
             self._store.create(new, self._log.partitions())
+            along()
 
     def replace(self, new: NewServiceObject, revision: int, version: int | None = None) -> int:
         """Put another document in force; the number of its version.
