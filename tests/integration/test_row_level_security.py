@@ -39,7 +39,7 @@ ALL_TENANTS = {
     Role.DELIVERY: {
         *("tenants", "tokens", "service_objects", "streams", "subscriptions", "cursors"),
         *("dead_deliveries", "callback_tests", "actuations", "actuation_callbacks"),
-        *("acting_streams", "graph_edges", "usage_hours", "quotas"),
+        *("acting_streams", "graph_edges", "usage_hours", "quotas", "grants"),
     },
 }
 """Of which tables each role sees rows of no certain tenant: who adds one says it here."""

@@ -1,4 +1,5 @@
--- Claim codes: a device that has no token gets a Service Object and a token for one.
+-- Claim codes: a device that has no token gets a Service Object and a token for one. Below: ids
+-- of tenants for others, and when grants end.
 
 CREATE TABLE claim_codes (
     id text PRIMARY KEY,
@@ -73,4 +74,45 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON claims TO servioticy_api;
 
 GRANT CREATE ON SCHEMA public TO servioticy_platform;
 ALTER FUNCTION audit_claim_code OWNER TO servioticy_platform;
+REVOKE CREATE ON SCHEMA public FROM servioticy_platform;
+
+-- By what others know a tenant, where it has told them: names can be guessed.
+ALTER TABLE tenants
+    ADD COLUMN public_id text NOT NULL DEFAULT replace(gen_random_uuid()::text, '-', '')
+        CONSTRAINT tenants_public_id UNIQUE;
+
+-- How long what `is_granted` tells of reading holds, in seconds. Null: it is not granted, or the
+-- grant has no end.
+CREATE FUNCTION granted_for(object text, stream_name text, tenant bigint) RETURNS numeric
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+SELECT CASE WHEN bool_and(expires_at IS NOT NULL)
+            THEN max(expires_at) / 1000.0 - extract(epoch FROM now()) END
+  FROM grants
+ WHERE grants.service_object = object
+   AND (grants.stream IS NULL OR grants.stream = stream_name)
+   AND (grantee IS NULL OR grantee = tenant)
+   AND NOT derived_only
+   AND revoked_at IS NULL
+   AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000)
+$$;
+
+-- Service Objects that the tenant is granted as a whole, as `readers` says: for who looks
+-- through many.
+CREATE FUNCTION granted_objects(tenant bigint) RETURNS SETOF text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+SELECT service_object
+  FROM grants
+ WHERE stream IS NULL
+   AND (grantee IS NULL OR grantee = tenant)
+   AND NOT derived_only
+   AND revoked_at IS NULL
+   AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000)
+$$;
+
+SELECT for_all_tenants('servioticy_delivery', 'SELECT', '{grants}');
+GRANT SELECT ON grants TO servioticy_delivery;
+
+GRANT CREATE ON SCHEMA public TO servioticy_platform;
+ALTER FUNCTION granted_for OWNER TO servioticy_platform;
+ALTER FUNCTION granted_objects OWNER TO servioticy_platform;
 REVOKE CREATE ON SCHEMA public FROM servioticy_platform;
