@@ -305,7 +305,7 @@ def test_a_revoked_grant_is_good_for_nothing_from_then_on(
     assert reads(served, bob, so) == {False}
     assert not derives(bob, so)
     assert (before, set(cursors.changes())) == ({made}, set())
-    assert bob.ask("GET", "/grants").get_json() == {"grants": []}
+    assert bob.ask("GET", "/grants").get_json()["grants"] == []
     assert bob.ask("PUT", f"/{own}", json=reader(so)).status_code == 200, "it named it before"
     records = [record for n in (0, 1) for _, record in served.platform.records(n)]
     assert GrantRecord(so, id_) in records
@@ -352,6 +352,30 @@ def test_an_expired_grant_ends_by_itself_and_the_log_is_told(
     assert early == told
     assert records.count(RevocationRecord(so, id_)) == 1
     assert reads(served, bob, so) == {False}
+
+
+def test_what_is_read_by_a_grant_holds_until_the_last_one_ends(
+    served: Served, alice: Caller, bob: Caller, so: str
+) -> None:
+    """By the clock of the store, which delivery is told with the answer."""
+
+    def holds_for(who: Caller) -> float | None:
+        found = served.platform.ports.addresses.address(who.token, so, "a")
+        assert found is not None
+        return found.expires_in
+
+    sql = (
+        "UPDATE grants SET expires_at = extract(epoch FROM now()) * 1000 + %(ms)s"
+        " WHERE id = %(id)s"
+    )
+    for ms, stream, use in ((5e5, "a", "read"), (9e5, None, "read"), (9e6, "a", "derive")):
+        values = {"ms": ms, "id": give(alice, so, stream, use=use)}
+        served.platform.database.rows(sql, values)
+
+    assert 800 < (holds_for(bob) or 0) <= 900
+    assert holds_for(alice) is None
+    give(alice, so)
+    assert holds_for(bob) is None
 
 
 def test_readers_hold_a_stream_until_their_grant_ends(alice: Caller, bob: Caller, so: str) -> None:
