@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -25,7 +26,7 @@ from servioticy.ports.statements import Row
 
 MOST_USES = 100_000
 """Of all claim codes of a tenant together, from when they are made until they are forgotten."""
-KEPT_MS = 30 * 86_400_000
+KEPT_DAYS = 30
 """So long after its end a code and its claims are there to be looked at."""
 LIMIT, MAX_LIMIT = 100, 1_000
 
@@ -103,21 +104,21 @@ def blueprint(services: Services) -> Blueprint:
 
     def _made(wanted: dict[str, Any], **bound: str | None) -> Response:
         tenant, now = authenticated().caller, services.now()
-        count, seconds = wanted.pop("count"), wanted.pop("seconds")
+        count = wanted.pop("count")
         codes = {uuid.uuid4().hex: new_code() for _ in range(count)}
-        stored.rows("forget", tenant=tenant, before=now - KEPT_MS)
+        stored.rows("forget", tenant=tenant, days=KEPT_DAYS)
         values = wanted | {
             "ids": list(codes),
             "digests": [digest(read_code(each) or "") for each in codes.values()],
             "tenant": tenant,
             "now": now,
-            "expires_at": now + 1000 * seconds,
             "most": MOST_USES,
         }
-        if not stored.rows("make", **values, **bound):
+        row = stored.row("make", **values, **bound)
+        if row is None:
             raise Conflict(f"Your claim codes have {MOST_USES} uses at most: revoke some")
         told = [{"id": id_, "code": code} for id_, code in codes.items()]
-        times = {"createdAt": now, "expiresAt": values["expires_at"]}
+        times = {"createdAt": now, "expiresAt": _ms(row[0])}
         return answer({"claimCodes": told, "uses": wanted["uses"], **times}, 201)
 
     return routes
@@ -135,7 +136,7 @@ def _shown(
     uses: int,
     used: int,
     created_at: int,
-    expires_at: int,
+    expires_at: datetime,
 ) -> dict[str, Any]:
     told = {
         "id": id_,
@@ -149,9 +150,13 @@ def _shown(
         "uses": uses,
         "used": used,
         "createdAt": created_at,
-        "expiresAt": expires_at,
+        "expiresAt": _ms(expires_at),
     }
     return _without_none(told.items())
+
+
+def _ms(at: datetime) -> int:
+    return int(1000 * at.timestamp())
 
 
 def _without_none(told: Any) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Code(NamedTuple):
     pattern: str | None
     listed: bool
     is_left: bool
-    expires_at: int
+    has_ended: bool
 
 
 class _NotTakenError(Exception):
@@ -101,7 +101,7 @@ def blueprint(services: Services) -> Blueprint:
         return _told(service_object, token, claimed_at, 200)
 
     def _check(code: Code, wanted: Claim, *, is_listed: bool) -> None:
-        if code.expires_at <= services.now():
+        if code.has_ended:
             raise NotFound(NO_CODE)
         if not code.is_left:
             raise Conflict("The claim code has been used up.")

@@ -6,30 +6,30 @@ WITH made AS (
                              device_as, pattern, listed, uses, created_at, expires_at)
     SELECT new.id, %(tenant)s, new.digest, %(template)s, %(service_object)s, %(parameters)s::json,
            %(allowed)s::text[], %(device_as)s, %(pattern)s, %(devices)s::text[] IS NOT NULL,
-           %(uses)s, %(now)s, %(expires_at)s
+           %(uses)s, %(now)s, now() + %(seconds)s * interval '1 second'
       FROM unnest(%(ids)s::text[], %(digests)s::bytea[]) AS new (id, digest)
      WHERE %(most)s >= %(uses)s::bigint * cardinality(%(ids)s::text[]) + (
                SELECT coalesce(sum(uses), 0)
                  FROM claim_codes
                 WHERE tenant_id = %(tenant)s)
-    RETURNING id
+    RETURNING id, expires_at
 ), listed AS (
     INSERT INTO claims (code, device, tenant_id)
     SELECT made.id, device, %(tenant)s
       FROM made
      CROSS JOIN unnest(%(devices)s::text[]) AS device
 )
-SELECT id
+SELECT expires_at
   FROM made;
 
 -- forget --
--- Some of those that have ended by then.
+-- Some of those that have ended so many days ago.
 DELETE FROM claim_codes
  WHERE tenant_id = %(tenant)s
    AND id IN (SELECT id
                 FROM claim_codes
                WHERE tenant_id = %(tenant)s
-                 AND expires_at < %(before)s
+                 AND expires_at < now() - %(days)s * interval '1 day'
                LIMIT 100);
 
 -- listed --

@@ -2,7 +2,7 @@
 -- Between tenants: before it is known who asks there is no tenant to name.
 SELECT claim_codes.id, tenant_id, template IS NOT NULL AS makes,
        coalesce(template, service_object) AS bound_to, parameters::text, allowed, device_as,
-       pattern, listed, used < uses AS is_left, expires_at
+       pattern, listed, used < uses AS is_left, expires_at <= now() AS has_ended
   FROM claim_codes
   JOIN tenants ON tenants.id = tenant_id
    AND deleted_at IS NULL
@@ -45,7 +45,7 @@ WITH held AS (
      WHERE claim_codes.id = %(code)s
        AND claim_codes.tenant_id = %(tenant)s
        AND used < uses
-       AND expires_at > %(now)s
+       AND expires_at > now()
        AND (template IS NULL OR EXISTS (SELECT FROM held))
        AND (NOT listed OR EXISTS (
                SELECT FROM claims

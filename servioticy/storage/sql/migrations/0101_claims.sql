@@ -15,7 +15,7 @@ CREATE TABLE claim_codes (
     uses integer NOT NULL,
     used integer NOT NULL DEFAULT 0,
     created_at bigint NOT NULL,
-    expires_at bigint NOT NULL,
+    expires_at timestamptz NOT NULL,
     CONSTRAINT claim_codes_of_one CHECK ((template IS NULL) <> (service_object IS NULL)),
     CONSTRAINT claim_codes_uses CHECK (used <= uses)
 );
@@ -54,7 +54,7 @@ BEGIN
         PERFORM note_in_audit(NEW.tenant_id, 'made', 'claim code', NEW.id);
     ELSIF TG_OP = 'UPDATE' THEN
         PERFORM note_in_audit(NEW.tenant_id, 'used', 'claim code', NEW.id);
-    ELSIF OLD.expires_at > extract(epoch FROM now()) * 1000 THEN
+    ELSIF OLD.expires_at > now() THEN
         PERFORM note_in_audit(OLD.tenant_id, 'revoked', 'claim code', OLD.id);
     END IF;
     RETURN NULL;
