@@ -82,7 +82,7 @@ def blueprint(services: Services) -> Blueprint:
         after = request.args.get("after", "")
         own = {"id": claim_code, "tenant": authenticated().caller}
         rows = stored.rows("claims", **own, after=after, limit=LIMIT)
-        names = ("device", "serviceObject", "claimedAt")
+        names = ("device", "serviceObject", "token", "claimedAt")
         body: dict[str, Any] = {"data": [_without_none(zip(names, r, strict=True)) for r in rows]}
         if len(rows) == LIMIT:
             body["next"] = rows[-1][0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import uuid
 from typing import Any, NamedTuple
 
 import orjson
@@ -141,6 +142,7 @@ def blueprint(services: Services) -> Blueprint:
             key=digest(wanted.key),
             salt=salt,
             token=digest(token),
+            token_id=uuid.uuid4().hex,
             service_object=service_object,
             template=code.bound_to if code.makes else None,
             version=version,

@@ -50,7 +50,7 @@ SELECT id, template, service_object, parameters::text, allowed, device_as, patte
 
 -- claims --
 -- Devices that have claimed by a code, and those of its list.
-SELECT device, service_object, claimed_at
+SELECT device, service_object, token_id, claimed_at
   FROM claims
  WHERE code = %(id)s
    AND tenant_id = %(tenant)s

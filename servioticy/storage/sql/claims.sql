@@ -55,12 +55,14 @@ WITH held AS (
        FOR UPDATE OF claim_codes
        FOR SHARE OF service_objects
 ), claimed AS (
-    INSERT INTO claims (code, device, tenant_id, key_digest, salt, service_object, claimed_at)
-    SELECT code, %(device)s, %(tenant)s, %(key)s, %(salt)s, service_object, %(now)s
+    INSERT INTO claims (code, device, tenant_id, key_digest, salt, service_object, token_id,
+                        claimed_at)
+    SELECT code, %(device)s, %(tenant)s, %(key)s, %(salt)s, service_object, %(token_id)s, %(now)s
       FROM able
         ON CONFLICT (code, device) DO UPDATE
        SET key_digest = excluded.key_digest, salt = excluded.salt,
-           service_object = excluded.service_object, claimed_at = excluded.claimed_at
+           service_object = excluded.service_object, token_id = excluded.token_id,
+           claimed_at = excluded.claimed_at
      WHERE claims.claimed_at IS NULL
     RETURNING code, service_object
 ), counted AS (
@@ -70,7 +72,7 @@ WITH held AS (
      WHERE id = claimed.code
        AND tenant_id = %(tenant)s
 )
-INSERT INTO tokens (digest, tenant_id, service_object)
-SELECT %(token)s, %(tenant)s, service_object
+INSERT INTO tokens (id, digest, tenant_id, service_object)
+SELECT %(token_id)s, %(token)s, %(tenant)s, service_object
   FROM claimed
 RETURNING 1;

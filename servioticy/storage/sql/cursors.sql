@@ -15,7 +15,7 @@ SELECT CASE
 -- Of those whose source their tenants may read: what was public may be private now, or deleted,
 -- and a grant may have ended. Of one stream that may be read for itself; of more the whole.
 -- Where a grant has expired and nobody has revoked it yet, what is about its and other streams
--- is about others, too.
+-- is about others, too; that is counted apart from the changes, which never become less.
 SELECT subscription_id, change, changes + CASE WHEN stream_id IS NULL THEN (
            WITH ended AS MATERIALIZED (
                SELECT service_object
@@ -23,7 +23,7 @@ SELECT subscription_id, change, changes + CASE WHEN stream_id IS NULL THEN (
                 WHERE grants.expires_at <= extract(epoch FROM now()) * 1000
                   AND revoked_at IS NULL
            )
-           SELECT count(*)
+           SELECT count(*) << 40
              FROM ended
              JOIN streams AS its ON its.service_object = ended.service_object
              JOIN subscribed_streams ON subscribed_streams.stream_id = its.id

@@ -335,6 +335,21 @@ def test_a_tenant_sees_its_codes_and_who_has_claimed(
             assert not any(secret in text for (text,) in rows)
 
 
+def test_the_token_of_one_device_is_revoked(served: Served, alice: Caller) -> None:
+    """By the id that the list of claims tells; the others of its Service Object go on."""
+    so = alice.create()
+    made = post(alice, f"/{so}/claim-codes", {"uses": 2}, 201)["claimCodes"][0]
+    one, other = (
+        Caller(alice.client, claim(served, made["code"], each).get_json()["api_token"])
+        for each in ("one", "other")
+    )
+    first, _second = get(alice, f"/claim-codes/{made['id']}/claims")["data"]
+
+    assert alice.ask("DELETE", f"/tokens/{first['token']}").status_code == 204
+
+    assert (one.put(so).status_code, other.put(so).status_code) == (403, 202)
+
+
 def test_a_code_that_has_ended_is_as_if_there_were_none(
     served: Served, alice: Caller, template: str
 ) -> None:

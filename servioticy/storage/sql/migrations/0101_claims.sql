@@ -37,6 +37,7 @@ CREATE TABLE claims (
     key_digest bytea,
     salt bytea,
     service_object text,
+    token_id text,
     claimed_at bigint,
     PRIMARY KEY (code, device)
 );
