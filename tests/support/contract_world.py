@@ -72,7 +72,7 @@ def a_world(served: Served) -> World:
     names["template"] = tenant.ask("POST", "/templates", json=content).get_json()["id"]
     answer = tenant.ask("PUT", f"/templates/{names['template']}", json=content)
     names |= {"job": answer.get_json()["job"], "group": "others"}
-    wanted = {"uses": 10, "deviceAs": "room"}
+    wanted = {"devices": ["attic", "kitchen-1"], "deviceAs": "room"}
     answer = tenant.ask("POST", f"/templates/{names['template']}/claim-codes", json=wanted)
     (made,) = answer.get_json()["claimCodes"]
     names |= {"claim_code": made["id"], "code": made["code"]}
