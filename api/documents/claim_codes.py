@@ -39,15 +39,17 @@ def read_wanted(sent: dict[str, Any], declared: Declared | None) -> dict[str, An
     """
     most = MAX_USES_OF_ONE if declared is None else MAX_USES
     count, devices = _number(sent, "count", 1, MAX_COUNT), _devices(sent, most)
-    if devices is not None and count > 1:
-        raise WHOLE.at("devices").bad("Only one code can have a list of devices", NO_CHOICE)
+    for name in ("count", "uses") if devices is not None else ():
+        if name in sent:
+            reason = f"{name} follows from devices: one code, and a use for each"
+            raise WHOLE.at(name).bad(reason, NO_CHOICE)
     pattern = sent.get("devicePattern")
     if pattern is not None and not is_name(pattern):
         reason = f"devicePattern has to be text of 1 to {MAX_TEXT} visible characters"
         raise WHOLE.at("devicePattern").bad(reason, WRONG_TYPE)
     return {
         "count": count,
-        "uses": _number(sent, "uses", len(devices) if devices else 1, most),
+        "uses": _number(sent, "uses", len(devices or [0]), most),
         "seconds": _number(sent, "expiresIn", SECONDS, MAX_SECONDS),
         "devices": devices,
         "pattern": pattern,

@@ -113,6 +113,7 @@ def blueprint(services: Services) -> Blueprint:
             "tenant": tenant,
             "now": now,
             "most": MOST_USES,
+            "days": KEPT_DAYS,
         }
         row = stored.row("make", **values, **bound)
         if row is None:

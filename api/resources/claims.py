@@ -5,6 +5,8 @@ from __future__ import annotations
 import hmac
 import secrets
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import orjson
@@ -114,7 +116,7 @@ def blueprint(services: Services) -> Blueprint:
         """Give it a Service Object and a token, and take a use of the code for that."""
         values = _values(code, wanted)
         if not code.makes:
-            return _taken(code, wanted, code.bound_to, None)
+            return _taken(code, wanted, code.bound_to)
         row = templates.row("content", id=code.bound_to, tenant=code.tenant, version=None)
         if row is None:
             raise NotFound(NO_CODE)
@@ -125,12 +127,22 @@ def blueprint(services: Services) -> Blueprint:
         new = Maker(services).created(key, version, values)
         within(services.quotas.add(code.tenant, documents=1, streams=len(new.streams)))
         answers: list[Response] = []
-        services.ports.changes.create(
-            new, lambda: answers.append(_taken(code, wanted, new.id, number))
-        )
+        services.ports.changes.create(new, _taking(code, wanted, new.id, number, answers))
         return answers[0]
 
-    def _taken(code: Code, wanted: Claim, service_object: str, version: int | None) -> Response:
+    @contextmanager
+    def _taking(
+        code: Code, wanted: Claim, service_object: str, version: int, answers: list[Response]
+    ) -> Iterator[None]:
+        """Take a use around what makes the Service Object. Raises _NotTakenError."""
+        own = {"tenant": code.tenant}
+        if stored.row("hold_template", template=code.bound_to, version=version, **own) is None:
+            raise _NotTakenError
+        stored.rows("hold_code", code=code.id, **own)
+        yield
+        answers.append(_taken(code, wanted, service_object))
+
+    def _taken(code: Code, wanted: Claim, service_object: str) -> Response:
         """Take a use and store what was given. Raises _NotTakenError."""
         salt, now = secrets.token_bytes(SALT_BYTES), services.now()
         token = wanted.token(salt)
@@ -144,8 +156,6 @@ def blueprint(services: Services) -> Blueprint:
             token=digest(token),
             token_id=uuid.uuid4().hex,
             service_object=service_object,
-            template=code.bound_to if code.makes else None,
-            version=version,
             now=now,
         )
         if row is None:

@@ -11,7 +11,8 @@ WITH made AS (
      WHERE %(most)s >= %(uses)s::bigint * cardinality(%(ids)s::text[]) + (
                SELECT coalesce(sum(uses), 0)
                  FROM claim_codes
-                WHERE tenant_id = %(tenant)s)
+                WHERE tenant_id = %(tenant)s
+                  AND claim_codes.expires_at >= now() - %(days)s * interval '1 day')
     RETURNING id, expires_at
 ), listed AS (
     INSERT INTO claims (code, device, tenant_id)
@@ -30,7 +31,7 @@ DELETE FROM claim_codes
                 FROM claim_codes
                WHERE tenant_id = %(tenant)s
                  AND expires_at < now() - %(days)s * interval '1 day'
-               LIMIT 100);
+               LIMIT 1000);
 
 -- listed --
 SELECT id, template, service_object, parameters::text, allowed, device_as, pattern, listed, uses,

@@ -24,19 +24,29 @@ SELECT 1
    AND revoked_at IS NULL
    AND (expires_at IS NULL OR expires_at > now());
 
+-- hold_template --
+-- At this version, until the end of the transaction. No row: it has another one by now, which a
+-- roll-out may be bringing to all others just now.
+SELECT version
+  FROM templates
+ WHERE id = %(template)s
+   AND tenant_id = %(tenant)s
+   AND version = %(version)s
+   AND deleted_at IS NULL
+   FOR SHARE;
+
+-- hold_code --
+-- Before anything is stored that the audit log tells of: whoever revokes it comes there last, too.
+SELECT id
+  FROM claim_codes
+ WHERE id = %(code)s
+   AND tenant_id = %(tenant)s
+   FOR UPDATE;
+
 -- take --
 -- A use of the code, what is to be known when the device asks again, and its token: all or
--- nothing. No row where that cannot be any more, or the template has another version by now,
--- which a roll-out may be bringing to all others just now.
-WITH held AS (
-    SELECT id
-      FROM templates
-     WHERE id = %(template)s
-       AND tenant_id = %(tenant)s
-       AND version = %(version)s
-       AND deleted_at IS NULL
-       FOR SHARE
-), able AS (
+-- nothing. No row where that cannot be any more.
+WITH able AS (
     SELECT claim_codes.id AS code, service_objects.id AS service_object
       FROM claim_codes
       JOIN service_objects ON service_objects.id = %(service_object)s
@@ -46,7 +56,6 @@ WITH held AS (
        AND claim_codes.tenant_id = %(tenant)s
        AND used < uses
        AND expires_at > now()
-       AND (template IS NULL OR EXISTS (SELECT FROM held))
        AND (NOT listed OR EXISTS (
                SELECT FROM claims
                 WHERE code = claim_codes.id

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from api_builders import SIMPLE, Caller, Served
-from fleet_builders import a_template, get, post
+from fleet_builders import DOCUMENT, TEMPLATE, a_template, get, post
 from werkzeug.test import TestResponse
 
 from api.http import attempts
@@ -170,6 +170,33 @@ def test_of_devices_that_come_together_one_gets_the_last_use(
     assert (code_row["used"], code_row["uses"]) == (1, 1)
 
 
+def test_claims_and_changes_at_once_wait_for_each_other_and_for_nothing_else(
+    served: Served, alice: Caller, template: str
+) -> None:
+    """A code that is revoked, and a template that is replaced, while devices claim."""
+    clients = [Caller(served.app.test_client(), alice.token) for _ in range(3)]
+    for number in range(6):
+        code = a_code(alice, template, uses=9)
+        path = f"/claim-codes/{id_of(served, code)}"
+        statuses = together(
+            [lambda n=n, code=code: claim(served, code, f"room {n}").status_code for n in range(3)]
+            + [
+                lambda path=path: clients[0].ask("DELETE", path).status_code,
+                lambda n=number: put_template(clients[1], template, n),
+                lambda n=number: put_template(clients[2], template, n + 100),
+            ]
+        )
+        assert set(statuses[:3]) <= {201, 404, 429}
+        assert statuses[3:] == [204, 202, 202]
+    given = served.platform.database.rows("SELECT count(*) FROM tokens WHERE name = ''")
+    assert given == [(len(objects(alice)) + 1,)]
+
+
+def put_template(caller: Caller, template: str, number: int) -> int:
+    content = {**TEMPLATE, "document": {**DOCUMENT, "description": f"the {number}th"}}
+    return caller.ask("PUT", f"/templates/{template}", json=content).status_code
+
+
 def together(asked: list[Any]) -> list[Any]:
     """The results of these calls, each by a thread of its own, begun at once."""
     found: list[Any] = [None] * len(asked)
@@ -288,7 +315,8 @@ def test_a_device_gives_the_parameters_that_it_may(
         ({"devices": []}, "/devices"),
         ({"devices": ["a", "a"]}, "/devices"),
         ({"devices": ["a", "\0"]}, "/devices/1"),
-        ({"devices": ["a"], "count": 2}, "/devices"),
+        ({"devices": ["a"], "count": 2}, "/count"),
+        ({"devices": ["a", "b"], "uses": 1}, "/uses"),
         ({"devicePattern": ""}, "/devicePattern"),
     ],
 )
