@@ -27,7 +27,7 @@ class Address(NamedTuple):
     """What the caller's token is for."""
     token_id: str = ""
     expires_in: float | None = None
-    """Seconds for which the token is good yet; None: until it is revoked."""
+    """Seconds for which all this holds: until the token ends, or what is granted; None: no end."""
 
     @property
     def tenant(self) -> int:
