@@ -25,6 +25,7 @@ from servioticy.bootstrap import Ports
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
+from servioticy.domain.quotas import quotas
 from servioticy.settings import Settings
 
 SERVICES = "servioticy"
@@ -56,13 +57,7 @@ def create_app(
         ),
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
         backlog=Backlog(ports.history, settings.requests.max_put_off),
-        quotas=Quotas(
-            ports.statements("quotas"),
-            {
-                "update-bytes": settings.requests.tenant_bytes_per_second,
-                "sockets": settings.delivery.sockets_per_tenant,
-            },
-        ),
+        quotas=Quotas(ports.statements("quotas"), quotas(settings)),
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),
     )
     app = Flask("api", static_folder=None)
@@ -77,5 +72,13 @@ def create_app(
     for blueprint in blueprints(services):
         app.register_blueprint(blueprint)
     guard(app, ports.addresses)
+    app.before_request(lambda: _learn_quotas(services))
     app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign, assignment]
     return app
+
+
+def _learn_quotas(services: Services) -> None:
+    """Know what who asks may have before it asks for too much: the event loop asks nobody."""
+    asking = authentication.caller()
+    if asking is not None:
+        services.quotas.learn((asking,))

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from api.allocation import keep_some_memory
-from api.edge.calls import Application, Together
+from api.edge.calls import Application, KnownQuotas, Together
 from api.edge.connection import Connection
 from api.edge.edge import Edge
 from api.http.read_after_write import Progress
@@ -49,7 +49,7 @@ _arriving: set[asyncio.Task[Any]] = set()
 def run(
     settings: Settings,
     listener: socket.socket,
-    build: Callable[[], tuple[WSGIApplication, Progress, Together]],
+    build: Callable[[], tuple[WSGIApplication, Progress, Together, KnownQuotas]],
     registry: Registry,
 ) -> None:
     """Serve what comes to the listening socket until SIGTERM or SIGINT."""
@@ -59,9 +59,9 @@ def run(
     )
     keep_some_memory()
     sys.setswitchinterval(SWITCH_SECONDS)
-    app, progress, together = build()
+    app, progress, together, quotas = build()
     host, port = listener.getsockname()[:2]
-    application = Application(app, host, port, together)
+    application = Application(app, host, port, together, quotas)
     asyncio.run(_serve(settings, listener, application, progress, registry))
 
 

@@ -2,7 +2,8 @@
 
 A PUT of an update asks Postgres one question and waits for the broker once, and so do twenty that
 come together. What is odd about a request in any way, or would be refused, is left to the
-application, which says so in its own words: nothing here answers anything but 202.
+application, which says so in its own words: nothing here answers anything but 202, and 429 to
+whoever has used up a quota, which has to cost less than an update.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import msgspec
 
 from api.edge.calls import Answer, Request
 from api.http.answers import COMMON_HEADERS, JSON
+from api.http.refusals import refusal, status_line
 from api.services import Services
 from servioticy.domain.access import Right, may
 from servioticy.domain.documents import BadDocument, parse_update
+from servioticy.domain.quotas import Exceeded
 from servioticy.domain.records import UpdateRecord
 from servioticy.domain.timing import too_far_ahead
 from servioticy.domain.tokens import read_token
@@ -58,12 +61,15 @@ class UpdatesLane:
         self._largest = largest_update(services.settings.requests.max_body_bytes)
 
     def answers(self, requests: Sequence[Request]) -> list[Answer | None]:
-        """Return an answer for each update that is in the log now; None: ask the application."""
+        """Return an answer for each update that is in the log now, or that a quota keeps out.
+
+        None: ask the application.
+        """
         found: list[Answer | None] = [None] * len(requests)
         read = (_read(number, request) for number, request in enumerate(requests))
         asked = [each for each in read if each is not None]
         try:
-            accepted = self._accepted(asked)
+            accepted = self._accepted(asked, found)
             if accepted:
                 records = [(each.address.partition, each.record) for each in accepted]
                 self._services.ports.log.append_all(records)
@@ -73,24 +79,32 @@ class UpdatesLane:
             found[update.number] = _answer(update)
         return found
 
-    def _accepted(self, asked: Sequence[_Asked]) -> list[_Accepted]:
+    def _accepted(self, asked: Sequence[_Asked], found: list[Answer | None]) -> list[_Accepted]:
+        """Return what may come into the log; those who have used up a quota get their answers."""
         if not asked:
             return []
         names = [(each.token, each.service_object, each.stream) for each in asked]
         addresses = self._services.ports.addresses.addresses(names)
-        return [
-            accepted
-            for each, address in zip(asked, addresses, strict=True)
-            if address is not None and (accepted := self._checked(each, address)) is not None
-        ]
+        self._services.quotas.learn({each.caller for each in addresses if each is not None})
+        accepted = []
+        for each, address in zip(asked, addresses, strict=True):
+            checked = None if address is None else self._checked(each, address)
+            if isinstance(checked, Answer):
+                found[each.number] = checked
+            elif checked is not None:
+                accepted.append(checked)
+        return accepted
 
-    def _checked(self, asked: _Asked, address: Address) -> _Accepted | None:
+    def _checked(self, asked: _Asked, address: Address) -> _Accepted | Answer | None:
         services = self._services
         names = asked.service_object, asked.stream
         if address.stream is None or not address.scope.reaches(*names, Right.SEND):
             return None
         if not may(address.caller, Right.SEND, address.resource):
             return None
+        exceeded = services.quotas.beyond(address.tenant)
+        if exceeded is not None:
+            return _refused(exceeded, address)
         known = services.definitions.known(asked.service_object, address.version)
         declared = known.streams.get(asked.stream) if known is not None else None
         if declared is None:
@@ -106,8 +120,9 @@ class UpdatesLane:
             return None
         if services.backlog.is_full(address):
             return None
-        if services.quotas.send(address.tenant, 1, len(document)) is not None:
-            return None
+        exceeded = services.quotas.send(address.tenant, 1, len(document))
+        if exceeded is not None:
+            return _refused(exceeded, address)
         record = UpdateRecord(
             asked.service_object, asked.stream, update.timestamp, msgspec.Raw(document)
         )
@@ -127,6 +142,11 @@ def _read(number: int, request: Request) -> _Asked | None:
         return None
     token = read_token(headers.get("HTTP_AUTHORIZATION", ""))
     return _Asked(number, token, names[1], names[3], body) if token else None
+
+
+def _refused(exceeded: Exceeded, address: Address) -> Answer:
+    headers, body = refusal(429, exceeded=exceeded)
+    return Answer(status_line(429), headers, body, None, address.caller, ROUTE)
 
 
 def _answer(accepted: _Accepted) -> Answer:

@@ -7,7 +7,7 @@ from flask import Flask
 from api.app import SERVICES, create_app
 from api.background.worker import worker
 from api.documents.snippets import Snippets
-from api.edge.calls import Together
+from api.edge.calls import KnownQuotas, Together
 from api.http.metrics import note_route
 from api.http.read_after_write import Progress
 from api.updates_lane import UpdatesLane
@@ -15,12 +15,13 @@ from servioticy import bootstrap
 from servioticy.settings import Settings
 
 
-def build(settings: Settings) -> tuple[Flask, Progress, Together]:
-    """Connect and wire: the application, what reads that wait ask, and the lane of updates."""
+def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
+    """Connect and wire: the application, what reads that wait ask, the lane of updates, quotas."""
     pool = bootstrap.sandbox_pool(settings)
     ports = bootstrap.ports(settings)
     app = create_app(ports, settings, check=Snippets(pool).problems)
     app.before_request(note_route)
-    worker(app.extensions[SERVICES]).start()
-    lane = UpdatesLane(app.extensions[SERVICES])
-    return app, Progress(ports.history, ports.log), lane.answers
+    services = app.extensions[SERVICES]
+    worker(services).start()
+    lane = UpdatesLane(services)
+    return app, Progress(ports.history, ports.log), lane.answers, services.quotas

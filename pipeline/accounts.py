@@ -7,11 +7,14 @@ measure, not a promise.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from pipeline.growth import NewRow, Verdict
 from servioticy.domain.known_streams import KnownStream
 from servioticy.ports.partition_store import PartitionStore, Use
+
+NOTHING: Mapping[int, int] = MappingProxyType({})
 
 
 class Accounts:
@@ -19,21 +22,28 @@ class Accounts:
 
     def __init__(self) -> None:
         self._rows: dict[KnownStream, list[int]] = {}
-        """Updates from outside, rows, bytes."""
+        """Updates from outside, rows, bytes, and bytes that they have taken the place of."""
         self._computations: defaultdict[tuple[int, int, int], dict[str, int]] = defaultdict(dict)
         """By tenant, stream and whose stream woke it: how many ended how."""
 
-    def note(self, rows: Iterable[NewRow], endings: Iterable[Verdict]) -> None:
-        """Note what a batch has stored, and how its computations ended."""
-        counted = self._rows
+    def note(
+        self,
+        rows: Iterable[NewRow],
+        endings: Iterable[Verdict],
+        replaced: Mapping[int, int] = NOTHING,
+    ) -> None:
+        """Note what a batch has stored and replaced, and how its computations ended."""
+        counted, left = self._rows, dict(replaced)
         for stream, _timestamp, document, _offset, position, _path in rows:
             account = counted.get(stream)
             if account is None:
-                account = counted[stream] = [0, 0, 0]
+                account = counted[stream] = [0, 0, 0, 0]
             if not position:
                 account[0] += 1
             account[1] += 1
             account[2] += len(document)
+            if left:
+                account[3] += left.pop(stream.stream_id, 0)
         computations = self._computations
         for composite, kind, trigger, _timestamp, _message, _inputs, times in endings:
             ended = computations[composite.tenant, composite.stream_id, trigger.tenant]
@@ -42,7 +52,7 @@ class Accounts:
     def settle(self, store: PartitionStore) -> None:
         """Store what has been counted. Raises Unavailable: then it is stored next time."""
         uses: dict[tuple[int, int, int], Use] = {}
-        for stream, (updates, rows, size) in self._rows.items():
+        for stream, (updates, rows, size, replaced) in self._rows.items():
             own = stream.tenant, stream.stream_id, stream.tenant
             # Known anew meanwhile, a stream is here twice.
             before = uses.get(own, Use(*own))
@@ -50,6 +60,7 @@ class Accounts:
                 updates=before.updates + updates,
                 rows=before.rows + rows,
                 bytes=before.bytes + size,
+                replaced=before.replaced + replaced,
             )
         for key, ended in self._computations.items():
             uses[key] = uses.get(key, Use(*key))._replace(computations=ended)

@@ -95,9 +95,10 @@ class _ObservedStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def store(self, batch: Batch) -> None:
-        self._store.store(batch)
+    def store(self, batch: Batch) -> Mapping[int, int]:
+        replaced = self._store.store(batch)
         self._metrics.stored(batch)
+        return replaced
 
     def waiting(self, partition: int) -> dict[int, int]:
         found = self._store.waiting(partition)

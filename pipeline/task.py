@@ -207,7 +207,7 @@ class Task:
             return
         # More than a little while nothing else is to be done: what comes meanwhile would only
         # be put off behind it.
-        until = self._engine.clock() + SLICE_SECONDS
+        until = self._engine.clock() + self._fairness.late_seconds
         while begun.schedule.take_late() and self._engine.clock() < until:
             pass
 

@@ -6,10 +6,11 @@ import io
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from api.http.metrics import NO_ROUTE, ROUTE, UNKNOWN_ROUTE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited
+from servioticy.domain.quotas import Exceeded, Quota
 from servioticy.http_heads import Head
 
 if TYPE_CHECKING:
@@ -43,6 +44,16 @@ class Answer:
 
 Together = Callable[[list[Request]], list[Answer | None]]
 """Answers requests that came at once; None among its answers: call the application."""
+
+
+class KnownQuotas(Protocol):
+    """What is known of tenants' quotas; nobody is asked, so the event loop may ask it."""
+
+    def beyond(self, tenant: int) -> Exceeded | None:
+        """Return what keeps any update of the tenant out now."""
+
+    def most(self, tenant: int, name: str) -> Quota:
+        """Return a quota as it is for the tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +98,12 @@ class Application:
         host: str,
         port: int,
         together: Together | None = None,
+        quotas: KnownQuotas | None = None,
     ) -> None:
         """`together` is for updates; without it each is called for itself."""
         self._app = app
         self.together = together
+        self.quotas = quotas
         self._always: dict[str, Any] = {
             "SCRIPT_NAME": "",
             "SERVER_NAME": host,

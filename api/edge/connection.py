@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import Any, cast
 
 from api.edge.calls import Answer, NotStoredYet, Request, Sent
-from api.edge.edge import Edge
+from api.edge.edge import PAUSE_SECONDS, Edge
 from api.edge.framing import TooMuch
 from api.edge.incoming import Incoming
 from api.edge.outgoing import Outgoing
@@ -208,7 +208,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._edge.submit(self, Request(self._head, body, self.remote))
         except Busy as error:
-            self._send(self._edge.refusal(error.status))
+            self._turn_away(error)
 
     def begins(self) -> None:
         """A thread will work on the request, and reply."""
@@ -251,7 +251,19 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._edge.wait(self, request, not_yet)
         except Busy as error:
-            self._send(self._edge.refusal(error.status))
+            self._turn_away(error)
+
+    def _turn_away(self, error: Busy) -> None:
+        """Refuse what a client asks beyond its share, but not at once: it would ask again."""
+        answer = self._edge.refusal(error.status, exceeded=error.exceeded)
+        if error.status == 429:
+            asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._refused, answer)
+        else:
+            self._send(answer)
+
+    def _refused(self, answer: Answer) -> None:
+        if not self.gone:
+            self._send(answer)
 
     def _refuse(self, status: int, message: str = "") -> None:
         """Answer a request that is not whole, and close: where the next begins is not known."""

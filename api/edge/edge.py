@@ -9,22 +9,21 @@ import time
 from collections.abc import Hashable, Iterator
 from email.utils import formatdate
 from functools import partial
-from http import HTTPStatus
 from typing import Any
-
-import orjson
 
 from api.edge.calls import Answer, Application, NotStoredYet, Request, Sent
 from api.edge.client import Client
 from api.edge.deadlines import Deadlines
+from api.edge.kinds import kind
 from api.edge.pools import Budget, Busy, Job, Pool
 from api.edge.threads import Lane, Threads
+from api.edge.turning_away import TurningAway
 from api.edge.waiter import Waiter
-from api.http.answers import COMMON_HEADERS, JSON
 from api.http.metrics import HttpMetrics
-from api.http.problems import content
 from api.http.read_after_write import Awaited, Progress
+from api.http.refusals import refusal, status_line
 from servioticy.domain.known_tokens import KnownTokens, share_of, stranger
+from servioticy.domain.quotas import Exceeded
 from servioticy.domain.tokens import read_token
 from servioticy.http_heads import Head
 from servioticy.metrics import Registry
@@ -32,7 +31,6 @@ from servioticy.settings import Settings
 
 log = logging.getLogger("api")
 
-READS = frozenset({"GET", "HEAD", "OPTIONS"})
 SHARE_OF_BYTES = 0.25
 """What one caller may hold of the bytes."""
 READ_BYTES = 262_144
@@ -45,6 +43,8 @@ LANE_THREADS = 2
 
 CLOSING_SECONDS = 2.0
 SWEEP_SECONDS = 0.25
+PAUSE_SECONDS = 0.1
+"""Who asks for too much waits so long for the answer: one connection cannot ask for ever more."""
 
 
 class Edge:
@@ -63,6 +63,7 @@ class Edge:
         self._loop = loop
         self._waiter = Waiter(progress, settings.requests.read_wait_seconds, loop)
         self._queue_seconds = settings.api.queue_seconds
+        self._turning_away = TurningAway(application.quotas, settings.api.queue_of_one)
         self._most_connections = settings.api.connections
         self._threads: list[Threads] = []
         self._pools = {
@@ -109,6 +110,7 @@ class Edge:
         """Return a pool of so many at work, which the first of the threads get to do."""
         own = settings.api
         pool = Pool(threads[0].start, count, own.share, own.queue, own.queue_of_one)
+        pool.longest_of = self._turning_away.longest_of
         for each in threads:
             each.finished = pool.finished
             each.is_awaited = pool.is_awaited
@@ -201,8 +203,16 @@ class Edge:
         return stranger(remote)
 
     def submit(self, client: Client, request: Request) -> None:
-        """Have it worked on in its turn. Raises Busy."""
-        self._submit(client, request, None)
+        """Have it worked on in its turn. Raises Busy.
+
+        An update of who has used up a quota is refused here, without a thread.
+        """
+        wanted = kind(request.head.method, request.head.path)
+        self._turning_away.check(client.who, wanted)
+        try:
+            self._submit(client, request, None)
+        except Busy as busy:
+            raise self._turning_away.told(client.who, busy) from None
 
     def wait(self, client: Client, request: Request, not_yet: NotStoredYet) -> None:
         """Have it worked on again, once what it waits for is stored. Raises Busy."""
@@ -277,30 +287,10 @@ class Edge:
             self._date = (now, formatdate(now, usegmt=True))
         return self._date[1]
 
-    def refusal(self, status: int, message: str = "") -> Answer:
+    def refusal(self, status: int, message: str = "", exceeded: Exceeded | None = None) -> Answer:
         """Return the answer to a request that nobody works on."""
-        body = orjson.dumps(content(status, message))
-        headers = [*COMMON_HEADERS.items(), ("Content-Type", JSON)]
-        headers.append(("Content-Length", str(len(body))))
-        if status in (429, 503):
-            headers.append(("Retry-After", "1"))
-        return Answer(f"{status} {HTTPStatus(status).phrase}", headers, body)
-
-
-def kind(method: str, path: str) -> str:
-    """Return which pool a request belongs to.
-
-    Whatever waits for the right to change is a change.
-    """
-    if method in READS:
-        return "reads"
-    names = path.strip("/").split("/")
-    asks = names == ["lastUpdates"] or (len(names) == 4 and names[3] == "search")
-    if method == "POST" and asks:
-        return "reads"
-    if method == "PUT" and len(names) == 3 and names[1] == "streams":
-        return "updates"
-    return "batches" if method == "POST" and names[-1] == "updates" else "changes"
+        headers, body = refusal(status, message, exceeded)
+        return Answer(status_line(status), headers, body)
 
 
 def _token(head: Head) -> str:

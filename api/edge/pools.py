@@ -10,13 +10,17 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from servioticy.domain.quotas import Exceeded
+
 
 class Busy(Exception):
     """There is no room: 429 where it is the caller's own doing, else 503."""
 
-    def __init__(self, status: int) -> None:
+    def __init__(self, status: int, exceeded: Exceeded | None = None) -> None:
         super().__init__(status)
         self.status = status
+        self.exceeded = exceeded
+        """the quota that leaves no room"""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +58,8 @@ class Pool:
         self._threads = threads
         self._most_of_one = max(1, int(threads * share))
         self._longest = longest
-        self._longest_of_one = longest_of_one
+        self.longest_of: Callable[[Hashable], int] = lambda _who: longest_of_one
+        """how many of a caller may wait"""
         self._running: Counter[Hashable] = Counter()
         self._at_work = 0
         self._waiting: OrderedDict[Hashable, deque[Job]] = OrderedDict()
@@ -69,7 +74,7 @@ class Pool:
             return
         own = self._waiting.get(job.who)
         if not job.begun:
-            if own is not None and len(own) >= self._longest_of_one:
+            if own is not None and len(own) >= self.longest_of(job.who):
                 raise Busy(429)
             if self._new >= self._longest:
                 raise Busy(503)

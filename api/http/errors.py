@@ -77,8 +77,7 @@ class OverQuota(TooMany):
     """The caller has used up a quota."""
 
     def __init__(self, exceeded: Exceeded) -> None:
-        quota = exceeded.quota
-        super().__init__(f"You have a quota of {quota.most} {quota.unit}, which is used up")
+        super().__init__(exceeded.message)
         self.exceeded = exceeded
 
 
@@ -97,17 +96,6 @@ class TooLarge(Refused):
         super().__init__(default_message(413))
 
 
-def rate_limit(exceeded: Exceeded) -> dict[str, str]:
-    """Return the headers of draft-ietf-httpapi-ratelimit-headers, and when to try again."""
-    quota, wait = exceeded
-    window = "" if quota.window is None else f";w={quota.window}"
-    return {
-        "Retry-After": str(wait),
-        "RateLimit-Policy": f'"{quota.name}";q={quota.most}{window}',
-        "RateLimit": f'"{quota.name}";r=0;t={wait}',
-    }
-
-
 def handle_errors(app: Flask) -> None:
     """Answer every error of the application by the table."""
     app.register_error_handler(Exception, told)
@@ -115,18 +103,17 @@ def handle_errors(app: Flask) -> None:
 
 def told(error: Exception) -> Response:
     """Return the answer that tells an error."""
-    status, message = _status_and_message(error)
+    status, said = _status_and_message(error)
     wrong = error.all if isinstance(error, BadDocument) else ()
-    body = content(status, message, wrong)
+    body = content(status, said, wrong)
     if isinstance(error, OverQuota):
-        quota = error.exceeded.quota
-        body["quota"] = {"name": quota.name, "limit": quota.most, "unit": quota.unit}
+        body["quota"] = error.exceeded.about()
     response = answer(body, status, {"Server": SERVER})
     response.content_type = _form()
     if status in (429, 503):
         response.headers["Retry-After"] = "1"
     if isinstance(error, OverQuota):
-        response.headers.update(rate_limit(error.exceeded))
+        response.headers.update(error.exceeded.headers())
     if isinstance(error, Outdated):
         response.headers["ETag"] = error.etag
     if isinstance(error, HTTPException) and status == 405:

@@ -1,8 +1,8 @@
 """Asks whether a tenant may have more. Nobody else does: what a quota is stands in one table.
 
 Rates are buckets of this process. What is metered, the bytes that are stored and what an
-operator has said of a tenant are asked for now and then: a question an update would cost more
-than the update.
+operator has said of a tenant are asked for now and then, for all tenants whose updates came
+together: a question an update would cost more than the update.
 """
 
 from __future__ import annotations
@@ -10,19 +10,15 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from servioticy.domain.quotas import LATER_SECONDS, QUOTAS, Exceeded, Quota
+from servioticy.domain.quotas import LATER_SECONDS, Exceeded, Kind, Quota
 from servioticy.ports.statements import Statements
 
 SECONDS = 5.0
 """So old may be what is known of a tenant."""
 MAX_KNOWN = 10_000
-METERED = ("computations", "processor-seconds", "deliveries", "stored-bytes")
-"""As the statement `used` tells them."""
-COUNTED = ("documents", "streams", "subscriptions")
-"""Those with a statement of their own."""
 
 
 @dataclass(slots=True)
@@ -45,24 +41,48 @@ class Quotas:
     def __init__(
         self,
         stored: Statements,
-        defaults: Mapping[str, int] | None = None,
+        quotas: Mapping[str, Quota],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`defaults` are an operator's, for all tenants of which nothing else is said."""
+        """`quotas` are those of a tenant of which nothing else is said."""
         self._stored = stored
-        self._defaults = {name: each.most for name, each in QUOTAS.items()} | dict(defaults or {})
+        self._quotas = quotas
         self._clock = clock
         self._lock = threading.Lock()
         self._known: OrderedDict[int, _Known] = OrderedDict()
+        self._rates = self._of_kind(Kind.RATE)
+        self._metered = self._of_kind(Kind.METERED)
+        self._counted = self._of_kind(Kind.COUNTED)
+
+    def learn(self, tenants: Collection[int]) -> None:
+        """Ask about those of whom nothing is known that is new enough, with one question.
+
+        Others go by the old meanwhile. Raises Unavailable.
+        """
+        now = self._clock()
+        with self._lock:
+            unknown = {each for each in tenants if not self._is_fresh(each, now)}
+            for each in unknown & self._known.keys():
+                self._known[each].at = now
+        if not unknown:
+            return
+        rows = self._stored.rows("known", tenants=sorted(unknown))
+        with self._lock:
+            for tenant, limits, left, *used in rows:
+                known = self._known.setdefault(tenant, _Known(now))
+                known.at, known.limits, known.hour_ends = now, limits, now + left
+                known.used = dict(zip(self._metered, used, strict=True))
+                self._known.move_to_end(tenant)
+            while len(self._known) > MAX_KNOWN:
+                self._known.popitem(last=False)
 
     def send(self, tenant: int, updates: int, size: int) -> Exceeded | None:
         """Count updates of so many bytes that come now; else what the tenant has used up."""
         known = self._of(tenant)
-        for name in METERED:
-            exceeded = self._metered(known, name)
-            if exceeded is not None:
-                return exceeded
-        wanted = {"updates": updates, "update-bytes": size}
+        exceeded = self._used_up(known, self._metered)
+        if exceeded is not None:
+            return exceeded
+        wanted = dict(zip(self._rates, (updates, size), strict=True))
         with self._lock:
             for name, amount in wanted.items():
                 most, left = self._left(known, name)
@@ -74,56 +94,72 @@ class Quotas:
                 known.buckets[name] = left - amount, at
         return None
 
+    def beyond(self, tenant: int) -> Exceeded | None:
+        """Tell what keeps any update of the tenant out now, as far as is known; asks nobody.
+
+        So who is refused a thousand times a second costs little, and waits for nobody.
+        """
+        with self._lock:
+            known = self._known.get(tenant)
+            if known is None:
+                return None
+            for name in self._rates:
+                most, left = self._left(known, name)
+                if left < min(1, most) or most == 0:
+                    return Exceeded(self._quota(known, name), 1)
+        return self._used_up(known, self._metered)
+
     def add(self, tenant: int, **more: int) -> Exceeded | None:
         """Tell what the tenant would have too much of if so many were added; None: of nothing."""
         known = self._of(tenant)
         for name, amount in more.items():
             most = self._limit(known, name)
-            if amount > 0 and self._counted(tenant, known, name, amount, most) > most:
+            if amount > 0 and self._with(tenant, known, name, amount, most) > most:
                 return Exceeded(self._quota(known, name), LATER_SECONDS)
         return None
 
     def metered(self, tenant: int, name: str) -> Exceeded | None:
         """Tell whether the tenant has used up what is metered of this."""
-        return self._metered(self._of(tenant), name)
+        return self._used_up(self._of(tenant), (name,))
+
+    def most(self, tenant: int, name: str) -> Quota:
+        """Return a quota as it is for the tenant, as far as is known; asks nobody."""
+        with self._lock:
+            known = self._known.get(tenant)
+        return self._quotas[name] if known is None else self._quota(known, name)
 
     def of(self, tenant: int) -> list[tuple[Quota, int | None]]:
         """Return all quotas of a tenant as they are for it, each with what it has used."""
         known = self._of(tenant)
-        used: dict[str, int | None] = {name: self._count(tenant, name) for name in COUNTED}
+        used: dict[str, int | None] = {name: self._count(tenant, name) for name in self._counted}
         used |= known.used
         with self._lock:
-            for name in ("updates", "update-bytes"):
+            for name in self._rates:
                 most, left = self._left(known, name)
                 used[name] = max(0, round(most - left))
-        return [(self._quota(known, name), used.get(name)) for name in QUOTAS]
+        return [(self._quota(known, name), used.get(name)) for name in self._quotas]
+
+    def _of_kind(self, kind: Kind) -> tuple[str, ...]:
+        return tuple(each.name for each in self._quotas.values() if each.kind is kind)
 
     def _of(self, tenant: int) -> _Known:
-        """What is known, asked anew where that is long ago; others go by the old meanwhile."""
-        now = self._clock()
+        """What is known, asked anew where that is long ago."""
+        self.learn((tenant,))
         with self._lock:
-            known = self._known.get(tenant)
-            if known is not None and now - known.at < SECONDS:
-                return known
-            if known is not None:
-                known.at = now
-        limits: dict[str, int] = dict(self._stored.rows("limits", tenant=tenant))
-        *used, left = self._stored.rows("used", tenant=tenant)[0]
-        with self._lock:
-            known = self._known.setdefault(tenant, _Known(now))
-            known.at, known.limits = now, limits
-            known.used, known.hour_ends = dict(zip(METERED, used, strict=True)), now + left
-            self._known.move_to_end(tenant)
-            if len(self._known) > MAX_KNOWN:
-                self._known.popitem(last=False)
-        return known
+            return self._known.setdefault(tenant, _Known(self._clock()))
 
-    def _metered(self, known: _Known, name: str) -> Exceeded | None:
-        if known.used.get(name, 0) < self._limit(known, name):
-            return None
-        quota = self._quota(known, name)
-        wait = LATER_SECONDS if quota.window is None else known.hour_ends - self._clock()
-        return Exceeded(quota, max(1, round(wait)))
+    def _is_fresh(self, tenant: int, now: float) -> bool:
+        known = self._known.get(tenant)
+        return known is not None and now - known.at < SECONDS
+
+    def _used_up(self, known: _Known, names: Iterable[str]) -> Exceeded | None:
+        for name in names:
+            if known.used.get(name, 0) >= self._limit(known, name):
+                quota = self._quota(known, name)
+                hourly = quota.window is not None
+                wait = known.hour_ends - self._clock() if hourly else LATER_SECONDS
+                return Exceeded(quota, max(1, round(wait)))
+        return None
 
     def _left(self, known: _Known, name: str) -> tuple[int, float]:
         """How much fits into a bucket, and what is left in it now."""
@@ -133,7 +169,7 @@ class Quotas:
         known.buckets[name] = left, now
         return most, left
 
-    def _counted(self, tenant: int, known: _Known, name: str, amount: int, most: int) -> int:
+    def _with(self, tenant: int, known: _Known, name: str, amount: int, most: int) -> int:
         """How many there are with these; far below the limit, by what was counted last."""
         at, count = known.counts.get(name, (0.0, most))
         if count + amount > most // 2 or self._clock() - at >= SECONDS:
@@ -146,7 +182,7 @@ class Quotas:
         return count
 
     def _limit(self, known: _Known, name: str) -> int:
-        return known.limits.get(name, self._defaults[name])
+        return known.limits.get(name, self._quotas[name].most)
 
     def _quota(self, known: _Known, name: str) -> Quota:
-        return QUOTAS[name]._replace(most=self._limit(known, name))
+        return self._quotas[name]._replace(most=self._limit(known, name))

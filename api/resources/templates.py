@@ -126,10 +126,11 @@ def blueprint(services: Services) -> Blueprint:
         forget_finished(jobs, tenant)
         for _ in range(ATTEMPTS):
             version, content, _current, _at = _found(template, None)
-            declared = parse_template(orjson.loads(content)).parameters
+            parsed = parse_template(orjson.loads(content))
             for part, each in sets:
-                complete(declared, each, part)
-            within(services.quotas.add(tenant, documents=len(sets)))
+                complete(parsed.parameters, each, part)
+            streams = len(sets) * _streams(parsed.document)
+            within(services.quotas.add(tenant, documents=len(sets), streams=streams))
             now = services.now()
             job, ids = new_id(now), [new_id(now) for _ in sets]
             values = [orjson.dumps(each).decode() for _, each in sets]
@@ -178,6 +179,11 @@ def blueprint(services: Services) -> Blueprint:
         wanted = request.headers.get("If-Match")
         if wanted and wanted.strip() != "*" and _etag(current) not in wanted.split(","):
             raise Outdated(f"The template has changed: version {current} is there", _etag(current))
+        wanted_content = content or _found(template, version)[1]
+        each = _streams(orjson.loads(wanted_content)["document"])
+        had = stored.rows("streams_of_objects", id=template, tenant=tenant)
+        more = sum(objects * max(0, each - streams) for objects, streams in had)
+        within(services.quotas.add(tenant, streams=more))
         forget_finished(jobs, tenant)
         job = new_id(now)
         row = stored.row(
@@ -198,6 +204,12 @@ def blueprint(services: Services) -> Blueprint:
         return answer({"id": template, "version": number, "job": job}, 202, place)
 
     return routes
+
+
+def _streams(document: dict[str, Any]) -> int:
+    """Return how many streams a Service Object has that is made from it."""
+    streams = document.get("streams")
+    return len(streams) if isinstance(streams, dict) else 0
 
 
 def _etag(version: int) -> str:

@@ -8,7 +8,7 @@ from flask import Blueprint, Response
 from api.documents.service_objects import current, etag, group_sources, members
 from api.http.answers import answer
 from api.http.authentication import needs, service_object
-from api.http.errors import Conflict, NotFound
+from api.http.errors import Conflict, NotFound, within
 from api.resources.replacing import ATTEMPTS, detaches, expect, expect_no_template, put_in_force
 from api.services import Services
 from servioticy.changes import Changed
@@ -76,6 +76,9 @@ def _activated(key: ServiceObjectKey, version: int, services: Services) -> Respo
         same = {"id": key.id, "updatedAt": found.updated_at, "version": version}
         return answer(same, 200, {"ETag": etag(found.version, found.revision)})
     definition = services.definitions.that_computes(key.id, version, document)
+    before = services.definitions.of(key.id, found.version, found.document)
+    more = len(definition.streams) - len(before.streams)
+    within(services.quotas.add(key.tenant, streams=more))
     new = NewServiceObject(
         id=key.id,
         tenant=key.tenant,

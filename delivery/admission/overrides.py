@@ -6,11 +6,11 @@ import asyncio
 
 from delivery.admission.quotas import Quota
 from delivery.repeating import for_ever
+from servioticy.domain.quotas import SOCKETS
 from servioticy.ports.quotas import Quotas
 
 SECONDS = 5.0
 """So old may be what is known."""
-SOCKETS = "sockets"
 
 
 class Overrides:

@@ -10,9 +10,11 @@ from typing import Any
 class QuotaExceeded(Exception):
     """No place is left. `own`: the owner has used its part up, others still find a place."""
 
-    def __init__(self, *, own: bool) -> None:
+    def __init__(self, *, own: bool, most: int) -> None:
         super().__init__("there is no place left")
         self.own = own
+        self.most = most
+        """How many places there are, for the owner or in all."""
 
 
 class Quota:
@@ -28,10 +30,11 @@ class Quota:
 
     def acquire(self, owner: Hashable) -> None:
         """Take one place for the owner, to be released later. Raises QuotaExceeded."""
-        if self._in_use[owner] >= self.others.get(owner, self._each):
-            raise QuotaExceeded(own=True)
+        most = self.others.get(owner, self._each)
+        if self._in_use[owner] >= most:
+            raise QuotaExceeded(own=True, most=most)
         if self._total >= self._in_all:
-            raise QuotaExceeded(own=False)
+            raise QuotaExceeded(own=False, most=self._in_all)
         self._in_use[owner] += 1
         self._total += 1
 

@@ -25,13 +25,17 @@ from delivery.admission.sources import SourceAdmission, admit_to_source
 from delivery.admission.stays import Stays
 from servioticy.domain.known_tokens import KnownTokens
 from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.quotas import SOCKETS, Exceeded, quotas
 from servioticy.errors import Unavailable
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.cursors import Source
+from servioticy.settings import Settings
 
 CATALOG_THREADS = 4
 RETRY_SECONDS = 5
 SOURCES, SOURCES_EACH = 5_000, 100
+SOCKETS_EACH = quotas(Settings())[SOCKETS]
+"""With the number of places that there are in its place."""
 
 A = TypeVar("A", Admission, Identity, SourceAdmission, ServiceObjectKey)
 
@@ -102,7 +106,7 @@ class Reception:
         try:
             self.admitted.acquire(answer.tenant)
         except QuotaExceeded as full:
-            return _full(full)
+            return _no_socket(full)
         caller.when_lost(partial(self.admitted.release, answer.tenant))
         return answer
 
@@ -122,6 +126,13 @@ class Reception:
         elif answer.status == HTTPStatus.FORBIDDEN:
             self._tokens.refused(token)
         return answer
+
+
+def _no_socket(full: QuotaExceeded) -> Refusal:
+    if not full.own:
+        return _full(full)
+    exceeded = Exceeded(SOCKETS_EACH._replace(most=full.most), RETRY_SECONDS)
+    return Refusal(429, exceeded.message, RETRY_SECONDS, exceeded)
 
 
 def _full(full: QuotaExceeded) -> Refusal:

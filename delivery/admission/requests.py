@@ -17,6 +17,7 @@ import orjson
 from delivery.endings import Ending
 from servioticy.domain.access import Right, Scope, may
 from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef, Timestamp
+from servioticy.domain.quotas import Exceeded
 from servioticy.domain.tokens import read_token
 from servioticy.ports.addresses import Address, Addresses, Asked
 from servioticy.ports.cursors import Source
@@ -110,11 +111,20 @@ class Refusal:
     retry_seconds: int | None = None
     """Another try may succeed after so many seconds; None: nothing is known about that."""
 
+    exceeded: Exceeded | None = None
+    """The quota that the caller has used up."""
+
     def body(self) -> bytes:
         """Return the error body that the REST contract prescribes."""
-        return orjson.dumps(
-            {"status": self.status, "message": self.message, "info": "docs.servIoTicy.com"}
-        )
+        about = {} if self.exceeded is None else {"quota": self.exceeded.about()}
+        said = {"status": self.status, "message": self.message, "info": "docs.servIoTicy.com"}
+        return orjson.dumps(said | about)
+
+    def headers(self) -> dict[str, str]:
+        """Return what tells when to try again."""
+        if self.exceeded is not None:
+            return self.exceeded.headers()
+        return {} if self.retry_seconds is None else {"Retry-After": str(self.retry_seconds)}
 
 
 NOT_FOR_THIS = "The web object has presented the wrong API_TOKEN"

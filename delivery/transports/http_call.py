@@ -151,9 +151,7 @@ class HttpCall(asyncio.Protocol):
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer why not."""
-        again = refusal.retry_seconds
-        headers = {} if again is None else {"Retry-After": str(again)}
-        self.answer(refusal.status, refusal.body(), headers)
+        self.answer(refusal.status, refusal.body(), refusal.headers())
 
     def answer(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Answer in one piece, and close."""

@@ -259,8 +259,8 @@ def _health(is_ready: bool) -> Response:
 
 def _refused(refusal: Refusal) -> Response:
     response = _response(refusal.status, refusal.body())
-    if refusal.retry_seconds is not None:
-        response.headers["Retry-After"] = str(refusal.retry_seconds)
+    for name, value in refusal.headers().items():
+        response.headers[name] = value
     return response
 
 

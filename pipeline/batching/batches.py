@@ -121,7 +121,7 @@ class Batches:
         limits = self._engine.limits
         spending = Spending(limits, work.owners)
         shared = not decided and self._partition.graph.shared
-        refused = self._shares.over() if shared else frozenset[int]()
+        refused = self._fairness.refused(self._partition.store) if shared else {}
         rules = Rules(limits, alone or decided, refused)
         began = time.monotonic()
         try:
@@ -134,7 +134,7 @@ class Batches:
     def _note(self, work: Work, spending: Spending, seconds: float) -> None:
         """Charge tenants with the time of a batch, and tell of one that took long."""
         spent = spending.shared_out(seconds)
-        self._fairness.note_batch(work.owners, spent)
+        self._fairness.note_batch(work.owners, spent, spending.seconds)
         if seconds > SLOW_SECONDS:
             facts = {"seconds": round(seconds, 3), "updates": len(work.updates)}
             log.warning("batch_slow", extra=facts | {"by_tenant": spent})

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pipeline.batching.batches import Batches
 from pipeline.batching.intake import Intake
 from pipeline.control import Control
-from pipeline.limits import MAX_BATCH_BYTES, SLICE_SECONDS
+from pipeline.limits import MAX_BATCH_BYTES
 from pipeline.sharing.fairness import Fairness
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
@@ -36,6 +36,7 @@ class LateWork:
         self._intake = intake
         self._batches = batches
         self._control = control
+        self._fairness = fairness
         self._shares = fairness.shares
         self._pace = fairness.pace
 
@@ -46,7 +47,7 @@ class LateWork:
         Whether all were computed that should be done in that time.
         """
         waiting = self._partition.waiting
-        most = min(max_updates, max(1, int(SLICE_SECONDS / self._pace.of(tenant))))
+        most = min(max_updates, max(1, int(self._fairness.late_seconds / self._pace.of(tenant))))
         found = self._partition.store.put_off(
             self._partition.number, tenant, most, MAX_BATCH_BYTES
         )

@@ -3,9 +3,10 @@
 Records are taken in order of the log. While several tenants are active, the updates of one
 that has used more than its share of the partition's time are put off: stored as they are,
 in the transaction that moves progress past them, and taken up when the tenant has time
-again. What a tenant has waiting is taken in order of the log, and so is all that follows it,
-control records too. What comes out equals the serial order of a log in which the updates of
-that tenant had come later.
+again. So are slow ones that are too many for one batch, whosesoever they are: a crowd of
+tenants, each with a little, does not hold up those whose updates are quick. What a tenant has
+waiting is taken in order of the log, and so is all that follows it, control records too. What
+comes out equals the serial order of a log in which the updates of that tenant had come later.
 """
 
 from __future__ import annotations
@@ -70,9 +71,11 @@ class Schedule:
                 if self._partition.decided.trees:
                     self._partition.decided.meets(row.offset, record.update)
                 decided = self._partition.decided.covers(row.offset)
+                crowded = self._shares.contested and not batch.has_room_for(record.tenant)
                 # What subscribers know of already was not put off the first time.
-                if record.tenant in put_off and not decided:
+                if (record.tenant in put_off or crowded) and not decided:
                     batch.put_off(record.put_off, end)
+                    put_off |= {record.tenant}
                 else:
                     batch.add(record, end)
             elif isinstance(record, PutOff):
@@ -90,7 +93,7 @@ class Schedule:
         self._run(batch)
 
     def take_late(self) -> bool:
-        """Take up a little of what has been put off, of the tenant that has most time.
+        """Take up a little of what has been put off: of a quick tenant, of the one with most time.
 
         Whether that went as fast as it should, and something is left.
         """
@@ -98,10 +101,15 @@ class Schedule:
         if not waiting:
             return False
         self._shares.saw(waiting)
-        tenant = max(waiting, key=self._shares.balance)
+        tenant = max(waiting, key=self._turn)
         if tenant in self._shares.over():
             return False
         return self._late.take_up(tenant, self.max_updates) and bool(self._partition.waiting)
+
+    def _turn(self, tenant: int) -> tuple[bool, float]:
+        """Who has the largest is next: whoever is quick need not wait for a crowd that is slow."""
+        slow = self._pace.slowness(tenant, is_first=True) > 0
+        return not slow and self._shares.balance(tenant) >= 0, self._shares.balance(tenant)
 
     def purge(self, *, idle: bool) -> None:
         """Remove a little of what was deleted or erased; `idle`: no rows have come."""

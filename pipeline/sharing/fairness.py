@@ -1,12 +1,16 @@
-"""What decides whose updates come first: time used so far, and how long updates take."""
+"""What decides whose updates come first, and whose composites rest: what was used so far."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pipeline.limits import LATE_SECONDS, SLICE_SECONDS
 from pipeline.sharing.pace import Pace, count_by_tenant
+from pipeline.sharing.rules import ITS_SHARE, Refusal
 from pipeline.sharing.shares import Shares
+from pipeline.sharing.used_up import UsedUp
+from servioticy.ports.partition_store import PartitionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,13 +19,29 @@ class Fairness:
 
     shares: Shares
     pace: Pace = field(default_factory=Pace)
+    used_up: UsedUp = field(default_factory=lambda: UsedUp({}))
 
-    def note_batch(self, owners: Mapping[int, int], spent: Mapping[int, float]) -> None:
+    @property
+    def late_seconds(self) -> float:
+        """How long what had been put off may be computed before others have their turn."""
+        return LATE_SECONDS if self.shares.contested else SLICE_SECONDS
+
+    def refused(self, store: PartitionStore) -> Mapping[int, Refusal]:
+        """Tenants whose composites others' updates do not wake now. Raises Unavailable."""
+        return {**dict.fromkeys(self.shares.over(), ITS_SHARE), **self.used_up.refused(store)}
+
+    def note_batch(
+        self,
+        owners: Mapping[int, int],
+        spent: Mapping[int, float],
+        scripts: Mapping[int, float],
+    ) -> None:
         """Charge the tenants for a batch, and learn from it how long updates take.
 
-        `owners` tells whose each update of the batch was, `spent` the seconds by tenant.
+        `owners` tells whose each update of the batch was, `spent` the seconds by tenant, and
+        `scripts` those of them that its scripts have taken.
         """
         self.shares.saw(spent)
         self.shares.charge(spent)
         if owners:
-            self.pace.learn(count_by_tenant(owners), spent)
+            self.pace.learn(count_by_tenant(owners), spent, scripts)

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
-from typing import NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 from pipeline.limits import Limits
+from servioticy.domain.verdicts import OVER_QUOTA, OVER_SHARE
+
+Refusal: TypeAlias = tuple[str, str]
+"""A verdict and its message."""
+
+ITS_SHARE: Refusal = OVER_SHARE, "its tenant has used its share of time here"
+
+
+def its_quota(name: str) -> Refusal:
+    """Return why it is not woken whose tenant has used up a quota."""
+    return OVER_QUOTA, f"its tenant has used up its quota of {name} of this hour"
 
 
 class Rules(NamedTuple):
@@ -15,12 +27,14 @@ class Rules(NamedTuple):
     alone: bool = False
     """It is one tree, evaluated one step at a time: the limits cut it where the serial order
     does."""
-    refused: Set[int] = frozenset()
-    """Tenants over their share of the partition's time: others' updates do not wake theirs."""
+    refused: Mapping[int, Refusal] = MappingProxyType({})
+    """Tenants over their share of the partition's time, or a quota: others' updates do not wake
+    theirs."""
 
-    def refuses(self, tenant: int, owner: int) -> bool:
-        """Whether the tenant's composites are not woken in the tree of an update of the owner.
+    def refusal(self, tenant: int, owner: int) -> Refusal | None:
+        """Why the tenant's composites are not woken in the tree of an update of the owner.
 
-        In that of a tenant's own update nothing of it is refused: it is made to wait before.
+        In that of a tenant's own update nothing of it is refused: it is made to wait before, or
+        is not accepted.
         """
-        return tenant in self.refused and tenant != owner
+        return self.refused.get(tenant) if tenant != owner else None

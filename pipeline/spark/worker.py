@@ -21,6 +21,7 @@ from pipeline.metering import Meter
 from pipeline.metrics import TaskMetrics, observed
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares
+from pipeline.sharing.used_up import UsedUp
 from pipeline.spark import quickack
 from pipeline.spark.bundles import unpack
 from pipeline.spark.inbox import Inbox
@@ -28,6 +29,7 @@ from pipeline.task import Task
 from sandbox import InfraError, SandboxPool
 from servioticy import logs
 from servioticy.bootstrap import connect, emitter, partition_store, sandbox_pool
+from servioticy.domain.quotas import quotas
 from servioticy.errors import Unavailable
 from servioticy.metrics import Registry, join
 from servioticy.settings import Settings
@@ -95,7 +97,7 @@ def _task(partition: int, settings: Settings) -> Task:
         stages=timed(STAGES, metrics.stage),
         heals=(Unavailable, InfraError),
     )
-    fairness = Fairness(Shares(settings.pipeline.tenant_share))
+    fairness = Fairness(Shares(settings.pipeline.tenant_share), used_up=UsedUp(quotas(settings)))
     store = observed(partition_store(connect(settings, Role.PIPELINE, durable=False)), metrics)
     task = Task(
         partition, store, lambda: emitter(settings, partition), engine, fairness, _meter(settings)

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.growth import Entered, Entering, Verdict
-from pipeline.sharing.rules import Rules
+from pipeline.sharing.rules import Refusal, Rules
 from pipeline.work import LoggedUpdate
 from sandbox.trees import Event, Path
 from servioticy.domain.regions import Region
-from servioticy.domain.verdicts import OVER_SHARE
 
 MAX_SHED_NOTED = 100
-"""Composites of others over their share that get a verdict of an update; the rest end
-without one."""
-
-OVER = OVER_SHARE, "its tenant has used its share of time here"
+"""Composites of others that are refused and get a verdict of an update; the rest end without
+one."""
 
 NOBODY = -1
 """As the number of the only wake of an event: it is the last of its stream, and that is all."""
@@ -27,8 +24,8 @@ def dispatch(
     """The trees of each region, in order of the log, and the computations that end at once.
 
     `updates` are those that the trees grow from. Of a tree that is refused, as the region's
-    tenant is over its share, the region learns what it reads, and wakes nobody. A region in
-    which nobody is woken has nothing to do.
+    tenant is over its share or a quota, the region learns what it reads, and wakes nobody. A
+    region in which nobody is woken has nothing to do.
     """
     entering: list[Entering] = []
     ended: list[Verdict] = []
@@ -38,10 +35,11 @@ def dispatch(
         for events in trees:
             if len(events) > 1:
                 events.sort(key=_place)
-        if region.tenant in rules.refused:
+        why = None if region.tenant is None else rules.refused.get(region.tenant)
+        if why is not None:
             owners = [updates[number].tenant for number in numbers]
             trees = [
-                _refused(region, events, ended) if owner != region.tenant else events
+                _refused(region, events, why, ended) if owner != region.tenant else events
                 for owner, events in zip(owners, trees, strict=True)
             ]
         nodes = region.wiring.nodes
@@ -50,13 +48,15 @@ def dispatch(
     return entering, ended
 
 
-def _refused(region: Region, events: list[Event], ended: list[Verdict]) -> list[Event]:
+def _refused(
+    region: Region, events: list[Event], why: Refusal, ended: list[Verdict]
+) -> list[Event]:
     """The events of a tree that wakes nobody here; the verdicts of that go to `ended`."""
     for event in events:
         trigger = region.stream(event.node)
         for wake in region.wiring.nodes[event.node].wakes[:MAX_SHED_NOTED]:
             composite = region.stream(wake.node)
-            kind, message = OVER
+            kind, message = why
             ended.append(Verdict(composite, kind, trigger, event.timestamp, message))
     return [event._replace(only=NOBODY) for event in events]
 

@@ -29,7 +29,7 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
         # this would take its place where it is emitted again from.
         output.flush()
-    partition.commit(
+    replaced = partition.commit(
         lambda first_offset: Batch(
             partition.number,
             first_offset,
@@ -44,7 +44,7 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
         )
     )
     partition.remember(last_updates)
-    partition.accounts.note(new, state.endings)
+    partition.accounts.note(new, state.endings, replaced)
     _send_stored(work, emissions, partition, output)
 
 

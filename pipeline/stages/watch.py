@@ -11,7 +11,7 @@ from pipeline.growth import Asked
 from pipeline.limits import MAX_TREE_BYTES
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
-from pipeline.stages.dispatch import MAX_SHED_NOTED, OVER
+from pipeline.stages.dispatch import MAX_SHED_NOTED
 from pipeline.state.decided import Decided, Place
 from pipeline.work import LoggedUpdate
 from sandbox.trees import Path
@@ -58,11 +58,12 @@ class Watched(Stepwise):
         self._shed = 0
 
     def arrives(self, node: int, path: Path) -> Refusal | None:
-        """Over its share, too deep, or one computation too many, if it is."""
+        """Over its share or a quota, too deep, or one computation too many, if it is."""
         tenant, owner = self._region.stream(node).tenant, self._update.tenant
-        if self._rules.refuses(tenant, owner):
+        refused = self._rules.refusal(tenant, owner)
+        if refused is not None:
             self._shed += 1
-            return OVER if self._shed <= MAX_SHED_NOTED else UNTOLD
+            return refused if self._shed <= MAX_SHED_NOTED else UNTOLD
         if not self._rules.alone:
             return super().arrives(node, path)
         refusal = self.too_deep(path)

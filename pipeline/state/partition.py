@@ -145,17 +145,19 @@ class Partition:
         self._last_updates.trim()
         self._components.trim()
 
-    def commit(self, batch: Callable[[int], Batch]) -> None:
+    def commit(self, batch: Callable[[int], Batch]) -> Mapping[int, int]:
         """Store the batch that begins at our progress, which then moves to its end.
 
-        Raises Unavailable where progress has passed its end already, and what storing raises.
+        Returns of streams the bytes of updates that are not stored any more. Raises Unavailable
+        where progress has passed its end already, and what storing raises.
         """
         content = batch(self.next_offset)
         if self.emitted_late:
             content = replace(content, emitted_late=tuple(self.emitted_late))
         if content.next_offset < self.next_offset:
             raise Unavailable("this has been stored already: the partition is begun anew")
-        self.store.store(content)
+        replaced = self.store.store(content)
         self.emitted_late.clear()
         self.next_offset = content.next_offset
         self.emitted_offset = max(self.emitted_offset, content.emitted_offset)
+        return replaced

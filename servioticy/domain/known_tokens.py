@@ -65,6 +65,14 @@ def share_of(tenant: int) -> Hashable:
     return ("tenant", tenant)
 
 
+def tenant_of(share: Hashable) -> int | None:
+    """Return whose share it is; None where it is not a tenant's for certain."""
+    match share:
+        case ("tenant", int(tenant)):
+            return tenant
+    return None
+
+
 def stranger(address: str) -> Hashable:
     """Return the share of all that come from there and are not known."""
     return ("address", address)

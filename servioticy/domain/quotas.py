@@ -1,18 +1,35 @@
 """The quotas: how much of everything a tenant may have, and how much of it each second or hour.
 
-This is the table of them: names, defaults, units. An operator gives a tenant others by
-`servioticy tenant quota`. Rates are for what one API process sees.
+This is the table of them: names, units, defaults, and who asks. An operator gives a tenant
+others by `servioticy tenant quota`. Rates are for what one API process sees.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum, auto
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
+
+from servioticy.settings import Settings
 
 SECOND, HOUR = 1, 3600
 LATER_SECONDS = 60
 """When to try again where no time brings it: something of one's own has to go first."""
+
+
+class Kind(Enum):
+    """How it is known how much a tenant has used."""
+
+    RATE = auto()
+    """It is counted where it comes."""
+    METERED = auto()
+    """It is used after it has been accepted, and told by who did it some seconds later."""
+    COUNTED = auto()
+    """It is there, and can be counted: the statement of its name does."""
+    OPEN = auto()
+    """Who has it open counts it, in its own process."""
 
 
 class Quota(NamedTuple):
@@ -24,22 +41,58 @@ class Quota(NamedTuple):
     unit: str
     window: int | None
     """seconds in which so much may come; None: there may be so much at a time"""
+    kind: Kind
 
 
-_ALL = (
-    Quota("updates", 50_000, "updates a second", SECOND),
-    Quota("update-bytes", 8_388_608, "bytes of updates a second", SECOND),
-    Quota("computations", 36_000_000, "computations an hour", HOUR),
-    Quota("processor-seconds", 14_400, "seconds of scripts' processor time an hour", HOUR),
-    Quota("deliveries", 36_000_000, "updates given to subscribers an hour", HOUR),
-    Quota("stored-bytes", 100_000_000_000, "bytes of stored updates", None),
-    Quota("documents", 100_000, "Service Objects", None),
-    Quota("streams", 1_000_000, "streams of Service Objects", None),
-    Quota("subscriptions", 100_000, "subscriptions", None),
-    Quota("sockets", 1_000, "open sockets of a delivery process", None),
-)
-QUOTAS: Mapping[str, Quota] = MappingProxyType({each.name: each for each in _ALL})
-"""All quotas, by name."""
+COMPUTATIONS, PROCESSOR_SECONDS = "computations", "processor-seconds"
+"""Used up, a tenant's composites rest that others' updates would wake."""
+SOCKETS = "sockets"
+REQUESTS = "requests-waiting"
+
+
+@cache
+def quotas(settings: Settings) -> Mapping[str, Quota]:
+    """Return all quotas, by name."""
+    each = (
+        Quota("updates", 50_000, "updates a second", SECOND, Kind.RATE),
+        Quota(
+            "update-bytes",
+            settings.requests.tenant_bytes_per_second,
+            "bytes of updates a second",
+            SECOND,
+            Kind.RATE,
+        ),
+        Quota(COMPUTATIONS, 36_000_000, "computations an hour", HOUR, Kind.METERED),
+        Quota(
+            PROCESSOR_SECONDS,
+            14_400,
+            "seconds of scripts' processor time an hour",
+            HOUR,
+            Kind.METERED,
+        ),
+        Quota(
+            "deliveries", 36_000_000, "updates given to subscribers an hour", HOUR, Kind.METERED
+        ),
+        Quota("stored-bytes", 100_000_000_000, "bytes of stored updates", None, Kind.METERED),
+        Quota("documents", 100_000, "Service Objects", None, Kind.COUNTED),
+        Quota("streams", 1_000_000, "streams of Service Objects", None, Kind.COUNTED),
+        Quota("subscriptions", 100_000, "subscriptions", None, Kind.COUNTED),
+        Quota(
+            SOCKETS,
+            settings.delivery.sockets_per_tenant,
+            "open sockets of a delivery process",
+            None,
+            Kind.OPEN,
+        ),
+        Quota(
+            REQUESTS,
+            settings.api.queue_of_one,
+            "requests of one kind that wait in an API process",
+            None,
+            Kind.OPEN,
+        ),
+    )
+    return MappingProxyType({quota.name: quota for quota in each})
 
 
 class Exceeded(NamedTuple):
@@ -48,3 +101,23 @@ class Exceeded(NamedTuple):
     quota: Quota
     retry_after: int
     """Seconds until there is some again, or until it is worth a try."""
+
+    @property
+    def message(self) -> str:
+        """The sentence that says so."""
+        return f"You have a quota of {self.quota.most} {self.quota.unit}, which is used up"
+
+    def about(self) -> dict[str, object]:
+        """Return what the body of an error has as `quota`."""
+        quota = self.quota
+        return {"name": quota.name, "limit": quota.most, "unit": quota.unit}
+
+    def headers(self) -> dict[str, str]:
+        """Return those of draft-ietf-httpapi-ratelimit-headers, and when to try again."""
+        quota, wait = self
+        window = "" if quota.window is None else f";w={quota.window}"
+        return {
+            "Retry-After": str(wait),
+            "RateLimit-Policy": f'"{quota.name}";q={quota.most}{window}',
+            "RateLimit": f'"{quota.name}";r=0;t={wait}',
+        }

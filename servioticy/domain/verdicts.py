@@ -60,3 +60,8 @@ OVER_SHARE = _verdict(
     "over-share",
     "Its tenant has used its share of the partition's time, and the update is another's.",
 )
+OVER_QUOTA = _verdict(
+    "over-quota",
+    "Its tenant has used up its quota of computations or of processor time of the hour, and the "
+    "update is another's.",
+)

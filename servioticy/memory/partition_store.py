@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -13,6 +13,7 @@ from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import parsing
 from servioticy.domain.model import LastUpdate, ServiceObject
+from servioticy.domain.quotas import COMPUTATIONS, PROCESSOR_SECONDS
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import GONE, Progress, Purge, ServiceObjectRow, State
@@ -146,7 +147,7 @@ class MemoryPartitionStore:
             if each in last
         }
 
-    def store(self, batch: Batch) -> None:
+    def store(self, batch: Batch) -> Mapping[int, int]:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
         self._state.ask_postgres()
         with self._state.lock:
@@ -158,9 +159,10 @@ class MemoryPartitionStore:
                 )
             progress.next_offset = batch.next_offset
             progress.emitted_offset = max(progress.emitted_offset, batch.emitted_offset)
-            self._store_updates(batch)
+            replaced = self._store_updates(batch)
             self._store_effects(batch)
             self._store_put_off(batch)
+            return replaced
 
     def _store_put_off(self, batch: Batch) -> None:
         """Records that are computed later, and those that have been."""
@@ -175,8 +177,9 @@ class MemoryPartitionStore:
                 state.taken_up.discard(key)
                 del state.put_off[key]
 
-    def _store_updates(self, batch: Batch) -> None:
-        """The same stream and timestamp again overwrites."""
+    def _store_updates(self, batch: Batch) -> Mapping[int, int]:
+        """The same stream and timestamp again overwrites: of how many bytes, by stream."""
+        replaced: Counter[int] = Counter()
         self._state.superseded = [
             (partition, each)
             for partition, each in self._state.superseded
@@ -185,6 +188,8 @@ class MemoryPartitionStore:
         for update in batch.updates:
             key = (update.stream_id, update.timestamp)
             displaced = self._state.updates.get(key)
+            if displaced is not None:
+                replaced[update.stream_id] += len(displaced[1].document)
             if displaced is not None and displaced[1].offset >= batch.first_offset:
                 self._state.superseded.append(displaced)
             self._state.updates[key] = (batch.partition, update)
@@ -193,6 +198,7 @@ class MemoryPartitionStore:
         for each in batch.verdicts:
             times, _last = self._state.verdicts.get((each.stream_id, each.verdict), (0, b""))
             self._state.verdicts[each.stream_id, each.verdict] = (times + each.times, each.last)
+        return replaced
 
     def _store_effects(self, batch: Batch) -> None:
         """What control and forwarded records of the batch bring about."""
@@ -331,8 +337,24 @@ class MemoryPartitionStore:
                 if each.stream_id in there:
                     key = each.tenant, *there[each.stream_id], each.provider
                     account = self._state.accounts.setdefault(key, Counter())
-                    account.update(updates=each.updates, rows=each.rows, bytes=each.bytes)
+                    stored = each.bytes - each.replaced
+                    account.update(updates=each.updates, rows=each.rows, bytes=stored)
                     account.update(each.computations)
+
+    def used_up(self, computations: int, processor_seconds: int) -> Mapping[int, str]:
+        """Return which tenants have used up one of these quotas, and which one."""
+        with self._state.lock:
+            ended: Counter[int] = Counter()
+            ran: Counter[int] = Counter()
+            for (tenant, *_), account in self._state.accounts.items():
+                amounts = {"updates", "rows", "bytes"}
+                ended[tenant] += sum(n for name, n in account.items() if name not in amounts)
+            there = self._state.readable()
+            for stream in self._state.processor_us.keys() & there.keys():
+                tenant = self._state.service_objects[there[stream][0]].tenant
+                ran[tenant] += self._state.processor_us[stream]
+        found = {each: PROCESSOR_SECONDS for each in ran if ran[each] >= processor_seconds * 10**6}
+        return found | {each: COMPUTATIONS for each in ended if ended[each] >= computations}
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int

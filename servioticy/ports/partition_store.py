@@ -71,6 +71,8 @@ class Use(NamedTuple):
     bytes: int = 0
     computations: Mapping[str, int] = MappingProxyType({})
     """by verdict"""
+    replaced: int = 0
+    """bytes of updates that these have taken the place of"""
 
 
 class PutOff(NamedTuple):
@@ -212,8 +214,12 @@ class PartitionStore(Protocol):
         A stream's last update is the one of the largest timestamp in its history.
         """
 
-    def store(self, batch: Batch) -> None:
-        """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+    def store(self, batch: Batch) -> Mapping[int, int]:
+        """Store all or nothing. Raises Fenced where progress is not at the first offset.
+
+        Returns of streams the bytes of updates that are not stored any more, as others of this
+        batch have their timestamps.
+        """
 
     def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
         """Remove a piece of what was deleted or erased here; whose it was. None: nothing is left.
@@ -227,6 +233,12 @@ class PartitionStore(Protocol):
 
     def account(self, uses: Sequence[Use]) -> None:
         """Add to the present hour's account; streams that are gone are left out."""
+
+    def used_up(self, computations: int, processor_seconds: int) -> Mapping[int, str]:
+        """Return which tenants have used up one of these quotas of the hour, and which one.
+
+        They are the defaults: an operator may have given a tenant others.
+        """
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -176,10 +177,12 @@ class PostgresPartitionStore:
             for stream, at, text, state in rows
         }
 
-    def store(self, batch: Batch) -> None:
+    def store(self, batch: Batch) -> Mapping[int, int]:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
         try:
-            self._store(batch)
+            displaced = superseded(batch.updates)
+            replaced = self._replaced(batch.updates, displaced)
+            self._store(batch, displaced)
         except psycopg2.errors.DivisionByZero as error:
             raise Fenced(
                 f"partition {batch.partition} is no longer at offset {batch.first_offset}: "
@@ -190,11 +193,29 @@ class PostgresPartitionStore:
                 raise
             facts = {"partition": batch.partition, "offset": batch.first_offset}
             log.exception("update_was_not_new", extra={**facts, "why": str(error)})
-            self.store(replace(batch, updates=[e._replace(is_new=False) for e in batch.updates]))
+            return self.store(
+                replace(batch, updates=[e._replace(is_new=False) for e in batch.updates])
+            )
+        return replaced
 
-    def _store(self, batch: Batch) -> None:
+    def _replaced(
+        self, updates: Sequence[StoredUpdate], displaced: Sequence[StoredUpdate]
+    ) -> Mapping[int, int]:
+        """The bytes of what these take the place of, stored before or displaced among them."""
+        late = [each for each in updates if not each.is_new]
+        if not late:
+            return {}
+        found = Counter({each.stream_id: 0 for each in displaced})
+        for each in displaced:
+            found[each.stream_id] += len(each.document)
+        places = {(each.stream_id, each.timestamp) for each in late}
+        streams, timestamps = columns(sorted(places), 2)
+        values = {"streams": numbers(streams), "timestamps": numbers(timestamps)}
+        found.update(dict(self._database.rows(self._sql["replaced"], values)))
+        return found
+
+    def _store(self, batch: Batch, displaced: Sequence[StoredUpdate]) -> None:
         parts = batch_parts(batch)
-        displaced = superseded(batch.updates)
         late = batch.put_off or batch.taken_up or batch.emitted_late
         if batch.effect is None and not displaced and not late:
             self._database.together(parts)
@@ -324,10 +345,13 @@ class PostgresPartitionStore:
         with self._database.transaction():
             self._database.rows(self._sql["charge"], values)
             self._database.rows(self._sql["charge_hour"], values)
+            self._database.rows(self._sql["charge_in_all"], values)
 
     def account(self, uses: Sequence[Use]) -> None:
         """Add to the present hour's account; streams that are gone are left out."""
-        tenants, streams, providers, updates, rows, sizes, computations = columns(uses, 7)
+        tenants, streams, providers, updates, rows, sizes, computations, replaced = columns(
+            uses, 8
+        )
         values = {
             "tenants": numbers(tenants),
             "streams": numbers(streams),
@@ -335,11 +359,19 @@ class PostgresPartitionStore:
             "updates_in": numbers(updates),
             "stored_rows": numbers(rows),
             "stored_bytes": numbers(sizes),
+            "replaced_bytes": numbers(replaced),
+            "times": numbers(sum(each.values()) for each in computations),
             "computations": [msgspec.json.encode(dict(each)).decode() for each in computations],
         }
         with self._database.transaction():
             self._database.rows(self._sql["account"], values)
             self._database.rows(self._sql["account_stored"], values)
+            self._database.rows(self._sql["account_in_all"], values)
+
+    def used_up(self, computations: int, processor_seconds: int) -> Mapping[int, str]:
+        """Return which tenants have used up one of these quotas of the hour, and which one."""
+        values = {"computations": computations, "processor_seconds": processor_seconds}
+        return dict(self._database.rows(self._sql["used_up"], values))
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int

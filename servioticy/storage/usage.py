@@ -27,4 +27,6 @@ class PostgresUsage:
             "streams": list(streams),
             "deliveries": numbers(counted[each] for each in sorted(counted)),
         }
-        self._database.rows(self._sql["deliver"], values)
+        with self._database.transaction():
+            self._database.rows(self._sql["deliver"], values)
+            self._database.rows(self._sql["deliver_in_all"], values)

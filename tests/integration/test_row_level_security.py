@@ -34,12 +34,13 @@ ALL_TENANTS = {
     Role.PIPELINE: {
         *("tenants", "service_objects", "definitions", "streams", "graph_edges", "subscriptions"),
         *("updates", "superseded", "states", "verdicts", "usage", "purge", "searched_streams"),
-        *("search_blocks", "put_off", "grants", "usage_hours", "stored_amounts"),
+        *("search_blocks", "put_off", "grants", "usage_hours", "stored_amounts", "used_amounts"),
+        "quotas",
     },
     Role.DELIVERY: {
         *("tenants", "tokens", "service_objects", "streams", "subscriptions", "cursors"),
         *("dead_deliveries", "callback_tests", "actuations", "actuation_callbacks"),
-        *("acting_streams", "graph_edges", "usage_hours", "quotas", "grants"),
+        *("acting_streams", "graph_edges", "usage_hours", "used_amounts", "quotas", "grants"),
     },
 }
 """Of which tables each role sees rows of no certain tenant: who adds one says it here."""

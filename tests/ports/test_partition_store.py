@@ -18,6 +18,7 @@ from servioticy.ports.partition_store import (
     StoredState,
     StoredUpdate,
     StoredVerdict,
+    Use,
 )
 
 
@@ -42,6 +43,36 @@ def test_a_new_partition_begins_at_zero(storage: Storage) -> None:
     assert storage.store.begin(1) == (0, 0)
     assert storage.store.all_progress() == {1: 0}
     assert storage.history.progress(1) == 0
+
+
+def test_what_takes_the_place_of_something_is_told_with_its_bytes(
+    storage: Storage, stream: int
+) -> None:
+    """Stored before, or in the same batch; what is new takes the place of nothing."""
+    other = storage.stream_id("so1", "b")
+    assert storage.store.store(a_batch(stream, 0, at=1, value=1)) == {}
+    updates = [
+        StoredUpdate(1, stream, 1, document(22), 1, 1, 0),
+        StoredUpdate(1, stream, 1, document(333), 1, 2, 0),
+        StoredUpdate(1, other, 1, document(4), 1, 3, 0, True),
+    ]
+
+    replaced = storage.store.store(Batch(0, 1, 4, 1, updates))
+
+    assert replaced == {stream: len(document(1)) + len(document(22))}
+
+
+def test_who_has_used_up_a_quota_of_the_hour_is_told(storage: Storage, stream: int) -> None:
+    tenant = storage.tenants.tenant_of(storage.tenants.create_tenant("acme")) or 0
+    store = storage.store
+    store.account([Use(tenant, stream, tenant, computations={"emitted": 2, "stale": 1})])
+    store.charge([Charge(tenant, stream, 2_000_000)])
+
+    assert store.used_up(4, 3) == {}
+    assert store.used_up(3, 3) == {tenant: "computations"}
+    assert store.used_up(4, 2) == {tenant: "processor-seconds"}
+    store.account([Use(tenant, stream, tenant, computations={"emitted": 1})])
+    assert store.used_up(4, 3) == {tenant: "computations"}
 
 
 def test_a_second_worker_waits_until_the_first_gives_up(storage: Storage) -> None:

@@ -7,6 +7,7 @@ from port_builders import Stored
 
 from servioticy.ports.partition_store import Batch, Erase, StoredUpdate, Use
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.quotas import PostgresQuotas
 
 pytestmark = pytest.mark.real
 
@@ -27,6 +28,40 @@ def test_a_tenant_that_has_gone_pays_nothing_and_stops_nobody(stored: Stored) ->
     assert stored.database.rows("SELECT tenant_id, bytes FROM stored_amounts") == [
         (key.tenant, 100)
     ]
+
+
+def test_what_took_the_place_of_something_is_stored_once(stored: Stored) -> None:
+    """Sent a thousand times with one timestamp, an update is one row."""
+    key = stored.create("so1")
+    stream = stored.stream("so1").stream_id
+    store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
+
+    store.account([Use(key.tenant, stream, key.tenant, 3, 3, 300, replaced=200)])
+    store.account([Use(key.tenant, stream, key.tenant, 1, 1, 10, replaced=100)])
+
+    ((amount,),) = stored.database.rows("SELECT bytes FROM stored_amounts")
+    assert amount == 10
+    ((written,),) = stored.database.rows("SELECT sum(stored_bytes) FROM usage_hours")
+    assert written == 310, "usage tells what was written"
+
+
+def test_an_hour_begins_with_nothing_and_an_operator_may_say_otherwise(stored: Stored) -> None:
+    key = stored.create("so1")
+    stream = stored.stream("so1").stream_id
+    store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
+    use = Use(key.tenant, stream, key.tenant, computations={"emitted": 5})
+    store.account([use])
+    assert store.used_up(5, 10) == {key.tenant: "computations"}
+    PostgresQuotas(stored.database).give("acme", "computations", 6)
+    assert store.used_up(5, 10) == {}
+    PostgresQuotas(stored.database).give("acme", "computations", None)
+
+    stored.database.rows("UPDATE used_amounts SET hour = hour - 3600000")
+    assert store.used_up(1, 10) == {}
+    store.account([use])
+
+    ((computations,),) = stored.database.rows("SELECT computations FROM used_amounts")
+    assert computations == 5
 
 
 def test_what_is_erased_comes_back_whole_however_small_it_was_on_the_disk(

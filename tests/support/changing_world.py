@@ -38,14 +38,15 @@ class Faulty:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def store(self, batch: Batch) -> None:
+    def store(self, batch: Batch) -> Any:
         self._calls[0] += 1
         fault = self._faults.get(self._calls[0])
         if fault == "before":
             raise Crash
-        self._inner.store(batch)
+        replaced = self._inner.store(batch)
         if fault == "after":
             raise Crash
+        return replaced
 
     def purge(self, partition: int, _most: int, most_bytes: int) -> int | None:
         """Removes less at once than it is asked for, so that much is left at any moment."""

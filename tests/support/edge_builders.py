@@ -12,7 +12,7 @@ from typing import Any
 from scraped import samples
 from waiting import until
 
-from api.edge.calls import Application
+from api.edge.calls import Application, KnownQuotas
 from api.edge.edge import Edge
 from api.http.metrics import ROUTE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
@@ -91,7 +91,13 @@ class Told:
 class Serving:
     """An edge in a thread of its own."""
 
-    def __init__(self, settings: Settings, app: Told, platform: MemoryPlatform) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        app: Told,
+        platform: MemoryPlatform,
+        quotas: KnownQuotas | None = None,
+    ) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port = self.listener.getsockname()[1]
         self._loop = asyncio.new_event_loop()
@@ -101,7 +107,7 @@ class Serving:
 
         def serve() -> None:
             asyncio.set_event_loop(self._loop)
-            application = Application(app, "127.0.0.1", self.port)
+            application = Application(app, "127.0.0.1", self.port, quotas=quotas)
             self.edge = Edge(application, progress, settings, self._loop, self._registry)
             attend(self.listener, self.edge, self._loop)
             self._loop.call_soon(ready.set)

@@ -534,6 +534,14 @@ SELECT c.tenant_id, this_hour(), service_object, name, c.tenant_id, sum(c.proces
     ON CONFLICT (tenant_id, hour, service_object, stream, provider_id) DO UPDATE
    SET processor_us = usage_hours.processor_us + excluded.processor_us;
 
+-- charge_in_all --
+-- The same, for the quotas of each tenant: in the order in which all note them.
+SELECT note_used(tenant, 0, used, 0)
+  FROM (SELECT tenant, sum(processor_us)::bigint AS used
+          FROM unnest(%(tenants)s::bigint[], %(processor_us)s::bigint[]) AS c (tenant, processor_us)
+         GROUP BY tenant
+         ORDER BY tenant) AS summed;
+
 -- account --
 -- In the order of the key, as all who add to these accounts: so none waits for one that waits for it.
 INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, updates_in,
@@ -553,16 +561,54 @@ SELECT u.tenant_id, this_hour(), service_object, name, u.provider_id, u.updates_
        computations = counts_added(usage_hours.computations, excluded.computations);
 
 -- account_stored --
--- Of tenants that are still there.
+-- Of tenants that are still there: what was stored, less what it has taken the place of.
 INSERT INTO stored_amounts (tenant_id, bytes)
-SELECT u.tenant_id, sum(u.stored_bytes)
-  FROM unnest(%(tenants)s::bigint[], %(stored_bytes)s::bigint[]) AS u (tenant_id, stored_bytes)
+SELECT u.tenant_id, sum(u.stored_bytes - u.replaced_bytes)
+  FROM unnest(%(tenants)s::bigint[], %(stored_bytes)s::bigint[], %(replaced_bytes)s::bigint[])
+       AS u (tenant_id, stored_bytes, replaced_bytes)
   JOIN tenants ON tenants.id = u.tenant_id
  GROUP BY u.tenant_id
-HAVING sum(u.stored_bytes) > 0
+HAVING sum(u.stored_bytes - u.replaced_bytes) <> 0
  ORDER BY u.tenant_id
     ON CONFLICT (tenant_id) DO UPDATE
-   SET bytes = stored_amounts.bytes + excluded.bytes;
+   SET bytes = greatest(0, stored_amounts.bytes + excluded.bytes);
+
+-- account_in_all --
+-- How many computations, for the quotas of each tenant.
+SELECT note_used(tenant, ended, 0, 0)
+  FROM (SELECT tenant, sum(times)::bigint AS ended
+          FROM unnest(%(tenants)s::bigint[], %(times)s::bigint[]) AS u (tenant, times)
+         GROUP BY tenant
+        HAVING sum(times) > 0
+         ORDER BY tenant) AS summed;
+
+-- used_up --
+-- Who has used up the quota of computations or of processor time of this hour, and which.
+SELECT used_amounts.tenant_id,
+       CASE WHEN used_amounts.computations >= coalesce(own.computations, %(computations)s)
+            THEN 'computations' ELSE 'processor-seconds' END
+  FROM used_amounts
+ CROSS JOIN LATERAL (
+       SELECT max(most) FILTER (WHERE name = 'computations') AS computations,
+              max(most) FILTER (WHERE name = 'processor-seconds') AS seconds
+         FROM quotas
+        WHERE quotas.tenant_id = used_amounts.tenant_id) AS own
+ WHERE hour = this_hour()
+   AND (used_amounts.computations >= coalesce(own.computations, %(computations)s)
+        OR processor_us >= coalesce(own.seconds, %(processor_seconds)s) * 1000000)
+ UNION ALL
+SELECT tenant_id, name
+  FROM quotas
+ WHERE name IN ('computations', 'processor-seconds')
+   AND most = 0;
+
+-- replaced --
+-- The bytes of those of these updates that are stored already, by stream.
+SELECT asked.stream_id, sum(octet_length(document::text))::bigint
+  FROM unnest(%(streams)s::bigint[], %(timestamps)s::bigint[]) AS asked (stream_id, "timestamp")
+  JOIN updates ON updates.stream_id = asked.stream_id
+   AND updates."timestamp" = asked."timestamp"
+ GROUP BY asked.stream_id;
 
 -- wait_for_the_disk --
 -- When this transaction commits; all that was committed before is on it then, too.

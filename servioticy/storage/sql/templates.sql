@@ -43,6 +43,40 @@ SELECT version, count(*)
  GROUP BY version
  ORDER BY version;
 
+-- streams_of_objects --
+-- How many follow it, or are to be made from it, with the number of streams that each has: or will
+-- have, where a roll-out that is not finished gives it more.
+WITH coming AS (
+    SELECT streams_in(content) AS streams
+      FROM jobs
+      JOIN template_versions ON template_versions.template = jobs.template
+       AND template_versions.version = jobs.version
+       AND template_versions.tenant_id = jobs.tenant_id
+     WHERE jobs.template = %(id)s
+       AND jobs.tenant_id = %(tenant)s
+       AND kind = 'roll-out'
+       AND state IN ('waiting', 'running')
+)
+SELECT objects, greatest(streams_in(content), (SELECT max(streams) FROM coming))
+  FROM (SELECT version, count(*) AS objects
+          FROM template_objects
+         WHERE template = %(id)s
+           AND tenant_id = %(tenant)s
+         GROUP BY version) AS following
+  JOIN template_versions ON template_versions.template = %(id)s
+   AND template_versions.version = following.version
+   AND template_versions.tenant_id = %(tenant)s
+ UNION ALL
+SELECT (total - done - failed)::bigint, streams_in(content)
+  FROM jobs
+  JOIN template_versions ON template_versions.template = jobs.template
+   AND template_versions.version = jobs.version
+   AND template_versions.tenant_id = jobs.tenant_id
+ WHERE jobs.template = %(id)s
+   AND jobs.tenant_id = %(tenant)s
+   AND kind = 'creation'
+   AND state IN ('waiting', 'running');
+
 -- versions --
 SELECT version, created_at
   FROM template_versions

@@ -41,6 +41,14 @@ SELECT d.tenant_id, this_hour(), d.service_object, d.stream, d.provider_id, d.de
     ON CONFLICT (tenant_id, hour, service_object, stream, provider_id) DO UPDATE
    SET deliveries = usage_hours.deliveries + excluded.deliveries;
 
+-- deliver_in_all --
+-- The same, for the quotas of each tenant.
+SELECT note_used(tenant, 0, 0, given)
+  FROM (SELECT tenant, sum(deliveries)::bigint AS given
+          FROM unnest(%(receivers)s::bigint[], %(deliveries)s::bigint[]) AS d (tenant, deliveries)
+         GROUP BY tenant
+         ORDER BY tenant) AS summed;
+
 -- forget --
 -- Between tenants: what is too old goes, whosesoever it is; some of it at once.
 -- Some of what is older than it is kept.

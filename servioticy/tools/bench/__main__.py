@@ -23,6 +23,7 @@ BENCHMARKS = (
     "beside",
     "deletion",
     "attacks",
+    "neighbours",
     "rest",
     "search",
     "actuations",

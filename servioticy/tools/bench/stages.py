@@ -22,13 +22,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline.accounts import Accounts
 from pipeline.aspects import STAGES, around
 from pipeline.engine import Engine
 from pipeline.evaluators.javascript import JavaScript
+from pipeline.metering import Meter
 from pipeline.spark import bundles, worker
 from pipeline.spark.inbox import Inbox
+from pipeline.state.batch import BatchState
+from pipeline.state.partition import Partition
 from pipeline.task import Task
-from pipeline.work import Row
+from pipeline.work import Row, Work
 from sandbox import SandboxPool, argument_names
 from servioticy.bootstrap import connect, emitter, sandbox_pool
 from servioticy.changes import Changes
@@ -42,6 +46,7 @@ from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
 from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.roles import Role
 from servioticy.storage.stream_graph import PostgresStreamGraph
 from servioticy.storage.tenants import PostgresTenants
 from servioticy.tools.bench import backlog, ground, processes
@@ -75,15 +80,19 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--batch", type=int, default=1000, help="updates taken at once")
     parser.add_argument("--memory", action="store_true", help="the twins, not the real stores")
     parser.add_argument("--profile", metavar="FILE", help="profile too, and keep it here")
+    parser.add_argument("--no-accounts", action="store_true", help="nobody is told what it uses")
+    parser.add_argument("--no-security", action="store_true", help="rows are nobody's: no roles")
     options = parser.parse_args(arguments)
     with ExitStack() as stack:
-        enter = _twins if options.memory else _real
-        bench = stack.enter_context(enter(settings))
+        entered = _twins(settings, options) if options.memory else _real(settings, options)
+        bench = stack.enter_context(entered)
         rows = bench.rows(options.devices, options.updates)
         bench.task.take(rows[: options.devices * 3])  # definitions, and some to warm up
         rows = rows[options.devices * 3 :]
         worker.collect_rarely()
         _measure(bench, rows, options.batch)
+        if not options.no_accounts:
+            _settle(bench)
         if options.profile:
             _profile(bench, bench.more(rows), options)
 
@@ -143,12 +152,15 @@ class Bench:
 
 
 @contextmanager
-def _real(settings: Settings) -> Iterator[Bench]:
+def _real(settings: Settings, options: argparse.Namespace) -> Iterator[Bench]:
     pool = sandbox_pool(settings)
     with ground.stores(settings) as stores:
         found = stores.settings
         database = connect(found)
-        store = PostgresPartitionStore(database, argument_names)
+        # As the worker's: what can be computed again need not wait for the disk.
+        role = None if options.no_security else Role.PIPELINE
+        worker_s = connect(found, role, durable=False)
+        store = PostgresPartitionStore(worker_s, argument_names)
 
         def others() -> dict[str, float]:
             used = {
@@ -161,21 +173,22 @@ def _real(settings: Settings) -> Iterator[Bench]:
             output = emitter(found, 0)
             graph, changes = PostgresStreamGraph(database), PostgresChangeStore(database)
             tenants = PostgresTenants(database)
-            task, watch = _task(settings, pool, store, output)
+            task, watch = _task(found, pool, store, output, options)
             yield Bench(task, watch, tenants, graph, changes, others)
             task.end()
         finally:
             pool.close()
+            worker_s.close()
             database.close()
 
 
 @contextmanager
-def _twins(settings: Settings) -> Iterator[Bench]:
+def _twins(settings: Settings, options: argparse.Namespace) -> Iterator[Bench]:
     pool = sandbox_pool(settings)
     platform = MemoryPlatform()
     store = platform.partition_store(argument_names)
     try:
-        task, watch = _task(settings, pool, store, platform.output(0))
+        task, watch = _task(settings, pool, store, platform.output(0), options)
         yield Bench(
             task,
             watch,
@@ -189,18 +202,56 @@ def _twins(settings: Settings) -> Iterator[Bench]:
 
 
 def _task(
-    settings: Settings, pool: SandboxPool, store: PartitionStore, output: Output
+    settings: Settings,
+    pool: SandboxPool,
+    store: PartitionStore,
+    output: Output,
+    options: argparse.Namespace,
 ) -> tuple[Task, Stopwatch]:
     watch = Stopwatch({TASK: Spent()})
     stages = around(STAGES, lambda name, stage: watch.timed(PARTS[name], stage))
+    if options.no_accounts:
+        stages = stages._replace(emit=_unaccounted(stages.emit))
     watch.watch(pool, SANDBOX)
     watch.watch(store, STORE)
     watch.watch(output, OUTPUT)
     room = settings.pipeline.head_cache_bytes
     engine = Engine({"javascript": JavaScript(pool)}, 10**6, room, stages=stages)
-    task = Task(0, store, lambda: output, engine)
+    task = Task(0, store, lambda: output, engine, meter=Meter(pool.program_cpu_seconds))
     watch.watch(task, {"take": TASK})
     return task, watch
+
+
+class _NoAccounts(Accounts):
+    """Accounts in which nothing is noted."""
+
+    def note(self, *_noted: object) -> None:
+        """Note nothing."""
+
+
+def _unaccounted(emit: Any) -> Any:
+    """Return the stage that stores and emits, and tells nobody what was used."""
+    nothing = _NoAccounts()
+
+    def stage(state: BatchState, work: Work, partition: Partition, output: Output) -> None:
+        partition.accounts = nothing
+        emit(state, work, partition, output)
+
+    return stage
+
+
+def _settle(bench: Bench) -> None:
+    """Print what it costs to store the accounts, as the worker does every ten seconds."""
+    before = bench.others()
+    began, processor = time.perf_counter(), time.process_time()
+    bench.task.rest()
+    clock, processor = time.perf_counter() - began, time.process_time() - processor
+    after = bench.others()
+    theirs = ", ".join(f"{name} {1000 * (after[name] - before[name]):.1f}" for name in after)
+    print(
+        f"accounts settled once, ms: clock {1000 * clock:.1f}, processor {1000 * processor:.1f}; "
+        f"meanwhile {theirs}"
+    )
 
 
 def _measure(bench: Bench, rows: Sequence[Row], most: int) -> None:

@@ -16,7 +16,7 @@ from sandbox import argument_names
 from servioticy.bootstrap import connect
 from servioticy.domain.model import StreamKey
 from servioticy.ports.change_store import NewServiceObject
-from servioticy.ports.partition_store import Batch, StoredUpdate
+from servioticy.ports.partition_store import Batch, StoredUpdate, Use
 from servioticy.settings import Settings
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.change_store import PostgresChangeStore
@@ -24,6 +24,7 @@ from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.roles import Role
+from servioticy.storage.statements import PostgresStatements
 from servioticy.storage.tenants import PostgresTenants
 from servioticy.tools.bench import ground
 
@@ -38,10 +39,15 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     """Print a line for each statement."""
     parser = argparse.ArgumentParser("servioticy bench statements")
     parser.add_argument("--times", type=int, default=2_000, help="that each is run")
-    times = parser.parse_args(arguments).times
+    parser.add_argument("--no-security", action="store_true", help="rows are nobody's: no roles")
+    options = parser.parse_args(arguments)
+    times = options.times
     with ground.stores(settings) as stores:
-        api = connect(stores.settings, Role.API, statement_seconds=30.0)
-        pipeline = connect(stores.settings, Role.PIPELINE, durable=False)
+        api_role, pipeline_role = (
+            (None, None) if options.no_security else (Role.API, Role.PIPELINE)
+        )
+        api = connect(stores.settings, api_role, statement_seconds=30.0)
+        pipeline = connect(stores.settings, pipeline_role, durable=False)
         tenants = PostgresTenants(api)
         token = tenants.create_tenant("bench")
         tenant = tenants.tenant_of(token) or 0
@@ -52,7 +58,8 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         stream = address.stream if address else None
         if stream is None:
             raise LookupError("so")
-        batch = _batches(PostgresPartitionStore(pipeline, argument_names), stream)
+        store = PostgresPartitionStore(pipeline, argument_names)
+        batch = _batches(store, stream)
         for _ in range(HISTORY // 500):
             batch(500)
         owner = connect(stores.settings)
@@ -67,6 +74,11 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         _measure("page of 100", api, times // 5, lambda: history.page(stream, page, 100, 10**9))
         _measure("batch of 1 row", pipeline, times, lambda: batch(1))
         _measure("batch of 100 rows", pipeline, times // 5, lambda: batch(100))
+        use = Use(*stream, tenant, 1, 1, 100, {"emitted": 1, "stale": 1})
+        _measure("accounts of a stream", pipeline, times // 5, lambda: store.account([use]))
+        quotas = PostgresStatements(api, "quotas")
+        twenty = [tenant, *range(10**6, 10**6 + 19)]
+        _measure("quotas of 20", api, times, lambda: quotas.rows("known", tenants=twenty))
         api.close()
         pipeline.close()
 

@@ -55,13 +55,14 @@ def tenant_create(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def tenant_quota(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print a tenant's quotas, once one of them has been given, if one is named."""
-    from servioticy.domain.quotas import QUOTAS
+    from servioticy.domain.quotas import quotas as quotas_by
     from servioticy.storage.quotas import PostgresQuotas
     from servioticy.storage.roles import Role
     from servioticy.tools.command import running
 
-    if parsed.quota is not None and parsed.quota not in QUOTAS:
-        raise SettingsError(f"there is no quota {parsed.quota}; known: {', '.join(QUOTAS)}")
+    known = quotas_by(settings)
+    if parsed.quota is not None and parsed.quota not in known:
+        raise SettingsError(f"there is no quota {parsed.quota}; known: {', '.join(known)}")
     if (parsed.quota is None) != (parsed.most is None):
         raise SettingsError("how much may it have? give a number, or `default`")
     with running.database(settings, Role.API) as database:
@@ -71,7 +72,7 @@ def tenant_quota(parsed: argparse.Namespace, settings: Settings) -> int:
         found = quotas.of_tenant(parsed.name)
     if found is None:
         raise SettingsError(f"there is no tenant {parsed.name}")
-    for name, quota in QUOTAS.items():
+    for name, quota in known.items():
         given = "" if name not in found else "  (given)"
         _say(f"{name:18} {found.get(name, quota.most):>15} {quota.unit}{given}")
     return 0

@@ -11,8 +11,9 @@ from werkzeug.test import TestResponse
 
 from api.http.quotas import Quotas
 from servioticy.domain.batches import items
-from servioticy.domain.quotas import QUOTAS, Exceeded
+from servioticy.domain.quotas import Exceeded, quotas
 from servioticy.domain.records import UpdateRecord
+from servioticy.settings import Settings
 
 TWO = {
     "streams": {
@@ -335,7 +336,7 @@ def test_a_batch_counts_as_its_updates_and_more(
     def used_up(_self: Quotas, _tenant: int, number: int, size: int) -> Exceeded:
         assert number == 2
         sizes.append(size)
-        return Exceeded(QUOTAS["update-bytes"], 1)
+        return Exceeded(quotas(Settings())["update-bytes"], 1)
 
     monkeypatch.setattr(Quotas, "send", used_up)
 

@@ -9,7 +9,8 @@ import pytest
 from api_builders import SIMPLE, Caller, Served
 from werkzeug.test import TestResponse
 
-from servioticy.domain.quotas import QUOTAS
+from api.fleets.jobs import Jobs
+from servioticy.domain.quotas import quotas
 from servioticy.errors import SettingsError
 from servioticy.ports.partition_store import Use
 from servioticy.ports.usage import Given
@@ -84,6 +85,82 @@ def test_a_template_makes_no_more_than_there_may_be(alice: Caller, given: Postgr
     assert two.status_code == 202
 
 
+TWO = {"streams": dict.fromkeys("ab", SIMPLE["streams"]["a"])}
+
+
+def a_template(caller: Caller, document: Any = SIMPLE) -> str:
+    content = {"parameters": {}, "document": document}
+    return str(caller.ask("POST", "/templates", json=content).get_json()["id"])
+
+
+def work_off(served: Served) -> None:
+    jobs = Jobs(served.app.extensions["servioticy"])
+    while jobs.turn():
+        pass
+
+
+def test_what_jobs_have_still_to_make_counts_already(
+    served: Served, alice: Caller, given: PostgresQuotas
+) -> None:
+    """Else many of them that wait would pass the quota together."""
+    given.give("alice", "documents", 3)
+    template = a_template(alice)
+    path = f"/templates/{template}/objects"
+    assert alice.ask("POST", path, json=[{}, {}]).status_code == 202
+
+    assert told(alice.ask("POST", path, json=[{}, {}]))[0] == "documents"
+    assert alice.ask("POST", path, json=[{}]).status_code == 202
+    assert told(alice.ask("POST", "/", json=SIMPLE))[0] == "documents"
+    work_off(served)
+    assert told(alice.ask("POST", "/", json=SIMPLE))[0] == "documents"
+    rows = alice.ask("GET", "/quotas").get_json()["quotas"]
+    assert {each["name"]: each.get("used") for each in rows}["documents"] == 3
+
+
+def test_the_streams_of_a_fleet_count_before_they_are_made(
+    served: Served, alice: Caller, given: PostgresQuotas
+) -> None:
+    given.give("alice", "streams", 4)
+    template = a_template(alice, TWO)
+    path = f"/templates/{template}/objects"
+
+    assert told(alice.ask("POST", path, json=[{}, {}, {}]))[0] == "streams"
+    assert alice.ask("POST", path, json=[{}, {}]).status_code == 202
+    assert told(alice.ask("POST", "/", json=SIMPLE))[0] == "streams"
+    work_off(served)
+    assert told(alice.ask("POST", "/", json=SIMPLE))[0] == "streams"
+
+
+def test_a_roll_out_makes_no_more_streams_than_there_may_be(
+    served: Served, alice: Caller, given: PostgresQuotas
+) -> None:
+    given.give("alice", "streams", 3)
+    template = a_template(alice)
+    alice.ask("POST", f"/templates/{template}/objects", json=[{}, {}])
+    two = {"parameters": {}, "document": TWO}
+
+    assert told(alice.ask("PUT", f"/templates/{template}", json=two))[0] == "streams"
+    work_off(served)
+    assert told(alice.ask("PUT", f"/templates/{template}", json=two))[0] == "streams"
+    given.give("alice", "streams", 4)
+    served.app.extensions["servioticy"].quotas._known.clear()
+    assert alice.ask("PUT", f"/templates/{template}", json=two).status_code == 202
+    assert told(alice.ask("POST", "/", json=SIMPLE))[0] == "streams"
+    work_off(served)
+    assert told(alice.ask("POST", "/", json=SIMPLE))[0] == "streams"
+
+
+def test_a_version_with_more_streams_is_no_way_around(
+    served: Served, alice: Caller, given: PostgresQuotas
+) -> None:
+    so = alice.create(TWO)
+    assert alice.ask("PUT", f"/{so}", json=SIMPLE).status_code == 200
+    given.give("alice", "streams", 1)
+    served.app.extensions["servioticy"].quotas._known.clear()
+
+    assert told(alice.ask("POST", f"/{so}/versions/1/activate"))[0] == "streams"
+
+
 def test_subscriptions_end_at_their_border(alice: Caller, given: PostgresQuotas) -> None:
     given.give("alice", "subscriptions", 1)
     so = alice.create()
@@ -153,7 +230,7 @@ def test_quotas_are_told_with_what_is_used(
     rows = alice.ask("GET", "/quotas").get_json()["quotas"]
 
     found = {each["name"]: each for each in rows}
-    assert found.keys() == QUOTAS.keys()
+    assert found.keys() == quotas(Settings()).keys()
     assert found["documents"] == {
         "name": "documents",
         "limit": 3,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from api.edge.calls import Answer, Application, Request
 from api.updates_lane import UpdatesLane
 from servioticy.domain.records import UpdateRecord
 from servioticy.http_heads import parse
+from servioticy.storage.quotas import PostgresQuotas
 
 BODY = b'{"channels":{"x":{"current-value":1}},"lastUpdate":5}'
 
@@ -115,6 +117,33 @@ def test_a_tokens_end_is_heeded_at_once(
     served.platform.database.rows("UPDATE tokens SET revoked_at = now()")
 
     assert answers(application, a_put(f"/{so}/streams/a", alice.token)) == [None]
+
+
+def test_who_has_used_up_a_quota_is_told_so_here(
+    alice: Caller, bob: Caller, served: Served, application: Application
+) -> None:
+    """It costs less than what it would have."""
+    so, theirs = known(alice), known(bob)
+    PostgresQuotas(served.platform.database).give("alice", "updates", 1)
+    served.app.extensions[SERVICES].quotas._known.clear()
+    path = f"/{so}/streams/a"
+
+    found = answers(
+        application,
+        a_put(path, alice.token),
+        a_put(path, alice.token),
+        a_put(path, alice.token, b"not even looked at"),
+        a_put(f"/{theirs}/streams/a", bob.token),
+    )
+
+    statuses = [each.status.split()[0] for each in found if each is not None]
+    assert statuses == ["202", "429", "429", "202"]
+    assert isinstance(found[1], Answer)
+    assert dict(found[1].headers)["RateLimit"] == '"updates";r=0;t=1'
+    slow = application.call(a_put(path, alice.token))
+    assert isinstance(slow, Answer)
+    assert (found[1].status.upper(), found[1].caller) == (slow.status, slow.caller)
+    assert json.loads(found[1].body) == json.loads(slow.body)
 
 
 @pytest.mark.parametrize("part", ["broker", "postgres"])

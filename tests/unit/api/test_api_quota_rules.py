@@ -8,9 +8,14 @@ import pytest
 
 from api.http.backlog import SECONDS as BACKLOG_SECONDS
 from api.http.backlog import Backlog
-from api.http.quotas import COUNTED, MAX_KNOWN, METERED, SECONDS, Quotas
-from servioticy.domain.quotas import QUOTAS
+from api.http.quotas import MAX_KNOWN, SECONDS, Quotas
+from servioticy.domain.quotas import Kind, quotas
 from servioticy.ports.addresses import Address
+from servioticy.settings import Settings
+
+ALL = quotas(Settings())
+METERED = [each.name for each in ALL.values() if each.kind is Kind.METERED]
+COUNTED = [each.name for each in ALL.values() if each.kind is Kind.COUNTED]
 
 
 class Clock:
@@ -30,12 +35,11 @@ class Store:
         self.hour_left = 1200
         self.asked = 0
 
-    def rows(self, name: str, /, **_values: object) -> list[Any]:
+    def rows(self, name: str, /, **values: Any) -> list[Any]:
         self.asked += 1
-        if name == "limits":
-            return list(self.limits.items())
-        if name == "used":
-            return [(*self.used.values(), self.hour_left)]
+        if name == "known":
+            told = dict(self.limits), self.hour_left, *self.used.values()
+            return [(tenant, *told) for tenant in values["tenants"]]
         return [(self.counts[name],)]
 
 
@@ -43,7 +47,10 @@ class Ground:
     def __init__(self, **defaults: int) -> None:
         self.store, self.clock = Store(), Clock()
         named = {name.replace("_", "-"): most for name, most in defaults.items()}
-        self.quotas = Quotas(self.store, named, self.clock)  # type: ignore[arg-type]
+        every = {
+            name: each._replace(most=named.get(name, each.most)) for name, each in ALL.items()
+        }
+        self.quotas = Quotas(self.store, every, self.clock)  # type: ignore[arg-type]
 
     def send(self, size: int, tenant: int = 1, number: int = 1) -> str | None:
         exceeded = self.quotas.send(tenant, number, size)
@@ -105,7 +112,7 @@ def test_what_is_metered_ends_at_its_border_until_the_hour_is_over(name: str) ->
 
     assert exceeded is not None
     assert (exceeded.quota.name, exceeded.quota.most) == (name, 50)
-    assert exceeded.retry_after == (60 if QUOTAS[name].window is None else 1200)
+    assert exceeded.retry_after == (60 if ALL[name].window is None else 1200)
     assert ground.quotas.metered(1, name) == exceeded
 
 
@@ -150,7 +157,63 @@ def test_what_an_operator_says_holds_after_some_seconds_and_asks_are_few() -> No
     ground.clock.now += SECONDS
 
     assert ground.send(1, number=5) is None
-    assert ground.store.asked == asked + 2
+    assert ground.store.asked == asked + 1
+
+
+def test_who_is_beyond_a_quota_is_known_without_asking() -> None:
+    """So that a flood of what is refused waits for nobody."""
+    ground = Ground(updates=2)
+    assert ground.quotas.beyond(1) is None, "nothing is known of it"
+    ground.send(1)
+    assert ground.quotas.beyond(1) is None
+    ground.send(1)
+    asked = ground.store.asked
+
+    exceeded = ground.quotas.beyond(1)
+
+    assert exceeded is not None
+    assert exceeded.quota.name == "updates"
+    assert ground.store.asked == asked
+    ground.clock.now += 0.5
+    assert ground.quotas.beyond(1) is None
+    assert ground.send(1) is None, "to ask has used up nothing"
+
+
+@pytest.mark.parametrize("name", METERED)
+def test_what_is_metered_keeps_updates_out_there_too(name: str) -> None:
+    ground = Ground()
+    ground.store.limits[name] = ground.store.used[name] = 1
+    ground.quotas.learn([1])
+
+    exceeded = ground.quotas.beyond(1)
+
+    assert exceeded is not None
+    assert exceeded.quota.name == name
+
+
+def test_many_are_learnt_with_one_question_and_only_those_not_known() -> None:
+    ground = Ground()
+    ground.quotas.learn(range(20))
+    assert ground.store.asked == 1
+    ground.quotas.learn(range(20))
+    assert ground.store.asked == 1
+    assert ground.send(1, tenant=19) is None
+    assert ground.store.asked == 1
+
+    ground.clock.now += SECONDS
+    ground.quotas.learn([3])
+
+    assert ground.store.asked == 2
+
+
+def test_a_quota_that_others_keep_is_told_as_it_is_for_the_tenant() -> None:
+    ground = Ground(requests_waiting=7)
+    assert ground.quotas.most(1, "requests-waiting").most == 7
+    ground.store.limits["requests-waiting"] = 9
+    ground.quotas.learn([1])
+
+    assert ground.quotas.most(1, "requests-waiting").most == 9
+    assert ground.quotas.most(2, "requests-waiting").most == 7
 
 
 def test_all_quotas_are_told_with_what_is_used() -> None:
@@ -161,7 +224,7 @@ def test_all_quotas_are_told_with_what_is_used() -> None:
 
     told = {quota.name: (quota.most, used) for quota, used in ground.quotas.of(1)}
 
-    assert told.keys() == QUOTAS.keys()
+    assert told.keys() == ALL.keys()
     assert told["updates"] == (5, 2)
     assert told["update-bytes"][1] == 10
     assert told["documents"] == (100_000, 7)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from api.edge.deadlines import Deadlines
-from api.edge.edge import kind
+from api.edge.kinds import kind
 from api.edge.pools import Budget, Busy, Holding, Job, Pool
 
 

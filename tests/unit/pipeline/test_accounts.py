@@ -107,6 +107,20 @@ def test_the_consumer_pays_and_the_provider_is_told() -> None:
     ]
 
 
+def test_what_takes_the_place_of_something_is_told_with_that() -> None:
+    """A stream is in a batch more than once, and under two versions, perhaps."""
+    accounts, store, size = Accounts(), Store(), len(document(1))
+    newer = replace(OWN, version=2)
+
+    accounts.note([a_row(OWN), a_row(newer), a_row(THEIRS)], [], {OWN.stream_id: 2 * size})
+    accounts.settle(store)  # type: ignore[arg-type]
+
+    assert store.uses == [
+        Use(7, 3, 7, 2, 2, 2 * size, replaced=2 * size),
+        Use(8, 4, 8, 1, 1, size),
+    ]
+
+
 def test_what_could_not_be_stored_is_stored_next_time_and_nothing_twice() -> None:
     accounts, store = Accounts(), Store()
     accounts.note([a_row(THEIRS)], [])

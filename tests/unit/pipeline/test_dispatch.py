@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine_builders import a_graph, a_service_object, document, logged
 
 from pipeline.limits import NO_LIMITS
-from pipeline.sharing.rules import Rules
+from pipeline.sharing.rules import ITS_SHARE, Rules, its_quota
 from pipeline.stages.dispatch import MAX_SHED_NOTED, NOBODY, dispatch
 from sandbox.trees import Event
 from servioticy.domain.graph import Graph
@@ -69,7 +69,7 @@ def test_refused_tenants_see_what_they_read_and_wake_by_their_own_updates() -> N
     updates = [logged(1, 1), logged(2, 2, tenant=2)]
 
     ((_region, numbers, trees),), (verdict,) = dispatch(
-        entered, updates, Rules(NO_LIMITS, refused={2})
+        entered, updates, Rules(NO_LIMITS, refused={2: ITS_SHARE})
     )
 
     assert numbers == [0, 1]
@@ -78,11 +78,23 @@ def test_refused_tenants_see_what_they_read_and_wake_by_their_own_updates() -> N
     assert (verdict.trigger.key, verdict.timestamp) == ("so/d", 1)
 
 
+def test_who_is_over_a_quota_is_told_which() -> None:
+    _graph, region = other_graph("x")
+    entered = {region: {0: [an_event(number_of(region, "so/d"))]}}
+
+    _, (verdict,) = dispatch(
+        entered, [logged(1, 1)], Rules(NO_LIMITS, refused={2: its_quota("computations")})
+    )
+
+    assert verdict.kind == "over-quota"
+    assert "quota of computations" in verdict.message
+
+
 def test_only_the_first_refused_composites_get_a_verdict() -> None:
     _graph, region = other_graph(*(f"x{number}" for number in range(MAX_SHED_NOTED + 5)))
     entered = {region: {0: [an_event(number_of(region, "so/d"))]}}
 
-    entering, ended = dispatch(entered, [logged(1, 1)], Rules(NO_LIMITS, refused={2}))
+    entering, ended = dispatch(entered, [logged(1, 1)], Rules(NO_LIMITS, refused={2: ITS_SHARE}))
 
     assert entering == []
     assert len(ended) == MAX_SHED_NOTED

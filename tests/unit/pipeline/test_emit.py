@@ -67,7 +67,12 @@ def partition(monkeypatch: pytest.MonkeyPatch) -> Partition:
 def stored(partition: Partition, monkeypatch: pytest.MonkeyPatch) -> list[Batch]:
     """What is stored from now on."""
     batches: list[Batch] = []
-    monkeypatch.setattr(partition.store, "store", batches.append)
+
+    def store(batch: Batch) -> dict[int, int]:
+        batches.append(batch)
+        return {}
+
+    monkeypatch.setattr(partition.store, "store", store)
     return batches
 
 

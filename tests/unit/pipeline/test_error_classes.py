@@ -73,10 +73,10 @@ class PoisonedStore:
     def __getattr__(self, name: str):
         return getattr(self._store, name)
 
-    def store(self, batch) -> None:
+    def store(self, batch):
         if any(value_of(each.document) == POISON for each in batch.updates):
             raise Bug("cannot store this value")
-        self._store.store(batch)
+        return self._store.store(batch)
 
 
 def plus_one(values):

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import json
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import fields
 
 import msgspec
@@ -79,16 +80,17 @@ class Postgres:
         """The same, noted."""
         batch_stored = store.store
 
-        def stored(batch: Batch) -> None:
+        def stored(batch: Batch) -> Mapping[int, int]:
             if self.stores_left is not None:
                 self.stores_left -= 1
                 if self.stores_left < 0:
                     raise Fallen
-            batch_stored(batch)
+            replaced = batch_stored(batch)
             if isinstance(batch.effect, Release):
                 self.wait_for_the_disk()
             else:
                 self._moments.append(self._copy())
+            return replaced
 
         store.store = stored  # type: ignore[method-assign]
         return store

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.sharing.pace import UNKNOWN_SECONDS, Pace
+from engine_builders import logged
+
+from pipeline.batching.forming import SLOW_PART_SECONDS, FormingBatch
+from pipeline.sharing.pace import NEW_SECONDS, SLOW_SECONDS, UNKNOWN_SECONDS, Pace
 from pipeline.sharing.shares import ACTIVE_SECONDS, BURST_SECONDS, MAX_ACCOUNTS, Shares
 
 
@@ -76,9 +79,32 @@ def test_what_is_slower_than_believed_is_believed_at_once() -> None:
     pace = Pace()
     assert pace.of(1) == UNKNOWN_SECONDS
 
-    pace.learn({1: 10}, {1: 0.01})
+    pace.learn({1: 10}, {1: 0.01}, {})
     assert pace.of(1) == 0.001
-    pace.learn({1: 10}, {1: 1.0})
+    pace.learn({1: 10}, {1: 1.0}, {})
     assert pace.of(1) == 0.1
-    pace.learn({1: 10}, {1: 0.0})
+    pace.learn({1: 10}, {1: 0.0}, {})
     assert 0.05 < pace.of(1) < 0.1
+
+
+def test_a_batch_takes_few_slow_updates_and_all_quick_ones() -> None:
+    """Of many tenants, each with a little: those whose updates are quick wait for none of them."""
+    pace = Pace()
+    pace.learn({1: 1, 2: 1}, {1: 1.0}, {1: SLOW_SECONDS / 2, 2: SLOW_PART_SECONDS - NEW_SECONDS})
+    batch = FormingBatch(0, pace)
+    assert batch.has_room_for(3), "nobody has met it, and nobody else is slow"
+    batch.add(logged(0, 1, tenant=3), 1)
+    assert batch.has_room_for(2)
+    batch.add(logged(1, 1, tenant=2), 2)
+
+    assert batch.has_room_for(3), "its process is there by then"
+    assert not batch.has_room_for(4)
+    assert not batch.has_room_for(2)
+    assert batch.has_room_for(1)
+
+
+def test_the_first_slow_update_has_room_however_slow_it_is() -> None:
+    pace = Pace()
+    pace.learn({1: 1}, {}, {1: 10 * SLOW_PART_SECONDS})
+
+    assert FormingBatch(0, pace).has_room_for(1)

@@ -39,6 +39,8 @@ class Crash(BaseException):
 class Whims:
     """Shares that say at random who is over them; at last nobody is."""
 
+    contested = True
+
     def __init__(self, answers: list[set[int]]) -> None:
         self._answers = iter(answers)
         self.always: set[int] = set()
@@ -81,15 +83,16 @@ class Store:
     def __getattr__(self, name: str):
         return getattr(self._store, name)
 
-    def store(self, batch) -> None:
+    def store(self, batch):
         self._calls += 1
         death = self._deaths.pop(self._calls, "")
         if death == "before":
             raise Crash
-        self._store.store(batch)
+        replaced = self._store.store(batch)
         self._taken += [(each.offset) for each in batch.updates if each.position == 0]
         if death == "after":
             raise Crash
+        return replaced
 
 
 @st.composite

@@ -23,7 +23,7 @@ from pipeline.aspects import STAGES
 from pipeline.engine import Engine
 from pipeline.limits import Limits
 from pipeline.process import process
-from pipeline.sharing.rules import Rules
+from pipeline.sharing.rules import ITS_SHARE, Rules
 from pipeline.sharing.spending import Spending
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Work
@@ -165,7 +165,8 @@ def test_refused_tenants_are_not_woken_by_others_but_see_what_they_read(
         for offset, ((so, name), timestamp, value) in enumerate(history)
     ]
     stretches = [[each] for each in updates] if alone else [updates]
-    rules = Rules(limits, alone, {tenants[each] for each in refused if each in tenants})
+    over = {tenants[each]: ITS_SHARE for each in refused if each in tenants}
+    rules = Rules(limits, alone, over)
     for some in stretches:
         work = Work(some, some[-1].offset + 1)
         output = platform.output(0)

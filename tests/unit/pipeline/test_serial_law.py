@@ -180,6 +180,8 @@ def about_verdict(last: bytes, reads: tuple[str, ...]):
 class Generous(Shares):
     """Puts nobody off, however slow the machine is."""
 
+    contested = False
+
     def over(self) -> frozenset[int]:
         return frozenset()
 

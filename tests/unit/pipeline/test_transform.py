@@ -15,7 +15,7 @@ from pipeline.errors import BatchTooLarge, TreeTooLarge
 from pipeline.growth import Asked, Entering, Grown, Verdict
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.sharing import spending as spendings
-from pipeline.sharing.rules import Rules
+from pipeline.sharing.rules import ITS_SHARE, Rules
 from pipeline.sharing.spending import Spending
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import transform
@@ -43,7 +43,7 @@ class World:
     ) -> None:
         self.updates = updates
         self.graph = graph or a_graph(CHAIN)
-        self.rules = Rules(limits, alone, refused)
+        self.rules = Rules(limits, alone, dict.fromkeys(refused, ITS_SHARE))
         self.spending = Spending(limits, {each.offset: each.tenant for each in updates})
         self.decided = Decided(emitted)
 

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
+from servioticy.tools.bench.attacks.attack import Attack
 from servioticy.tools.bench.attacks.attacker import Attacker, Place
-from servioticy.tools.bench.attacks.catalogue import ATTACKS
 
 SETUP_SECONDS = 60.0
 GRACE_SECONDS = 2.0
@@ -19,7 +19,7 @@ GRACE_SECONDS = 2.0
 class Apart:
     """An attack that works; `is_over` when it has ended, of itself or because its time is."""
 
-    def __init__(self, attack: str, place: Place, seconds: float) -> None:
+    def __init__(self, attack: Attack, place: Place, seconds: float) -> None:
         """Begin it."""
         context = multiprocessing.get_context("spawn")
         self._ours, theirs = context.Pipe()
@@ -31,6 +31,8 @@ class Apart:
         self._seconds = seconds
         self._until = time.monotonic() + SETUP_SECONDS + GRACE_SECONDS
         self.got: Counter[str] = Counter()
+        self.is_ready = False
+        """Whether the attack proper has begun."""
 
     def is_over(self) -> bool:
         """Tell whether it has ended; one that overstays its time is ended."""
@@ -56,11 +58,12 @@ class Apart:
         if message is not None:
             self.got += message
             return
+        self.is_ready = True
         self._until = time.monotonic() + self._seconds + GRACE_SECONDS
 
 
 @contextlib.contextmanager
-def begun(attack: str, place: Place, seconds: float) -> Iterator[Apart]:
+def begun(attack: Attack, place: Place, seconds: float) -> Iterator[Apart]:
     """The attack, which has ended when the block has."""
     apart = Apart(attack, place, seconds)
     try:
@@ -69,8 +72,8 @@ def begun(attack: str, place: Place, seconds: float) -> Iterator[Apart]:
         apart.end()
 
 
-def _work(pipe: Connection, name: str, place: Place, seconds: float) -> None:
-    attack, attacker = ATTACKS[name], Attacker(place, SETUP_SECONDS)
+def _work(pipe: Connection, attack: Attack, place: Place, seconds: float) -> None:
+    attacker = Attacker(place, SETUP_SECONDS)
     try:
         ready = attack.setup(attacker)
         pipe.send(None)

@@ -31,6 +31,9 @@ class Place:
     changed: str = ""
     """Another one of it, public as well, that it changes every second."""
 
+    others: tuple[str, ...] = ()
+    """Tokens of more tenants that do what the first one does."""
+
     @property
     def host(self) -> str:
         """Where its ports are."""

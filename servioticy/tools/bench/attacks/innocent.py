@@ -29,20 +29,29 @@ PERIOD_OF_CHANGES = 1.0
 
 
 class Innocent:
-    """Sends an update every 100 ms and notes when its derived value arrives.
+    """Sends an update now and then and notes when its derived value arrives.
 
-    Beside that it opens another socket and changes a second, public Service Object every
-    second; what is refused there, or takes too long, is counted in `turned_away`.
+    Unless it only sends, it also opens another socket and changes a second, public Service
+    Object every second; what is refused there, or takes too long, is counted in `turned_away`.
 
     The clock of an update starts when it is due, so one that waits for its predecessor's
     answer has waited. `sent` grows while it works; the n-th update has the timestamp n + 1.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(
+        self,
+        place: Place,
+        period: float = PERIOD_SECONDS,
+        composites: int = 2,
+        *,
+        only_sends: bool = False,
+    ) -> None:
         """Make the Service Object, which is public. Raises ServioticyError where it cannot."""
         self._place = place
+        self._period = period
+        self._watched = f"s{composites}"
         with ground.client(place.settings, place.token) as client:
-            self.service_object = client.create({**chain(2), "public": "true"})
+            self.service_object = client.create({**chain(composites), "public": "true"})
             self.changed_object = client.create({**chain(1), "public": "true"})
         self.changes: list[float] = []
         """How many seconds each change of the second object took."""
@@ -53,7 +62,9 @@ class Innocent:
         self._ends = threading.Event()
         self._threads = [
             threading.Thread(target=work, daemon=True)
-            for work in (self._send, self._listen, self._come_back, self._change)
+            for work in (self._send, self._listen, self._come_back, self._change)[
+                : 2 if only_sends else None
+            ]
         ]
         self._watches = threading.Event()
 
@@ -84,7 +95,7 @@ class Innocent:
         began, connection = time.perf_counter(), self._connection()
         while not self._ends.is_set():
             number = len(self.sent)
-            due = began + number * PERIOD_SECONDS
+            due = began + number * self._period
             time.sleep(max(0.0, due - time.perf_counter()))
             if number % UPDATES_A_CONNECTION == 0:
                 connection.close()  # the next request opens it anew
@@ -151,7 +162,7 @@ class Innocent:
     def _open(self, after: int) -> ClientConnection:
         return connect(
             f"ws://{self._place.host}:{self._place.settings.delivery.port}/{self.service_object}"
-            f"/streams/s2/live?after={after}",
+            f"/streams/{self._watched}/live?after={after}",
             additional_headers={"Authorization": self._place.token},
             compression=None,
             open_timeout=HANDSHAKE_SECONDS,

@@ -84,7 +84,7 @@ def measure(settings: Settings, attack: Attack, seconds: float, logs: Path | Non
         before = _waits(innocent, first, time.perf_counter())
         begin = time.perf_counter()
         place = Place(found, theirs, innocent.service_object, innocent.changed_object)
-        with begun(attack.id, place, seconds) as apart:
+        with begun(attack, place, seconds) as apart:
             watch.until(apart.is_over, float("inf"), f"{attack.id}")
         end, limit = time.perf_counter(), usual(before)
 
