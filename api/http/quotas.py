@@ -21,7 +21,7 @@ SECONDS = 5.0
 MAX_KNOWN = 10_000
 METERED = ("computations", "processor-seconds", "deliveries", "stored-bytes")
 """As the statement `used` tells them."""
-COUNTED = ("documents", "streams", "subscriptions")
+COUNTED = ("documents", "streams", "subscriptions", "members")
 """Those with a statement of their own."""
 
 

@@ -25,7 +25,7 @@ from delivery.admission.sources import SourceAdmission, admit_to_source
 from delivery.admission.stays import Stays
 from servioticy.domain.known_tokens import KnownTokens
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.errors import Unavailable
+from servioticy.errors import Stranger, Unavailable
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.cursors import Source
 
@@ -117,6 +117,8 @@ class Reception:
             return _full(full)
         except Unavailable:
             return Refusal(503, "The store does not answer; try again", RETRY_SECONDS)
+        except Stranger as stranger:
+            answer = Refusal(403, str(stranger))
         if not isinstance(answer, Refusal):
             self._tokens.good(token, answer.tenant)
         elif answer.status == HTTPStatus.FORBIDDEN:

@@ -36,6 +36,7 @@ _ALL = (
     Quota("documents", 100_000, "Service Objects", None),
     Quota("streams", 1_000_000, "streams of Service Objects", None),
     Quota("subscriptions", 100_000, "subscriptions", None),
+    Quota("members", 1_000, "members", None),
     Quota("sockets", 1_000, "open sockets of a delivery process", None),
 )
 QUOTAS: Mapping[str, Quota] = MappingProxyType({each.name: each for each in _ALL})

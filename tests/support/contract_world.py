@@ -71,6 +71,8 @@ def a_world(served: Served) -> World:
     answer = tenant.ask("PUT", f"/templates/{names['template']}", json=content)
     names |= {"job": answer.get_json()["job"], "group": "others"}
     names["token"] = tenant.ask("POST", "/tokens", json={"name": "one"}).get_json()["id"]
+    member = {"subject": "bob of the examples", "role": "developer"}
+    names["member"] = tenant.ask("POST", "/members", json=member).get_json()["id"]
     given = request_examples("POST", "/{so}/streams/{s}/grants")
     (wanted,) = given.values()
     names["grant"] = tenant.ask("POST", f"{stream}/grants", json=wanted).get_json()["id"]

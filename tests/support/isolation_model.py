@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from api_builders import NOW, Caller, Platform, Served, SwitchedDatabase
+from token_issuer import OIDC
 from werkzeug.test import TestResponse
 
 from api.app import create_app
@@ -49,7 +50,7 @@ class Walk:
     def begin_on(self, database: SwitchedDatabase) -> None:
         """Be as new."""
         backend = Platform(database)
-        chosen = changed(Settings(), read_wait_seconds=0.0)
+        chosen = changed(Settings(), read_wait_seconds=0.0, **OIDC)
         self.served = Served(
             create_app(backend.ports, chosen, lambda: NOW, argument_names), backend
         )
