@@ -115,8 +115,9 @@ class Reception:
             answer = await self.catalog_calls.run(self._tokens.share(token, address), ask)
         except QuotaExceeded as full:
             return _full(full)
-        except Unavailable:
-            return Refusal(503, "The store does not answer; try again", RETRY_SECONDS)
+        except Unavailable as away:
+            # What does not answer, without the addresses and reasons that follow.
+            return Refusal(503, f"{str(away).partition(':')[0]}; try again", RETRY_SECONDS)
         except Stranger as stranger:
             answer = Refusal(403, str(stranger))
         if not isinstance(answer, Refusal):

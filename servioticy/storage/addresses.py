@@ -75,10 +75,11 @@ def _storable(service_object: str | None, stream: str | None) -> tuple[str, str]
 def _address(row: Sequence[Any], known_by: bytes) -> Address:
     *address, service_object, stream, rights, token_id, expires_in = row
     scope = Scope(service_object, stream, rights)
-    return Address(*address, scope, token_id, expires_in, known_by)
+    found = Address(*address)
+    return found._replace(scope=scope, token_id=token_id, expires_in=expires_in, known_by=known_by)
 
 
 def _address_of_member(row: Sequence[Any], known_by: bytes) -> Address:
     *address, role, member = row
     scope = scope_of(MemberRole(role))
-    return Address(*address, scope, f"member/{member}", known_by=known_by)
+    return Address(*address)._replace(scope=scope, token_id=f"member/{member}", known_by=known_by)
