@@ -34,8 +34,8 @@ WITH_401 = {
     "id": "the same of subscriptions",
     "group": "the same of Service Objects that groups name: it can be told by a GET of them",
 }
-MADE_HERE = ("/tokens", "/audit", "/members")
-"""What tests make tokens and members in."""
+MADE_HERE = ("/tokens", "/audit", "/members", "/quotas")
+"""What tells of the tokens and members that tests make."""
 WRONG_TOKEN = "The web object has presented the wrong API_TOKEN"
 OBJECTS_TOO = [each for each in Right if each not in OF_TENANTS]
 

@@ -9,6 +9,7 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
     client_id: 'dashboard',
     application_type: 'native',
     grant_types: ['authorization_code'],
+    id_token_signed_response_alg: 'ES256',
     redirect_uris: ['http://127.0.0.1/callback'],
     response_types: ['code'],
     token_endpoint_auth_method: 'none',
