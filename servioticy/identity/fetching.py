@@ -21,8 +21,11 @@ SECONDS = 10.0
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-def is_safe(url: object) -> bool:
-    """Tell whether nobody on the way can put keys of his own in: HTTPS, or this machine."""
+def is_safe(url: object, *, elsewhere: bool = False) -> bool:
+    """Tell whether nobody on the way can put keys of his own in: HTTPS, or this machine.
+
+    What an issuer `elsewhere` names is not on this machine.
+    """
     if not isinstance(url, str):
         return False
     try:
@@ -30,9 +33,8 @@ def is_safe(url: object) -> bool:
         host = parts.hostname
     except ValueError:
         return False
-    return bool(host) and (
-        parts.scheme == "https" or (parts.scheme == "http" and host in LOOPBACK)
-    )
+    is_here = parts.scheme == "http" and host in LOOPBACK
+    return bool(host) and (parts.scheme == "https" or (is_here and not elsewhere))
 
 
 def fetch(issuer: str) -> list[PublicKey]:
@@ -41,7 +43,7 @@ def fetch(issuer: str) -> list[PublicKey]:
     if not isinstance(said, dict) or said.get("issuer") != issuer:
         raise Unavailable(f"{issuer}{DISCOVERY} is about another issuer")
     place = said.get("jwks_uri")
-    if not isinstance(place, str) or not is_safe(place):
+    if not isinstance(place, str) or not is_safe(place, elsewhere=issuer.startswith("https:")):
         raise Unavailable(f"{issuer} names no https:// address of its keys")
     try:
         return read_keys(_document(place))

@@ -69,6 +69,9 @@ class IssuerKeys:
         except Unavailable as error:
             log.warning("issuer_away", extra={"issuer": self.issuer, "reason": str(error)})
             return False
+        except Exception:  # a thread that ended would be missed when the next key comes
+            log.exception("issuer_not_understood", extra={"issuer": self.issuer})
+            return False
         before = self._found
         is_same = [each.key for each in keys] == [each.key for each in before.keys]
         self._found = _Fetched(keys, began, before.changes + (not is_same))

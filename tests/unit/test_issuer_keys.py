@@ -63,6 +63,14 @@ def test_keys_stay_while_the_issuer_is_away_but_not_for_ever() -> None:
     assert issuer.keys.of(issuer.key.kid, NOW)
 
 
+def test_what_nobody_has_thought_of_ends_no_thread() -> None:
+    issuer = TokenIssuer()
+    issuer.keys.refresh()
+    with mock.patch.object(issuer.keys, "_fetch", side_effect=ZeroDivisionError):
+        assert not issuer.keys.refresh()
+    assert issuer.keys.of(issuer.key.kid, NOW)
+
+
 def test_keys_that_are_the_same_are_no_change() -> None:
     issuer = TokenIssuer()
     for _ in range(3):
@@ -197,7 +205,9 @@ def test_an_issuer_that_is_not_there_is_unavailable(repository: FileServer) -> N
     ],
 )
 def test_nobody_on_the_way_may_put_keys_in(url: object, safe: bool) -> None:
+    """And an issuer elsewhere makes us ask nobody here."""
     assert is_safe(url) is safe
+    assert is_safe(url, elsewhere=True) is (safe and str(url).startswith("https:"))
 
 
 @pytest.mark.parametrize(
