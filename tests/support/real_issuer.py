@@ -107,7 +107,9 @@ class RealIssuer:
         self.stop()
         wanted: dict[str, Any] = {"port": self.port, "keys": [self._key.as_dict(private=True)]}
         wanted |= {"audience": AUDIENCE, "seconds": seconds}
-        node = shutil.which("node") or str(Path(sys.executable).parent / "node")
+        beside = Path(sys.executable).parent / "node"  # of the wheel, where the machine has none
+        node = str(beside) if beside.exists() else shutil.which("node")
+        assert node is not None, "Node is missing: run `make setup`"
         command = [node, "issuer.mjs", json.dumps(wanted)]
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self._program = subprocess.Popen(command, cwd=installed(), env=os.environ, **quiet)
