@@ -83,7 +83,7 @@ $(STAMP): setup.cfg pyproject.toml $(BIN)/python
 	  echo "servioticy: no Java 17 or newer here, installing one into $(VENV)" >&2; \
 	  $(PIP) '$(JAVA_WHEEL)' $(QUIETLY); \
 	fi
-	@node -e 'process.exit(parseInt(process.versions.node) < 20)' 2>/dev/null \
+	@node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2>/dev/null \
 	  || $(PIP) '$(NODE_WHEEL)' $(QUIETLY)
 	@touch $@
 
