@@ -5,9 +5,9 @@ from __future__ import annotations
 from flask import Flask
 
 from api.app import SERVICES, create_app
+from api.background.worker import worker
 from api.documents.snippets import Snippets
 from api.edge.calls import Together
-from api.fleets.worker import Fleets
 from api.http.metrics import note_route
 from api.http.read_after_write import Progress
 from api.updates_lane import UpdatesLane
@@ -21,6 +21,6 @@ def build(settings: Settings) -> tuple[Flask, Progress, Together]:
     ports = bootstrap.ports(settings)
     app = create_app(ports, settings, check=Snippets(pool).problems)
     app.before_request(note_route)
-    Fleets(app.extensions[SERVICES]).start()
+    worker(app.extensions[SERVICES]).start()
     lane = UpdatesLane(app.extensions[SERVICES])
     return app, Progress(ports.history, ports.log), lane.answers

@@ -8,29 +8,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping
-from typing import Protocol
 
 from delivery.repeating import for_ever
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
+from servioticy.ports.usage import Given, Usage
 
 SECONDS = 10.0
 MAX_COUNTED = 100_000
 """Pairs of tenant and stream that are kept while the store is away; further ones are not
 counted."""
 
-Given = tuple[int, int, str, str]
-"""To which tenant, of which tenant's stream: its Service Object and its name."""
-
 log = logging.getLogger("servioticy.delivery")
-
-
-class Usage(Protocol):
-    """Keeps what was delivered."""
-
-    def deliver(self, counted: Mapping[Given, int]) -> None:
-        """Add to the present hour's account. Raises Unavailable."""
 
 
 class Accounts:
@@ -43,7 +32,7 @@ class Accounts:
 
     def note(self, tenant: int, record: EmittedRecord) -> None:
         """Note that an update was offered to a subscriber of this tenant."""
-        key = tenant, record.tenant, record.service_object, record.stream
+        key = Given(tenant, record.tenant, record.service_object, record.stream)
         if key in self._counted or len(self._counted) < MAX_COUNTED:
             self._counted[key] += 1
 

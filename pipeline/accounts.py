@@ -34,10 +34,10 @@ class Accounts:
                 account[0] += 1
             account[1] += 1
             account[2] += len(document)
-        for each in endings:
-            composite = each.composite
-            ended = self._computations[composite.tenant, composite.stream_id, each.trigger.tenant]
-            ended[each.kind] = ended.get(each.kind, 0) + each.times
+        computations = self._computations
+        for composite, kind, trigger, _timestamp, _message, _inputs, times in endings:
+            ended = computations[composite.tenant, composite.stream_id, trigger.tenant]
+            ended[kind] = ended.get(kind, 0) + times
 
     def settle(self, store: PartitionStore) -> None:
         """Store what has been counted. Raises Unavailable: then it is stored next time."""

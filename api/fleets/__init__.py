@@ -1,1 +1,1 @@
-"""What goes on after its request was answered: fleets and dynamic groups."""
+"""Fleets and dynamic groups: what is made of templates, and who belongs."""

@@ -18,7 +18,7 @@ from api.services import Services
 from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.documents.callbacks import expires_at
 from servioticy.errors import Unavailable
-from servioticy.ports.cursors import Source
+from servioticy.ports.cursors import Source, read_cursor
 from servioticy.ports.statements import Statements
 
 TO_STREAM = Room(1_000, "You have 1000 subscriptions to this stream already")
@@ -106,15 +106,16 @@ def _progress(
     subscription: str, tenant: int, stored: Statements, services: Services
 ) -> dict[str, Any]:
     """Return how far it has got, as delivery has stored it; nothing before it has begun."""
-    ((text,),) = stored.rows("cursor", id=subscription, tenant=tenant) or [("{}",)]
-    position: dict[str, int] = orjson.loads(text).get("offsets", {})
-    if not position:
+    row = stored.row("cursor", id=subscription, tenant=tenant)
+    offsets = read_cursor(row[0]).offsets if row is not None else {}
+    if not offsets:
         return {}
+    position = {str(number): offset for number, offset in offsets.items()}
     try:
         ends = services.ports.emitted_ends()
     except Unavailable:
         return {"position": position}
-    lag = sum(max(0, end - position.get(str(number), end)) for number, end in ends.items())
+    lag = sum(max(0, end - offsets.get(number, end)) for number, end in ends.items())
     return {"position": position, "lag": lag}
 
 

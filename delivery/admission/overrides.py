@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
 
 from delivery.admission.quotas import Quota
 from delivery.repeating import for_ever
+from servioticy.ports.quotas import Quotas
 
 SECONDS = 5.0
 """So old may be what is known."""
 SOCKETS = "sockets"
-
-
-class Quotas(Protocol):
-    """Knows what operators have said."""
-
-    def of_all(self, quota: str) -> dict[int, int]:
-        """Return of those tenants that have another one what it is. Raises Unavailable."""
 
 
 class Overrides:

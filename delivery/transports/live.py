@@ -11,16 +11,14 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Protocol
-
-import orjson
+from typing import Any
 
 from delivery.admission.quotas import QuotaExceeded
 from delivery.admission.requests import Admission, Identity, Refusal, WatchRequest
 from delivery.admission.sources import SourceAdmission
 from delivery.endings import Ending
-from delivery.feeds.deliveries import Delivery, FeedEnded
-from delivery.feeds.event_ids import EventId, event_id
+from delivery.feeds.deliveries import FeedEnded
+from delivery.feeds.event_ids import EventId
 from delivery.feeds.feed import Feed
 from delivery.feeds.feeds import MOST_STREAMS, Feeds
 from delivery.feeds.following import Following, TooMany
@@ -30,6 +28,7 @@ from delivery.hub import Hub
 from delivery.transports import live_messages, pulling
 from delivery.transports.devices import Device, Devices
 from delivery.transports.live_messages import SILENT, bad, event, text, told
+from delivery.transports.live_outlet import LiveOutlet, Socket
 from delivery.transports.readers import Reader
 from delivery.transports.transport import Disconnected
 from servioticy.domain.model import StreamRef
@@ -40,24 +39,10 @@ MAX_SUBSCRIPTIONS = 1000
 BURST_MESSAGES = 2000
 MESSAGES_A_SECOND = 100
 """Whoever says more is listened to later."""
-STALL_SECONDS = 30.0
 FULL = Refusal(429, "Too many Service Objects and groups are watched as a whole")
 TOO_MANY = Refusal(400, f"At most {MOST_STREAMS} streams are watched so: subscribe durably")
 
 log = logging.getLogger("servioticy.delivery")
-
-
-class Socket(Protocol):
-    """An open WebSocket."""
-
-    async def send_frame(self, frame: bytes) -> None:
-        """Send a frame of text, and wait until there is room for more. Raises Disconnected."""
-
-    def unsent_bytes(self) -> int:
-        """Return how much waits because the client has not taken it yet."""
-
-    def abort(self) -> None:
-        """End it at once."""
 
 
 class LiveSession:
@@ -74,16 +59,14 @@ class LiveSession:
     ) -> None:
         self.tenant = who.tenant
         self._hub, self._feeds, self._pulls = hub, feeds, pulls
-        self._who, self._socket = who, socket
+        self._who = who
+        self._outlet = LiveOutlet(who.tenant, socket, hub.backlog)
         self._devices = devices
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._own: dict[str, Device] = {}
         """Of the subscriptions those to actuations, by id."""
         self._allowance = float(BURST_MESSAGES)
         self._heard_at = asyncio.get_running_loop().time()
-        self._sent_bytes = 0
-        self._taken_bytes = 0
-        self._taken_at = self._heard_at
 
     async def hear(self, message: str) -> None:
         """Do what the client says, or answer why not."""
@@ -94,9 +77,9 @@ class LiveSession:
             id_ = said["id"]
             await self._actions(said["do"])(id_, said)
         except pulling.Refused as error:
-            await self._tell(id_, "refused", told(error.refusal))
+            await self._outlet.tell(id_, "refused", told(error.refusal))
         except Unavailable:
-            await self._tell(id_, "refused", told(SILENT))
+            await self._outlet.tell(id_, "refused", told(SILENT))
 
     async def end(self) -> None:
         """Forget all subscriptions: the socket is closed."""
@@ -104,26 +87,7 @@ class LiveSession:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._hub.backlog.remove(self)
-
-    # What is kept for it
-
-    def kept_bytes(self) -> int:
-        """Return how many bytes wait for the client."""
-        return self._socket.unsent_bytes()
-
-    def drop(self) -> None:
-        """Cut it off: too much waits for it."""
-        self._socket.abort()
-
-    def check_progress(self, now: float) -> None:
-        """Cut it off where it has taken nothing for too long."""
-        unsent = self._socket.unsent_bytes()
-        taken = self._sent_bytes - unsent
-        if not unsent or taken > self._taken_bytes:
-            self._taken_bytes, self._taken_at = taken, now
-        elif now - self._taken_at >= STALL_SECONDS:
-            self._socket.abort()
+        self._outlet.close()
 
     # What it says
 
@@ -213,7 +177,7 @@ class LiveSession:
         if device is None:
             raise pulling.Refused(Refusal(404, "There is no subscription to actions of this id"))
         await device.report(self._devices.api, self._who.token, actuation, text(said, "status"))
-        await self._tell(id_, "reported", {"actuation": actuation})
+        await self._outlet.tell(id_, "reported", {"actuation": actuation})
 
     def _start(
         self,
@@ -236,7 +200,7 @@ class LiveSession:
             raise pulling.Refused(Refusal(404, "There is no subscription of this id"))
         task.cancel()
         await asyncio.wait([task])
-        await self._tell(id_, "unsubscribed", {})
+        await self._outlet.tell(id_, "unsubscribed", {})
 
     async def _acknowledge(self, id_: str, said: dict[str, Any]) -> None:
         last = event(said, "event")
@@ -245,7 +209,7 @@ class LiveSession:
         pull = await pulling.find(self._pulls, self._feeds, text(said, "subscription"), self._who)
         pulling.acknowledge(pull, last)
         await pulling.settled(pull)
-        await self._tell(id_, "acknowledged", {"event": str(last)})
+        await self._outlet.tell(id_, "acknowledged", {"event": str(last)})
 
     # What it gets
 
@@ -263,7 +227,7 @@ class LiveSession:
             reason = Ending.FAILED
         if reason is not None:
             with contextlib.suppress(Disconnected):
-                await self._tell(id_, "ended", {"reason": reason.value})
+                await self._outlet.tell(id_, "ended", {"reason": reason.value})
 
     async def _watch(
         self, id_: str, feed: Feed, begins: EventId | None, admission: Admission
@@ -271,8 +235,8 @@ class LiveSession:
         reader = Reader()
         stay = self._hub.reception.stays.begin(admission, reader.end)
         try:
-            await self._tell_begun(id_, begins)
-            await self._send_all(id_, feed, feed.take, feed.done)
+            await self._outlet.tell_begun(id_, begins)
+            await self._outlet.send_all(id_, feed, feed.take, feed.done)
         except asyncio.CancelledError:
             raise FeedEnded(reader.why()) from None
         finally:
@@ -282,8 +246,8 @@ class LiveSession:
         reader, feed = Reader(), following.feed
         following.start(reader.end)
         try:
-            await self._tell_begun(id_, None)
-            await self._send_all(id_, feed, feed.take, feed.done)
+            await self._outlet.tell_begun(id_, None)
+            await self._outlet.send_all(id_, feed, feed.take, feed.done)
         except asyncio.CancelledError:
             raise FeedEnded(reader.why()) from None
 
@@ -291,50 +255,16 @@ class LiveSession:
         reader = Reader()
         pull.attach(reader.end)
         try:
-            await self._tell_begun(id_, begins)
-            await self._send_all(id_, pull.feed, pull.take, lambda _delivery: None)
+            await self._outlet.tell_begun(id_, begins)
+            await self._outlet.send_all(id_, pull.feed, pull.take, lambda _delivery: None)
         except asyncio.CancelledError:
             raise FeedEnded(reader.why()) from None
         finally:
             pull.detach(reader.end)
 
     async def _actuate(self, device: Device) -> None:
-        await self._tell(device.id, "subscribed", {})
-        await device.run(self._devices.queues, self._send)
-
-    async def _send_all(
-        self,
-        id_: str,
-        feed: Feed,
-        take: Callable[[], Awaitable[Delivery]],
-        done: Callable[[Delivery], None],
-    ) -> None:
-        # The bytes are the socket's; a feed only has to know that they wait.
-        feed.unsent_bytes = lambda: int(self._socket.unsent_bytes() > 0)
-        name = orjson.dumps(id_)
-        while True:
-            delivery = await take()
-            frame = b'{"id":%s,"event":"%s","serviceObject":%s,"stream":%s,"update":%s}' % (
-                name,
-                str(event_id(delivery)).encode(),
-                orjson.dumps(delivery.stream.service_object),
-                orjson.dumps(delivery.stream.stream),
-                delivery.update.document,
-            )
-            await self._send(frame)
-            done(delivery)
-
-    async def _tell(self, id_: str | None, what: str, more: dict[str, Any]) -> None:
-        await self._send(orjson.dumps({"id": id_, "is": what} | more))
-
-    async def _tell_begun(self, id_: str, begins: EventId | None) -> None:
-        await self._tell(id_, "subscribed", {} if begins is None else {"event": str(begins)})
-
-    async def _send(self, frame: bytes) -> None:
-        self._sent_bytes += len(frame)
-        await self._socket.send_frame(frame)
-        if self._socket.unsent_bytes():
-            self._hub.backlog.update(self)
+        await self._outlet.tell(device.id, "subscribed", {})
+        await device.run(self._devices.queues, self._outlet.send)
 
     async def _pace(self) -> None:
         now = asyncio.get_running_loop().time()

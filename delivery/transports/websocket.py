@@ -25,7 +25,8 @@ from delivery.admission.requests import Admission, Identity, Refusal, storable, 
 from delivery.endings import Ending
 from delivery.hub import Hub
 from delivery.transports.doorway import Doorway
-from delivery.transports.live import LiveSession, Socket
+from delivery.transports.live import LiveSession
+from delivery.transports.live_outlet import Socket
 from delivery.transports.transport import CLOSE_SECONDS, WRITE_BUFFER_BYTES, Disconnected
 from delivery.transports.websocket_caller import WebSocketCaller, caller_class
 from servioticy.domain.model import LastUpdate

@@ -43,13 +43,15 @@ class LastUpdates:
                 unknown.append(ref)
         return unknown
 
-    def keep(self, stream: StreamRef, last: LastUpdate | None) -> None:
-        """Remember this as the last update of the stream; None where it has none."""
-        before = self._known.get(stream)
-        if before is not None or stream in self._known:
-            self._bytes -= _size(before)
-        self._known[stream] = last
-        self._bytes += _size(last)
+    def keep(self, found: Iterable[tuple[StreamRef, LastUpdate | None]]) -> None:
+        """Remember these as the last updates of their streams; None where there is none."""
+        known, grown = self._known, 0
+        for stream, last in found:
+            if stream in known:
+                grown -= _size(known[stream])
+            known[stream] = last
+            grown += _size(last)
+        self._bytes += grown
 
     def forget(self, streams: Iterable[StreamRef]) -> None:
         """Forget the last updates of these streams; each is read again when needed."""
@@ -71,4 +73,5 @@ class LastUpdates:
 def _size(last: LastUpdate | None) -> int:
     if last is None:
         return ENTRY_BYTES
-    return ENTRY_BYTES + len(last.document) + len(last.state or b"")
+    _timestamp, document, state = last
+    return ENTRY_BYTES + len(document) + (len(state) if state else 0)

@@ -133,14 +133,12 @@ class Partition:
         if unknown:
             rows = {ref: self.graph.stream(ref).stream_id for ref in unknown}
             found = self.store.last_updates(rows.values())
-            for ref, row in rows.items():
-                self._last_updates.keep(ref, found.get(row))
+            self._last_updates.keep((ref, found.get(row)) for ref, row in rows.items())
         return self._last_updates.known
 
     def remember(self, last_updates: Mapping[KnownStream, LastUpdate]) -> None:
         """Note that these were stored as last updates."""
-        for stream, last in last_updates.items():
-            self._last_updates.keep(stream.ref, last)
+        self._last_updates.keep((stream.ref, last) for stream, last in last_updates.items())
 
     def trim(self) -> None:
         """Between two batches: forget what there is no room for, the least recently used first."""

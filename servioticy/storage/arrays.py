@@ -18,10 +18,8 @@ def numbers(values: Iterable[int]) -> str:
 
 def texts(values: Iterable[bytes]) -> str:
     """An array of texts."""
-    quoted = (
-        '"' + value.decode().replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values
-    )
-    return "{" + ",".join(quoted) + "}"
+    escaped = [value.replace(b"\\", b"\\\\").replace(b'"', b'\\"') for value in values]
+    return '{"' + b'","'.join(escaped).decode() + '"}' if escaped else "{}"
 
 
 def blobs(values: Iterable[bytes]) -> str:

@@ -235,9 +235,8 @@ class PostgresChangeStore:
     def _let_act(self, new: NewServiceObject, change: Change) -> None:
         """Note which streams of the version ask for actions, and whom it calls with actuations."""
         own, now = {"tenant": new.tenant, "id": new.id}, new.created_at
-        has_either = any(each in new.document for each in (b'"actions"', CALLBACK.encode()))
         # Not in SQL: text in Postgres has no NUL, JSON may have one.
-        document = orjson.loads(new.document) if has_either else {}
+        document = orjson.loads(new.document)
         if names := acting_streams(document):
             self._database.rows(
                 self._sql["add_acting_streams"], own | {"names": names, "now": now}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from servioticy.ports.usage import Given
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
-
-Delivered = tuple[int, int, str, str]
-"""To which tenant, of which tenant's stream: its Service Object and its name."""
 
 
 class PostgresUsage:
@@ -19,7 +17,7 @@ class PostgresUsage:
         self._database = database
         self._sql = queries("usage")
 
-    def deliver(self, counted: Mapping[Delivered, int]) -> None:
+    def deliver(self, counted: Mapping[Given, int]) -> None:
         """Add to the present hour's account. Raises Unavailable."""
         tenants, providers, service_objects, streams = columns(sorted(counted), 4)
         values = {

@@ -144,3 +144,11 @@ def wait_for_leaders(log: Log) -> None:
                 break
             except Unavailable:
                 time.sleep(0.01)
+
+
+@pytest.fixture
+def stream(storage: Storage) -> int:
+    """A stream to store updates of, and a partition that has begun."""
+    storage.create(storage.tenant(), "so1")
+    storage.store.begin(0)
+    return storage.stream_id("so1", "a")

@@ -6,35 +6,19 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from port_builders import PARTITIONS, Storage, a_service_object, documents, everything, key
+from port_builders import Storage, document, documents, everything, key
 
-from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.model import LastUpdate
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
-    Activate,
     Batch,
     Charge,
-    ComponentMember,
     Erase,
-    PutOff,
-    Release,
     StoredState,
     StoredUpdate,
     StoredVerdict,
 )
-
-
-def document(value: int) -> bytes:
-    return b'{"v":%d}' % value
-
-
-@pytest.fixture
-def stream(storage: Storage) -> int:
-    """A stream to store updates of, and a partition that has begun."""
-    storage.create(storage.tenant(), "so1")
-    storage.store.begin(0)
-    return storage.stream_id("so1", "a")
 
 
 def a_batch(stream: int, first: int, at: int, value: int, position: int = 0) -> Batch:
@@ -299,79 +283,6 @@ def test_forwarded_records_are_noted_per_origin(storage: Storage, stream: int) -
     assert storage.store.forwarded(1) == {}
 
 
-def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None:
-    tenant = storage.tenant()
-    storage.create(tenant, "so1")
-    storage.store.begin(0)
-    (before,) = storage.store.component("so1")
-
-    storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
-    (after,) = storage.store.component("so1")
-    (found,) = storage.store.service_objects(["so1"])
-
-    assert before == ComponentMember("so1", tenant, 0, None)
-    assert after == ComponentMember("so1", tenant, 0, 1)
-    assert [each.ref.stream for each in found.definition.streams] == ["b", "a"]
-    assert (found.tenant, found.version) == (tenant, 1)
-    assert found.stream_ids == {name: storage.stream_id("so1", name) for name in "ab"}
-
-
-def test_a_definition_that_is_not_understood_any_more_keeps_its_streams(
-    storage: Storage, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A stricter release must not stop the partition at what an earlier one accepted."""
-    tenant = storage.tenant()
-    text = b'{"streams":{"a":{"channels":{"x":{"type":"numeric"}}},"b":{}}}'
-    storage.change_store.create(a_service_object(tenant, "so1", document=text), PARTITIONS)
-    storage.store.begin(0)
-    storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
-    with caplog.at_level("ERROR", "servioticy"):
-        found = [next(storage.store.service_objects(["so1"])) for _ in range(2)]
-
-    assert found[0] == found[1]
-    assert set(found[0].stream_ids) == {"a", "b"}
-    assert all(each.composite is None for each in found[0].definition.streams)
-    told = [(each.message, each.reason) for each in caplog.records]  # type: ignore[attr-defined]
-    assert told == [("definition_not_understood", "Channel x with incorrect type: numeric")]
-
-
-def test_a_component_is_in_order_of_creation(storage: Storage) -> None:
-    tenant = storage.tenant()
-    for id_ in ("so2", "other", "so1"):
-        storage.create(tenant, id_, (("g", StreamRef("so2", "a")),) if id_ == "so1" else ())
-
-    assert [each.id for each in storage.store.component("so1")] == ["so2", "so1"]
-    assert storage.store.component("nothing") == []
-
-
-def test_of_some_service_objects_those_are_found_that_have_a_version_in_force(
-    storage: Storage,
-) -> None:
-    tenant = storage.tenant()
-    for id_ in ("so2", "so3", "so1"):
-        storage.create(tenant, id_)
-    storage.store.begin(0)
-    for offset, id_ in enumerate(("so1", "so2")):
-        storage.store.store(Batch(0, offset, offset + 1, 0, effect=Activate(id_, 1, 1)))
-
-    found = list(storage.store.service_objects(["so1", "so2", "so3", "nothing"]))
-
-    assert [each.id for each in found] == ["so2", "so1"]
-    assert list(storage.store.service_objects([])) == []
-
-
-def test_only_the_owner_can_release(storage: Storage) -> None:
-    tenant = storage.tenant()
-    storage.create(tenant, "so1")  # in partition 0
-    storage.create(tenant, "so2")  # in partition 1
-    storage.store.begin(0)
-
-    storage.store.store(Batch(0, 0, 1, 0, effect=Release(("so1", "so2", "nothing"), 5)))
-
-    assert storage.store.component("so1")[0].owner_partition == 5
-    assert storage.store.component("so2")[0].owner_partition == 1
-
-
 def test_what_is_not_acknowledged_comes_in_the_order_it_was_made(
     storage: Storage, stream: int
 ) -> None:
@@ -459,52 +370,3 @@ def test_pages_follow_each_other_without_a_gap(storage: Storage, stream: int) ->
     assert [e.timestamp for e in storage.history.page(key(stream), (2, 3), 9, 999)] == [2, 3]
     assert storage.history.page(key(stream), (4, 9), 9, 999) == []
     assert storage.history.newest(key(stream + 1)) is None
-
-
-def later(offset: int, tenant: int = 1, size: int = 4) -> PutOff:
-    return PutOff(offset, tenant, "so1", b"\x00\xff" + b"x" * (size - 2))
-
-
-def test_records_that_are_put_off_wait_with_the_progress_past_them(storage: Storage) -> None:
-    """By tenant, oldest first, bytes as they came."""
-    records = [later(0), later(1, 2), later(2), later(3)]
-    storage.store.begin(0)
-    storage.store.store(Batch(0, 0, 4, 0, put_off=records))
-
-    assert storage.store.all_progress() == {0: 4}
-    assert storage.store.waiting(0) == {1: 3, 2: 1}
-    assert storage.store.put_off(0, 1, 2, 100) == [later(0), later(2)]
-    assert storage.store.put_off(0, 2, 9, 100) == [later(1, 2)]
-    assert storage.store.waiting(1) == {}
-    assert storage.history.stored(0, [1, 2, 3]) == (4, {1: 0, 2: 1})
-    assert storage.history.backlog(0, 1, 9) == 3
-    assert storage.history.backlog(0, 1, 2) == 2
-
-
-@pytest.mark.parametrize(("most_bytes", "found"), [(1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])
-def test_what_is_taken_up_at_once_is_bounded_in_bytes(
-    storage: Storage, most_bytes: int, found: int
-) -> None:
-    """It ends with the record that reaches the bound; one comes however large it is."""
-    storage.store.begin(0)
-    storage.store.store(Batch(0, 0, 3, 0, put_off=[later(n) for n in range(3)]))
-
-    assert len(storage.store.put_off(0, 1, 9, most_bytes)) == found
-
-
-def test_what_is_taken_up_waits_no_more_and_stays_until_it_is_emitted(
-    storage: Storage, stream: int
-) -> None:
-    """A worker that dies in between emits it again, whatever progress says."""
-    storage.store.store(Batch(0, 0, 2, 2, put_off=[later(0), later(1)]))
-    update = StoredUpdate(1, stream, 5, document(7), 1, 0, 0)
-    storage.store.store(Batch(0, 2, 2, 2, updates=[update], taken_up=[0]))
-
-    assert storage.store.waiting(0) == {1: 1}
-    assert storage.store.taken_up(0) == [0]
-    again = storage.store.not_acknowledged(0, 2, 2)
-    assert [bytes(each.update) for each in again] == [document(7)]
-    storage.store.store(Batch(0, 2, 3, 2, emitted_late=[0, 1]))
-    assert storage.store.taken_up(0) == []
-    assert storage.store.not_acknowledged(0, 3, 3) == []
-    assert storage.store.put_off(0, 1, 9, 100) == [later(1)]

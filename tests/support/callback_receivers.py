@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from typing import Self
 
 from delivery.backlog import Backlog
+from delivery.callbacks.caller import Answer, Caller
+from delivery.callbacks.requests import Outgoing, outgoing
 from delivery.fanout import FanOut, LiveUpdate
+from delivery.feeds.deliveries import Delivery
 from delivery.feeds.feed import Feed
 from servioticy.domain.model import LastUpdate, StreamKey, StreamRef
 from servioticy.domain.records import Position
 from servioticy.ports.cursors import DurableSubscription, StoredCursor
+from servioticy.ports.dead_deliveries import DeadDelivery, Trouble
 
 STREAM = StreamRef("pump", "flow")
 DOCUMENT = b'{"id":"s","callback":"http","destination":"http://127.0.0.1/"}'
@@ -81,3 +85,60 @@ class Receiver:
             pass
         finally:
             writer.close()
+
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+def an_outgoing() -> Outgoing:
+    return outgoing(a_delivery())
+
+
+def a_delivery(
+    document: bytes = b'{"channels":{"t":{"current-value":4}},"lastUpdate":5}',
+) -> Delivery:
+    return Delivery(STREAM, LastUpdate(5, document), None)
+
+
+class Dead:
+    """Dead deliveries in memory."""
+
+    def __init__(self) -> None:
+        self.buried: list[tuple[DeadDelivery, str]] = []
+        self.troubles: list[tuple[Trouble | None, bool]] = []
+        self.again: list[DeadDelivery] = []
+
+    def bury(self, _tenant: int, _id: str, dead: DeadDelivery, reason: str, _now: int) -> None:
+        self.buried.append((dead, reason))
+
+    def to_redrive(self, _tenant: int, _id: str) -> list[DeadDelivery]:
+        return list(self.again)
+
+    def revived(self, _tenant: int, _id: str, delivery: str) -> None:
+        self.again = [each for each in self.again if each.id != delivery]
+
+    def trouble(
+        self, _tenant: int, _id: str, trouble: Trouble | None, *, stop: bool = False
+    ) -> None:
+        self.troubles.append((trouble, stop))
+
+
+class Answers(Caller):
+    """A caller that hears what a test says, the last of it for ever, in no time."""
+
+    def __init__(self, *statuses: int, seconds: float = 1.0) -> None:
+        super().__init__()
+        self.statuses = list(statuses)
+        self.seconds = seconds
+        self.now = 0.0
+        self.bodies: list[bytes] = []
+
+    async def call(self, request: object, _tenant: int) -> Answer:
+        self.now += self.seconds
+        self.bodies.append(request.body)  # type: ignore[attr-defined]
+        status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
+        return Answer(status, "said the receiver")
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await asyncio.sleep(0)

@@ -8,7 +8,7 @@ import orjson
 from api_builders import Caller, Served
 
 from api.app import SERVICES
-from api.fleets.worker import Fleets
+from api.background.worker import worker
 
 DOCUMENT = {
     "name": "Thermometer of {{room}}",
@@ -52,7 +52,7 @@ def a_template(caller: Caller, content: Any = TEMPLATE) -> str:
 
 def work(served: Served) -> None:
     """Do all that goes on after requests, however short ago the last look was."""
-    while Fleets(served.app.extensions[SERVICES]).turn():
+    while worker(served.app.extensions[SERVICES]).turn():
         pass
 
 

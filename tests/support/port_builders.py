@@ -221,3 +221,7 @@ def documents(storage: Storage, stream: int) -> list[bytes]:
 def everything(storage: Storage, stream: int) -> list[VersionedUpdate]:
     """The stored updates of a stream, oldest first."""
     return storage.history.page(key(stream), (-(2**63), 2**63 - 1), 1000, 1_000_000)
+
+
+def document(value: int) -> bytes:
+    return b'{"v":%d}' % value

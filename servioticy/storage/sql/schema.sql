@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0060 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0090 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -10,8 +10,11 @@
 CREATE TABLE tenants (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text NOT NULL UNIQUE,
-    created_at timestamptz NOT NULL DEFAULT now()
+    created_at timestamptz NOT NULL DEFAULT now(),
+    deleted_at timestamptz
 );
+COMMENT ON COLUMN tenants.deleted_at IS
+    'when an operator deleted it; the row goes when nothing of the tenant is left';
 
 CREATE TABLE tokens (
     digest bytea PRIMARY KEY,
@@ -75,12 +78,6 @@ ALTER TABLE tokens ADD FOREIGN KEY (service_object) REFERENCES service_objects;
 CREATE INDEX service_objects_by_component ON service_objects (component);
 CREATE INDEX service_objects_by_tenant ON service_objects (tenant_id, sequence);
 
-CREATE VIEW readers AS
-SELECT service_objects.id AS service_object, tenants.id AS tenant_id
-  FROM service_objects
-  JOIN tenants ON service_objects.public OR tenants.id = service_objects.tenant_id;
-COMMENT ON VIEW readers IS 'which tenants may read which Service Object';
-
 CREATE TABLE definitions (
     service_object text NOT NULL REFERENCES service_objects ON DELETE CASCADE,
     version integer NOT NULL,
@@ -112,13 +109,76 @@ COMMENT ON COLUMN streams.after_erasure IS
 COMMENT ON COLUMN streams.stored_as IS
     'stream_id of its updates, state, verdicts and usage; subscriptions have its id';
 
-CREATE VIEW readable_streams AS
+CREATE VIEW readable_streams WITH (security_invoker = true) AS
 SELECT streams.id, streams.tenant_id, service_object, name, stored_as
   FROM streams
   JOIN service_objects ON service_objects.id = service_object
  WHERE active_change < 9223372036854775807;
 COMMENT ON VIEW readable_streams IS
     'without those of deleted Service Objects (partition.sql, delete), whose rows are still going';
+
+-- Grants: what a tenant lets others do with its streams. The views are the rule of
+-- servioticy/domain/access.py for SQL.
+
+CREATE TABLE grants (
+    id text PRIMARY KEY,
+    tenant_id bigint NOT NULL REFERENCES tenants ON DELETE CASCADE,
+    service_object text NOT NULL REFERENCES service_objects ON DELETE CASCADE,
+    stream text,
+    grantee bigint REFERENCES tenants ON DELETE CASCADE,
+    derived_only boolean NOT NULL,
+    created_at bigint NOT NULL,
+    expires_at bigint,
+    revoked_at bigint,
+    active boolean NOT NULL DEFAULT false
+);
+COMMENT ON COLUMN grants.stream IS 'null: each stream of the Service Object, and its document';
+COMMENT ON COLUMN grants.grantee IS 'null: every tenant';
+COMMENT ON COLUMN grants.derived_only IS 'composites may read it; nobody gets its updates';
+COMMENT ON COLUMN grants.revoked_at IS
+    'when the API revoked it; the row goes where the log says so';
+COMMENT ON COLUMN grants.active IS
+    'whether composites read by it at the owner''s stored progress (written by the pipeline)';
+CREATE INDEX grants_by_service_object ON grants (service_object);
+CREATE INDEX grants_by_tenant ON grants (tenant_id, id);
+CREATE INDEX grants_by_grantee ON grants (grantee, id) WHERE grantee IS NOT NULL;
+CREATE INDEX grants_by_expiry ON grants (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Of a stream, or of a whole Service Object where the stream is null.
+CREATE FUNCTION is_granted(object text, stream_name text, tenant bigint, deriving boolean)
+RETURNS boolean LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+SELECT EXISTS (
+       SELECT FROM grants
+        WHERE grants.service_object = object
+          AND (grants.stream IS NULL OR grants.stream = stream_name)
+          AND (grantee IS NULL OR grantee = tenant)
+          AND (deriving OR NOT derived_only)
+          AND revoked_at IS NULL
+          AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000))
+$$;
+
+CREATE VIEW readers WITH (security_invoker = true) AS
+SELECT service_objects.id AS service_object, tenants.id AS tenant_id
+  FROM service_objects
+  JOIN tenants ON service_objects.public OR tenants.id = service_objects.tenant_id
+    OR is_granted(service_objects.id, NULL, tenants.id, false);
+COMMENT ON VIEW readers IS 'which tenants may read which Service Object';
+
+CREATE VIEW stream_readers WITH (security_invoker = true) AS
+SELECT streams.id AS stream_id, tenants.id AS tenant_id
+  FROM streams
+  JOIN service_objects ON service_objects.id = streams.service_object
+  JOIN tenants ON service_objects.public OR tenants.id = service_objects.tenant_id
+    OR is_granted(service_objects.id, streams.name, tenants.id, false);
+COMMENT ON VIEW stream_readers IS 'which tenants may read which stream';
+
+CREATE VIEW stream_derivers WITH (security_invoker = true) AS
+SELECT streams.id AS stream_id, tenants.id AS tenant_id
+  FROM streams
+  JOIN service_objects ON service_objects.id = streams.service_object
+  JOIN tenants ON service_objects.public OR tenants.id = service_objects.tenant_id
+    OR is_granted(service_objects.id, streams.name, tenants.id, true);
+COMMENT ON VIEW stream_derivers IS 'which tenants'' composites may read which stream';
 
 -- Who reads whom
 
@@ -146,22 +206,77 @@ COMMENT ON TABLE pending_changes IS
 CREATE TABLE subscriptions (
     id text PRIMARY KEY,
     tenant_id bigint NOT NULL REFERENCES tenants,
-    stream_id bigint NOT NULL REFERENCES streams ON DELETE CASCADE,
+    stream_id bigint REFERENCES streams ON DELETE CASCADE,
     callback text NOT NULL,
     destination text NOT NULL,
     document json NOT NULL,
     created_at bigint NOT NULL,
-    CONSTRAINT subscriptions_of_applications CHECK (callback <> 'internal')
+    service_object text REFERENCES service_objects ON DELETE CASCADE,
+    group_name text,
+    changes bigint NOT NULL DEFAULT 0,
+    CONSTRAINT subscriptions_of_applications CHECK (callback <> 'internal'),
+    CONSTRAINT subscriptions_have_a_source CHECK (
+        num_nonnulls(stream_id, service_object) = 1
+        AND (group_name IS NULL OR service_object IS NOT NULL))
 );
 COMMENT ON TABLE subscriptions IS 'applications'' wishes to get the updates of a stream';
+COMMENT ON COLUMN subscriptions.service_object IS
+    'whose streams it is about, or which has the group; null: it is about one stream';
+COMMENT ON COLUMN subscriptions.group_name IS 'the group whose members'' streams it is about';
+COMMENT ON COLUMN subscriptions.changes IS
+    'counts what may have changed in which streams it is about: delivery looks at them anew';
 CREATE INDEX subscriptions_by_stream ON subscriptions (stream_id);
 CREATE INDEX subscriptions_by_tenant ON subscriptions (stream_id, tenant_id, created_at, id);
 CREATE UNIQUE INDEX subscriptions_pubsub_once
     ON subscriptions (stream_id, destination) WHERE callback = 'pubsub';
+CREATE INDEX subscriptions_by_source
+    ON subscriptions (service_object, tenant_id, created_at, id) WHERE service_object IS NOT NULL;
+CREATE INDEX subscriptions_to_groups ON subscriptions (tenant_id) WHERE group_name IS NOT NULL;
+CREATE UNIQUE INDEX subscriptions_pubsub_to_many_once
+    ON subscriptions (service_object, group_name, destination) NULLS NOT DISTINCT
+ WHERE callback = 'pubsub' AND service_object IS NOT NULL;
+
+CREATE VIEW subscribed_streams WITH (security_invoker = true) AS
+SELECT id AS subscription_id, tenant_id, stream_id
+  FROM subscriptions
+ WHERE stream_id IS NOT NULL
+ UNION ALL
+SELECT subscriptions.id, subscriptions.tenant_id, streams.id
+  FROM subscriptions
+  JOIN streams ON streams.service_object = subscriptions.service_object AND declared
+ WHERE group_name IS NULL
+ UNION ALL
+SELECT subscriptions.id, subscriptions.tenant_id, graph_edges.stream_id
+  FROM subscriptions
+  JOIN graph_edges ON reader = subscriptions.service_object
+   AND graph_edges.group_name = subscriptions.group_name;
+COMMENT ON VIEW subscribed_streams IS
+    'which streams subscriptions are about now, whether their tenants may read them or not';
 
 -- What the pipeline stores of streams. No foreign keys: a check a row costs too much. Who
 -- removes streams removes these rows with them (partition.sql, purge_updates and its
 -- neighbours).
+
+CREATE TABLE stored_updates (
+    tenant_id bigint NOT NULL,
+    stream_id bigint NOT NULL,
+    "timestamp" bigint NOT NULL,
+    document json NOT NULL,
+    version integer NOT NULL,
+    log_partition integer NOT NULL,
+    log_offset bigint NOT NULL,
+    log_position integer NOT NULL,
+    PRIMARY KEY (stream_id, "timestamp")
+);
+COMMENT ON COLUMN stored_updates.log_offset IS 'the source update in the log whose execution tree made this row';
+COMMENT ON COLUMN stored_updates.log_position IS 'its place in that tree, breadth first; 0 is the source update';
+-- Rows come in that order: block ranges do, at a fraction of the cost of every insert.
+CREATE INDEX stored_updates_by_log ON stored_updates USING brin (log_partition, log_offset)
+    WITH (pages_per_range = 16, autosummarize = on);
+
+-- COPY does not go into a table with row level security. So rows of updates stand in a partition
+-- that nobody may touch but the pipeline, which may do nothing with it but add rows; everything
+-- else goes through the table above it, by its policies.
 
 CREATE TABLE updates (
     tenant_id bigint NOT NULL,
@@ -173,12 +288,9 @@ CREATE TABLE updates (
     log_offset bigint NOT NULL,
     log_position integer NOT NULL,
     PRIMARY KEY (stream_id, "timestamp")
-);
-COMMENT ON COLUMN updates.log_offset IS 'the source update in the log whose execution tree made this row';
-COMMENT ON COLUMN updates.log_position IS 'its place in that tree, breadth first; 0 is the source update';
--- Rows come in that order: block ranges do, at a fraction of the cost of every insert.
-CREATE INDEX updates_by_log ON updates USING brin (log_partition, log_offset)
-    WITH (pages_per_range = 16, autosummarize = on);
+) PARTITION BY RANGE (stream_id);
+ALTER TABLE updates ATTACH PARTITION stored_updates DEFAULT;
+COMMENT ON TABLE stored_updates IS 'all rows of updates: where the pipeline copies them to';
 
 -- What a later update of the same stream, timestamp and batch displaced, until subscribers have it
 CREATE TABLE superseded (
@@ -487,7 +599,8 @@ EXCEPTION WHEN data_exception THEN
     RETURN NULL;
 END $$;
 
-CREATE FUNCTION list_service_object() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION list_service_object() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     INSERT INTO listings (service_object, tenant_id, name, fields, channel_types, latitude,
                           longitude)
@@ -601,7 +714,8 @@ COMMENT ON COLUMN template_objects.version IS
     'of the template, that the document in force of the Service Object was made from';
 CREATE INDEX template_objects_by_template ON template_objects (template, service_object);
 
-CREATE FUNCTION leave_template() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION leave_template() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     DELETE FROM template_objects
      WHERE service_object = NEW.id
@@ -637,7 +751,8 @@ COMMENT ON TABLE membership_marks IS
 COMMENT ON COLUMN membership_marks.changes IS
     'counted, so that what changes while the follower looks is not forgotten';
 
-CREATE FUNCTION mark_membership() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION mark_membership() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     DELETE FROM dynamic_groups
      WHERE service_object = NEW.id
@@ -672,7 +787,8 @@ CREATE CONSTRAINT TRIGGER mark_membership
  DEFERRABLE INITIALLY DEFERRED
    FOR EACH ROW EXECUTE FUNCTION mark_membership();
 
-CREATE FUNCTION keep_activated() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION keep_activated() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     UPDATE definitions
        SET automatic = false
@@ -747,3 +863,508 @@ COMMENT ON COLUMN callback_tests.sent_at IS 'when delivery took it, which it doe
 COMMENT ON COLUMN callback_tests.status IS 'what the receiver answered; 0: nothing; NULL: not known';
 CREATE INDEX callback_tests_waiting ON callback_tests (tenant_id, asked_at) WHERE status IS NULL;
 CREATE INDEX callback_tests_to_send ON callback_tests (asked_at) WHERE sent_at IS NULL;
+
+-- Who is told of changes: delivery listens.
+
+CREATE FUNCTION tell_token() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('servioticy_access', 'token ' || encode(OLD.digest, 'hex'));
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER tell_token
+ AFTER UPDATE OR DELETE ON tokens
+   FOR EACH ROW EXECUTE FUNCTION tell_token();
+
+CREATE FUNCTION tell_readers() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('servioticy_access', 'object ' || NEW.id);
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER tell_readers
+ AFTER UPDATE OF version, public, deleted_at ON service_objects
+   FOR EACH ROW
+ EXECUTE FUNCTION tell_readers();
+
+-- Whoever writes, and whosesoever the subscriptions are.
+CREATE FUNCTION note_sources() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    UPDATE subscriptions
+       SET changes = changes + 1
+     WHERE service_object = NEW.id;
+    IF NEW.public <> OLD.public OR NEW.deleted_at IS NOT NULL THEN
+        UPDATE subscriptions
+           SET changes = changes + 1
+          FROM (SELECT DISTINCT reader, group_name
+                  FROM streams
+                  JOIN graph_edges ON stream_id = streams.id
+                 WHERE streams.service_object = NEW.id) AS groups
+         WHERE subscriptions.service_object = groups.reader
+           AND subscriptions.group_name = groups.group_name;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER note_sources
+ AFTER UPDATE OF version, public, deleted_at ON service_objects
+   FOR EACH ROW EXECUTE FUNCTION note_sources();
+
+-- Who belongs to dynamic groups goes by what their readers are granted, too.
+CREATE FUNCTION mark_granted() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF EXISTS (SELECT FROM dynamic_groups WHERE others) THEN
+        INSERT INTO membership_marks (tenant_id)
+        VALUES (NEW.tenant_id)
+            ON CONFLICT (tenant_id) DO UPDATE
+           SET changes = membership_marks.changes + 1;
+    END IF;
+    -- Delivery looks anew at who may stay, and at what subscriptions to several streams are about.
+    PERFORM pg_notify('servioticy_access', 'object ' || NEW.service_object);
+    UPDATE subscriptions
+       SET changes = changes + 1
+     WHERE service_object = NEW.service_object;
+    UPDATE subscriptions
+       SET changes = changes + 1
+      FROM (SELECT DISTINCT reader, group_name
+              FROM streams
+              JOIN graph_edges ON stream_id = streams.id
+             WHERE streams.service_object = NEW.service_object) AS groups
+     WHERE subscriptions.service_object = groups.reader
+       AND subscriptions.group_name = groups.group_name;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER mark_granted
+ AFTER INSERT OR UPDATE OF revoked_at ON grants
+   FOR EACH ROW EXECUTE FUNCTION mark_granted();
+
+-- What each tenant has used, hour by hour, of each stream. Named by words and not by numbers: what
+-- was used is to be paid when the stream is gone.
+
+CREATE TABLE usage_hours (
+    tenant_id bigint NOT NULL REFERENCES tenants ON DELETE CASCADE,
+    hour bigint NOT NULL,
+    service_object text NOT NULL,
+    stream text NOT NULL,
+    provider_id bigint NOT NULL,
+    updates_in bigint NOT NULL DEFAULT 0,
+    computations jsonb NOT NULL DEFAULT '{}',
+    processor_us bigint NOT NULL DEFAULT 0,
+    stored_rows bigint NOT NULL DEFAULT 0,
+    stored_bytes bigint NOT NULL DEFAULT 0,
+    deliveries bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (tenant_id, hour, service_object, stream, provider_id)
+);
+COMMENT ON COLUMN usage_hours.tenant_id IS 'who pays: who sends, computes, or has it delivered';
+COMMENT ON COLUMN usage_hours.hour IS 'when it began, in milliseconds since 1970';
+COMMENT ON COLUMN usage_hours.provider_id IS
+    'whose stream woke the computations, or was delivered; the tenant itself, or who granted it';
+COMMENT ON COLUMN usage_hours.computations IS 'how many ended with which verdict';
+CREATE INDEX usage_hours_by_provider ON usage_hours (provider_id, hour)
+ WHERE provider_id <> tenant_id;
+CREATE INDEX usage_hours_by_hour ON usage_hours (hour);
+
+CREATE FUNCTION this_hour() RETURNS bigint LANGUAGE sql STABLE AS $$
+SELECT floor(extract(epoch FROM now()) / 3600)::bigint * 3600000
+$$;
+
+CREATE FUNCTION counts_added(a jsonb, b jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+SELECT coalesce(jsonb_object_agg(name, times), '{}')
+  FROM (SELECT name, sum(times::bigint) AS times
+          FROM (SELECT * FROM jsonb_each_text(a)
+                 UNION ALL
+                SELECT * FROM jsonb_each_text(b)) AS counted (name, times)
+         GROUP BY name) AS added
+$$;
+
+CREATE AGGREGATE counts_summed(jsonb) (SFUNC = counts_added, STYPE = jsonb, INITCOND = '{}');
+
+-- What an operator lets a tenant have that is not what every tenant may have, and how much is
+-- stored of each.
+
+CREATE TABLE quotas (
+    tenant_id bigint NOT NULL REFERENCES tenants ON DELETE CASCADE,
+    name text NOT NULL,
+    most bigint NOT NULL CHECK (most >= 0),
+    PRIMARY KEY (tenant_id, name)
+);
+COMMENT ON COLUMN quotas.name IS 'as in servioticy/domain/quotas.py';
+
+CREATE TABLE stored_amounts (
+    tenant_id bigint PRIMARY KEY REFERENCES tenants ON DELETE CASCADE,
+    bytes bigint NOT NULL
+);
+COMMENT ON TABLE stored_amounts IS
+    'how many bytes of updates are stored of a tenant: some seconds late, and about';
+
+-- Who has defined, allowed and revoked what. Triggers write it, in the transaction of what it
+-- tells, whoever writes there; no document and no secret is in it.
+
+CREATE TABLE audit (
+    tenant_id bigint NOT NULL,
+    number bigint NOT NULL,
+    at timestamptz NOT NULL DEFAULT now(),
+    actor_tenant bigint,
+    actor_token text,
+    action text NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    PRIMARY KEY (tenant_id, number)
+);
+COMMENT ON COLUMN audit.tenant_id IS 'whose it is, what is told about';
+COMMENT ON COLUMN audit.number IS 'counted for each tenant, without a gap';
+COMMENT ON COLUMN audit.actor_tenant IS 'null: the platform by itself, or its operator';
+COMMENT ON COLUMN audit.actor_token IS 'the id of the token';
+COMMENT ON COLUMN audit.subject IS 'the id of what it was done to';
+CREATE INDEX audit_by_age ON audit (at);
+
+CREATE TABLE audit_counts (
+    tenant_id bigint PRIMARY KEY,
+    number bigint NOT NULL
+);
+COMMENT ON TABLE audit_counts IS 'the number of each tenant''s last entry';
+
+-- The newest 100,000 entries of a tenant stay.
+CREATE FUNCTION note_in_audit(tenant bigint, action text, kind text, subject text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    actor text[] := string_to_array(
+        nullif(current_setting('servioticy.actor', true), ''), ' ');
+    entry bigint;
+BEGIN
+    INSERT INTO audit_counts (tenant_id, number)
+    VALUES (tenant, 1)
+        ON CONFLICT (tenant_id) DO UPDATE
+       SET number = audit_counts.number + 1
+    RETURNING number INTO entry;
+    INSERT INTO audit (tenant_id, number, actor_tenant, actor_token, action, kind, subject)
+    VALUES (tenant, entry, actor[1]::bigint, actor[2], action, kind, subject);
+    DELETE FROM audit
+     WHERE tenant_id = tenant
+       AND number <= entry - 100000;
+END $$;
+
+CREATE FUNCTION audit_service_object() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'created', 'service object', NEW.id);
+    ELSIF NEW.deleted_at IS NOT NULL THEN
+        IF OLD.deleted_at IS NULL THEN
+            PERFORM note_in_audit(NEW.tenant_id, 'deleted', 'service object', NEW.id);
+        END IF;
+    ELSIF NEW.newest_version <> OLD.newest_version THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'replaced', 'service object', NEW.id);
+    ELSIF NEW.version <> OLD.version THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'activated', 'service object', NEW.id);
+    ELSIF NEW.revision <> OLD.revision THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'customised', 'service object', NEW.id);
+    END IF;
+    IF NEW.public AND (TG_OP = 'INSERT' OR NOT OLD.public) THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'made public', 'service object', NEW.id);
+    ELSIF TG_OP = 'UPDATE' AND OLD.public AND NOT NEW.public THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'made private', 'service object', NEW.id);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION audit_erasure() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM note_in_audit(NEW.tenant_id, 'erased', 'stream',
+                          (NEW.change ->> 'service_object') || '/' || (NEW.change ->> 'stream'));
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION audit_token() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'made', 'token', NEW.id);
+    ELSIF TG_OP = 'UPDATE' THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'rotated', 'token', NEW.id);
+    ELSE
+        PERFORM note_in_audit(OLD.tenant_id, 'revoked', 'token', OLD.id);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION audit_subscription() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'created', 'subscription', NEW.id);
+    ELSIF TG_OP = 'UPDATE' THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'changed', 'subscription', NEW.id);
+    ELSE
+        PERFORM note_in_audit(OLD.tenant_id, 'deleted', 'subscription', OLD.id);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION audit_template() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'created', 'template', NEW.id);
+    ELSIF NEW.deleted_at IS NOT NULL THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'deleted', 'template', NEW.id);
+    ELSIF NEW.newest_version <> OLD.newest_version THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'replaced', 'template', NEW.id);
+    ELSE
+        PERFORM note_in_audit(NEW.tenant_id, 'activated', 'template', NEW.id);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION audit_job() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM note_in_audit(NEW.tenant_id, 'begun', 'job', NEW.id);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION audit_actuation_secret() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM note_in_audit(NEW.tenant_id, 'rotated', 'actuation secret', NEW.service_object);
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER audit_service_object
+ AFTER INSERT OR UPDATE OF version, custom_fields, public, deleted_at ON service_objects
+   FOR EACH ROW EXECUTE FUNCTION audit_service_object();
+CREATE TRIGGER audit_erasure
+ AFTER INSERT ON pending_changes
+   FOR EACH ROW WHEN (NEW.change ->> 'kind' = 'erasure') EXECUTE FUNCTION audit_erasure();
+CREATE TRIGGER audit_token
+ AFTER INSERT OR UPDATE OR DELETE ON tokens
+   FOR EACH ROW EXECUTE FUNCTION audit_token();
+CREATE TRIGGER audit_subscription
+ AFTER INSERT OR UPDATE OF document OR DELETE ON subscriptions
+   FOR EACH ROW EXECUTE FUNCTION audit_subscription();
+CREATE TRIGGER audit_template
+ AFTER INSERT OR UPDATE OF version, deleted_at ON templates
+   FOR EACH ROW EXECUTE FUNCTION audit_template();
+CREATE TRIGGER audit_actuation_secret
+ AFTER UPDATE OF secrets ON actuation_callbacks
+   FOR EACH ROW EXECUTE FUNCTION audit_actuation_secret();
+CREATE TRIGGER audit_job
+ AFTER INSERT ON jobs
+   FOR EACH ROW EXECUTE FUNCTION audit_job();
+
+-- Both sides find it in their audit logs.
+CREATE FUNCTION audit_grant() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    done text := CASE TG_OP WHEN 'INSERT' THEN 'made' ELSE 'revoked' END;
+BEGIN
+    PERFORM note_in_audit(NEW.tenant_id, done, 'grant', NEW.id);
+    IF NEW.grantee IS NOT NULL THEN
+        PERFORM note_in_audit(NEW.grantee, done, 'grant', NEW.id);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER audit_grant
+ AFTER INSERT OR UPDATE OF revoked_at ON grants
+   FOR EACH ROW EXECUTE FUNCTION audit_grant();
+
+-- Who may see and do what: row level security, forced. The roles are made before (servioticy/storage/roles.py); none of
+-- them owns anything but functions of triggers, and none may pass a policy.
+--
+-- servioticy_api       sees and changes rows of the tenants in the setting servioticy.tenants
+-- servioticy_platform  what the API does between tenants: who asks, the stream graph, fleets
+-- servioticy_pipeline  computes and stores for all tenants; sees no token
+-- servioticy_delivery  delivers for all tenants; of updates those of the tenants in the setting
+--
+-- A migration that reads or changes rows has to say ALTER TABLE ... NO FORCE ROW LEVEL SECURITY
+-- first, and FORCE afterwards: where it forgets, it fails.
+
+GRANT USAGE ON SCHEMA public
+   TO servioticy_api, servioticy_platform, servioticy_pipeline, servioticy_delivery;
+
+-- Triggers keep in step what may be another tenant's, or is nobody's to write.
+
+GRANT CREATE ON SCHEMA public TO servioticy_platform;
+ALTER FUNCTION list_service_object OWNER TO servioticy_platform;
+ALTER FUNCTION mark_membership OWNER TO servioticy_platform;
+ALTER FUNCTION leave_template OWNER TO servioticy_platform;
+ALTER FUNCTION keep_activated OWNER TO servioticy_platform;
+ALTER FUNCTION note_sources OWNER TO servioticy_platform;
+ALTER FUNCTION note_in_audit OWNER TO servioticy_platform;
+ALTER FUNCTION audit_service_object OWNER TO servioticy_platform;
+ALTER FUNCTION audit_erasure OWNER TO servioticy_platform;
+ALTER FUNCTION audit_token OWNER TO servioticy_platform;
+ALTER FUNCTION audit_subscription OWNER TO servioticy_platform;
+ALTER FUNCTION audit_template OWNER TO servioticy_platform;
+ALTER FUNCTION audit_job OWNER TO servioticy_platform;
+ALTER FUNCTION audit_actuation_secret OWNER TO servioticy_platform;
+ALTER FUNCTION is_granted OWNER TO servioticy_platform;
+ALTER FUNCTION mark_granted OWNER TO servioticy_platform;
+ALTER FUNCTION audit_grant OWNER TO servioticy_platform;
+REVOKE CREATE ON SCHEMA public FROM servioticy_platform;
+REVOKE EXECUTE ON FUNCTION note_in_audit FROM PUBLIC;
+
+-- Of a tenant: each table has its tenant in each row.
+
+CREATE FUNCTION force_row_level_security(named text, column_name text DEFAULT 'tenant_id')
+RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    own text := format(
+        '%I = ANY ((SELECT nullif(current_setting(''servioticy.tenants'', true), ''''))::bigint[])',
+        column_name);
+BEGIN
+    EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', named);
+    EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', named);
+    EXECUTE format(
+        'CREATE POLICY of_the_tenant ON %I TO servioticy_api, servioticy_delivery
+          USING (%s) WITH CHECK (%s)', named, own, own);
+END $$;
+
+COMMENT ON FUNCTION force_row_level_security IS
+    'every migration that makes a table of tenants calls it, and grants what programs need';
+
+SELECT force_row_level_security(named)
+  FROM unnest('{tokens, service_objects, definitions, streams, graph_edges, pending_changes,
+                subscriptions, updates, superseded, states, verdicts, usage, purge, actuations,
+                searched_streams, search_blocks, search_columns, put_off, listings, idempotency,
+                cursors, dead_deliveries, templates, template_versions, template_objects,
+                dynamic_groups, membership_marks, jobs, job_items, callback_tests, acting_streams,
+                actuation_callbacks, audit, audit_counts, grants, usage_hours, quotas,
+                stored_amounts}'::text[]) AS named;
+SELECT force_row_level_security('tenants', 'id');
+
+GRANT SELECT ON tenants, listings, dynamic_groups, updates, verdicts, usage, put_off, progress
+   TO servioticy_api;
+GRANT INSERT ON pending_changes TO servioticy_api;
+GRANT SELECT, DELETE ON membership_marks TO servioticy_api;
+GRANT SELECT, INSERT, UPDATE, DELETE
+   ON tokens, service_objects, definitions, streams, graph_edges, subscriptions, actuations,
+      searched_streams, search_blocks, search_columns, idempotency, cursors, dead_deliveries,
+      templates, template_versions, template_objects, jobs, job_items, callback_tests,
+      actuation_callbacks
+   TO servioticy_api;
+GRANT SELECT, INSERT ON acting_streams TO servioticy_api;
+GRANT USAGE ON SEQUENCE cursor_changes, job_turns TO servioticy_api;
+
+GRANT SELECT ON audit, usage_hours, quotas, stored_amounts, purge, superseded, pending_changes
+   TO servioticy_api;
+GRANT SELECT, INSERT ON grants TO servioticy_api;
+GRANT UPDATE (revoked_at) ON grants TO servioticy_api;
+GRANT SELECT ON stream_readers, subscribed_streams TO servioticy_api, servioticy_delivery;
+
+-- Between tenants: of each table what the statements need that say so in their files.
+
+CREATE FUNCTION for_all_tenants(role text, command text, tables text[]) RETURNS void
+LANGUAGE plpgsql AS $$
+DECLARE
+    named text;
+    checked text := CASE command WHEN 'INSERT' THEN 'WITH CHECK' ELSE 'USING' END;
+BEGIN
+    FOREACH named IN ARRAY tables LOOP
+        EXECUTE format('CREATE POLICY %I ON %I FOR %s TO %I %s (true)',
+                       role || '_' || lower(command), named, command, role, checked);
+    END LOOP;
+END $$;
+
+COMMENT ON FUNCTION for_all_tenants IS
+    'lets a role do it to all rows of these tables; it has to be granted, too';
+
+SELECT for_all_tenants('servioticy_platform', 'SELECT',
+    '{tenants, tokens, service_objects, definitions, streams, graph_edges, pending_changes,
+      subscriptions, cursors, listings, template_objects, dynamic_groups, membership_marks,
+      jobs, audit, audit_counts,
+      grants, usage_hours, quotas}');
+SELECT for_all_tenants('servioticy_platform', 'INSERT',
+    '{tenants, graph_edges, listings, dynamic_groups, membership_marks, audit, audit_counts,
+      quotas}');
+SELECT for_all_tenants('servioticy_platform', 'UPDATE',
+    '{service_objects, definitions, listings, membership_marks, jobs, tenants, subscriptions,
+      audit_counts, quotas}');
+SELECT for_all_tenants('servioticy_platform', 'DELETE',
+    '{pending_changes, template_objects, dynamic_groups, tenants, audit, audit_counts,
+      membership_marks, usage_hours, quotas}');
+GRANT SELECT
+   ON tenants, tokens, service_objects, definitions, streams, graph_edges, pending_changes,
+      subscriptions, cursors, listings, template_objects, dynamic_groups, membership_marks, jobs,
+      readers, readable_streams
+   TO servioticy_platform;
+GRANT INSERT ON tenants, graph_edges, listings, dynamic_groups, membership_marks
+   TO servioticy_platform;
+GRANT UPDATE (component, route_partition) ON service_objects TO servioticy_platform;
+GRANT UPDATE (automatic) ON definitions TO servioticy_platform;
+GRANT UPDATE ON listings, membership_marks TO servioticy_platform;
+GRANT UPDATE (turn, state, total) ON jobs TO servioticy_platform;
+GRANT DELETE ON pending_changes, template_objects, dynamic_groups TO servioticy_platform;
+GRANT USAGE ON SEQUENCE job_turns TO servioticy_platform;
+
+GRANT SELECT ON grants, stream_readers, stream_derivers, subscribed_streams TO servioticy_platform;
+GRANT UPDATE (changes) ON subscriptions TO servioticy_platform;
+GRANT UPDATE (deleted_at), DELETE ON tenants TO servioticy_platform;
+GRANT DELETE ON membership_marks TO servioticy_platform;
+GRANT SELECT, INSERT, DELETE ON audit TO servioticy_platform;
+GRANT SELECT, INSERT, UPDATE, DELETE ON audit_counts, quotas TO servioticy_platform;
+GRANT SELECT, DELETE ON usage_hours TO servioticy_platform;
+
+-- The pipeline.
+
+SELECT for_all_tenants('servioticy_pipeline', 'SELECT',
+    '{tenants, service_objects, definitions, streams, graph_edges, subscriptions, updates,
+      superseded, states, verdicts, usage, purge, searched_streams, search_blocks, put_off, grants,
+      usage_hours, stored_amounts}');
+SELECT for_all_tenants('servioticy_pipeline', 'INSERT',
+    '{updates, superseded, states, verdicts, usage, purge, put_off, usage_hours, stored_amounts}');
+SELECT for_all_tenants('servioticy_pipeline', 'UPDATE',
+    '{service_objects, streams, updates, superseded, states, verdicts, usage, purge,
+      searched_streams, put_off, grants, usage_hours, stored_amounts}');
+SELECT for_all_tenants('servioticy_pipeline', 'DELETE',
+    '{definitions, streams, graph_edges, subscriptions, updates, superseded, states, verdicts,
+      usage, purge, searched_streams, search_blocks, put_off, grants}');
+GRANT INSERT ON stored_updates TO servioticy_pipeline;
+GRANT SELECT, INSERT, UPDATE, DELETE
+   ON updates, superseded, states, verdicts, usage, purge, put_off, progress, forwarded,
+      log_identity, log_losses
+   TO servioticy_pipeline;
+GRANT SELECT, UPDATE, DELETE ON searched_streams TO servioticy_pipeline;
+GRANT SELECT, DELETE ON search_blocks, definitions, graph_edges, subscriptions, streams
+   TO servioticy_pipeline;
+GRANT SELECT ON tenants, service_objects TO servioticy_pipeline;
+GRANT UPDATE (active_version, active_change, owner_partition, component) ON service_objects
+   TO servioticy_pipeline;
+GRANT UPDATE (erased_by, after_erasure) ON streams TO servioticy_pipeline;
+GRANT USAGE ON SEQUENCE streams_id_seq TO servioticy_pipeline;
+
+GRANT SELECT, DELETE ON grants TO servioticy_pipeline;
+GRANT UPDATE (active) ON grants TO servioticy_pipeline;
+GRANT SELECT, INSERT, UPDATE ON usage_hours, stored_amounts TO servioticy_pipeline;
+
+-- Delivery.
+
+SELECT for_all_tenants('servioticy_delivery', 'SELECT',
+    '{tenants, tokens, service_objects, streams, subscriptions, cursors, dead_deliveries,
+      callback_tests, actuations, actuation_callbacks, acting_streams, graph_edges,
+      usage_hours, quotas}');
+SELECT for_all_tenants('servioticy_delivery', 'INSERT', '{usage_hours}');
+SELECT for_all_tenants('servioticy_delivery', 'UPDATE',
+    '{cursors, callback_tests, acting_streams, usage_hours}');
+GRANT SELECT
+   ON tenants, tokens, service_objects, definitions, streams, subscriptions, updates, progress,
+      actuation_callbacks
+   TO servioticy_delivery;
+-- Of its tenant's alone, and only to hold them while an actuation is made (FOR SHARE).
+GRANT UPDATE (updated_at) ON service_objects TO servioticy_delivery;
+GRANT SELECT, UPDATE ON acting_streams TO servioticy_delivery;
+GRANT SELECT, INSERT, UPDATE, DELETE ON actuations TO servioticy_delivery;
+GRANT SELECT, UPDATE ON cursors, callback_tests TO servioticy_delivery;
+GRANT SELECT, INSERT, UPDATE, DELETE ON dead_deliveries TO servioticy_delivery;
+
+GRANT SELECT ON graph_edges, quotas TO servioticy_delivery;
+GRANT SELECT, INSERT, UPDATE ON usage_hours TO servioticy_delivery;
+
+GRANT SELECT ON readers, readable_streams TO servioticy_api, servioticy_pipeline,
+                                             servioticy_delivery;

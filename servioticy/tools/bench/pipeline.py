@@ -4,7 +4,7 @@ Each update wakes a chain of three composites: four rows stored and four updates
 other composites, by `--shape`.
 The backlog is in the log before the pipeline starts; the clock runs from its first
 transaction until everything is computed, what was put off for a while, too. So start-up does
-not count and everything else does.
+not count and everything else does. Memory is what the pipeline's programs have at the end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         "--warm", action="store_true", help="the pipeline knows all devices when it begins"
     )
     options = parser.parse_args(arguments)
-    print("partitions devices batch | updates/s  rows/s | processor, us an update")
+    print("partitions devices batch | updates/s  rows/s | processor, us an update | memory, MB")
     for partitions in options.partitions:
         with ground.stores(settings, partitions) as stores:
             for devices in options.devices:
@@ -77,9 +77,11 @@ def _drain(
         _wait(stores, progress)
         seconds = time.perf_counter() - began
         used = {name: now - used.get(name, 0.0) for name, now in _used(stores.pids, pid).items()}
+        memory = _memory(pid)
     _tell("")
     drained = progress.total() - first
     each = " ".join(f"{name} {1e6 * spent / drained:.0f}" for name, spent in used.items())
+    each += " | " + " ".join(f"{name} {megabytes:.0f}" for name, megabytes in memory.items())
     made = progress.rows() - rows
     progress.close()
     return f"{drained / seconds:9.0f} {made / seconds:7.0f} | {each}"
@@ -107,6 +109,15 @@ def _used(stores: dict[str, int], pipeline: int) -> dict[str, float]:
         name = _part(pid)
         used[name] = used.get(name, 0.0) + processes.processor_seconds(pid)
     return used
+
+
+def _memory(pipeline: int) -> dict[str, float]:
+    """Return the megabytes of what runs in the pipeline, shared pages counted in parts."""
+    megabytes: dict[str, float] = {}
+    for pid in processes.tree(pipeline):
+        name = _part(pid)
+        megabytes[name] = megabytes.get(name, 0.0) + processes.memory_megabytes(pid)
+    return megabytes
 
 
 def _part(pid: int) -> str:

@@ -161,7 +161,7 @@ def _real(settings: Settings) -> Iterator[Bench]:
             output = emitter(found, 0)
             graph, changes = PostgresStreamGraph(database), PostgresChangeStore(database)
             tenants = PostgresTenants(database)
-            task, watch = _task(pool, store, output)
+            task, watch = _task(settings, pool, store, output)
             yield Bench(task, watch, tenants, graph, changes, others)
             task.end()
         finally:
@@ -175,7 +175,7 @@ def _twins(settings: Settings) -> Iterator[Bench]:
     platform = MemoryPlatform()
     store = platform.partition_store(argument_names)
     try:
-        task, watch = _task(pool, store, platform.output(0))
+        task, watch = _task(settings, pool, store, platform.output(0))
         yield Bench(
             task,
             watch,
@@ -188,13 +188,16 @@ def _twins(settings: Settings) -> Iterator[Bench]:
         pool.close()
 
 
-def _task(pool: SandboxPool, store: PartitionStore, output: Output) -> tuple[Task, Stopwatch]:
+def _task(
+    settings: Settings, pool: SandboxPool, store: PartitionStore, output: Output
+) -> tuple[Task, Stopwatch]:
     watch = Stopwatch({TASK: Spent()})
     stages = around(STAGES, lambda name, stage: watch.timed(PARTS[name], stage))
     watch.watch(pool, SANDBOX)
     watch.watch(store, STORE)
     watch.watch(output, OUTPUT)
-    engine = Engine({"javascript": JavaScript(pool)}, 10**6, 10**6, stages=stages)
+    room = settings.pipeline.head_cache_bytes
+    engine = Engine({"javascript": JavaScript(pool)}, 10**6, room, stages=stages)
     task = Task(0, store, lambda: output, engine)
     watch.watch(task, {"take": TASK})
     return task, watch

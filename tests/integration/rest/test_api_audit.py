@@ -10,7 +10,7 @@ from contract_world import OPERATIONS, a_world, request_examples
 from test_isolation import ask
 
 from api.app import SERVICES
-from api.fleets.audit import OldEntries
+from api.background.old_entries import OldEntries
 
 Entry = tuple[str, str, str]
 

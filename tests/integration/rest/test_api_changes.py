@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import orjson
 import pytest
 from api_builders import SIMPLE, Caller, Served
-from werkzeug.test import TestResponse
+from changing_documents import CHANNEL, WIDER, composite, records, replace, versions
 
 from servioticy.domain.records import (
     AcquireRecord,
@@ -17,32 +16,6 @@ from servioticy.domain.records import (
     ErasureRecord,
     ReleaseRecord,
 )
-
-CHANNEL = {"type": "number"}
-WIDER = {"streams": {"a": {"channels": {"x": CHANNEL, "y": CHANNEL}}}}
-
-
-def replace(caller: Caller, so: str, document: Any, **headers: str) -> TestResponse:
-    names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return caller.ask("PUT", f"/{so}", data=orjson.dumps(document), headers=names)
-
-
-def versions(caller: Caller, so: str) -> list[tuple[int, bool]]:
-    listed = caller.ask("GET", f"/{so}/versions").get_json()["versions"]
-    return [(each["version"], each["active"]) for each in listed]
-
-
-def composite(names: str, **groups: Any) -> dict[str, Any]:
-    code = {"type": "number", "current-value": f"function({names}){{}}"}
-    return {
-        "version": "0.2.0",
-        "groups": {name: {"soIds": so, "stream": stream} for name, (so, stream) in groups.items()},
-        "streams": {"out": {"channels": {"v": code}}},
-    }
-
-
-def records(served: Served, kind: type) -> list[Any]:
-    return [r for n in (0, 1) for _, r in served.platform.records(n) if isinstance(r, kind)]
 
 
 def test_another_document_is_the_next_version(served: Served, alice: Caller) -> None:
@@ -126,44 +99,6 @@ def test_a_bad_document_changes_nothing(
 
     assert (answer.status_code, answer.get_json()["message"]) == (status, message)
     assert versions(alice, so) == [(1, True)]
-
-
-def test_the_etag_changes_with_every_change(alice: Caller) -> None:
-    so = alice.create()
-    tags = [alice.ask("GET", f"/{so}").headers["ETag"]]
-    for body in ({"customFields": 1}, WIDER, {"customFields": 2}):
-        tags.append(replace(alice, so, body).headers["ETag"])
-        assert alice.ask("GET", f"/{so}").headers["ETag"] == tags[-1]
-    tags.append(alice.ask("POST", f"/{so}/versions/1/activate").headers["ETag"])
-
-    assert tags == ['"1-1"', '"1-2"', '"2-3"', '"2-4"', '"1-5"']
-
-
-@pytest.mark.parametrize("body", [WIDER, {"customFields": 1}])
-def test_a_change_of_something_older_is_refused(alice: Caller, body: Any) -> None:
-    so = alice.create()
-    seen = alice.ask("GET", f"/{so}").headers["ETag"]
-    assert replace(alice, so, {"customFields": 0}, If_Match=seen).status_code == 200
-
-    answer = replace(alice, so, body, If_Match=seen)
-
-    assert answer.status_code == 412
-    assert answer.headers["ETag"] == '"1-2"'
-    assert '"1-2" is there now' in answer.get_json()["message"]
-    assert alice.ask("GET", f"/{so}").get_json()["customFields"] == 0
-    assert replace(alice, so, body, If_Match=f'"9-9", {answer.headers["ETag"]}').status_code == 200
-    assert replace(alice, so, body, If_Match="*").status_code == 200
-
-
-def test_deleting_and_activating_heed_if_match_too(alice: Caller) -> None:
-    so = alice.create()
-    replace(alice, so, WIDER)
-    old = {"If-Match": '"1-1"'}
-
-    assert alice.ask("DELETE", f"/{so}", headers=old).status_code == 412
-    activate = f"/{so}/versions/1/activate"
-    assert alice.ask("POST", activate, headers=old).status_code == 412
-    assert alice.ask("DELETE", f"/{so}", headers={"If-Match": '"2-2"'}).status_code == 204
 
 
 def test_of_concurrent_changes_every_one_is_a_version(served: Served, alice: Caller) -> None:
@@ -394,80 +329,6 @@ def test_a_log_that_does_not_answer_is_told_of_the_change_later(
     ]
 
 
-def test_a_tree_tells_levels_inputs_and_diamonds(alice: Caller) -> None:
-    code = {name: f"function({reads}){{}}" for name, reads in (("b", "a,z"), ("c", "a,b"))}
-    streams: dict[str, Any] = {"a": {"channels": {"x": CHANNEL}}, "z": {"channels": {}}}
-    for name, text in code.items():
-        streams[name] = {"channels": {"x": {**CHANNEL, "current-value": text}}}
-    so = alice.create({"version": "0.2.0", "streams": streams})
-
-    assert alice.ask("GET", f"/{so}/streams/a/tree").get_json() == {
-        "stream": f"{so}/a",
-        "depth": 1,
-        "computations": 2,
-        "mostComputations": 3,
-        "levels": [
-            [
-                {
-                    "stream": f"{so}/b",
-                    "triggeredBy": f"{so}/a",
-                    "as": "a",
-                    "arrivals": 1,
-                    "onlyRead": ["z"],
-                },
-                {
-                    "stream": f"{so}/c",
-                    "triggeredBy": f"{so}/a",
-                    "as": "a",
-                    "arrivals": 2,
-                    "onlyRead": [],
-                },
-            ]
-        ],
-        "hidden": 0,
-        "diamonds": [f"{so}/c"],
-        "cycles": [],
-    }
-
-
-def test_a_tree_counts_what_others_keep_private(alice: Caller, bob: Caller) -> None:
-    so = alice.create({**SIMPLE, "public": True})
-    bob.create(composite("g", g=([so], "a")))
-    shown = bob.create({**composite("g", g=([so], "a")), "public": True})
-
-    tree = alice.ask("GET", f"/{so}/streams/a/tree").get_json()
-    assert (tree["computations"], tree["hidden"]) == (2, 1)
-    assert [each["stream"] for each in tree["levels"][0]] == [f"{shown}/out"]
-
-
-def test_a_new_document_is_answered_with_what_is_odd_about_it(alice: Caller) -> None:
-    so = alice.create()
-    document = composite("g,h", g=([so], "a"), h=([so], "a"))
-    answer = alice.ask("POST", "/", json=document)
-
-    assert list(answer.get_json()) == ["id", "api_token", "createdAt", "warnings"]
-    (warning,) = answer.get_json()["warnings"]
-    assert "2 paths (diamond)" in warning and f"{so}/a" in warning
-
-    id_ = answer.get_json()["id"]
-    changed = replace(alice, id_, composite("g", g=([so], "a"))).get_json()
-    assert "warnings" not in changed
-    changed = replace(alice, id_, composite("out")).get_json()
-    assert "nothing can trigger it" in changed["warnings"][0]
-
-
-def test_a_cycle_through_another_object_is_told(alice: Caller) -> None:
-    first = alice.create(SIMPLE)
-    second = alice.create(composite("g", g=([first], "a")))
-    body = composite("g", g=([second], "out"))
-    body["streams"]["a"] = body["streams"].pop("out")
-
-    answer = replace(alice, first, body).get_json()
-
-    assert any("a cycle" in each and f"{second}/out" in each for each in answer["warnings"])
-    assert any("nothing can trigger" in each for each in answer["warnings"])
-
-
 def test_subscriptions_are_read_and_dropped_by_those_they_concern(
     alice: Caller, bob: Caller
 ) -> None:
@@ -496,31 +357,3 @@ def test_subscriptions_are_read_and_dropped_by_those_they_concern(
     assert answer.get_json()["message"] == "The Subscription was not found."
     assert alice.ask("DELETE", f"/{so}").status_code == 204
     assert alice.ask("GET", f"/subscriptions/{ids[0]}").status_code == 404
-
-
-@pytest.mark.parametrize(
-    "value", ["", "1-1", '"1-1', '"1-1" "1-1"', '"1-1",', "W/1-1", "*,*", '"a\tb"']
-)
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "POST"])
-def test_an_if_match_that_cannot_be_read_is_refused(
-    value: str, method: str, alice: Caller
-) -> None:
-    """Who sends it wants care; a change made blindly is what they wanted to prevent."""
-    so = alice.create()
-    path = f"/{so}/versions/1/activate" if method == "POST" else f"/{so}"
-
-    answer = alice.ask(method, path, data=b'{"streams":{}}', headers={"If-Match": value})
-
-    assert answer.status_code == 400
-    assert "If-Match" in answer.get_json()["message"]
-    assert alice.ask("GET", f"/{so}").headers["ETag"] == '"1-1"'
-
-
-@pytest.mark.parametrize(
-    ("value", "status"),
-    [('"1-1"', 204), ('"0-0" , "1-1"', 204), ("*", 204), ('"0-0"', 412), ('W/"1-1"', 412)],
-)
-def test_if_match_names_states_or_any(value: str, status: int, alice: Caller) -> None:
-    so = alice.create()
-
-    assert alice.ask("DELETE", f"/{so}", headers={"If-Match": value}).status_code == status

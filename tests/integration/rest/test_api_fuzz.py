@@ -72,7 +72,8 @@ def world(served: Served) -> World:
 @settings(
     max_examples=CALLS,
     deadline=None,
-    # Every run makes the same requests; `make fuzz` makes new ones, and looks for trouble.
+    # The same requests wherever the same modules are loaded, of which Hypothesis takes constants;
+    # `make fuzz` makes new ones, and looks for trouble.
     derandomize="CALLS" not in os.environ,
     database=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],

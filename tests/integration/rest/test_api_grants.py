@@ -11,7 +11,7 @@ from api_builders import NOW, SIMPLE, Caller, Served
 from contract_world import OPERATIONS
 
 from api.app import create_app
-from api.fleets.worker import Fleets
+from api.background.worker import worker
 from api.resources.grants import MOST
 from delivery.admission.requests import Refusal, WatchRequest, admit
 from sandbox.text import argument_names
@@ -312,13 +312,13 @@ def test_an_expired_grant_ends_by_itself_and_the_log_is_told(
     """For reads at once, by the clock of the store; for composites where the record stands."""
     id_, clock = give(alice, so, expiresIn=60), Late()
     app = create_app(served.platform.ports, Settings(), clock, argument_names)
-    fleets = Fleets(app.extensions["servioticy"])
+    background = worker(app.extensions["servioticy"])
     told = len(served.platform.log.records(0)) + len(served.platform.log.records(1))
-    while fleets.turn():
+    while background.turn():
         pass
     early = len(served.platform.log.records(0)) + len(served.platform.log.records(1))
     clock.now += 60
-    while fleets.turn():
+    while background.turn():
         pass
     records = [record for n in (0, 1) for _, record in served.platform.records(n)]
 

@@ -12,6 +12,7 @@ from werkzeug.test import TestResponse
 from servioticy.domain.quotas import QUOTAS
 from servioticy.errors import SettingsError
 from servioticy.ports.partition_store import Use
+from servioticy.ports.usage import Given
 from servioticy.settings import Settings
 from servioticy.storage.quotas import PostgresQuotas
 from servioticy.storage.usage import PostgresUsage
@@ -97,7 +98,7 @@ def used(served: Served, so: str) -> dict[str, Any]:
     key = served.platform.stream(so)
     use = Use(*key, key.tenant, 10, 10, 1000, {"emitted": 5, "stale": 2})
     served.platform.store.account([use])
-    PostgresUsage(served.platform.database).deliver({(key.tenant, key.tenant, so, "a"): 4})
+    PostgresUsage(served.platform.database).deliver({Given(key.tenant, key.tenant, so, "a"): 4})
     return {"computations": 7, "deliveries": 4, "stored-bytes": 1000}
 
 

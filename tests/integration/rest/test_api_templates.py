@@ -11,7 +11,7 @@ from api_builders import SIMPLE, Caller, Served
 from fleet_builders import DOCUMENT, TEMPLATE, a_fleet, a_template, get, post, work
 
 from api.app import SERVICES
-from api.fleets.worker import Fleets
+from api.background.worker import worker
 from servioticy.domain.records import DefinitionRecord
 from servioticy.errors import Unavailable
 
@@ -273,11 +273,11 @@ def test_a_job_goes_on_where_it_was(alice: Caller, served: Served) -> None:
     """The broker is away in the middle; nothing is made twice afterwards."""
     template = a_template(alice)
     made = post(alice, f"/templates/{template}/objects", [{"room": str(n)} for n in range(700)])
-    fleets = Fleets(served.app.extensions[SERVICES])
-    assert fleets.turn()
+    background = worker(served.app.extensions[SERVICES])
+    assert background.turn()
     served.platform.state.broker_answers = False
     with pytest.raises(Unavailable):
-        fleets.turn()
+        background.turn()
     served.platform.state.broker_answers = True
     work(served)
 

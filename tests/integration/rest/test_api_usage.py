@@ -8,9 +8,10 @@ import pytest
 from api_builders import Caller, Served
 
 from api.app import create_app
-from api.fleets.worker import Fleets
+from api.background.worker import worker
 from sandbox.text import argument_names
 from servioticy.ports.partition_store import Charge, Use
+from servioticy.ports.usage import Given
 from servioticy.settings import Settings, changed
 from servioticy.storage.usage import PostgresUsage
 
@@ -43,7 +44,7 @@ def objects(served: Served, alice: Caller, bob: Caller) -> tuple[str, str]:
     store.account([Use(*reader, owner.tenant, 0, 0, 0, {"emitted": 1, "timeout": 1})])
     store.charge([Charge(*reader, 2_500_000)])
     PostgresUsage(served.platform.database).deliver(
-        {(reader.tenant, owner.tenant, theirs, "a"): 4}
+        {Given(reader.tenant, owner.tenant, theirs, "a"): 4}
     )
     return theirs, own
 
@@ -156,7 +157,7 @@ def test_it_is_forgotten_after_a_while(served: Served, bob: Caller, objects: Any
 
     def forget(at: float) -> None:
         app = create_app(served.platform.ports, settings, lambda: at, argument_names)
-        Fleets(app.extensions["servioticy"]).turn()
+        worker(app.extensions["servioticy"]).turn()
 
     forget((hour + 48 * HOUR) / 1000)
     assert len(usage(bob)) == 1

@@ -9,8 +9,8 @@ from api_builders import SIMPLE, Caller, Served
 from contract_world import a_world
 
 from api.app import SERVICES
-from api.fleets import departures
-from api.fleets.departures import Departures
+from api.background import departures
+from api.background.departures import Departures
 from servioticy.domain.records import DeletionRecord
 from servioticy.errors import Rejected
 from servioticy.ports.partition_store import Batch, Delete

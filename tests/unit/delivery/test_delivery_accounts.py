@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from delivery import accounts as module
-from delivery.accounts import Accounts, Given
+from delivery.accounts import Accounts
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Unavailable
+from servioticy.ports.usage import Given
 
 
 class Store:

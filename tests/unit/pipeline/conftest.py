@@ -1,4 +1,4 @@
-"""How many examples each law tries: EXAMPLES in the environment, else these.
+"""How many examples each law tries: these, by Hypothesis, or EXAMPLES by plain chance.
 
 And time to load components: the machine that runs the tests may be busy with others.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 
 import pytest
 from examples import examples
 from hypothesis import HealthCheck, settings
+from plain_chance import plainly
 from sandbox_pools import a_pool
 
 from pipeline.evaluators.javascript import JavaScript
@@ -19,12 +21,30 @@ from pipeline.state import components
 for name, usual in {"law": 500, "changes": 100}.items():
     settings.register_profile(
         name,
-        max_examples=int(os.environ.get("EXAMPLES", examples(usual))),
+        max_examples=examples(usual),
         deadline=None,
         print_blob=True,
         # A whole graph and its history is a lot to draw; the sandbox is to outlive examples.
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     )
+
+
+EXAMPLES, FIRST = int(os.environ.get("EXAMPLES", "0")), int(os.environ.get("FIRST", "0"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Try a law by plain chance where so many examples are asked for."""
+    if not EXAMPLES or not hasattr(pyfuncitem.obj, "hypothesis"):
+        return None
+
+    def tell(number: int) -> None:
+        if number % 1000 == 0 and (capture := sys.__stderr__) is not None:
+            capture.write(f"{pyfuncitem.nodeid}: {number - FIRST} of {EXAMPLES}\n")
+
+    fixtures = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    plainly(pyfuncitem.obj, FIRST, EXAMPLES, tell)(**fixtures)
+    return True
 
 
 @pytest.fixture(autouse=True, scope="session")

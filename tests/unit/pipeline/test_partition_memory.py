@@ -24,7 +24,7 @@ def last(size: int) -> LastUpdate:
 def test_the_least_recently_used_last_update_goes_first() -> None:
     known = LastUpdates(2 * (ENTRY_BYTES + 10))
     for ref in (A, B, C):
-        known.keep(ref, last(10))
+        known.keep([(ref, last(10))])
     known.use([A])
     known.trim()
 
@@ -34,7 +34,7 @@ def test_the_least_recently_used_last_update_goes_first() -> None:
 @pytest.mark.parametrize(("size", "kept"), [(10, True), (11, False)])
 def test_the_room_is_counted_in_bytes(size: int, kept: bool) -> None:
     known = LastUpdates(ENTRY_BYTES + 10)
-    known.keep(A, last(size))
+    known.keep([(A, last(size))])
     known.trim()
 
     assert (A in known.known) == kept
@@ -42,9 +42,9 @@ def test_the_room_is_counted_in_bytes(size: int, kept: bool) -> None:
 
 def test_what_is_kept_anew_or_forgotten_is_not_counted_twice() -> None:
     known = LastUpdates(10**6)
-    known.keep(A, last(1000))
-    known.keep(A, None)
-    known.keep(B, last(5))
+    known.keep([(A, last(1000))])
+    known.keep([(A, None)])
+    known.keep([(B, last(5))])
     known.forget([B, C])
 
     assert known.bytes == ENTRY_BYTES

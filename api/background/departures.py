@@ -28,7 +28,7 @@ FIRST = (
 THEN = ("template_versions", "templates")
 LAST = ("rest_of_service_objects", "audit")
 
-log = logging.getLogger("api.fleets")
+log = logging.getLogger("api.background")
 
 
 class Departures:

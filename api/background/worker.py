@@ -1,0 +1,92 @@
+"""The thread of an API process for what goes on after requests were answered.
+
+One process at a time does it, a turn long: it holds a lock of its connection, so that nobody
+waits for one that was killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable
+from typing import Protocol
+
+from api.background.departures import Departures
+from api.background.ended_grants import EndedGrants
+from api.background.old_entries import OldEntries
+from api.background.old_usage import OldUsage
+from api.fleets.groups import Groups
+from api.fleets.jobs import Jobs
+from api.services import Services
+from servioticy.errors import Unavailable
+from servioticy.ports.statements import Statements
+
+PAUSE_SECONDS = 0.25
+"""Between two looks whether there is something to do."""
+PAUSE_AFTER_FAILURE = 1.0
+_LOCK = 7_305_808_869_234  # advisory lock: any number that nothing else uses
+
+log = logging.getLogger("api.background")
+
+
+class Work(Protocol):
+    """Something that goes on by itself, a little at a time. All it knows is in the store."""
+
+    def turn(self) -> bool:
+        """Do a little; False: there was nothing to do. Raises Unavailable."""
+
+
+class Worker:
+    """Goes on where it was, whoever was killed."""
+
+    def __init__(self, locks: Statements, works: Iterable[Work]) -> None:
+        self._locks = locks
+        self._works = list(works)
+        self._stop = threading.Event()
+
+    def start(self) -> None:
+        """Work in a thread of this process until it ends."""
+        threading.Thread(target=self._run, name="background", daemon=True).start()
+
+    def turn(self) -> bool:
+        """Do a little of each, unless another process is at it; False: there was nothing to do.
+
+        Raises Unavailable.
+        """
+        row = self._locks.row("lock", key=_LOCK)
+        if row is None or not row[0]:
+            return False
+        try:
+            found = [self._turn_of(each) for each in self._works]  # each has its turn
+            return any(found)
+        finally:
+            self._locks.rows("unlock", key=_LOCK)
+
+    def _turn_of(self, work: Work) -> bool:
+        try:
+            return work.turn()
+        except Unavailable:
+            raise
+        except Exception:  # a bug in one of them keeps none of the others waiting
+            log.exception("background_failed", extra={"work": type(work).__name__})
+            return False
+
+    def _run(self) -> None:
+        while True:
+            pause = PAUSE_SECONDS
+            try:
+                if self.turn():
+                    continue
+            except Unavailable as error:
+                log.warning("background_waits", extra={"reason": str(error)})
+                pause = PAUSE_AFTER_FAILURE
+            except Exception:  # without this thread nothing would follow any more
+                log.exception("background_failed")
+                pause = PAUSE_AFTER_FAILURE
+            self._stop.wait(pause)
+
+
+def worker(services: Services) -> Worker:
+    """Return the one that does all there is to do."""
+    kinds = (OldUsage, EndedGrants, Groups, OldEntries, Departures, Jobs)
+    return Worker(services.ports.statements("jobs"), [kind(services) for kind in kinds])

@@ -1,0 +1,82 @@
+"""What is told of the trees that a document makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api_builders import SIMPLE, Caller
+from changing_documents import CHANNEL, composite, replace
+
+
+def test_a_tree_tells_levels_inputs_and_diamonds(alice: Caller) -> None:
+    code = {name: f"function({reads}){{}}" for name, reads in (("b", "a,z"), ("c", "a,b"))}
+    streams: dict[str, Any] = {"a": {"channels": {"x": CHANNEL}}, "z": {"channels": {}}}
+    for name, text in code.items():
+        streams[name] = {"channels": {"x": {**CHANNEL, "current-value": text}}}
+    so = alice.create({"version": "0.2.0", "streams": streams})
+
+    assert alice.ask("GET", f"/{so}/streams/a/tree").get_json() == {
+        "stream": f"{so}/a",
+        "depth": 1,
+        "computations": 2,
+        "mostComputations": 3,
+        "levels": [
+            [
+                {
+                    "stream": f"{so}/b",
+                    "triggeredBy": f"{so}/a",
+                    "as": "a",
+                    "arrivals": 1,
+                    "onlyRead": ["z"],
+                },
+                {
+                    "stream": f"{so}/c",
+                    "triggeredBy": f"{so}/a",
+                    "as": "a",
+                    "arrivals": 2,
+                    "onlyRead": [],
+                },
+            ]
+        ],
+        "hidden": 0,
+        "diamonds": [f"{so}/c"],
+        "cycles": [],
+    }
+
+
+def test_a_tree_counts_what_others_keep_private(alice: Caller, bob: Caller) -> None:
+    so = alice.create({**SIMPLE, "public": True})
+    bob.create(composite("g", g=([so], "a")))
+    shown = bob.create({**composite("g", g=([so], "a")), "public": True})
+
+    tree = alice.ask("GET", f"/{so}/streams/a/tree").get_json()
+    assert (tree["computations"], tree["hidden"]) == (2, 1)
+    assert [each["stream"] for each in tree["levels"][0]] == [f"{shown}/out"]
+
+
+def test_a_new_document_is_answered_with_what_is_odd_about_it(alice: Caller) -> None:
+    so = alice.create()
+    document = composite("g,h", g=([so], "a"), h=([so], "a"))
+    answer = alice.ask("POST", "/", json=document)
+
+    assert list(answer.get_json()) == ["id", "api_token", "createdAt", "warnings"]
+    (warning,) = answer.get_json()["warnings"]
+    assert "2 paths (diamond)" in warning and f"{so}/a" in warning
+
+    id_ = answer.get_json()["id"]
+    changed = replace(alice, id_, composite("g", g=([so], "a"))).get_json()
+    assert "warnings" not in changed
+    changed = replace(alice, id_, composite("out")).get_json()
+    assert "nothing can trigger it" in changed["warnings"][0]
+
+
+def test_a_cycle_through_another_object_is_told(alice: Caller) -> None:
+    first = alice.create(SIMPLE)
+    second = alice.create(composite("g", g=([first], "a")))
+    body = composite("g", g=([second], "out"))
+    body["streams"]["a"] = body["streams"].pop("out")
+
+    answer = replace(alice, first, body).get_json()
+
+    assert any("a cycle" in each and f"{second}/out" in each for each in answer["warnings"])
+    assert any("nothing can trigger" in each for each in answer["warnings"])

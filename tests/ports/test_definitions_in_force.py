@@ -1,0 +1,87 @@
+"""What every PartitionStore promises of what is in force, and who computes it."""
+
+from __future__ import annotations
+
+import pytest
+from port_builders import PARTITIONS, Storage, a_service_object
+
+from servioticy.domain.model import StreamRef
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    ComponentMember,
+    Release,
+)
+
+
+def test_a_definition_is_in_force_once_the_log_said_so(storage: Storage) -> None:
+    tenant = storage.tenant()
+    storage.create(tenant, "so1")
+    storage.store.begin(0)
+    (before,) = storage.store.component("so1")
+
+    storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
+    (after,) = storage.store.component("so1")
+    (found,) = storage.store.service_objects(["so1"])
+
+    assert before == ComponentMember("so1", tenant, 0, None)
+    assert after == ComponentMember("so1", tenant, 0, 1)
+    assert [each.ref.stream for each in found.definition.streams] == ["b", "a"]
+    assert (found.tenant, found.version) == (tenant, 1)
+    assert found.stream_ids == {name: storage.stream_id("so1", name) for name in "ab"}
+
+
+def test_a_definition_that_is_not_understood_any_more_keeps_its_streams(
+    storage: Storage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A stricter release must not stop the partition at what an earlier one accepted."""
+    tenant = storage.tenant()
+    text = b'{"streams":{"a":{"channels":{"x":{"type":"numeric"}}},"b":{}}}'
+    storage.change_store.create(a_service_object(tenant, "so1", document=text), PARTITIONS)
+    storage.store.begin(0)
+    storage.store.store(Batch(0, 0, 1, 0, effect=Activate("so1", 1, 1)))
+    with caplog.at_level("ERROR", "servioticy"):
+        found = [next(storage.store.service_objects(["so1"])) for _ in range(2)]
+
+    assert found[0] == found[1]
+    assert set(found[0].stream_ids) == {"a", "b"}
+    assert all(each.composite is None for each in found[0].definition.streams)
+    told = [(each.message, each.reason) for each in caplog.records]  # type: ignore[attr-defined]
+    assert told == [("definition_not_understood", "Channel x with incorrect type: numeric")]
+
+
+def test_a_component_is_in_order_of_creation(storage: Storage) -> None:
+    tenant = storage.tenant()
+    for id_ in ("so2", "other", "so1"):
+        storage.create(tenant, id_, (("g", StreamRef("so2", "a")),) if id_ == "so1" else ())
+
+    assert [each.id for each in storage.store.component("so1")] == ["so2", "so1"]
+    assert storage.store.component("nothing") == []
+
+
+def test_of_some_service_objects_those_are_found_that_have_a_version_in_force(
+    storage: Storage,
+) -> None:
+    tenant = storage.tenant()
+    for id_ in ("so2", "so3", "so1"):
+        storage.create(tenant, id_)
+    storage.store.begin(0)
+    for offset, id_ in enumerate(("so1", "so2")):
+        storage.store.store(Batch(0, offset, offset + 1, 0, effect=Activate(id_, 1, 1)))
+
+    found = list(storage.store.service_objects(["so1", "so2", "so3", "nothing"]))
+
+    assert [each.id for each in found] == ["so2", "so1"]
+    assert list(storage.store.service_objects([])) == []
+
+
+def test_only_the_owner_can_release(storage: Storage) -> None:
+    tenant = storage.tenant()
+    storage.create(tenant, "so1")  # in partition 0
+    storage.create(tenant, "so2")  # in partition 1
+    storage.store.begin(0)
+
+    storage.store.store(Batch(0, 0, 1, 0, effect=Release(("so1", "so2", "nothing"), 5)))
+
+    assert storage.store.component("so1")[0].owner_partition == 5
+    assert storage.store.component("so2")[0].owner_partition == 1
