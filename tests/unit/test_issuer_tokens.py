@@ -249,6 +249,7 @@ def test_a_key_is_good_for_what_its_issuer_says(issuer: TokenIssuer) -> None:
             issuer.tokens().verified(token)
 
 
+@pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
 def test_weak_and_odd_keys_are_left_out(issuer: TokenIssuer) -> None:
     """A set with a key that is no key is good for its other keys."""
     weak = RSAKey.generate_key(1024, {"kid": "weak"}).as_dict(private=False)
