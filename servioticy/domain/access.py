@@ -108,8 +108,9 @@ OF_ROLES: Mapping[MemberRole, frozenset[Right]] = {
 
 
 def scope_of(role: MemberRole) -> Scope:
-    """Return what members of this role are let in for."""
-    return Scope(rights=frozenset(each.value for each in OF_ROLES[role]))
+    """Return what members of this role are let in for; who may do all, as their tenant itself."""
+    rights = OF_ROLES[role]
+    return Scope() if rights == set(Right) else Scope(rights={each.value for each in rights})
 
 
 PUBLIC = Grant("public", None)

@@ -227,8 +227,9 @@ def test_a_token_of_another_issuer_with_the_same_subject_is_another_person() -> 
         ("PS256", RSAKey.generate_key(2048, {"kid": "k"})),
         ("ES384", ECKey.generate_key("P-384", {"kid": "k"})),
         ("EdDSA", OKPKey.generate_key("Ed25519", {"kid": "k"})),
+        ("Ed25519", OKPKey.generate_key("Ed25519", {"kid": "k"})),
     ],
-    ids=["RS256", "PS256", "ES384", "EdDSA"],
+    ids=["RS256", "PS256", "ES384", "EdDSA", "Ed25519"],
 )
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
 def test_keys_of_all_kinds_verify_with_an_algorithm_of_theirs(
