@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
@@ -62,6 +61,7 @@ def test_a_member_is_added_listed_changed_and_removed(alice: Caller, bob: Caller
     assert alice.ask("PATCH", path, json={"role": "viewer"}).status_code == 404
 
 
+ENDING = [("DELETE", {}), ("PATCH", {"json": {"role": "developer"}})]
 RIGHTS: list[tuple[Right, str, str, Json, int]] = [
     (Right.LIST, "GET", "/", {}, 200),
     (Right.READ, "GET", "/{so}", {}, 200),
@@ -133,83 +133,6 @@ def test_from_the_next_request_on_who_is_removed_is_no_member(
         f"carol of {ISSUER} is no member of the tenant alice: an admin of it adds members"
         " (POST /members)"
     )
-
-
-# Who is left
-
-
-@pytest.fixture
-def two(alice: Caller, served: Served, issuer: TokenIssuer) -> tuple[Caller, list[str]]:
-    """A tenant with two admins and no token of its own."""
-    ids = [added(alice, subject=each)["id"] for each in ("carol", "dave")]
-    served.platform.database.rows("DELETE FROM tokens")
-    return person(served, issuer.token("carol")), ids
-
-
-ENDING = [("DELETE", {}), ("PATCH", {"json": {"role": "developer"}})]
-
-
-@pytest.mark.parametrize(("method", "sent"), ENDING, ids=["remove", "change"])
-def test_the_last_admin_stays_one_where_no_token_could_add_another(
-    two: tuple[Caller, list[str]], method: str, sent: Json
-) -> None:
-    carol, (own, other) = two
-    assert carol.ask(method, f"/members/{other}", **sent).status_code < 300
-
-    answer = carol.ask(method, f"/members/{own}", **sent)
-
-    assert answer.status_code == 409
-    assert "Nobody would be left" in answer.get_json()["message"]
-    assert carol.ask("PATCH", f"/members/{own}", json={"name": "Carol"}).status_code == 200
-    added(carol, subject="erin")
-    assert carol.ask(method, f"/members/{own}", **sent).status_code < 300
-
-
-TOKENS = [
-    ({}, True),
-    ({"rights": ["admin"]}, True),
-    ({"rights": ["read", "change"]}, False),
-    ({"expiresIn": 60}, False),
-]
-
-
-@pytest.mark.parametrize(("token", "may"), TOKENS)
-def test_the_last_admin_may_go_where_a_token_can_add_another(
-    two: tuple[Caller, list[str]], token: Json, may: bool
-) -> None:
-    carol, (own, other) = two
-    assert carol.ask("POST", "/tokens", json={"name": "n", **token}).status_code == 201
-    carol.ask("DELETE", f"/members/{other}")
-
-    assert carol.ask("DELETE", f"/members/{own}").status_code == (204 if may else 409)
-
-
-def test_two_admins_cannot_remove_each_other_at_once(
-    two: tuple[Caller, list[str]], served: Served, issuer: TokenIssuer
-) -> None:
-    """Each sees the other while it is decided, and still one stays."""
-    carol, (own, other) = two
-    dave = person(served, issuer.token("dave"))
-    ready, statuses = threading.Barrier(2), []
-
-    def remove(caller: Caller, id_: str) -> None:
-        ready.wait(10)
-        statuses.append(caller.ask("DELETE", f"/members/{id_}").status_code)
-
-    threads = [
-        threading.Thread(target=remove, args=each) for each in ((carol, other), (dave, own))
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-
-    # The second is a stranger, where the first was done before it asked.
-    assert sorted(statuses) in ([204, 403], [204, 409])
-    assert len(served.platform.database.rows("SELECT id FROM members")) == 1
-
-
-# What is refused
 
 
 @pytest.mark.parametrize(
@@ -285,66 +208,3 @@ def test_members_of_others_are_not_there(
 
     assert alice.ask(method, f"/members/{theirs['id']}", **sent).status_code == 404
     assert members(bob) == [theirs]
-
-
-# For which tenant somebody asks
-
-
-def test_a_person_says_for_which_tenant_it_asks(
-    alice: Caller, bob: Caller, served: Served, issuer: TokenIssuer
-) -> None:
-    """Whoever makes somebody a member takes over no request of his."""
-    added(alice)
-    token = issuer.token("carol")
-    client = served.app.test_client()
-    answer = Caller(client, f"Bearer {token}").ask("GET", "/")
-    assert answer.status_code == 403
-    assert "NAME~TOKEN" in answer.get_json()["message"]
-
-    added(bob, role="viewer")
-    assert person(served, token).ask("GET", "/members").status_code == 200
-    assert person(served, token, "bob").ask("GET", "/members").status_code == 403
-    assert person(served, token, "bob").ask("GET", "/").status_code == 200
-    for nobodys in ("carol", "", "alice%00", "%ff", "a~alice"):
-        assert person(served, token, nobodys).ask("GET", "/").status_code == 403
-    assert Caller(client, f"al%69ce~{token}").ask("GET", "/").status_code == 200
-
-
-def test_who_is_no_member_is_told_who_he_is_and_nothing_of_the_tenant(
-    alice: Caller, served: Served, issuer: TokenIssuer
-) -> None:
-    """The same words whether there is such a tenant."""
-    token = issuer.token("mallory")
-    answers = [person(served, token, each).ask("GET", "/") for each in ("alice", "alika")]
-
-    assert [each.status_code for each in answers] == [403, 403]
-    one, other = (each.get_json()["message"] for each in answers)
-    assert one.startswith(f"mallory of {ISSUER} is no member of the tenant alice")
-    assert one == other.replace("alika", "alice")
-
-
-def test_a_token_that_does_not_count_is_refused_with_the_reason(
-    alice: Caller, served: Served, issuer: TokenIssuer
-) -> None:
-    added(alice)
-    expired = issuer.token("carol", exp=5)
-    answer = person(served, expired).ask("GET", "/")
-
-    assert answer.status_code == 403
-    assert answer.get_json()["message"].endswith("not accepted: it has expired")
-
-
-def test_where_the_keys_are_not_known_yet_it_is_worth_another_try(
-    alice: Caller, served: Served, issuer: TokenIssuer
-) -> None:
-    """As after the issuer has begun to sign with another one."""
-    added(alice)
-    issuer.clock.now += 1
-    issuer.rotate()
-    carol = person(served, issuer.token("carol"))
-    answer = carol.ask("GET", "/")
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert answer.get_json()["message"] == "The keys of the token's issuer are not known yet"
-
-    issuer.keys.refresh()
-    assert carol.ask("GET", "/").status_code == 200
