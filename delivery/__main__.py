@@ -18,9 +18,10 @@ from delivery.actuations.topics import TopicWay, attach
 from delivery.admission.capacity import capacity, raise_descriptors
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.overrides import Overrides
+from delivery.bridge.bridge import Bridges
 from delivery.broker.api import Api
 from delivery.broker.broker import Broker
-from delivery.broker.listener import BrokerTransport
+from delivery.broker.listener import ENVELOPE_BYTES, BrokerTransport
 from delivery.broker.receiver import TopicReceiver
 from delivery.callbacks.caller import Caller
 from delivery.callbacks.receiver import Callbacks
@@ -109,9 +110,11 @@ async def run(chosen: Settings) -> None:
     hub.fanout.note = accounts.note
     overrides = Overrides(PostgresQuotas(quick), hub.reception.admitted)
     feeds = hub.feeds(cursors, pages, receivers)
+    largest = chosen.requests.max_body_bytes
+    bridges = Bridges(broker, chosen.bridge, largest + ENVELOPE_BYTES, lambda: feeds.is_owner)
     registry = Registry()
     observe(hub, feeds, callbacks, registry)
-    observe_broker(broker, registry)
+    observe_broker(broker, bridges, registry)
     observe_actuations(queues, acting, registry)
     serve(registry, chosen.metrics_host, own.metrics_port)
     try:
@@ -122,14 +125,15 @@ async def run(chosen: Settings) -> None:
         tests.start()
         accounts.start()
         overrides.start()
+        bridges.start()
         http = HttpTransport(hub, feeds, pulls)
         live = partial(LiveSession, hub, feeds, pulls, Devices(queues, api))
         sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
-        largest = chosen.requests.max_body_bytes
         messages = BrokerTransport(broker, chosen.host, chosen.mqtt.port, largest)
         await hub.start([http, sockets, messages])
         await _read(chosen, hub, feeds, stop)
     finally:
+        await bridges.stop()
         await feeds.stop()
         await queues.stop()
         await couriers.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from delivery.actuations.acting import Acting
 from delivery.actuations.queues import Queues
+from delivery.bridge.bridge import Bridges
 from delivery.broker.broker import Broker
 from delivery.callbacks.receiver import Callbacks
 from delivery.feeds.feeds import Feeds
@@ -13,6 +14,7 @@ from servioticy.metrics.names import (
     ACTUATION_LANES,
     ACTUATIONS_ASKED,
     BACKLOG_BYTES,
+    BRIDGES,
     BROKER_CLIENTS,
     BROKER_PUSHED,
     BROKER_REFUSED,
@@ -39,8 +41,9 @@ def observe(hub: Hub, feeds: Feeds, callbacks: Callbacks, registry: Registry) ->
     registry.observe(CALLBACKS_FAILED, lambda: callbacks.failed)
 
 
-def observe_broker(broker: Broker, registry: Registry) -> None:
-    """Let the broker be asked for its metrics, from any thread."""
+def observe_broker(broker: Broker, bridges: Bridges, registry: Registry) -> None:
+    """Let the broker, and those to another one, be asked for their metrics, from any thread."""
+    registry.observe(BRIDGES, lambda: bridges.connected)
     registry.observe(BROKER_CLIENTS, lambda: len(broker.clients))
     registry.observe(BROKER_PUSHED, lambda: broker.exchange.published)
     registry.observe(BROKER_REFUSED, lambda: broker.refused)

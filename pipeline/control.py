@@ -151,6 +151,8 @@ class Control:
         return _Change(effect, partial(self._partition.reload_purged, record.service_object))
 
     def _release(self, record: ReleaseRecord) -> _Change:
+        # What would be emitted again after a crash would come behind what the new partition emits.
+        self._output.flush()
         effect = Release(record.service_objects, record.to_partition)
         return _Change(effect, self._forgetting(record.service_objects))
 

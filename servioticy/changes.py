@@ -8,7 +8,7 @@ it has made by its number.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import groupby
 from typing import TypeVar
 
@@ -65,9 +65,15 @@ class Changes:
         self._store = store
         self._log = log
 
-    def create(self, new: NewServiceObject) -> None:
-        """Create a Service Object; when this returns it is in force for all later updates."""
-        with self._changing():
+    def create(
+        self, new: NewServiceObject, along: AbstractContextManager[object] | None = None
+    ) -> None:
+        """Create a Service Object; when this returns it is in force for all later updates.
+
+        What `along` stores, before and after, is stored with it or not at all; where that
+        raises, nothing is.
+        """
+        with self._changing(), self._store.together(), along or nullcontext():
             self._store.create(new, self._log.partitions())
 
     def replace(self, new: NewServiceObject, revision: int, version: int | None = None) -> int:

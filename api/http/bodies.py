@@ -70,6 +70,11 @@ def json_object(types: Mapping[str, bool] = JSON_TYPES) -> dict[str, Any]:
     return value
 
 
+def optional_object() -> dict[str, Any]:
+    """Return the body as a JSON object, an empty one where there is no body."""
+    return json_object() if request.content_length else {}
+
+
 def json_value(types: Mapping[str, bool] = JSON_TYPES) -> Any:
     """Return the body as JSON.
 

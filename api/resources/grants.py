@@ -59,17 +59,18 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.LIST)
     def listed() -> Response:
         """List those in force that the tenant has given, and those given to it by name."""
-        side = choice("side", ("both", "given", "received"))
+        side, tenant = choice("side", ("both", "given", "received")), authenticated().caller
         rows = stored.rows(
             "listed",
-            tenant=authenticated().caller,
+            tenant=tenant,
             given=side != "received",
             received=side != "given",
             after=request.args.get("after", ""),
             now=services.now(),
             rows=PAGE_ROWS,
         )
-        body: dict[str, Any] = {"grants": [_row(*row) for row in rows]}
+        ((own,),) = stored.rows("public_id", tenant=tenant)
+        body: dict[str, Any] = {"tenant": own, "grants": [_row(*row) for row in rows]}
         if len(rows) == PAGE_ROWS:
             body["next"] = rows[-1][0]
         return answer(body)
@@ -91,19 +92,21 @@ def blueprint(services: Services) -> Blueprint:
 
 def _grantee(wanted: dict[str, Any], stored: Statements) -> int | None:
     """Return to whom it is; None: to everybody. Raises BadDocument."""
-    everyone, name = wanted.get("everyone", False), wanted.get("tenant")
+    everyone, id_ = wanted.get("everyone", False), wanted.get("tenant")
     if not isinstance(everyone, bool):
         raise WHOLE.at("everyone").bad("everyone is true or false", WRONG_TYPE)
-    if everyone == (name is not None):
+    if everyone == (id_ is not None):
         raise WHOLE.bad('A grant is to a "tenant", or to "everyone"', REQUIRED)
     if everyone:
         return None
     place = WHOLE.at("tenant")
-    if not isinstance(name, str):
-        raise place.bad("tenant has to be the name of a tenant", WRONG_TYPE)
-    row = stored.row("tenant_named", name=name)
+    if not isinstance(id_, str):
+        raise place.bad("tenant has to be the id of a tenant", WRONG_TYPE)
+    row = stored.row("grantee", public_id=id_)
     if row is None:
-        raise place.bad("There is no tenant of this name", NO_CHOICE)
+        raise place.bad(
+            "There is no tenant of this id: it finds its own at GET /grants", NO_CHOICE
+        )
     if row[0] == authenticated().caller:
         raise place.bad("A tenant needs no grant of what is its own", NO_CHOICE)
     found: int = row[0]
@@ -136,6 +139,7 @@ def _row(
     service_object: str,
     stream: str | None,
     receiver: str | None,
+    name: str | None,
     derived_only: bool,
     created_at: int,
     expires_at: int | None,
@@ -146,6 +150,7 @@ def _row(
             "side": "given" if given else "received",
             "from": giver,
             "tenant": receiver,
+            "name": name,
             "everyone": True if receiver is None else None,
             "serviceObject": service_object,
             "stream": stream,

@@ -10,7 +10,7 @@ from flask import Blueprint, Response, request
 
 from api.http.answers import answer, nothing
 from api.http.authentication import authenticated, needs
-from api.http.bodies import json_object
+from api.http.bodies import json_object, optional_object
 from api.http.errors import Conflict, NotFound
 from api.services import Services
 from servioticy.domain.access import OF_TENANTS, Right
@@ -76,8 +76,8 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.ADMIN)
     def rotate(token: str) -> Response:
         """Make another one for the same; the old one is good for a while yet, if asked."""
-        wanted = json_object() if request.content_length else {}
-        overlap = _seconds(wanted, "overlapSeconds", 0, MAX_OVERLAP_SECONDS) or 0
+        wanted = optional_object()
+        overlap = overlap_seconds(wanted)
         new, id_ = new_token(), uuid.uuid4().hex
         values = {"before": token, "id": id_, "tenant": authenticated().caller, "overlap": overlap}
         row = stored.row("rotate", **values, digest=digest(new), expires=_expires(wanted))
@@ -88,6 +88,11 @@ def blueprint(services: Services) -> Blueprint:
         return answer({"id": id_, "token": new, "name": name, **_told(scope, expires_at)}, 201)
 
     return routes
+
+
+def overlap_seconds(wanted: dict[str, Any]) -> int:
+    """Return how long what is exchanged shall be good yet. Raises BadDocument."""
+    return _seconds(wanted, "overlapSeconds", 0, MAX_OVERLAP_SECONDS) or 0
 
 
 def _name(wanted: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from api.http.queries import choice, integer
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.documents.updates import MAX_TIMESTAMP
+from servioticy.domain.verdicts import EMITTED
 from servioticy.settings.sections import Usage
 
 PAGE_ROWS = 1000
@@ -33,17 +34,18 @@ def blueprint(services: Services) -> Blueprint:
         """Tell what was used, summed up as asked for; the present hour some seconds late."""
         now = services.now()
         first = integer("from", now - 24 * HOUR, 0, MAX_TIMESTAMP)
-        by = choice("by", BY)
+        by, provided = choice("by", BY), choice("side", SIDES) == "provided"
         rows = stored.rows(
             "summed",
             tenant=authenticated().caller,
             by=by,
-            provided=choice("side", SIDES) == "provided",
+            provided=provided,
             **{"from": first // HOUR * HOUR, "to": integer("to", now, 0, MAX_TIMESTAMP)},
             after=request.args.get("after"),
             rows=PAGE_ROWS,
         )
-        body: dict[str, Any] = {"data": [_shown(by, prices, *row) for row in rows]}
+        told = [_by_others(by, *r) if provided else _shown(by, prices, *r) for r in rows]
+        body: dict[str, Any] = {"data": told}
         if len(rows) == PAGE_ROWS:
             body["next"] = rows[-1][0]
         return answer(body)
@@ -82,6 +84,13 @@ def _shown(
         # Of those that came from outside and those that were derived: each was one to handle.
         "costPerMillionUpdates": 1e6 * cost / rows if rows else None,
     }
+
+
+def _by_others(by: str, key: str, *used: Any) -> dict[str, Any]:
+    """Return what a provider is told: how others' computations end is theirs to know."""
+    *_, deliveries, computations = used
+    derived = computations.get(EMITTED, 0)
+    return {**_key(by, key), "derivedUpdates": derived, "deliveries": deliveries}
 
 
 def _key(by: str, key: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import orjson
 from cachetools import LRUCache
 
 from delivery.actuations.conditions import Conditions
-from delivery.actuations.lane import Ask
+from delivery.actuations.together import Ask
 from delivery.callbacks.templates import TemplateTooLong, filled_json
 from delivery.feeds.deliveries import Delivery
 from delivery.feeds.feed import Feed

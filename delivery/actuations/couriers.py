@@ -14,7 +14,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Protocol
 
-from delivery.actuations.lane import Ask
+from delivery.actuations.together import Ask
 from delivery.actuations.ways import message
 from delivery.callbacks.caller import Answer
 from delivery.callbacks.receiver import REFUSALS, is_refusal, pause
@@ -123,8 +123,9 @@ class Couriers:
         return called and CallbackForm.of(key.id, called.callback, called.secrets)
 
     async def _first(self, key: ServiceObjectKey) -> Actuation | None:
-        waiting = partial(self._store.waiting, key, 1, self._now())
-        return next(iter(await self._ask(key.tenant, waiting)), None)
+        waiting = partial(self._store.waiting, key.tenant, [key.id], 1, self._now())
+        found = await self._ask(key.tenant, waiting)
+        return next(iter(found.get(key.id, ())), None)
 
     async def _deliver(
         self, key: ServiceObjectKey, actuation: Actuation, form: CallbackForm
@@ -154,7 +155,7 @@ class Couriers:
             form = now  # it may have moved, or have another secret
 
     async def _moved(self, key: ServiceObjectKey, actuation: Actuation, state: State) -> None:
-        moved = partial(self._store.moved, key, [actuation.id], state, self._now())
+        moved = partial(self._store.moved, key.tenant, [actuation.id], state, self._now())
         await self._ask(key.tenant, moved)
 
     def _now(self) -> int:

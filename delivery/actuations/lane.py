@@ -10,18 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Protocol, TypeVar
 
+from delivery.actuations.together import Together
 from delivery.actuations.ways import Report, Way
 from servioticy.domain.actuations import State
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
-from servioticy.ports.actuations import Actuation, Actuations
+from servioticy.ports.actuations import Actuation
 
-WINDOW = 16
-"""On their way to one device at once."""
 RECHECK_SECONDS = 30.0
 """After these the store is asked again: what was on its way may be over, or reported on."""
 FULL_SECONDS = 0.05
@@ -30,15 +28,6 @@ RETRY_SECONDS = 1.0
 
 log = logging.getLogger("servioticy.delivery")
 
-T = TypeVar("T")
-
-
-class Ask(Protocol):
-    """Asks the store in a thread of its own, in the tenant's turn. Raises Unavailable."""
-
-    def __call__(self, tenant: int, call: Callable[[], T], /) -> Awaitable[T]:
-        """Return what the call returns."""
-
 
 class Lane:
     """Sends one device its actuations. All methods belong to the event loop's thread."""
@@ -46,8 +35,7 @@ class Lane:
     def __init__(
         self,
         key: ServiceObjectKey,
-        store: Actuations,
-        ask: Ask,
+        store: Together,
         ways: Callable[[], Sequence[Way]],
         clock: Callable[[], int],
         taken: Callable[[str], None],
@@ -58,7 +46,6 @@ class Lane:
         """
         self.key = key
         self._store = store
-        self._ask = ask
         self._ways = ways
         self._clock = clock
         self._tell = taken
@@ -105,21 +92,15 @@ class Lane:
                     await self._something.wait()
 
     async def _waiting(self) -> list[Actuation]:
-        ask = partial(self._store.waiting, self.key, WINDOW, self._clock())
-        page = await self._ask(self.key.tenant, ask)
+        page = await self._store.waiting(self.key)
         return [each for each in page if each.id not in self._taken]
 
     async def _note_taken(self) -> None:
         while self._taken:
             ids = list(self._taken)
-            await self._moved(ids, State.DELIVERED)
+            await self._store.moved(self.key, ids, State.DELIVERED)
             for each in ids:
                 del self._taken[each]
-
-    async def _moved(self, ids: Sequence[str], state: State) -> None:
-        await self._ask(
-            self.key.tenant, partial(self._store.moved, self.key, ids, state, self._clock())
-        )
 
     async def _go_on(self, page: Sequence[Actuation]) -> None:
         """Send what is new of those that wait, as long as nothing changes."""
@@ -128,7 +109,7 @@ class Lane:
         if not new:
             return
         now = self._round
-        await self._moved([each.id for each in new], State.SENT)
+        await self._store.moved(self.key, [each.id for each in new], State.SENT)
         for each in new:
             ways = await self._ways_with_room(now)
             if not ways:

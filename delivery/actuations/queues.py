@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from delivery.actuations.lane import Ask, Lane
+from delivery.actuations.lane import Lane
+from delivery.actuations.together import Ask, Together
 from delivery.actuations.ways import Way
 from delivery.repeating import for_ever
 from servioticy.domain.model import ServiceObjectKey
@@ -52,8 +53,11 @@ class Queues:
         self._ask = ask
         self._calls = calls
         self._clock = clock
+        self._together = Together(store, ask, self._now)
         self._joined: defaultdict[ServiceObjectKey, dict[Way, None]] = defaultdict(dict)
         self._came: dict[ServiceObjectKey, None] = {}
+        self._tenants: set[int] = set()
+        """Somebody has come for all devices of these."""
         self._since: str | None = None
         self._running: dict[ServiceObjectKey, asyncio.Task[None]] = {}
         self._looking: asyncio.Task[None] | None = None
@@ -68,6 +72,7 @@ class Queues:
         for each in tasks:
             each.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._together.stop()
 
     # Who is connected
 
@@ -90,6 +95,10 @@ class Queues:
         if key in self.lanes:
             self.lanes[key].begin_anew()
 
+    def came_for_all(self, tenant: int) -> None:
+        """Note that somebody has come who is to get what waits for any device of a tenant."""
+        self._tenants.add(tenant)
+
     def _ways(self, key: ServiceObjectKey) -> Sequence[Way]:
         ways = (self._topics(key), *self._joined.get(key, ()))
         return [each for each in ways if each.is_there()]
@@ -102,6 +111,11 @@ class Queues:
 
     async def look(self) -> None:
         """Look once for what is new, and for those who have come. Raises Unavailable."""
+        for tenant in list(self._tenants):
+            waiting = partial(self._store.waiting_for, tenant, self._now())
+            for each in await self._ask(tenant, waiting):
+                self.came(each)
+            self._tenants.discard(tenant)
         asked = list(self._came)[:MOST_ASKED]
         news = await self._ask(NOBODY, partial(self._store.news, self._since, asked))
         self._since = news.upto
@@ -117,8 +131,7 @@ class Queues:
         lane = self.lanes.get(key)
         if lane is None:
             ways, taken = partial(self._ways, key), partial(self._taken, key)
-            clock = lambda: int(self._clock() * 1000)  # noqa: E731
-            lane = self.lanes[key] = Lane(key, self._store, self._ask, ways, clock, taken)
+            lane = self.lanes[key] = Lane(key, self._together, ways, self._now, taken)
             self._running[key] = asyncio.create_task(self._run(key, lane))
         return lane
 
@@ -133,3 +146,6 @@ class Queues:
 
     def _taken(self, key: ServiceObjectKey, id_: str) -> None:
         self._lane(key).taken(id_)
+
+    def _now(self) -> int:
+        return int(self._clock() * 1000)

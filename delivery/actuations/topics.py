@@ -35,8 +35,10 @@ def attach(exchange: Exchange, queues: Queues) -> None:
     """Let the queues know who comes for which device's actuations."""
 
     def came(subscription: Subscription) -> None:
-        name = actuated(subscription.wanted.levels)
-        if name is not None:
-            queues.came(ServiceObjectKey(subscription.client.known.tenant, name))
+        tenant, name = subscription.client.known.tenant, actuated(subscription.wanted.levels)
+        if subscription.wanted.is_everything:
+            queues.came_for_all(tenant)
+        elif name is not None:
+            queues.came(ServiceObjectKey(tenant, name))
 
     exchange.added = came

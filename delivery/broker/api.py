@@ -5,7 +5,7 @@ So a message has the same checks, quotas and promises as a PUT, and 202 means th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import aiohttp
 import orjson
@@ -32,6 +32,15 @@ class Answer(NamedTuple):
             return str(orjson.loads(self.body)["message"])
         except (orjson.JSONDecodeError, LookupError, TypeError):
             return "the platform did not answer" if not self.status else "it was refused"
+
+
+class Asks(Protocol):
+    """Asks the REST API: `Api` does."""
+
+    async def ask(
+        self, method: str, path: str, token: str, body: bytes, content_type: str
+    ) -> Answer:
+        """Return what the API says; a status of 0 where nothing whole came. Raises nothing."""
 
 
 class Api:

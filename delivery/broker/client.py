@@ -93,9 +93,14 @@ class Subscription:
         self.qos = qos
 
     def send(self, levels: tuple[str, ...], payload: bytes, taken: Taken, *, old: bool) -> None:
-        """Send a message; its topic begins as the client wrote it."""
-        topic = "/".join((self.wanted.levels[0], *levels[1:]))
-        self.client.send(self, topic, payload, taken, old=old)
+        """Send a message; its topic begins as the client wrote it, where it wrote it out."""
+        first = levels[0] if self.wanted.is_everything else self.wanted.levels[0]
+        self.client.send(self, "/".join((first, *levels[1:])), payload, taken, old=old)
+
+    def wants(self, publication: Publication) -> bool:
+        """Tell whether a message matches. Answers to requests go to where those came from."""
+        is_elsewhere = publication.only_for is not None and self.wanted.is_everything
+        return not is_elsewhere and self.wanted.takes(publication.levels)
 
 
 class Client:

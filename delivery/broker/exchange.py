@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from delivery.broker.client import Client, Publication, Subscription, Taken
-from delivery.broker.topics import matches
+from delivery.broker.topics import ALL
 
 Key = tuple[int, str]
 
@@ -27,6 +27,7 @@ class Exchange:
         """Count it from now on; whoever waits for it goes on."""
         for key in _keys(subscription):
             self._subscriptions.setdefault(key, {})[subscription] = None
+        for key in self._waited_for(subscription):
             for waiting in self._came.pop(key, ()):
                 if not waiting.done():
                     waiting.set_result(None)
@@ -43,15 +44,16 @@ class Exchange:
     def subscribers(self, publication: Publication) -> list[Subscription]:
         """Return one subscription of each client that is to get it: that which asks for most."""
         found: dict[Client, Subscription] = {}
-        for each in self._subscriptions.get((publication.tenant, publication.levels[0]), ()):
-            best = found.get(each.client)
-            if (
-                each.client.is_open
-                and (best is None or each.qos > best.qos)
-                and matches(each.wanted.levels, publication.levels)
-                and publication.is_for(each.client.known)
-            ):
-                found[each.client] = each
+        for first in (publication.levels[0], ALL):
+            for each in self._subscriptions.get((publication.tenant, first), ()):
+                best = found.get(each.client)
+                if (
+                    each.client.is_open
+                    and (best is None or each.qos > best.qos)
+                    and each.wants(publication)
+                    and publication.is_for(each.client.known)
+                ):
+                    found[each.client] = each
         return list(found.values())
 
     def publish(self, publication: Publication) -> int:
@@ -90,6 +92,13 @@ class Exchange:
                 return
             each.send(publication.levels, publication.payload, report.taken, old=False)
         self.published += len(found)
+
+    def _waited_for(self, subscription: Subscription) -> list[Key]:
+        """Return what is waited for that this subscription may match."""
+        tenant = subscription.client.known.tenant
+        if subscription.wanted.is_everything:
+            return [key for key in self._came if key[0] == tenant]
+        return _keys(subscription)
 
     async def _someone(self, tenant: int, first: str) -> None:
         came: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -16,11 +16,11 @@ from urllib.parse import quote, unquote
 import msgspec
 import orjson
 
-from delivery.broker.api import RETRY_STATUSES, Answer, Api
+from delivery.broker.api import RETRY_STATUSES, Answer, Asks
 from delivery.broker.client import Client, Identity, Publication
 from delivery.broker.errors import BadTopic, Refused
-from delivery.broker.exchange import Exchange
-from delivery.broker.topics import ACTUATIONS, Levels, read_topic, stream_of
+from delivery.broker.rest_requests import JSON, TEXT, Request
+from delivery.broker.topics import ACTUATIONS, FROM, TO, Levels, read_topic, stream_of
 from servioticy.domain.model import StreamRef
 
 MAX_BATCH = 500
@@ -29,13 +29,13 @@ MAX_WAITING = 1_000
 MAX_WAITING_BYTES = 1024 * 1024
 LONGEST_PAUSE_SECONDS = 30.0
 ACCEPTED = Answer(202)
-JSON, LINES, TEXT = "application/json", "application/x-ndjson", "text/plain"
-METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "PATCH", "HEAD"})
-FROM, TO = "from", "to"
+LINES = "application/x-ndjson"
 
 log = logging.getLogger("servioticy.delivery")
 
 Identify = Callable[[Client, str], Awaitable[Identity]]
+Reply = Callable[[Publication], object]
+"""Publishes the answer to a request."""
 
 
 class Published(NamedTuple):
@@ -51,10 +51,10 @@ class Published(NamedTuple):
 class Intake:
     """Takes what one client publishes."""
 
-    def __init__(self, client: Client, api: Api, exchange: Exchange, identify: Identify) -> None:
+    def __init__(self, client: Client, api: Asks, reply: Reply, identify: Identify) -> None:
         self._client = client
         self._api = api
-        self._exchange = exchange
+        self._reply = reply
         self._identify = identify
         self._waiting: asyncio.Queue[Published | None] = asyncio.Queue()
         self._working: asyncio.Task[None] | None = None
@@ -159,13 +159,22 @@ class Intake:
         elif answer.status == 202:
             refused = {}
         else:
-            for _, each in run:
-                self._answer(each, answer)
+            await self._one_by_one(run, answer)
             return
         for place, (_, each) in enumerate(run):
             told = refused.get(place)
             found = ACCEPTED if told is None else Answer(told["status"], orjson.dumps(told))
             self._answer(each, found)
+
+    async def _one_by_one(
+        self, run: Sequence[tuple[StreamRef, Published]], answer: Answer
+    ) -> None:
+        """Tell all of a batch the same, unless one of them is what the API stumbles over."""
+        is_fault = answer.status >= 500 and answer.status not in RETRY_STATUSES
+        for stream, each in run:
+            if is_fault:
+                answer = await self._update(stream, each.payload, each.is_promise)
+            self._answer(each, answer)
 
     async def _one(self, message: Published) -> Answer:
         try:
@@ -174,7 +183,7 @@ class Intake:
             if stream is not None:
                 return await self._update(stream, message.payload, message.is_promise)
             if len(levels) == 2 and levels[1] == FROM:
-                return await self._bridge(levels, message)
+                return await self._request(levels, message)
             if len(levels) == 3 and levels[1] == ACTUATIONS:
                 return await self._report(levels, message)
         except BadTopic as error:
@@ -193,10 +202,10 @@ class Intake:
         token, promise = self._client.known.token, message.is_promise
         return await self._ask("PUT", path, token, message.payload, TEXT, promise)
 
-    async def _bridge(self, levels: Levels, message: Published) -> Answer:
+    async def _request(self, levels: Levels, message: Published) -> Answer:
         """Make the request that a message holds, and publish the answer. Raises Refused."""
         identity = await self._identify(self._client, levels[0])
-        request = _Request.read(message.payload)
+        request = Request.read(message.payload)
         answer = await self._ask(
             request.method,
             request.path,
@@ -210,7 +219,7 @@ class Intake:
             identity.tenant, topic, request.reply(answer), None, only_for=identity.token
         )
         if answer.status:
-            self._exchange.publish(reply)
+            self._reply(reply)
         return ACCEPTED
 
     async def _ask(
@@ -227,54 +236,6 @@ class Intake:
     def _answer(self, message: Published, answer: Answer) -> None:
         self.refused += not 200 <= answer.status < 300
         message.answered(answer)
-
-
-class _Request(NamedTuple):
-    """A request to the REST API in a message, as the original's bridge takes it."""
-
-    method: str
-    path: str
-    token: str
-    body: bytes
-    content_type: str
-    message_id: object
-
-    @classmethod
-    def read(cls, payload: bytes) -> _Request:
-        """Return the request. Raises Refused."""
-        try:
-            found = orjson.loads(payload)
-            meta = found["meta"]
-            method, path, token = meta["method"].upper(), meta["url"], meta["authorization"]
-            body = found.get("body")
-        except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
-            raise Refused(400, "A request is {meta: {authorization, method, url}}") from error
-        if method not in METHODS or not isinstance(token, str) or not _is_header(token):
-            raise Refused(400, "authorization is a token, method is one of HTTP's")
-        if not isinstance(path, str) or len(path) > 2_000:
-            raise Refused(400, "url is a path of at most 2000 characters")
-        path = quote("/" + path.lstrip("/"), safe="/?&=%:@!$'()*+,;~.-_")
-        if path.startswith("/private"):
-            raise Refused(404, "There is no such address")
-        content, kind = b"", JSON
-        if isinstance(body, str):
-            content, kind = body.encode(errors="replace"), TEXT
-        elif body is not None:
-            content = orjson.dumps(body)
-        return cls(method, path, token, content, kind, meta.get("messageId"))
-
-    def reply(self, answer: Answer) -> bytes:
-        """Return the message that answers; the original's has no status, ours has one, too."""
-        try:
-            body = orjson.loads(answer.body) if answer.body else ""
-        except orjson.JSONDecodeError:
-            body = answer.body.decode(errors="replace")
-        meta = {"messageId": self.message_id, "status": answer.status}
-        return orjson.dumps({"meta": meta, "body": body})
-
-
-def _is_header(text: str) -> bool:
-    return len(text) <= 4_096 and text.isascii() and text.isprintable()
 
 
 def _refusal(status: int, message: str) -> Answer:

@@ -39,7 +39,7 @@ class MqttConversation:
         self._max_packet = max_packet
         self._outlet = MqttOutlet(wire)
         self._client = Client(self._outlet, broker.hub.backlog)
-        self._intake = Intake(self._client, broker.api, broker.exchange, broker.identify)
+        self._intake = Intake(self._client, broker.api, broker.exchange.publish, broker.identify)
         self._incomplete: dict[int, bool] = {}
         """Of the messages of quality of service 2: whether they are accepted."""
         self._will: Message | None = None

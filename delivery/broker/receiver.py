@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -63,8 +64,8 @@ class _Round:
         giving = asyncio.create_task(self._give())
         try:
             while True:
-                while not self._given:
-                    await self._unless_broken(giving, asyncio.create_task(self._moved()))
+                something = asyncio.create_task(self._until(lambda: self._given))
+                await self._unless_broken(giving, something)
                 taken = self._given[0].taken
                 await self._unless_broken(giving, taken)
                 if not taken.result():
@@ -86,8 +87,7 @@ class _Round:
     async def _give(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            while self._is_full():
-                await self._moved()
+            await self._until(lambda: not self._is_full())
             delivery = self._again.popleft() if self._again else await self._feed.take()
             if not self._feed.gives(delivery.stream):
                 continue
@@ -109,9 +109,11 @@ class _Round:
         if not given.taken.done():
             given.taken.set_result(is_taken)
 
-    async def _moved(self) -> None:
-        self._has_moved.clear()
-        await self._has_moved.wait()
+    async def _until(self, is_so: Callable[[], object]) -> None:
+        """Return when it is so; nothing that moves between a look and the next is missed."""
+        while not is_so():
+            self._has_moved.clear()
+            await self._has_moved.wait()
 
     def _is_full(self) -> bool:
         size = sum(len(each.delivery.update.document) for each in self._given)

@@ -16,6 +16,7 @@ from servioticy.domain.tokens import digest
 
 UPDATES, ERRORS = "updates", "errors"
 ACTIONS, ACTUATIONS = "actions", "actuations"
+FROM, TO = "from", "to"
 MAX_TOPIC = 2_000
 MAX_LEVELS = 32
 ONE, ALL = "+", "#"
@@ -38,6 +39,28 @@ class Filter(NamedTuple):
     def watched(self) -> StreamRef | None:
         """The stream that it names, where it is of the form `updates/OBJECT/STREAM`."""
         return stream_of(self.levels)
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether it is that of a bridge, which no client can ask for."""
+        return self.levels == (ALL,)
+
+    def takes(self, topic: Levels) -> bool:
+        """Tell whether it matches a topic whose first part is one of its keys."""
+        if self.is_everything:
+            return not (is_taken(topic) or topic[0].startswith("$"))
+        return matches(self.levels, topic)
+
+
+EVERYTHING = Filter((ALL,))
+"""All that goes out of the platform. What its clients publish is not: it would come round."""
+
+
+def is_taken(topic: Levels) -> bool:
+    """Tell whether the platform takes what clients publish to a topic."""
+    is_request = len(topic) == 2 and topic[1] == FROM
+    is_report = len(topic) == 3 and topic[1] == ACTUATIONS
+    return is_request or is_report or stream_of(topic) is not None
 
 
 def stream_of(levels: Levels) -> StreamRef | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -31,6 +32,7 @@ class Following:
         self._stays = stays
         self._feeds = feeds
         self._admission = admission
+        self._token_ends = _later(admission.expires_in)
         self._end: Callable[[Ending], None]
         self._stay: Stay | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -74,8 +76,17 @@ class Following:
         self._begin()
 
     async def _about(self) -> About:
-        self._admission = replace(self._admission, changes=self._stays.changes)
+        changes = self._stays.changes
         about = await self._feeds.about(self._admission.tenant, self._admission.source)
         if len(about.streams) > MOST_STREAMS:
             raise TooMany
+        # It is looked at anew when the first of them may be read no more, or its token ends.
+        ends = min(self._token_ends, _later(about.holds_for))
+        left = None if math.isinf(ends) else ends - asyncio.get_running_loop().time()
+        self._admission = replace(self._admission, changes=changes, expires_in=left)
         return about
+
+
+def _later(seconds: float | None) -> float:
+    """Return when so many seconds are over, by the clock of the loop; inf: never."""
+    return math.inf if seconds is None else asyncio.get_running_loop().time() + seconds

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import orjson
 
-from delivery.actuations.lane import WINDOW
 from delivery.actuations.queues import Queues
+from delivery.actuations.together import WINDOW
 from delivery.actuations.ways import Taken, message
 from delivery.admission.requests import Refusal
 from delivery.broker.api import Api

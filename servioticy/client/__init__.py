@@ -17,7 +17,7 @@ from servioticy.client.answers import (
 )
 from servioticy.client.async_rest import AsyncRest
 from servioticy.client.batches import BatchResult, Refusal
-from servioticy.client.calls import Call, ServiceObject
+from servioticy.client.calls import Call, Claimed, ServiceObject
 from servioticy.client.follower import AsyncFollower, Follower, Refused
 from servioticy.client.rest import Rest
 from servioticy.client.retries import NEVER, Retries
@@ -30,6 +30,7 @@ __all__ = [
     "AsyncRest",
     "BatchResult",
     "Call",
+    "Claimed",
     "Conflict",
     "Follower",
     "NotAcceptable",

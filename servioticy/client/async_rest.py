@@ -13,7 +13,7 @@ import httpx
 from servioticy.client import batches, calls
 from servioticy.client.answers import Answer, Answered
 from servioticy.client.batches import BatchResult
-from servioticy.client.calls import Call, Document, ServiceObject, Update
+from servioticy.client.calls import Call, Claimed, Document, ServiceObject, Update
 from servioticy.client.retries import Attempts, Retries
 from servioticy.client.transport import TIMEOUT_SECONDS, answer, explained, options, typed
 from servioticy.errors import Unavailable
@@ -46,6 +46,15 @@ class AsyncRest:
     async def create(self, document: Document) -> str:
         """Create a Service Object and return its id."""
         return await self.run(calls.create(document))
+
+    async def claim(
+        self, code: str, device: str, key: str, parameters: Document | None = None
+    ) -> Claimed:
+        """Get a Service Object and a token for a claim code; no other token is needed.
+
+        Who asks again with the same key, which is a secret of its own, gets the same.
+        """
+        return await self.run(calls.claim(code, device, key, parameters or {}))
 
     async def read(self, service_object: str) -> ServiceObject:
         """Return the document in force, with its ETag."""

@@ -53,6 +53,14 @@ class ServiceObject:
 
 
 @dataclass(frozen=True, slots=True)
+class Claimed:
+    """What a device gets for a claim code: a Service Object, and a token for that alone."""
+
+    service_object: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """A part of a list, and what to ask for the next one; None after the last."""
 
@@ -64,6 +72,17 @@ def create(document: Document) -> Call[str]:
     """Create a Service Object, under a key of its own by which the API knows it again."""
     key = {IDEMPOTENCY: uuid.uuid4().hex}
     return Call("POST", "/", _id, to_json(document), key)
+
+
+def claim(code: str, device: str, key: str, parameters: Document) -> Call[Claimed]:
+    """Get a Service Object and a token; asked again with the same key, it is the same."""
+
+    def reads(answer: Answer) -> Claimed:
+        found = answer.json()
+        return Claimed(found["id"], found["api_token"])
+
+    sent = {"code": code, "device": device, "key": key, "parameters": parameters}
+    return Call("POST", "/claims", reads, to_json(sent))
 
 
 def ids() -> Call[list[str]]:

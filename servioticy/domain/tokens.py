@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import string
+
+LETTERS = string.digits + string.ascii_letters
+LENGTH = 22
+"""62 letters to the power of 22 are 131 bits: small devices have to keep it, and send it."""
 
 
 def read_token(authorization: str) -> str:
@@ -17,7 +22,16 @@ def read_token(authorization: str) -> str:
 
 def new_token() -> str:
     """Return a token that nobody can guess."""
-    return secrets.token_hex(32)
+    return token_of(secrets.token_bytes(32))
+
+
+def token_of(secret: bytes) -> str:
+    """Return 32 secret bytes as a token: the same for the same, and nothing tells them by it."""
+    number, letters = int.from_bytes(secret, "big"), []
+    for _ in range(LENGTH):
+        number, left = divmod(number, len(LETTERS))
+        letters.append(LETTERS[left])
+    return "".join(letters)
 
 
 def digest(token: str) -> bytes:

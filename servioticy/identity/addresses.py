@@ -99,7 +99,10 @@ class AddressesOfPersons:
         return verified, named
 
     def _until(self, address: Address, verified: Verified) -> Address:
-        return address._replace(expires_in=verified.good_until - self._clock())
+        """Return it as it is until the token ends, or what is granted, whichever is first."""
+        ends = verified.good_until - self._clock()
+        granted = address.expires_in
+        return address._replace(expires_in=ends if granted is None else min(ends, granted))
 
 
 def is_of_an_issuer(token: str) -> bool:

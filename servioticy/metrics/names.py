@@ -117,6 +117,12 @@ BROKER_REFUSED = Metric(
     "delivery",
     "messages of such clients that could not be taken",
 )
+BRIDGES = Metric(
+    "servioticy_bridge_connections",
+    "gauge",
+    "delivery",
+    "connections to the MQTT broker of `bridge_url`, of which each of `bridge_tenants` has one",
+)
 LAG = Metric(
     "servioticy_lag_records",
     "gauge",

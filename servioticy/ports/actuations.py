@@ -63,8 +63,13 @@ class Actuations(Protocol):
         False: there is no such Service Object of this tenant, or it has no such action.
         """
 
-    def waiting(self, key: ServiceObjectKey, most: int, now_ms: int) -> list[Actuation]:
-        """Return the first ones that a device has still to get, in order."""
+    def waiting(
+        self, tenant: int, service_objects: Sequence[str], most: int, now_ms: int
+    ) -> Mapping[str, Sequence[Actuation]]:
+        """Return the first ones that devices have still to get, each its own in order."""
+
+    def waiting_for(self, tenant: int, now_ms: int) -> list[ServiceObjectKey]:
+        """Return the devices of a tenant that have still something to get."""
 
     def calling(self, now_ms: int) -> list[ServiceObjectKey]:
         """Return all for which something waits that somebody is to be called with."""
@@ -75,5 +80,5 @@ class Actuations(Protocol):
     def failed(self, key: ServiceObjectKey, id_: str, reason: str, now_ms: int) -> None:
         """Note that this one has failed, unless it has ended already, and say why."""
 
-    def moved(self, key: ServiceObjectKey, ids: Sequence[str], state: State, now_ms: int) -> None:
+    def moved(self, tenant: int, ids: Sequence[str], state: State, now_ms: int) -> None:
         """Note that these have come to a state, where they had not come so far."""

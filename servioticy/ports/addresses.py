@@ -38,7 +38,7 @@ class Address(NamedTuple):
     token_id: str = ""
     """The id of the token; of a member `member/` and the id of the member."""
     expires_in: float | None = None
-    """Seconds for which the token is good yet; None: until it is revoked."""
+    """Seconds for which all this holds: until the token ends, or what is granted; None: no end."""
     known_by: bytes = b""
     """The SHA-256 of the token, or of the person: by it is told that it is good no more."""
 

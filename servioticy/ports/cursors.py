@@ -43,6 +43,8 @@ class About(NamedTuple):
     """Those that whoever asks may read."""
     newest: int
     """The number of the newest stream of all."""
+    holds_for: float | None = None
+    """Seconds until the first of the grants ends by which they are read; None: none does."""
 
 
 class Change(NamedTuple):

@@ -33,6 +33,23 @@ Prefix = Annotated[
 Address = Annotated[
     str, Meta(pattern=r"^(https?://\S+)?$", description="empty, or a URL that begins with http")
 ]
+BrokerUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"^(mqtts?://[^\s/?#@]+)?$",
+        description="empty, or mqtt://HOST:PORT or mqtts://HOST:PORT, nothing more",
+    ),
+]
+BridgeTenants = Annotated[
+    Mapping[
+        Annotated[str, Meta(pattern=r"^([A-Za-z0-9_-]{1,50}(/[A-Za-z0-9_-]{1,50}){0,3})?$")],
+        Annotated[str, Meta(min_length=1, max_length=4_096)],
+    ],
+    Meta(
+        max_length=100,
+        description="a table of tokens by topic prefix; in the environment a JSON object",
+    ),
+]
 SparkConf = Annotated[
     Mapping[Annotated[str, Meta(pattern=r"^spark\.\S+$")], str],
     Meta(description="a table of texts named spark.*; in the environment a JSON object"),
@@ -209,6 +226,35 @@ class Mqtt:
     )
     api_url: Address = setting(
         "", "REST API that what clients publish goes to (empty: http, host and api_port)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """An MQTT broker of one's own, to which delivery connects."""
+
+    PREFIX: ClassVar[str] = "bridge_"
+
+    url: BrokerUrl = setting("", "MQTT broker of your own, beside the embedded one (empty: none)")
+    user: str = setting("", "who we are there")
+    password: str = setting("", "our password there", secret=True)
+    ca: str = setting(
+        "", "PEM file of the authorities that vouch for the broker (empty: those of the machine)"
+    )
+    certificate: str = setting("", "PEM file of our certificate and its chain, for mutual TLS")
+    key: str = setting("", "PEM file of its key, not encrypted")
+    tenants: BridgeTenants = setting(
+        {}, "whose the topics below a prefix are: a token of the tenant", secret=True
+    )
+    client_id: Annotated[
+        str,
+        Meta(pattern=r"^[A-Za-z0-9_-]{1,50}$", description="1 to 50 of A-Z a-z 0-9 _ -"),
+    ] = setting("servioticy", "name of our connections there; with a prefix it follows")
+    qos: Annotated[int, Meta(ge=0, le=1)] = setting(
+        1, "quality of service both ways; 0: what is on its way may be lost"
+    )
+    session_seconds: Annotated[int, Meta(ge=0, le=31_536_000)] = setting(
+        604_800, "how long the broker is asked to keep what comes while we are away"
     )
 
 
@@ -400,6 +446,7 @@ class Settings:
     requests: Requests = field(default_factory=Requests)
     delivery: Delivery = field(default_factory=Delivery)
     mqtt: Mqtt = field(default_factory=Mqtt)
+    bridge: Bridge = field(default_factory=Bridge)
     pipeline: Pipeline = field(default_factory=Pipeline)
     limits: Limits = field(default_factory=Limits)
     spark: Spark = field(default_factory=Spark)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
 
@@ -73,20 +73,25 @@ class PostgresActuations:
         }
         return bool(self._database.rows(self._sql["submit"], place | values)[0][0])
 
-    def waiting(self, key: ServiceObjectKey, most: int, now_ms: int) -> list[Actuation]:
-        """Return the first ones that a device has still to get, in order."""
-        values = {
-            "tenant": key.tenant,
-            "service_object": key.id,
-            "most": most,
-            "now": now_ms,
-        }
-        return [
-            Actuation(id_, parameters, description.encode(), created, expires)
-            for id_, parameters, description, created, expires in self._database.rows(
-                self._sql["waiting"], values
-            )
-        ]
+    def waiting(
+        self, tenant: int, service_objects: Sequence[str], most: int, now_ms: int
+    ) -> Mapping[str, Sequence[Actuation]]:
+        """Return the first ones that devices have still to get, each its own in order."""
+        asked = [each for each in service_objects if "\0" not in each]
+        values = {"tenant": tenant, "service_objects": asked, "most": most, "now": now_ms}
+        found: dict[str, list[Actuation]] = {}
+        for service_object, id_, parameters, description, created, expires in self._database.rows(
+            self._sql["waiting"], values
+        ):
+            actuation = Actuation(id_, parameters, description.encode(), created, expires)
+            found.setdefault(service_object, []).append(actuation)
+        return found
+
+    def waiting_for(self, tenant: int, now_ms: int) -> list[ServiceObjectKey]:
+        """Return the devices of a tenant that have still something to get."""
+        values = {"tenant": tenant, "now": now_ms}
+        rows = self._database.rows(self._sql["waiting_for"], values)
+        return [ServiceObjectKey(tenant, id_) for (id_,) in rows]
 
     def calling(self, now_ms: int) -> list[ServiceObjectKey]:
         """Return all for which something waits that somebody is to be called with."""
@@ -115,11 +120,10 @@ class PostgresActuations:
         }
         self._database.rows(self._sql["report"], values)
 
-    def moved(self, key: ServiceObjectKey, ids: Sequence[str], state: State, now_ms: int) -> None:
+    def moved(self, tenant: int, ids: Sequence[str], state: State, now_ms: int) -> None:
         """Note that these have come to a state, where they had not come so far."""
         values = {
-            "tenant": key.tenant,
-            "service_object": key.id,
+            "tenant": tenant,
             "ids": list(ids),
             "state": state.value,
             "before": before(state),

@@ -80,6 +80,8 @@ def _address(row: Sequence[Any], known_by: bytes) -> Address:
 
 
 def _address_of_member(row: Sequence[Any], known_by: bytes) -> Address:
-    *address, role, member = row
-    scope = scope_of(MemberRole(role))
-    return Address(*address)._replace(scope=scope, token_id=f"member/{member}", known_by=known_by)
+    *address, role, member, expires_in = row
+    scope, found = scope_of(MemberRole(role)), Address(*address)
+    return found._replace(
+        scope=scope, token_id=f"member/{member}", expires_in=expires_in, known_by=known_by
+    )

@@ -75,7 +75,9 @@ class PostgresCursors:
         }
         ((newest,),) = self._database.rows(self._sources["newest_stream"])
         rows = self._database.rows(self._sources["streams_of"], values)
-        return About({StreamRef(*row[:2]): StreamKey(*row[2:]) for row in rows}, newest)
+        ends = [float(row[4]) for row in rows if row[4] is not None]
+        streams = {StreamRef(*row[:2]): StreamKey(*row[2:4]) for row in rows}
+        return About(streams, newest, min(ends, default=None))
 
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
         """Note how far each of these has got; those that are gone are ignored."""

@@ -191,7 +191,8 @@ def test_a_revoked_grant_ends_the_flow_at_one_place(platform: RunningPlatform) -
     """Another tenant's composite has every update until then and none after, and is told why."""
     device = platform.create(DEVICE)
     token = platform.command("tenant", "create", "deriver").stdout.strip()
-    wanted = {"tenant": "deriver", "use": "derive"}
+    told = platform.request("GET", "/grants", token=token)[2]
+    wanted = {"tenant": json.loads(told)["tenant"], "use": "derive"}
     answer = platform.request("POST", f"/{device}/streams/data/grants", wanted)
     assert answer[0] == 201
     status, _headers, body = platform.request("POST", "/", scaled(device, 2), token=token)

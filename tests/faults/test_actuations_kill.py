@@ -16,7 +16,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from support.flaky_receiver import FlakyReceiver
 from support.running_platform import RunningPlatform, until
 
-from delivery.actuations.lane import WINDOW
+from delivery.actuations.together import WINDOW
 from servioticy.domain.model import StreamRef
 
 ACTUATIONS = 300

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from sandbox_pools import a_pool
+from support.running_bridge import bridged, delivery_here, external_broker  # noqa: F401  fixtures
 
 from sandbox import SandboxPool
 

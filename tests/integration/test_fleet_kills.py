@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import orjson
@@ -62,6 +63,10 @@ class Program:
     def kill_in_the_middle_of(self, job: str) -> None:
         """Kill it when a part of the job is done, and start it again."""
         until(lambda: self.ask("GET", f"/jobs/{job}")["done"] > 0, SECONDS)
+        self.kill()
+
+    def kill(self) -> None:
+        """Kill it, and start it again."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
         self._start()
@@ -143,3 +148,44 @@ def test_everything_is_done_once_whenever_the_program_is_killed(
         " WHERE service_objects.version = 3 AND document ->> 'description' IS NULL"
     )
     assert Database(settings.store.dsn).rows(with_old_document) == [(OBJECTS,)]
+
+
+def test_claims_count_once_whenever_the_program_is_killed(
+    settings: Settings, program: Program
+) -> None:
+    """Each device asks until it is answered; there are more of them than the code has uses."""
+    uses, devices = 40, 44
+    template = program.ask("POST", "/templates", TEMPLATE)["id"]
+    wanted = {"uses": uses, "deviceAs": "room"}
+    made = program.ask("POST", f"/templates/{template}/claim-codes", wanted)
+    (code,) = made["claimCodes"]
+    told: dict[int, Any] = {}
+
+    def claims(number: int) -> None:
+        body = {"code": code["code"], "device": f"room {number}", "key": f"{number:016}"}
+
+        def is_answered() -> bool:
+            try:
+                answer = program.ask("POST", "/claims", body)
+            except (OSError, http.client.HTTPException):
+                return False
+            if answer.get("status", 0) >= 429:
+                return False
+            told[number] = answer
+            return True
+
+        until(is_answered, SECONDS)
+
+    with ThreadPoolExecutor(8) as threads:
+        asking = [threads.submit(claims, number) for number in range(devices)]
+        until(lambda: len(told) >= uses // 4, SECONDS)
+        program.kill()
+        for each in asking:
+            each.result()
+
+    given = [each for each in told.values() if "api_token" in each]
+    assert len(given) == len({each["id"] for each in given}) == uses
+    assert {each["status"] for each in told.values() if each not in given} == {409}
+    assert sorted(program.ask("GET", "/")) == sorted(each["id"] for each in given)
+    assert program.ask("GET", f"/claim-codes/{code['id']}")["used"] == uses
+    assert set(changes(settings)) == {each["id"] for each in given}

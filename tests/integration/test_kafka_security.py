@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from support.certificates import certified
 from waiting import until
 
 from servioticy import bootstrap
@@ -98,22 +98,9 @@ def broker(
 ) -> Guarded:
     """One that encrypts, too, where the machine can make certificates."""
     certificates = tmp_path_factory.mktemp("certificates")
-    found = Guarded(tmp_path_factory.mktemp("guarded") / "data", _certified(certificates))
+    found = Guarded(tmp_path_factory.mktemp("guarded") / "data", certified(certificates))
     run_part("guarded-kafka", found)
     return found
-
-
-def _certified(folder: Path) -> Path | None:
-    """The folder with a certificate that vouches for itself, and its key."""
-    program = shutil.which("openssl")
-    if program is None:
-        return None
-    words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=tests -keyout key.pem"
-    more = "-out certificate.pem -addext subjectAltName=IP:127.0.0.1"
-    subprocess.run([program, *words.split(), *more.split()], cwd=folder, check=True)
-    parts = [(folder / name).read_text() for name in ("key.pem", "certificate.pem")]
-    (folder / "both.pem").write_text("".join(parts))
-    return folder
 
 
 @pytest.fixture(params=["SASL_PLAINTEXT", "SASL_SSL"])

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from port_builders import Stored
 
-from servioticy.domain.model import StreamRef
+from servioticy.domain.model import Grant, StreamRef
+from servioticy.ports.change_store import NewGrant
 from servioticy.ports.cursors import Change, DurableSubscription, Source, StoredCursor
 from servioticy.ports.partition_store import Batch, Delete
 from servioticy.storage.cursors import PostgresCursors
@@ -102,6 +103,32 @@ def test_members_that_may_not_be_read_are_left_out_and_come_back(
     assert [each.streams for each in numbers] == [0, 1, 2]
     assert len({each.own for each in numbers}) == 1
     assert cursors.changes()["2"].streams == 0
+
+
+def test_a_grant_that_has_expired_is_seen_by_the_number(
+    stored: Stored, cursors: PostgresCursors
+) -> None:
+    """Nobody need have revoked it; and what is asked for tells when it will be so."""
+    tenant, stored.tenant = stored.tenant, stored.other
+    key = stored.create("theirs")
+    stored.tenant = tenant
+    stored.create("ours")
+    reader_of(stored, "ours", "theirs")
+    for id_, source in (("1", Source("reader", group="g")), ("2", Source("ours"))):
+        subscribe(stored, id_, source)
+    grant = NewGrant(key, Grant("g1", tenant, "a", False), 0, 9 * 10**15)
+    stored.change_store.grant(grant, 10)
+    before, about = cursors.changes(), cursors.about(tenant, Source("reader", group="g"), 10)
+    assert names(cursors) == {"ours/a", "theirs/a"}
+    stored.database.rows("UPDATE grants SET expires_at = 1")
+    after = cursors.changes()
+
+    assert (about.holds_for or 0) > 10**9
+    assert names(cursors) == {"ours/a"}
+    assert after["1"].streams != before["1"].streams
+    assert after["2"] == before["2"]
+    later = cursors.about(tenant, Source("reader", group="g"), 10)
+    assert (len(later.streams), later.holds_for) == (1, None)
 
 
 def test_a_member_that_is_deleted_is_none_any_more(

@@ -62,7 +62,10 @@ def test_what_is_committed_late_is_news_all_the_same(
         since, found, _ = store.news(since, [])
     since, found, _ = store.news(since, [])
     assert list(found) == [lamp]
-    assert [each.id for each in store.waiting(lamp, 10, 1)] == ["late", "early"]
+    assert [each.id for each in store.waiting(lamp.tenant, ["lamp"], 10, 1)["lamp"]] == [
+        "late",
+        "early",
+    ]
 
     for _ in range(2):
         since, found, _ = store.news(since, [])
@@ -87,7 +90,7 @@ def test_one_output_asks_once(store: PostgresActuations, lamp: ServiceObjectKey)
     assert store.ask(lamp, asked, 5)
     assert store.ask(lamp, asked._replace(parameters="other"), 6)
 
-    (found,) = store.waiting(lamp, 10, 6)
+    (found,) = store.waiting(lamp.tenant, ["lamp"], 10, 6)["lamp"]
     assert found == ("1", '{"x":1}', b'{"name":"blink","timeout":60}', 5, 60_005)
 
 
@@ -166,12 +169,13 @@ def test_states_go_as_the_rules_say(
             id_ = ids[more[0] % len(ids)]
             if name == "move":
                 for each in (store, twin):
-                    each.moved(lamp, [id_], more[1], now)
+                    each.moved(lamp.tenant, [id_], more[1], now)
             else:
                 report(stored.database, lamp, id_, more[1], now)
                 twin.report(id_, more[1], now)
-        assert store.waiting(lamp, 100, now) == [
-            each._replace(description=b'{"name":"blink"}') for each in twin.waiting(lamp, 100, now)
+        expected = twin.waiting(lamp.tenant, ["lamp"], 100, now).get("lamp", ())
+        assert store.waiting(lamp.tenant, ["lamp"], 100, now).get("lamp", []) == [
+            each._replace(description=b'{"name":"blink"}') for each in expected
         ]
     found = stored.database.rows("SELECT id, state, times FROM actuations ORDER BY sequence")
     assert found == [(id_, each.state.value, each.times) for id_, each in twin.kept.items()]
@@ -191,3 +195,46 @@ def report(database: Database, key: ServiceObjectKey, id_: str, status: str, now
         now=now,
         kept=rules.KEPT,
     )
+
+
+def test_devices_of_a_tenant_that_have_something_to_get(
+    stored: Stored, store: PostgresActuations, lamp: ServiceObjectKey
+) -> None:
+    """Each once; neither those whose time is over nor those of others."""
+    for id_ in ("1", "2"):
+        submit(stored.database, lamp, id_, 1)
+
+    assert store.waiting_for(lamp.tenant, 1) == [lamp]
+    assert store.waiting_for(lamp.tenant, 2_000_000) == []
+    assert store.waiting_for(stored.other, 1) == []
+
+
+def test_of_each_device_the_first_ones_are_read(
+    stored: Stored, store: PostgresActuations, lamp: ServiceObjectKey
+) -> None:
+    """As many of each, however many others have; nothing of another tenant's."""
+    pump = stored.create("pump", document=ACTIONS)
+    for id_ in ("1", "2", "3"):
+        submit(stored.database, lamp, f"lamp {id_}", 1)
+        submit(stored.database, pump, f"pump {id_}", 1)
+    names = ["lamp", "pump", "nothing", "a\0b"]
+    found = store.waiting(lamp.tenant, names, 2, 1)
+
+    assert {name: [each.id for each in some] for name, some in found.items()} == {
+        "lamp": ["lamp 1", "lamp 2"],
+        "pump": ["pump 1", "pump 2"],
+    }
+    assert store.waiting(stored.other, names, 2, 1) == {}
+
+
+def test_actuations_of_many_devices_move_at_once(
+    stored: Stored, store: PostgresActuations, lamp: ServiceObjectKey
+) -> None:
+    pump = stored.create("pump", document=ACTIONS)
+    submit(stored.database, lamp, "1", 1)
+    submit(stored.database, pump, "2", 1)
+    store.moved(stored.other, ["1", "2"], State.DELIVERED, 2)
+    assert set(store.waiting(lamp.tenant, ["lamp", "pump"], 9, 2)) == {"lamp", "pump"}
+
+    store.moved(lamp.tenant, ["1", "2"], State.DELIVERED, 2)
+    assert store.waiting(lamp.tenant, ["lamp", "pump"], 9, 2) == {}

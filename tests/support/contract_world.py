@@ -17,6 +17,7 @@ OPERATIONS = contracts.operations(OPENAPI)
 NOW_MS = int(NOW * 1000)
 EXAMPLE_ID = OPENAPI["components"]["parameters"]["so"]["example"]
 """The Service Object that examples name; a test puts in the one that it has made."""
+EXAMPLE_CODE = "7K3QM-2F9XW-D4HTA-Q8RZV"
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,11 @@ class World:
         }
 
     def named(self, value: Any) -> Any:
-        """An example that names the Service Object of this world in the place of its own."""
-        return orjson.loads(
-            orjson.dumps(value).replace(EXAMPLE_ID.encode(), self.names["so"].encode())
-        )
+        """An example that names what this world has in the place of its own."""
+        text = orjson.dumps(value).decode()
+        for example, name in ((EXAMPLE_ID, "so"), (EXAMPLE_CODE, "code")):
+            text = text.replace(example, self.names[name])
+        return orjson.loads(text)
 
 
 def a_world(served: Served) -> World:
@@ -70,6 +72,10 @@ def a_world(served: Served) -> World:
     names["template"] = tenant.ask("POST", "/templates", json=content).get_json()["id"]
     answer = tenant.ask("PUT", f"/templates/{names['template']}", json=content)
     names |= {"job": answer.get_json()["job"], "group": "others"}
+    wanted = {"devices": ["attic", "kitchen-1"], "deviceAs": "room"}
+    answer = tenant.ask("POST", f"/templates/{names['template']}/claim-codes", json=wanted)
+    (made,) = answer.get_json()["claimCodes"]
+    names |= {"claim_code": made["id"], "code": made["code"]}
     names["token"] = tenant.ask("POST", "/tokens", json={"name": "one"}).get_json()["id"]
     member = {"subject": "bob of the examples", "role": "developer"}
     names["member"] = tenant.ask("POST", "/members", json=member).get_json()["id"]

@@ -32,6 +32,8 @@ class Catalog:
         self.private: set[str] = set()
         self.expires: dict[str, float] = {}
         """When these tokens run out, by the clock of `time.monotonic`."""
+        self.granted_until: dict[str, float] = {}
+        """Until when others may read these, by that clock; nothing is told of the end."""
         self.questions = 0
         """How many were asked for many at once."""
         self._told: queue.Queue[AccessChange] = queue.Queue()
@@ -53,6 +55,10 @@ class Catalog:
             return Address(tenant, None, None, False, 1, 0, None, **until)
         owner = 9 if service_object in ("open", "private") else tenant
         is_public = service_object == "open" and service_object not in self.private
+        if service_object in self.granted_until and owner != tenant:
+            granted = self.granted_until[service_object] - time.monotonic()
+            is_public = is_public and granted > 0
+            until = {"expires_in": min(granted, left) if is_public else until["expires_in"]}
         return Address(tenant, service_object, owner, is_public, 1, 0, tenant, **until)
 
     def addresses(self, asked: Sequence[Asked]) -> list[Address | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
@@ -57,14 +57,23 @@ class MemoryActuations:
         waiting = {each.key for each in self.kept.values() if each.state in WAITING}
         return News(str(len(self.kept)), sorted(new | (waiting & set(asked))))
 
-    def waiting(self, key: ServiceObjectKey, most: int, now_ms: int) -> list[Actuation]:
+    def waiting(
+        self, tenant: int, service_objects: Sequence[str], most: int, now_ms: int
+    ) -> Mapping[str, Sequence[Actuation]]:
         self._check()
-        found = [
-            each.actuation
-            for each in sorted(self.kept.values(), key=lambda each: each.number)
-            if each.key == key and self.state(each.actuation.id, now_ms) in WAITING
+        found: dict[str, list[Actuation]] = {}
+        for each in sorted(self.kept.values(), key=lambda each: each.number):
+            is_asked = each.key.tenant == tenant and each.key.id in service_objects
+            if is_asked and self.state(each.actuation.id, now_ms) in WAITING:
+                found.setdefault(each.key.id, []).append(each.actuation)
+        return {id_: each[:most] for id_, each in found.items()}
+
+    def waiting_for(self, tenant: int, now_ms: int) -> list[ServiceObjectKey]:
+        self._check()
+        waiting = [
+            each for each in self.kept.values() if self.state(each.actuation.id, now_ms) in WAITING
         ]
-        return found[:most]
+        return sorted({each.key for each in waiting if each.key.tenant == tenant})
 
     def calling(self, now_ms: int) -> list[ServiceObjectKey]:
         self._check()
@@ -83,9 +92,9 @@ class MemoryActuations:
         self.kept.setdefault(asked.id, Kept(key, _actuation(asked, now_ms), len(self.kept)))
         return True
 
-    def moved(self, key: ServiceObjectKey, ids: Sequence[str], state: State, now_ms: int) -> None:
+    def moved(self, tenant: int, ids: Sequence[str], state: State, now_ms: int) -> None:
         self._check()
-        self._move([each for each in ids if self.kept[each].key == key], state, now_ms)
+        self._move([each for each in ids if self.kept[each].key.tenant == tenant], state, now_ms)
 
     def _move(self, ids: Sequence[str], state: State, now_ms: int) -> None:
         for each in ids:

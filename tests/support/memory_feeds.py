@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -56,6 +58,8 @@ class MemoryCursors:
         self.numbers: dict[str, Change] = {}
         self.sources: dict[Source, tuple[StreamRef, ...]] = {}
         self.known: dict[StreamRef, int] = {}
+        self.readable_until: dict[StreamRef, float] = {}
+        """Until when these may be read, by the clock of `time.monotonic`; others always."""
         self.is_claimed_by_others = False
 
     def add(self, id_: str, *streams: StreamRef, cursor: StoredCursor | None = None) -> None:
@@ -83,7 +87,10 @@ class MemoryCursors:
     def about(self, tenant: int, source: Source, most: int) -> About:
         found = self.sources.get(source, ())
         keys = {each: StreamKey(1, number) for each, number in self.known.items() if each in found}
-        return About(keys, len(self.known))
+        now, until = time.monotonic(), self.readable_until
+        kept = {each: key for each, key in keys.items() if until.get(each, math.inf) > now}
+        ends = min((until[each] for each in kept if each in until), default=None)
+        return About(kept, len(self.known), None if ends is None else ends - now)
 
     def make(self, source: Source, *streams: StreamRef) -> None:
         """Let a source have these streams; those that are new are the newest of all."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -133,7 +134,11 @@ class RunningBroker:
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         """Run something in the program's own loop."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(WAIT_SECONDS)
+        return self.begin(coroutine).result(WAIT_SECONDS)
+
+    def begin(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
+        """Run something in the program's own loop, and do not wait for it."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def call(self, function: Callable[[], Any]) -> Any:
         """Call something in the program's own loop."""

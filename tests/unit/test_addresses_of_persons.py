@@ -26,6 +26,8 @@ class Stored:
 
     def __init__(self) -> None:
         self.questions = 0
+        self.granted_for: float | None = None
+        """Seconds until what members are granted ends."""
 
     def address(self, token: str, so: str | None, stream: str | None) -> Address | None:
         self.questions += 1
@@ -42,7 +44,8 @@ class Stored:
 
     def _member(self, asked: AskedByPerson) -> Address | None:
         tenant = TENANTS.get(asked.tenant) if asked.person == Person(ISSUER, "alice") else None
-        return None if tenant is None else Address(tenant, asked.service_object, 1, False, 1, 0, 5)
+        found = Address(tenant or 0, asked.service_object, 1, False, 1, 0, 5)
+        return None if tenant is None else found._replace(expires_in=self.granted_for)
 
 
 class World:
@@ -96,15 +99,21 @@ def test_no_tenant_is_guessed(before: str, claim: Any, default: str, reason: str
         World(default).caller(before, org=claim)
 
 
-def test_what_a_person_may_do_ends_with_its_token() -> None:
+@pytest.mark.parametrize(
+    ("granted", "left"), [(None, SECONDS - 100), (5.0, 5.0), (1e9, SECONDS - 100)]
+)
+def test_what_a_person_may_do_ends_with_its_token_or_with_what_is_granted(
+    granted: float | None, left: float
+) -> None:
     world = World()
+    world.stored.granted_for = granted
     token = world.issuer.token()
     world.issuer.clock.now += 100
 
     found = world.addresses.address(f"acme~{token}", None, None)
 
     assert found is not None
-    assert found.expires_in == SECONDS - 100
+    assert found.expires_in == left
 
 
 def test_many_are_looked_up_with_two_questions_whatever_is_wrong_with_some() -> None:

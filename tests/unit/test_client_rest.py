@@ -20,6 +20,7 @@ import pytest
 from servioticy.client import (
     Answered,
     AsyncRest,
+    Claimed,
     Conflict,
     NotAcceptable,
     NotAuthorized,
@@ -156,6 +157,26 @@ def test_requests_share_a_connection_and_carry_the_token(server: Server, client:
     method, path, body = server.asked[1]
     assert (method, path) == ("PUT", "/so1/streams/a%20stream%2F%C3%A9")
     assert json.loads(body) == update
+
+
+def test_a_device_claims_until_it_is_answered(server: Server, client: Client) -> None:
+    """The same again, by which the API knows it; and a refusal is told at once."""
+    given = {"id": "so1", "api_token": "t", "createdAt": 1}
+    server.answers = [CUT, (503, None), (201, given), (409, {"message": "used up"})]
+    with client() as api:
+        assert api.claim("CODE", "SN-1", "k" * 16) == Claimed("so1", "t")
+        with pytest.raises(Conflict):
+            api.claim("CODE", "SN-2", "k" * 16, {"room": "attic"})
+
+    asked = [json.loads(body) for _, _, body in server.asked]
+    assert {path for _, path, _ in server.asked} == {"/claims"}
+    assert asked[0] == asked[1] == asked[2]
+    assert asked[3] == {
+        "code": "CODE",
+        "device": "SN-2",
+        "key": "k" * 16,
+        "parameters": {"room": "attic"},
+    }
 
 
 def test_reads_of_an_empty_stream(server: Server, client: Client) -> None:

@@ -32,6 +32,7 @@ LOSS = "a loss of the log is accepted for a whole partition, whoever has records
 
 EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "tenants.tenant_of_token": ({"tokens"}, WHO),
+    "claims.code": ({"claim_codes"}, WHO),
     "addresses.address": ({"tokens", "service_objects", "streams"}, WHO),
     "addresses.addresses": ({"tokens", "service_objects", "streams"}, WHO),
     "addresses.addresses_of_members": ({"service_objects", "streams", "members"}, WHO),
@@ -62,7 +63,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "actuations.news": ({"actuations"}, DELIVERY),
     "actuations.calling": ({"actuations", "actuation_callbacks"}, DELIVERY),
     "cursors.changes": (
-        {"cursors", "subscriptions", "streams", "service_objects", "acting_streams"},
+        {"cursors", "subscriptions", "streams", "service_objects", "acting_streams", "grants"},
         DELIVERY,
     ),
     "cursors.acting": ({"streams", "acting_streams"}, DELIVERY),
@@ -117,7 +118,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
 
 
 BETWEEN_TENANTS = {
-    "grants.tenant_named": "a grant is to another one, who is named",
+    "grants.grantee": "a grant is to another one, who is named",
     "grants.listed": "a grant is seen by who has given it, and by whom it is for",
     "usage.summed": "a provider is told what others have used of its streams",
     "quotas.set": "an operator names the tenant by its name",

@@ -126,6 +126,14 @@ SELECT pg_snapshot_xmin(pg_current_snapshot())::text, found.tenant_id, found.ser
                  AND state IN ('queued', 'sent'))
        ) AS found ON true;
 
+-- waiting_for --
+-- The devices of a tenant that have still something to get.
+SELECT DISTINCT service_object
+  FROM actuations
+ WHERE tenant_id = %(tenant)s
+   AND state IN ('queued', 'sent')
+   AND expires_at > %(now)s;
+
 -- calling --
 -- Those for which something waits that somebody is to be called with.
 SELECT actuation_callbacks.tenant_id, actuation_callbacks.service_object
@@ -152,21 +160,26 @@ UPDATE actuation_callbacks
 RETURNING service_object;
 
 -- waiting --
-SELECT id, parameters, description, created_at, expires_at
-  FROM actuations
- WHERE service_object = %(service_object)s
-   AND tenant_id = %(tenant)s
-   AND state IN ('queued', 'sent')
-   AND expires_at > %(now)s
- ORDER BY sequence
- LIMIT %(most)s;
+-- The first ones of each of these devices, in order.
+SELECT asked.id, found.id, parameters, description, created_at, expires_at
+  FROM unnest(%(service_objects)s::text[]) AS asked (id)
+ CROSS JOIN LATERAL (
+       SELECT actuations.id, parameters, description, created_at, expires_at, sequence
+         FROM actuations
+        WHERE service_object = asked.id
+          AND tenant_id = %(tenant)s
+          AND state IN ('queued', 'sent')
+          AND expires_at > %(now)s
+        ORDER BY sequence
+        LIMIT %(most)s
+       ) AS found
+ ORDER BY asked.id, found.sequence;
 
 -- move --
 UPDATE actuations
    SET state = %(state)s,
        times = times || jsonb_build_object(%(state)s::text, %(now)s::bigint)
  WHERE id = ANY(%(ids)s)
-   AND service_object = %(service_object)s
    AND tenant_id = %(tenant)s
    AND state = ANY(%(before)s)
    AND expires_at > %(now)s;

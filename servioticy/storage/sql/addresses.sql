@@ -9,7 +9,11 @@ SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id
        coalesce(service_objects.version, 0) AS version,
        coalesce(service_objects.route_partition, 0) AS route_partition,
        streams.id AS stream_id, tokens.service_object, tokens.stream, tokens.rights,
-       tokens.id, extract(epoch FROM tokens.expires_at - now())::double precision AS expires_in
+       tokens.id,
+       least(extract(epoch FROM tokens.expires_at - now()),
+             CASE WHEN NOT service_objects.public AND service_objects.tenant_id <> tokens.tenant_id
+                  THEN granted_for(service_objects.id, %(stream)s, tokens.tenant_id) END
+             )::double precision AS expires_in
   FROM tokens
   LEFT JOIN service_objects ON service_objects.id = %(service_object)s AND deleted_at IS NULL
   LEFT JOIN streams ON streams.service_object = service_objects.id AND streams.name = %(stream)s
@@ -27,7 +31,11 @@ SELECT number, tokens.tenant_id AS caller, service_objects.id, service_objects.t
        coalesce(service_objects.version, 0) AS version,
        coalesce(service_objects.route_partition, 0) AS route_partition,
        streams.id AS stream_id, tokens.service_object, tokens.stream, tokens.rights,
-       tokens.id, extract(epoch FROM tokens.expires_at - now())::double precision AS expires_in
+       tokens.id,
+       least(extract(epoch FROM tokens.expires_at - now()),
+             CASE WHEN NOT service_objects.public AND service_objects.tenant_id <> tokens.tenant_id
+                  THEN granted_for(service_objects.id, asked.stream, tokens.tenant_id) END
+             )::double precision AS expires_in
   FROM unnest(%(digests)s::bytea[], %(service_objects)s::text[], %(streams)s::text[])
        WITH ORDINALITY AS asked (digest, service_object, stream, number)
   JOIN tokens ON tokens.digest = asked.digest AND tokens.revoked_at IS NULL
@@ -44,7 +52,10 @@ SELECT number, members.tenant_id AS caller, service_objects.id, service_objects.
                 false) AS granted,
        coalesce(service_objects.version, 0) AS version,
        coalesce(service_objects.route_partition, 0) AS route_partition,
-       streams.id AS stream_id, members.role, members.id
+       streams.id AS stream_id, members.role, members.id,
+       (CASE WHEN NOT service_objects.public AND service_objects.tenant_id <> members.tenant_id
+             THEN granted_for(service_objects.id, asked.stream, members.tenant_id) END
+        )::double precision AS expires_in
   FROM unnest(%(persons)s::bytea[], %(names)s::text[],
               %(service_objects)s::text[], %(streams)s::text[])
        WITH ORDINALITY AS asked (person, tenant, service_object, stream, number)

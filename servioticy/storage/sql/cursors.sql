@@ -14,7 +14,20 @@ SELECT CASE
 -- changes --
 -- Of those whose source their tenants may read: what was public may be private now, or deleted,
 -- and a grant may have ended. Of one stream that may be read for itself; of more the whole.
-SELECT subscription_id, change, changes
+-- Where a grant has expired and nobody has revoked it yet, what is about its and other streams
+-- is about others, too; that is counted apart from the changes, which never become less.
+SELECT subscription_id, change, changes + CASE WHEN stream_id IS NULL THEN (
+           WITH ended AS MATERIALIZED (
+               SELECT service_object
+                 FROM grants
+                WHERE grants.expires_at <= extract(epoch FROM now()) * 1000
+                  AND revoked_at IS NULL
+           )
+           SELECT count(*) << 40
+             FROM ended
+             JOIN streams AS its ON its.service_object = ended.service_object
+             JOIN subscribed_streams ON subscribed_streams.stream_id = its.id
+              AND subscribed_streams.subscription_id = subscriptions.id) ELSE 0 END
   FROM cursors
   JOIN subscriptions ON subscriptions.id = subscription_id
   LEFT JOIN streams ON streams.id = stream_id

@@ -59,6 +59,19 @@ DELETE FROM idempotency
    AND key IN (SELECT key FROM idempotency WHERE tenant_id = %(tenant)s LIMIT %(most)s)
 RETURNING 1;
 
+-- claims --
+DELETE FROM claims
+ WHERE tenant_id = %(tenant)s
+   AND (code, device) IN (SELECT code, device FROM claims
+                           WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
+-- claim_codes --
+DELETE FROM claim_codes
+ WHERE tenant_id = %(tenant)s
+   AND id IN (SELECT id FROM claim_codes WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
 -- template_versions --
 -- Once no Service Object follows them any more.
 DELETE FROM template_versions

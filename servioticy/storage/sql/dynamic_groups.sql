@@ -1,7 +1,8 @@
 -- members --
 -- Between tenants: what is public is everybody's to read, as `readers` says.
 -- The Service Objects for which all conditions hold, the oldest first; never the reader itself.
--- Of others only those whose documents may be read: the conditions are about these.
+-- Of others only those whose documents may be read, as the conditions are about these; whose
+-- streams may be, then.
 SELECT service_objects.id
   FROM listings
   JOIN service_objects ON service_objects.id = listings.service_object
@@ -11,13 +12,9 @@ SELECT service_objects.id
    AND streams.tenant_id = listings.tenant_id
    AND streams.name = %(stream)s
    AND declared
-  JOIN stream_derivers ON stream_derivers.stream_id = streams.id
-   AND stream_derivers.tenant_id = %(tenant)s
- WHERE (listings.tenant_id = %(tenant)s
-        OR %(others)s AND EXISTS (
-           SELECT FROM readers
-            WHERE readers.service_object = listings.service_object
-              AND readers.tenant_id = %(tenant)s))
+ WHERE (listings.tenant_id = %(tenant)s OR %(others)s AND (
+           service_objects.public
+        OR listings.service_object IN (SELECT granted_objects(%(tenant)s))))
    AND listings.service_object <> %(reader)s
    AND listings.fields @> %(fields)s::text[]
    AND NOT EXISTS (

@@ -1,14 +1,21 @@
--- tenant_named --
+-- grantee --
 -- Between tenants: a grant is to another one.
 SELECT id
   FROM tenants
- WHERE name = %(name)s;
+ WHERE public_id = %(public_id)s
+   AND deleted_at IS NULL;
+
+-- public_id --
+-- By which others name the tenant.
+SELECT public_id
+  FROM tenants
+ WHERE id = %(tenant)s;
 
 -- listed --
 -- Between tenants: a grant is seen by who has given it, and by whom it is for.
 -- The next ones that the tenant has given, or has been given by name; without those that ended.
 SELECT grants.id, grants.tenant_id = %(tenant)s AS given, giver.name, grants.service_object,
-       grants.stream, receiver.name, derived_only, grants.created_at, grants.expires_at
+       grants.stream, receiver.public_id, receiver.name, derived_only, grants.created_at, grants.expires_at
   FROM grants
   JOIN service_objects ON service_objects.id = grants.service_object
    AND service_objects.tenant_id = grants.tenant_id

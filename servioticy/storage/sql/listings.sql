@@ -1,5 +1,6 @@
 -- search --
--- Between tenants: what is public is everybody's to read, as `readers` says.
+-- Between tenants: what is public is everybody's to read, as `readers` says; which would be asked
+-- for each Service Object of others.
 -- The caller's Service Objects, and those of others that are public where these are asked for;
 -- every condition that is null or empty holds. Distances are in kilometres, on a sphere.
 SELECT service_objects.id, listings.name, service_objects.public, created_at, updated_at,
@@ -8,9 +9,9 @@ SELECT service_objects.id, listings.name, service_objects.public, created_at, up
   JOIN service_objects ON service_objects.id = listings.service_object
    AND service_objects.tenant_id = listings.tenant_id
    AND deleted_at IS NULL
-  JOIN readers ON readers.service_object = listings.service_object
-   AND readers.tenant_id = %(tenant)s
- WHERE (%(others)s OR listings.tenant_id = %(tenant)s)
+ WHERE (listings.tenant_id = %(tenant)s OR %(others)s AND (
+           service_objects.public
+        OR listings.service_object IN (SELECT granted_objects(%(tenant)s))))
    AND listings.service_object > %(after)s
    AND (%(name)s::text IS NULL OR strpos(lower(listings.name), lower(%(name)s)) > 0)
    AND listings.fields @> %(fields)s::text[]

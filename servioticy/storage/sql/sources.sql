@@ -6,7 +6,9 @@ SELECT coalesce(max(id), 0)
 -- streams_of --
 -- Between tenants: what is granted is others' to read, as `stream_readers` says.
 -- What a Service Object or a group has, of what a tenant may read.
-SELECT streams.service_object, streams.name, streams.tenant_id, streams.id
+SELECT streams.service_object, streams.name, streams.tenant_id, streams.id,
+       CASE WHEN NOT service_objects.public AND streams.tenant_id <> %(tenant)s
+            THEN granted_for(streams.service_object, streams.name, %(tenant)s) END AS holds_for
   FROM streams
   JOIN service_objects ON service_objects.id = streams.service_object AND deleted_at IS NULL
   JOIN stream_readers ON stream_readers.stream_id = streams.id

@@ -25,6 +25,7 @@ BENCHMARKS = (
     "attacks",
     "rest",
     "search",
+    "actuations",
     "callbacks",
     "mqtt",
     "fleet",

@@ -36,15 +36,30 @@ def platform(settings: Settings) -> Iterator[Settings]:
     if settings.store.dsn and settings.log.bootstrap_servers:
         yield settings
         return
-    with tempfile.TemporaryDirectory(prefix="servioticy-bench-") as folder:
-        free = {name: ports.free() for name in ("api_port", "live_port", "mqtt_port")}
-        own = changed(settings, data=folder, **free)
-        running = Platform(own)
-        try:
-            running.supervisor.start()
-            yield running.settings
-        finally:
-            running.close()
+    with folder(settings) as own, running(own) as found:
+        yield found
+
+
+@contextmanager
+def folder(settings: Settings) -> Iterator[Settings]:
+    """The settings of a platform on a folder and ports of its own."""
+    with tempfile.TemporaryDirectory(prefix="servioticy-bench-") as data:
+        free = {
+            name: ports.free()
+            for name in ("api_port", "live_port", "mqtt_port", "live_metrics_port")
+        }
+        yield changed(settings, data=data, **free)
+
+
+@contextmanager
+def running(own: Settings) -> Iterator[Settings]:
+    """A platform that runs with these settings, and what has come of them."""
+    started = Platform(own)
+    try:
+        started.supervisor.start()
+        yield started.settings
+    finally:
+        started.close()
 
 
 def token(settings: Settings) -> str:

@@ -15,6 +15,7 @@ from servioticy.domain.access import Right
 
 OPEN = {
     "/private/health",
+    "/claims",
     *("/openapi.json", "/openapi-delivery.json", "/asyncapi.json", "/docs", "/docs/<asset>"),
 }
 OWN_ALONE = {"/{so}/groups/{group}/subscriptions"}

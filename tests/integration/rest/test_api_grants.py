@@ -21,6 +21,8 @@ from servioticy.errors import Unavailable
 from servioticy.settings import Settings
 from servioticy.storage.cursors import PostgresCursors
 
+ALICE, BOB = "a" * 32, "b" * 32
+"""Their ids as others know them, in the place of those that chance gave them."""
 TWO = {"streams": dict.fromkeys(("a", "b"), SIMPLE["streams"]["a"])}
 BODIES: dict[str, Any] = {
     "search": {"timerange": True, "rangefrom": 0},
@@ -37,9 +39,32 @@ def so(alice: Caller, served: Served) -> str:
     return made
 
 
+@pytest.fixture
+def bob(served: Served) -> Caller:
+    return known(served, "bob", BOB)
+
+
+@pytest.fixture
+def alice(served: Served) -> Caller:
+    return known(served, "alice", ALICE)
+
+
+def known(served: Served, name: str, public_id: str) -> Caller:
+    found = served.tenant(name)
+    sql = "UPDATE tenants SET public_id = %(public_id)s WHERE name = %(name)s"
+    served.platform.database.rows(sql, {"public_id": public_id, "name": name})
+    return found
+
+
+def id_of(who: Caller) -> str:
+    id_: str = who.ask("GET", "/grants").get_json()["tenant"]
+    return id_
+
+
 def give(owner: Caller, so: str, stream: str | None = "a", **wanted: Any) -> str:
+    """A grant to bob, who has told his id."""
     path = f"/{so}/grants" if stream is None else f"/{so}/streams/{stream}/grants"
-    answer = owner.ask("POST", path, json={"tenant": "bob", **wanted})
+    answer = owner.ask("POST", path, json={"tenant": BOB, **wanted})
     assert answer.status_code == 201, answer.text
     id_: str = answer.get_json()["id"]
     return id_
@@ -160,19 +185,20 @@ def test_everyone_is_everyone(served: Served, alice: Caller, bob: Caller, so: st
     ("wanted", "reason"),
     [
         ({}, "to a"),
-        ({"tenant": "bob", "everyone": True}, "to a"),
+        ({"tenant": BOB, "everyone": True}, "to a"),
         ({"tenant": None}, "to a"),
         ({"everyone": False}, "to a"),
         ({"everyone": 1}, "true or false"),
-        ({"tenant": 7}, "name of a tenant"),
+        ({"tenant": 7}, "id of a tenant"),
+        ({"tenant": "bob"}, "no tenant"),
         ({"tenant": "nobody"}, "no tenant"),
-        ({"tenant": "bob\0"}, "no tenant"),
-        ({"tenant": "alice"}, "its own"),
-        ({"tenant": "bob", "use": "write"}, "use is"),
-        ({"tenant": "bob", "use": ["read"]}, "use is"),
-        ({"tenant": "bob", "expiresIn": 0}, "expiresIn"),
-        ({"tenant": "bob", "expiresIn": True}, "expiresIn"),
-        ({"tenant": "bob", "expiresIn": 10**12}, "expiresIn"),
+        ({"tenant": f"{BOB}\0"}, "no tenant"),
+        ({"tenant": ALICE}, "its own"),
+        ({"tenant": BOB, "use": "write"}, "use is"),
+        ({"tenant": BOB, "use": ["read"]}, "use is"),
+        ({"tenant": BOB, "expiresIn": 0}, "expiresIn"),
+        ({"tenant": BOB, "expiresIn": True}, "expiresIn"),
+        ({"tenant": BOB, "expiresIn": 10**12}, "expiresIn"),
     ],
 )
 def test_what_is_no_grant_is_refused(
@@ -189,18 +215,18 @@ def test_nobody_grants_what_is_not_his(
 ) -> None:
     """Nor what he was granted himself, nor what is not there."""
     give(alice, so, None)
-    served.tenant("carol")
+    carol = id_of(served.tenant("carol"))
     for path in (f"/{so}/grants", f"/{so}/streams/a/grants"):
-        assert bob.ask("POST", path, json={"tenant": "carol"}).status_code == 401
+        assert bob.ask("POST", path, json={"tenant": carol}).status_code == 401
     for path in ("/nothing/grants", f"/{so}/streams/nothing/grants"):
-        assert alice.ask("POST", path, json={"tenant": "bob"}).status_code == 404
+        assert alice.ask("POST", path, json={"tenant": BOB}).status_code == 404
 
 
 def test_a_device_grants_nothing(served: Served, alice: Caller, bob: Caller) -> None:
     made = alice.ask("POST", "/", json=SIMPLE).get_json()
     device = Caller(served.app.test_client(), made["api_token"])
 
-    answer = device.ask("POST", f"/{made['id']}/grants", json={"tenant": "bob"})
+    answer = device.ask("POST", f"/{made['id']}/grants", json={"tenant": BOB})
 
     assert answer.status_code == 403
 
@@ -212,7 +238,8 @@ def test_both_sides_see_a_grant_and_nobody_else(
     told = {
         "id": id_,
         "from": "alice",
-        "tenant": "bob",
+        "tenant": BOB,
+        "name": "bob",
         "serviceObject": so,
         "stream": "a",
         "use": "derive",
@@ -251,7 +278,7 @@ def test_grants_are_listed_a_page_at_a_time_and_so_many(
     monkeypatch.setattr("api.resources.grants.PAGE_ROWS", 2)
     monkeypatch.setattr("api.resources.grants.MOST", 3)
     given = sorted(give(alice, so) for _ in range(3))
-    fourth = alice.ask("POST", f"/{so}/grants", json={"tenant": "bob"})
+    fourth = alice.ask("POST", f"/{so}/grants", json={"tenant": BOB})
     first = alice.ask("GET", "/grants").get_json()
     second = bob.ask("GET", f"/grants?after={first['next']}").get_json()
 
@@ -278,7 +305,7 @@ def test_a_revoked_grant_is_good_for_nothing_from_then_on(
     assert reads(served, bob, so) == {False}
     assert not derives(bob, so)
     assert (before, set(cursors.changes())) == ({made}, set())
-    assert bob.ask("GET", "/grants").get_json() == {"grants": []}
+    assert bob.ask("GET", "/grants").get_json()["grants"] == []
     assert bob.ask("PUT", f"/{own}", json=reader(so)).status_code == 200, "it named it before"
     records = [record for n in (0, 1) for _, record in served.platform.records(n)]
     assert GrantRecord(so, id_) in records
@@ -325,6 +352,30 @@ def test_an_expired_grant_ends_by_itself_and_the_log_is_told(
     assert early == told
     assert records.count(RevocationRecord(so, id_)) == 1
     assert reads(served, bob, so) == {False}
+
+
+def test_what_is_read_by_a_grant_holds_until_the_last_one_ends(
+    served: Served, alice: Caller, bob: Caller, so: str
+) -> None:
+    """By the clock of the store, which delivery is told with the answer."""
+
+    def holds_for(who: Caller) -> float | None:
+        found = served.platform.ports.addresses.address(who.token, so, "a")
+        assert found is not None
+        return found.expires_in
+
+    sql = (
+        "UPDATE grants SET expires_at = extract(epoch FROM now()) * 1000 + %(ms)s"
+        " WHERE id = %(id)s"
+    )
+    for ms, stream, use in ((5e5, "a", "read"), (9e5, None, "read"), (9e6, "a", "derive")):
+        values = {"ms": ms, "id": give(alice, so, stream, use=use)}
+        served.platform.database.rows(sql, values)
+
+    assert 800 < (holds_for(bob) or 0) <= 900
+    assert holds_for(alice) is None
+    give(alice, so)
+    assert holds_for(bob) is None
 
 
 def test_readers_hold_a_stream_until_their_grant_ends(alice: Caller, bob: Caller, so: str) -> None:

@@ -22,7 +22,7 @@ def made(caller: Caller) -> tuple[str, Caller]:
 def test_who_creates_an_object_gets_its_token_second(alice: Caller) -> None:
     answer = alice.ask("POST", "/", json=DOCUMENT)
 
-    pattern = r'\{"id":"[0-9a-f]+","api_token":"[0-9a-f]{64}","createdAt":\d+\}'
+    pattern = r'\{"id":"[0-9a-f]+","api_token":"[0-9A-Za-z]{22}","createdAt":\d+\}'
     assert re.fullmatch(pattern, answer.text)
 
 
@@ -79,6 +79,21 @@ def test_a_new_token_takes_the_place_of_the_old(alice: Caller) -> None:
     assert device.put(so).get_json()["message"] == "Access was denied!"
     assert Caller(alice.client, token).put(so).status_code == 202
     assert alice.put(so).status_code == 202
+
+
+def test_a_device_changes_its_token_without_a_gap(served: Served, alice: Caller) -> None:
+    """Both are good for a while; of those before the last but one none is, however often."""
+    so, first = made(alice)
+    path, wanted = f"/{so}/api_token", {"overlapSeconds": 60}
+
+    tokens = [alice.ask("POST", path, json=wanted).get_json()["api_token"] for _ in range(2)]
+
+    second, third = (Caller(alice.client, each) for each in tokens)
+    assert [each.put(so).status_code for each in (first, second, third)] == [403, 202, 202]
+    past = "UPDATE tokens SET expires_at = expires_at - interval '60 seconds'"
+    served.platform.database.rows(past)
+    assert [each.put(so).status_code for each in (second, third)] == [403, 202]
+    assert alice.ask("POST", path, json={"overlapSeconds": -1}).status_code == 400
 
 
 def test_the_token_goes_with_its_object(served: Served, alice: Caller) -> None:

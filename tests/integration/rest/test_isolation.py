@@ -27,7 +27,7 @@ from servioticy.settings import Settings, changed
 Route = tuple[str, str]
 
 GUARDED: list[Route] = [each for each, its in OPERATIONS.items() if its["x-right"] != "none"]
-NOT_401 = ("template", "job", "token", "member")
+NOT_401 = ("template", "job", "token", "member", "claim_code")
 """Named by our routes only: what is another's is as if it were not there."""
 WITH_401 = {
     "so": "the original said 401 of a Service Object of others and 404 of none; clients tell them",

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from support.memory_actuations import MemoryActuations
 
 from delivery.actuations import lane as module
-from delivery.actuations.lane import WINDOW
 from delivery.actuations.queues import Queues
+from delivery.actuations.together import WINDOW
 from delivery.actuations.ways import Report, Taken
 from servioticy.domain.actuations import State
 from servioticy.domain.model import ServiceObjectKey
@@ -367,10 +367,9 @@ class Law:
         for client in list(self.world.clients):
             self.world.leave(client)
         await self.world.settle()
-        wanted = {
-            key: [each.id for each in self.world.store.waiting(key, 1_000, self.world.now_ms)]
-            for key in (LAMP, PUMP)
-        }
+        store, now_ms = self.world.store, self.world.now_ms
+        waiting = store.waiting(LAMP.tenant, [LAMP.id, PUMP.id], 1_000, now_ms)
+        wanted = {key: [each.id for each in waiting.get(key.id, ())] for key in (LAMP, PUMP)}
         last = {key: self.world.join(Client(acknowledges=False), key) for key in (LAMP, PUMP)}
         for _ in range(2 + self.world.made // WINDOW):
             await self.world.settle()

@@ -7,6 +7,7 @@ import pytest
 from delivery.broker.errors import BadTopic
 from delivery.broker.stomp_frames import destination_of, topic_of
 from delivery.broker.topics import (
+    EVERYTHING,
     MAX_LEVELS,
     MAX_TOPIC,
     matches,
@@ -74,3 +75,20 @@ def test_any_name_of_a_stream_is_a_part_of_a_topic(name: str) -> None:
     levels = read_topic(f"updates/pump/{part(name)}")
 
     assert stream_of(levels) == StreamRef("pump", name)
+
+
+@pytest.mark.parametrize(
+    ("topic", "is_so"),
+    [
+        ("news", True),
+        ("token/pump/streams/flow/updates", True),
+        ("pump/actions", True),
+        ("updates/pump/flow", False),
+        ("token/from", False),
+        ("pump/actuations/7", False),
+        ("$SYS/broker", False),
+    ],
+)
+def test_a_bridge_gets_everything_but_what_the_platform_takes(topic: str, is_so: bool) -> None:
+    """It would come back from there, and be taken once more."""
+    assert EVERYTHING.takes(read_topic(topic)) is is_so

@@ -16,6 +16,7 @@ from delivery.callbacks.caller import Answer
 from delivery.callbacks.requests import CallbackForm, Outgoing
 from servioticy.domain.actuations import State
 from servioticy.domain.model import ServiceObjectKey
+from servioticy.ports.actuations import CalledBack
 
 LAMP, PUMP = ServiceObjectKey(1, "lamp"), ServiceObjectKey(2, "pump")
 T = TypeVar("T")
@@ -27,6 +28,7 @@ class World:
     def __init__(self) -> None:
         self.store, self.is_owner = MemoryActuations(), True
         self.called: list[str] = []
+        self.forms: list[CallbackForm] = []
         self.answers: list[int] = []
         """Of the next calls; then 200."""
         self.before_answer: Callable[[], None] = lambda: None
@@ -40,6 +42,7 @@ class World:
 
     async def attempt(self, tenant: int, form: CallbackForm, sent: Outgoing) -> Answer:
         self.called.append(sent.id)
+        self.forms.append(form)
         await asyncio.sleep(0)
         self.before_answer()
         return Answer(self.answers.pop(0) if self.answers else 200, "as told")
@@ -114,6 +117,49 @@ def test_what_another_way_has_delivered_is_not_called_with_again() -> None:
 
         assert world.called == ["1", "2"]
         assert world.states()[0] is State.DONE
+
+    run(work)
+
+
+def test_between_attempts_the_document_is_asked_where_to_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A receiver that has moved, or has another secret, is not called in vain to the end."""
+
+    async def work(world: World) -> None:
+        told = [
+            CalledBack({"destination": "http://old/"}, [{"secret": "one"}]),
+            CalledBack({"destination": "http://new/"}, [{"secret": "one"}]),
+            CalledBack({"destination": "http://new/"}, [{"secret": "two"}]),
+        ]
+        monkeypatch.setattr(world.store, "callback", lambda _key: told[min(len(world.called), 2)])
+        world.submit(LAMP, "1")
+        world.answers = [503, 503]
+        world.couriers.wake([LAMP])
+        await world.settle()
+
+        urls = [each.url for each in world.forms]
+        secrets = [each["secret"] for form in world.forms for each in form.secrets]
+        assert (urls, secrets) == (
+            ["http://old/", "http://new/", "http://new/"],
+            ["one", "one", "two"],
+        )
+
+    run(work)
+
+
+def test_who_names_nobody_any_more_is_not_called_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(world: World) -> None:
+        names = [CalledBack({"destination": "http://old/"}, [])]
+        monkeypatch.setattr(world.store, "callback", lambda _key: names[0] if names else None)
+        world.submit(LAMP, "1")
+        world.answers = [503]
+        world.before_answer = names.clear
+        world.couriers.wake([LAMP])
+        await world.settle()
+
+        assert world.called == ["1"]
+        assert world.states() == [State.SENT]  # who is connected may get it still
 
     run(work)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -89,6 +90,17 @@ def test_a_member_that_becomes_private_is_watched_no_more_and_the_others_are(run
     emit(running, FLOW, 3)
 
     assert client.update() == ("pump", "flow", 3)
+
+
+def test_a_member_is_watched_until_its_grant_ends_though_nothing_is_told(running) -> None:
+    running.cursors.readable_until[OPEN] = time.monotonic() + 0.2
+    client = Client(running)
+    client.subscribe(serviceObject="pump", group="g")
+    until_about(running, FLOW)
+    emit(running, OPEN, 1)
+    emit(running, FLOW, 2)
+
+    assert client.update() == ("pump", "flow", 2)
 
 
 def test_it_ends_when_it_may_not_be_watched(running) -> None:

@@ -157,6 +157,21 @@ def test_a_token_that_runs_out_ends_its_holder_though_nothing_is_told() -> None:
     asyncio.run(run())
 
 
+def test_who_reads_by_a_grant_goes_when_that_ends_though_nothing_is_told() -> None:
+    """No program that ends grants in the store need run."""
+
+    async def run() -> None:
+        world = World()
+        world.catalog.granted_until["open"] = time.monotonic() + 0.05
+        async with world.running():
+            world.begin(world.watch("token-1", "open"))
+            world.begin(world.watch("token-9", "open"), "owner")
+            await world.until_ended("token-1")
+        assert world.ended == {"token-1": Ending.NOT_READABLE}
+
+    asyncio.run(run())
+
+
 def test_one_that_is_to_end_later_than_before_stays_until_then() -> None:
     """By the store's clock: what is asked too early is asked again."""
 

@@ -13,7 +13,7 @@ from delivery.backlog import Backlog
 from delivery.broker.client import Client, Identity, Subscription, Taken
 from delivery.broker.exchange import Exchange
 from delivery.broker.receiver import WINDOW, TopicReceiver
-from delivery.broker.topics import read_filter
+from delivery.broker.topics import EVERYTHING, Filter, read_filter
 from delivery.fanout import FanOut, Subscriber
 from delivery.feeds.feeds import Feeds
 from delivery.watchers import Watchers
@@ -66,13 +66,21 @@ class World:
 class Device:
     """A client that acknowledges when it is told to; keeps to the protocol `Outlet`."""
 
-    def __init__(self, world: World, qos: int = 1, *, tenant: int = 1, bound: str = "") -> None:
+    def __init__(
+        self,
+        world: World,
+        qos: int = 1,
+        *,
+        tenant: int = 1,
+        bound: str = "",
+        wanted: Filter | None = None,
+    ) -> None:
         self.got: list[tuple[str, int]] = []
         self.owed: list[Taken] = []
         self.client = Client(self, BACKLOG)
         self.client.identity = Identity(TOKEN, tenant, Scope(bound or None))
-        wanted = read_filter(f"{TOKEN}/+/streams/#")
-        self.subscription = self.client.subscribe("a", wanted, qos)
+        topics = wanted or read_filter(f"{TOKEN}/+/streams/#")
+        self.subscription = self.client.subscribe("a", topics, qos)
         self.exchange = world.exchange
         world.exchange.add(self.subscription)
 
@@ -191,5 +199,43 @@ def test_neither_another_tenant_nor_another_object_gets_it() -> None:
         await world.until(lambda: own.got)
 
         assert [each.got for each in others] == [[], []]
+
+    run(story)
+
+
+def test_a_bridge_is_one_client_for_all_topics_of_its_tenant() -> None:
+    """What waits goes to it when it comes, and counts when it has acknowledged it."""
+
+    async def story(world: World) -> None:
+        world.emit(1, 2)
+        other = Device(world, tenant=2, wanted=EVERYTHING)
+        first = Device(world, wanted=EVERYTHING)
+        await world.until(lambda: first.times == [1, 2])
+        first.acknowledge(1)
+        first.go()
+        second = Device(world, wanted=EVERYTHING)
+        await world.until(lambda: second.times == [2])
+        await world.until(lambda: world.acknowledged == 1)
+
+        second.acknowledge(1)
+        await world.until(lambda: world.acknowledged == 2)
+        assert second.got[0][0] == f"{digest(TOKEN).hex()}/pump/streams/flow/updates"
+        assert other.got == []
+
+    run(story)
+
+
+def test_the_last_one_that_came_again_is_noted_as_any_other() -> None:
+    """Nothing has to follow it."""
+
+    async def story(world: World) -> None:
+        first = Device(world)
+        world.emit(1)
+        await world.until(lambda: first.got)
+        first.go()
+        second = Device(world)
+        await world.until(lambda: second.got)
+        second.acknowledge(1)
+        await world.until(lambda: world.acknowledged == 1)
 
     run(story)

@@ -85,7 +85,7 @@ def world() -> World:
         (DefinitionRecord("so", 1, 9), Activate("so", 1, 9), [], (False, False)),
         (DeletionRecord("so"), Delete("so"), ["flush"], (False, False)),
         (ErasureRecord("so", "d", 9), Erase("so", "d", 9), ["flush"], (False, False)),
-        (ReleaseRecord(("so",), 1), Release(("so",), 1), [], (False, False)),
+        (ReleaseRecord(("so",), 1), Release(("so",), 1), ["flush"], (False, False)),
         (AcquireRecord(("so",), 1, 7), None, ["sleep"], (False, False)),
     ],
     ids=["definition", "deletion", "erasure", "release", "acquire"],

@@ -1,0 +1,186 @@
+"""Claims: a device that has no token yet gets a Service Object and a token for a claim code."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import orjson
+from flask import Blueprint, Response, request
+
+from api.fleets.making import Maker, VersionOfTemplate
+from api.http.answers import answer
+from api.http.attempts import Attempts
+from api.http.authentication import open_to_everybody
+from api.http.bodies import json_object
+from api.http.errors import Conflict, NotFound, TooMany, within
+from api.resources.service_objects import new_id
+from api.services import Services
+from servioticy.domain.acting import Actor, act
+from servioticy.domain.claim_codes import Claim, fits, read_claim
+from servioticy.domain.documents.codes import BAD_PARAMETER, WRONG_TYPE
+from servioticy.domain.documents.errors import WHOLE
+from servioticy.domain.documents.parameters import complete
+from servioticy.domain.documents.templates import parse_template
+from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.tokens import digest
+
+ATTEMPTS = 3
+"""How often something may have changed between looking and taking."""
+SALT_BYTES = 16
+NO_CODE = "There is no such claim code, or it has ended."
+
+
+class Code(NamedTuple):
+    """A claim code, as the statement of this name tells it."""
+
+    id: str
+    tenant: int
+    makes: bool
+    """whether a claim makes a Service Object, from a template"""
+    bound_to: str
+    """the template; else the Service Object"""
+    parameters: str
+    allowed: list[str]
+    device_as: str | None
+    pattern: str | None
+    listed: bool
+    is_left: bool
+    has_ended: bool
+
+
+class _NotTakenError(Exception):
+    """Something has changed since it was looked at."""
+
+
+def blueprint(services: Services) -> Blueprint:
+    """`/claims`."""
+    routes = Blueprint("claims", __name__)
+    stored = services.ports.statements("claims")
+    templates = services.ports.statements("templates")
+    attempts = Attempts()
+
+    @routes.post("/claims")
+    @open_to_everybody
+    def claim() -> Response:
+        """Give a device what its code is for; the same once more where it asks again."""
+        wanted = read_claim(json_object())
+        with attempts.counted(request.remote_addr or ""):
+            for _ in range(ATTEMPTS):
+                code = _code(wanted)
+                act(Actor(code.tenant, f"claim-code:{code.id}"))
+                known = _known(code, wanted)
+                if known is not None and known[0] is not None:
+                    return _again(code, wanted, *known)
+                _check(code, wanted, is_listed=known is not None)
+                try:
+                    return _first(code, wanted)
+                except _NotTakenError:
+                    continue
+        raise TooMany("Others are using or changing the same: try again")
+
+    def _code(wanted: Claim) -> Code:
+        row = stored.row("code", digest=digest(wanted.code))
+        if row is None:
+            raise NotFound(NO_CODE)
+        return Code(*row)
+
+    def _known(code: Code, wanted: Claim) -> Any:
+        return stored.row("claim", code=code.id, device=wanted.device, tenant=code.tenant)
+
+    def _again(
+        code: Code, wanted: Claim, key: bytes, salt: bytes, service_object: str, claimed_at: int
+    ) -> Response:
+        """Answer as before, to the same device only and while that token is good."""
+        if not hmac.compare_digest(bytes(key), digest(wanted.key)):
+            raise Conflict("This device has claimed already, with another key.")
+        token = wanted.token(bytes(salt))
+        if stored.row("is_good", token=digest(token), tenant=code.tenant) is None:
+            raise Conflict("The token that this device got is good no longer.")
+        return _told(service_object, token, claimed_at, 200)
+
+    def _check(code: Code, wanted: Claim, *, is_listed: bool) -> None:
+        if code.has_ended:
+            raise NotFound(NO_CODE)
+        if not code.is_left:
+            raise Conflict("The claim code has been used up.")
+        is_for = not code.listed or is_listed
+        if not is_for or not fits(wanted.device, code.pattern or "*"):
+            raise Conflict("The claim code is not for this device.")
+
+    def _first(code: Code, wanted: Claim) -> Response:
+        """Give it a Service Object and a token, and take a use of the code for that."""
+        values = _values(code, wanted)
+        if not code.makes:
+            return _taken(code, wanted, code.bound_to)
+        row = templates.row("content", id=code.bound_to, tenant=code.tenant, version=None)
+        if row is None:
+            raise NotFound(NO_CODE)
+        number, content, _current, _at = row
+        version = VersionOfTemplate(code.bound_to, number, parse_template(orjson.loads(content)))
+        complete(version.template.parameters, values, WHOLE.at("parameters"))
+        key = ServiceObjectKey(code.tenant, new_id(services.now()))
+        new = Maker(services).created(key, version, values)
+        within(services.quotas.add(code.tenant, documents=1, streams=len(new.streams)))
+        answers: list[Response] = []
+        services.ports.changes.create(new, _taking(code, wanted, new.id, number, answers))
+        return answers[0]
+
+    @contextmanager
+    def _taking(
+        code: Code, wanted: Claim, service_object: str, version: int, answers: list[Response]
+    ) -> Iterator[None]:
+        """Take a use around what makes the Service Object. Raises _NotTakenError."""
+        own = {"tenant": code.tenant}
+        if stored.row("hold_template", template=code.bound_to, version=version, **own) is None:
+            raise _NotTakenError
+        stored.rows("hold_code", code=code.id, **own)
+        yield
+        answers.append(_taken(code, wanted, service_object))
+
+    def _taken(code: Code, wanted: Claim, service_object: str) -> Response:
+        """Take a use and store what was given. Raises _NotTakenError."""
+        salt, now = secrets.token_bytes(SALT_BYTES), services.now()
+        token = wanted.token(salt)
+        row = stored.row(
+            "take",
+            code=code.id,
+            tenant=code.tenant,
+            device=wanted.device,
+            key=digest(wanted.key),
+            salt=salt,
+            token=digest(token),
+            token_id=uuid.uuid4().hex,
+            service_object=service_object,
+            now=now,
+        )
+        if row is None:
+            raise _NotTakenError
+        return _told(service_object, token, now, 201)
+
+    def _told(service_object: str, token: str, at: int, status: int) -> Response:
+        place = {"Location": f"{services.base}/{service_object}"}
+        body = {"id": service_object, "api_token": token, "createdAt": at}
+        return answer(body, status, place)
+
+    return routes
+
+
+def _values(code: Code, wanted: Claim) -> dict[str, Any]:
+    """Return the values of the template's parameters: the tenant's and the device's.
+
+    Raises BadDocument where the device may not say that.
+    """
+    place = WHOLE.at("parameters")
+    if not isinstance(wanted.parameters, dict):
+        raise place.bad("parameters have to be a JSON object", WRONG_TYPE)
+    for name in wanted.parameters:
+        if name not in code.allowed:
+            reason = f"A device may not give the parameter {name[:40]!r} with this code"
+            raise place.at(name).bad(reason, BAD_PARAMETER)
+    values: dict[str, Any] = orjson.loads(code.parameters) | wanted.parameters
+    return values if code.device_as is None else values | {code.device_as: wanted.device}
