@@ -205,8 +205,11 @@ def test_a_program_with_a_login_of_its_own_becomes_nothing_else(
 
 
 @pytest.fixture
-def plain(real_postgres: EmbeddedPostgres, empty_dsn: str) -> Iterator[str]:
-    """An owner of a database who is nothing else, as on a server of others."""
+def plain(real_postgres: EmbeddedPostgres, migrated: str, empty_dsn: str) -> Iterator[str]:
+    """An owner of a database who is nothing else, as on a server of others.
+
+    The roles are there: they are made with the first database that is migrated.
+    """
     database = Database(empty_dsn)
     name = empty_dsn.rpartition("/")[2]
     database.rows(
