@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from port_builders import Stored
 
 from servioticy.domain.access import MemberRole, Resource, scope_of
-from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.model import Grant, ServiceObjectKey
 from servioticy.domain.persons import Person
 from servioticy.domain.tokens import digest
 from servioticy.ports.addresses import Address, AskedByPerson
+from servioticy.ports.change_store import NewGrant
 
 pytestmark = pytest.mark.real
 
@@ -104,6 +107,20 @@ def test_a_person_is_known_by_its_issuer_for_the_tenants_it_is_a_member_of(
     assert one.scope == scope_of(MemberRole.VIEWER)
     assert (other.caller, other.owner, other.granted) == (stored.other, stored.tenant, False)
     assert (one.known_by, none, foreign, nothing) == (ALICE.digest, None, None, None)
+
+
+def test_what_a_member_reads_by_a_grant_ends_with_it(stored: Stored) -> None:
+    key = stored.create("so1")
+    stored.add_member("m", ALICE, "viewer", tenant=stored.other)
+    grant = Grant("g", stored.other, None, derived_only=False)
+    until = int(time.time() * 1000) + 600_000
+    stored.change_store.grant(NewGrant(key, grant, 1000, until), 9)
+
+    (found,) = stored.addresses.of_members([AskedByPerson(ALICE, "umbrella", "so1", "a")])
+
+    assert found is not None
+    assert found.granted
+    assert 0 < (found.expires_in or 0) <= 600
 
 
 def test_members_of_a_tenant_that_is_deleted_are_nobody(stored: Stored) -> None:
