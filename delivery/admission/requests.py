@@ -52,6 +52,7 @@ class Admission:
     partition: int
     """Where the stream's updates are computed, and emitted."""
     token: str
+    known_by: bytes
     expires_in: float | None = None
     changes: int = 0
 
@@ -77,6 +78,7 @@ class Identity:
     scope: Scope
     """What its token is for."""
     token: str
+    known_by: bytes
     expires_in: float | None = None
     changes: int = 0
 
@@ -159,7 +161,8 @@ def identify(token: str, addresses: Addresses, changes: int = 0) -> Identity | R
     address = addresses.address(token, None, None)
     if address is None:
         return Refusal(403, "Access was denied!")
-    return Identity(address.caller, address.scope, token, address.expires_in, changes)
+    known_by, expires_in = address.known_by, address.expires_in
+    return Identity(address.caller, address.scope, token, known_by, expires_in, changes)
 
 
 def admit_device(
@@ -198,6 +201,7 @@ def admit(request: WatchRequest, addresses: Addresses, changes: int = 0) -> Admi
         address.caller,
         address.partition,
         request.token,
+        address.known_by,
         address.expires_in,
         changes,
     )

@@ -20,6 +20,7 @@ class SourceAdmission:
     tenant: int
     """The tenant who watches."""
     token: str
+    known_by: bytes
     expires_in: float | None = None
     changes: int = 0
 
@@ -45,7 +46,8 @@ def admit_to_source(
     refusal = _refusal(address, source)
     if address is None or refusal is not None:
         return refusal or Refusal(403, "Access was denied!")
-    return SourceAdmission(source, address.caller, token, address.expires_in, changes)
+    known_by, expires_in = address.known_by, address.expires_in
+    return SourceAdmission(source, address.caller, token, known_by, expires_in, changes)
 
 
 def _refusal(address: Address | None, source: Source) -> Refusal | None:

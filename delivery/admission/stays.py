@@ -18,7 +18,6 @@ from typing import Generic, Protocol, TypeVar
 
 from delivery.endings import Ending
 from delivery.repeating import for_ever
-from servioticy.domain.tokens import digest
 from servioticy.ports.access_changes import AccessChange, AccessChanges
 from servioticy.ports.addresses import Address, Addresses, Asked
 
@@ -40,6 +39,10 @@ class Grounds(Protocol):
     @property
     def asked(self) -> Asked:
         """The token, and the Service Object and the stream that it was shown for, if any."""
+
+    @property
+    def known_by(self) -> bytes:
+        """The SHA-256 by which it is told that the token, or the person, is good no more."""
 
     @property
     def expires_in(self) -> float | None:
@@ -66,8 +69,8 @@ class Stay:
         self.grounds = grounds
         self.end = end
         self.look = look
-        token, service_object, _stream = grounds.asked
-        self.token = digest(token)
+        self.known_by = grounds.known_by
+        service_object = grounds.asked[1]
         named = () if service_object is None else (service_object,)
         self.service_objects = {*objects, *named}
         self.timer: asyncio.TimerHandle | None = None
@@ -80,7 +83,7 @@ class Stays:
         self.changes = 0
         """How many changes were heard of so far."""
         self._addresses = addresses
-        self._by_token: _Index[bytes] = _Index()
+        self._by_caller: _Index[bytes] = _Index()
         self._by_service_object: _Index[str] = _Index()
         self._due: dict[Stay, None] = {}
         self._is_due = asyncio.Event()
@@ -90,7 +93,7 @@ class Stays:
 
     def __len__(self) -> int:
         """Return how many there are."""
-        return len(self._by_token)
+        return len(self._by_caller)
 
     def start(self, told: AccessChanges | None) -> None:
         """Look after all from now on. Without `told`, each is only looked up now and then."""
@@ -119,7 +122,7 @@ class Stays:
         Service Objects change.
         """
         stay = Stay(grounds, end, look, objects)
-        self._by_token.add(stay.token, stay)
+        self._by_caller.add(stay.known_by, stay)
         for name in stay.service_objects:
             self._by_service_object.add(name, stay)
         self._time(stay, grounds.expires_in)
@@ -129,7 +132,7 @@ class Stays:
 
     def leave(self, stay: Stay) -> None:
         """Forget somebody who has gone; harmless if he is forgotten."""
-        self._by_token.remove(stay.token, stay)
+        self._by_caller.remove(stay.known_by, stay)
         for name in stay.service_objects:
             self._by_service_object.remove(name, stay)
         self._due.pop(stay, None)
@@ -139,9 +142,9 @@ class Stays:
         """Look up those whom a change may be about."""
         self.changes += 1
         if change.everything:
-            self._ask(self._by_token)
-        for token in change.tokens:
-            self._ask(self._by_token.of(token))
+            self._ask(self._by_caller)
+        for caller in change.callers:
+            self._ask(self._by_caller.of(caller))
         for name in change.service_objects:
             self._ask(self._by_service_object.of(name))
 
@@ -165,7 +168,7 @@ class Stays:
 
     async def _recheck(self) -> None:
         await asyncio.sleep(RECHECK_SECONDS)
-        self._ask(self._by_token)
+        self._ask(self._by_caller)
 
     async def _look_up(self) -> None:
         """Look up those whose turn it is, and end those who have to go."""
@@ -179,11 +182,11 @@ class Stays:
         try:
             answers = await self._blocking(partial(self._addresses.addresses, wanted))
         except BaseException:
-            self._ask(stay for stay in these if stay in self._by_token.of(stay.token))
+            self._ask(stay for stay in these if stay in self._by_caller.of(stay.known_by))
             raise
         found = dict(zip(wanted, answers, strict=True))
         for stay in these:
-            if stay in self._by_token.of(stay.token):
+            if stay in self._by_caller.of(stay.known_by):
                 try:
                     self._judge(stay, found[stay.grounds.asked])
                 except Exception:

@@ -34,7 +34,7 @@ class Right(Enum):
     INSPECT = "inspect"
     """earlier versions and verdicts: they may tell what is private, or somebody else's"""
     ADMIN = "admin"
-    """the tenant's tokens: who has this has all"""
+    """the tenant's tokens and members: who has this has all"""
 
 
 OPEN_TO_ALL = frozenset({Right.READ, Right.SUBSCRIBE})
@@ -81,6 +81,36 @@ class Scope(NamedTuple):
         if self.rights is not None:
             return right.value in self.rights
         return self.service_object is None or right in OF_OBJECT_TOKENS
+
+
+class MemberRole(Enum):
+    """What a member of a tenant may do of all that the tenant may."""
+
+    VIEWER = "viewer"
+    """look at everything"""
+    OPERATOR = "operator"
+    """and send updates, and ask for actions"""
+    DEVELOPER = "developer"
+    """and make, change and delete Service Objects"""
+    ADMIN = "admin"
+    """everything, tokens and members too"""
+
+
+_LOOKING = {Right.LIST, Right.READ, Right.SUBSCRIBE, Right.INSPECT}
+_OPERATING = _LOOKING | {Right.SEND, Right.ACTUATE}
+OF_ROLES: Mapping[MemberRole, frozenset[Right]] = {
+    MemberRole.VIEWER: frozenset(_LOOKING),
+    MemberRole.OPERATOR: frozenset(_OPERATING),
+    MemberRole.DEVELOPER: frozenset(_OPERATING | {Right.CREATE, Right.CHANGE}),
+    MemberRole.ADMIN: frozenset(Right),
+}
+"""The rights of each role."""
+
+
+def scope_of(role: MemberRole) -> Scope:
+    """Return what members of this role are let in for; who may do all, as their tenant itself."""
+    rights = OF_ROLES[role]
+    return Scope() if rights == set(Right) else Scope(rights={each.value for each in rights})
 
 
 PUBLIC = Grant("public", None)

@@ -77,6 +77,7 @@ def quotas(settings: Settings) -> Mapping[str, Quota]:
         Quota("documents", 100_000, "Service Objects", None, Kind.COUNTED),
         Quota("streams", 1_000_000, "streams of Service Objects", None, Kind.COUNTED),
         Quota("subscriptions", 100_000, "subscriptions", None, Kind.COUNTED),
+        Quota("members", 1_000, "members", None, Kind.COUNTED),
         Quota(
             SOCKETS,
             settings.delivery.sockets_per_tenant,

@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 class AccessChange(NamedTuple):
     """Something has changed, of these. What, the store is to be asked."""
 
-    tokens: Collection[bytes] = ()
-    """Tokens by their SHA-256: revoked, to end earlier, or for something else."""
+    callers: Collection[bytes] = ()
+    """Tokens and persons by their SHA-256: revoked, to end earlier, or for something else."""
     service_objects: Collection[str] = ()
     """Those that have another document, may be read by others or no more, or are deleted."""
     everything: bool = False

@@ -7,9 +7,19 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from servioticy.domain.access import Resource, Scope
 from servioticy.domain.model import ServiceObjectKey, StreamKey
+from servioticy.domain.persons import Person
 
 Asked: TypeAlias = "tuple[str, str | None, str | None]"
 """A token, and the Service Object and the stream that the request names, if any."""
+
+
+class AskedByPerson(NamedTuple):
+    """Who asks for which tenant, and what the request names, if anything."""
+
+    person: Person
+    tenant: str
+    service_object: str | None
+    stream: str | None
 
 
 class Address(NamedTuple):
@@ -26,8 +36,11 @@ class Address(NamedTuple):
     scope: Scope = Scope()
     """What the caller's token is for."""
     token_id: str = ""
+    """The id of the token; of a member `member/` and the id of the member."""
     expires_in: float | None = None
     """Seconds for which all this holds: until the token ends, or what is granted; None: no end."""
+    known_by: bytes = b""
+    """The SHA-256 of the token, or of the person: by it is told that it is good no more."""
 
     @property
     def tenant(self) -> int:
@@ -57,7 +70,17 @@ class Addresses(Protocol):
     def address(
         self, token: str, service_object: str | None, stream: str | None
     ) -> Address | None:
-        """Return who asks, and what they name; None for an unknown token."""
+        """Return who asks, and what they name; None for an unknown token.
+
+        Raises Stranger where it can be told what is wrong with it, Unavailable.
+        """
 
     def addresses(self, asked: Sequence[Asked]) -> list[Address | None]:
-        """Return the same for many requests at once."""
+        """Return the same for many requests at once; None whatever is wrong with a token."""
+
+
+class StoredAddresses(Addresses, Protocol):
+    """Looks them up in the store, which knows tokens of its own, and members."""
+
+    def of_members(self, asked: Sequence[AskedByPerson]) -> list[Address | None]:
+        """Return the same for persons; None for one that is no member of the tenant."""

@@ -409,6 +409,24 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """Whose tokens are accepted beside the platform's own (OpenID Connect)."""
+
+    PREFIX: ClassVar[str] = "oidc_"
+
+    issuers: str = setting("", "issuers of tokens that are accepted, as https://login.example.org")
+    audience: str = setting("", "what `aud` of their tokens has to name: this platform")
+    tenant_claim: str = setting("", "claim of their tokens that names the tenant, or several")
+    default_tenant: str = setting("", "tenant of persons whose request names none")
+    token_types: str = setting(
+        "at+jwt", "what `typ` of their tokens may be; `at+jwt JWT` where the issuer cannot but JWT"
+    )
+    leeway_seconds: Annotated[float, Meta(ge=0, le=600)] = setting(
+        30.0, "how far an issuer's clock and ours may be apart"
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What every program needs, and a section for each part of the platform."""
 
@@ -434,6 +452,7 @@ class Settings:
     spark: Spark = field(default_factory=Spark)
     sandbox: Sandbox = field(default_factory=Sandbox)
     usage: Usage = field(default_factory=Usage)
+    identity: Identity = field(default_factory=Identity)
     embedded: Embedded = field(default_factory=Embedded)
 
     @property

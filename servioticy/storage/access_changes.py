@@ -9,7 +9,7 @@ CHANNEL = "servioticy_access"
 
 
 class PostgresAccessChanges:
-    """Listens to what the triggers of tokens and Service Objects say."""
+    """Listens to what the triggers of tokens, members and Service Objects say."""
 
     def __init__(self, database: Database) -> None:
         """`database` keeps a connection open that listens, of the thread that asks."""
@@ -22,6 +22,6 @@ class PostgresAccessChanges:
             return AccessChange(everything=True)
         told = [each.partition(" ") for each in heard]
         return AccessChange(
-            [bytes.fromhex(name) for kind, _, name in told if kind == "token"],
+            [bytes.fromhex(name) for kind, _, name in told if kind in ("token", "person")],
             [name for kind, _, name in told if kind == "object"],
         )

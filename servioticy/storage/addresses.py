@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from servioticy.domain.access import Scope
+from servioticy.domain.access import MemberRole, Scope, scope_of
 from servioticy.domain.tokens import digest
-from servioticy.ports.addresses import Address, Asked
+from servioticy.ports.addresses import Address, Asked, AskedByPerson
 from servioticy.storage.arrays import blobs, texts
 from servioticy.storage.database import Database, Prepared
 from servioticy.storage.queries import queries
@@ -27,15 +27,17 @@ class PostgresAddresses:
         # Text in Postgres has no NUL: a name with one names nothing.
         if "\0" in (service_object or "") or "\0" in (stream or ""):
             service_object, stream = None, None
-        values = {"digest": digest(token), "service_object": service_object, "stream": stream}
+        known_by = digest(token)
+        values = {"digest": known_by, "service_object": service_object, "stream": stream}
         row = self._database.row(Prepared("address", self._sql["address"], values))
-        return None if row is None else _address(row)
+        return None if row is None else _address(row, known_by)
 
     def addresses(self, asked: Sequence[Asked]) -> list[Address | None]:
         """Return the same for many requests at once."""
         named = [_storable(*each[1:]) for each in asked]
+        digests = [digest(token) for token, _, _ in asked]
         values = {
-            "digests": blobs([digest(token) for token, _, _ in asked]),
+            "digests": blobs(digests),
             "service_objects": texts([id_.encode() for id_, _ in named]),
             "streams": texts([stream.encode() for _, stream in named]),
         }
@@ -43,7 +45,24 @@ class PostgresAddresses:
         for number, *row in self._database.rows(
             Prepared("addresses", self._sql["addresses"], values)
         ):
-            found[number - 1] = _address(row)
+            found[number - 1] = _address(row, digests[number - 1])
+        return found
+
+    def of_members(self, asked: Sequence[AskedByPerson]) -> list[Address | None]:
+        """Return the same for persons; None for one that is no member of the tenant."""
+        named = [_storable(each.service_object, each.stream) for each in asked]
+        persons = [each.person.digest for each in asked]
+        values = {
+            "persons": blobs(persons),
+            "names": texts([_storable(each.tenant, "")[0].encode() for each in asked]),
+            "service_objects": texts([id_.encode() for id_, _ in named]),
+            "streams": texts([stream.encode() for _, stream in named]),
+        }
+        found: list[Address | None] = [None] * len(asked)
+        for number, *row in self._database.rows(
+            Prepared("addresses_of_members", self._sql["addresses_of_members"], values)
+        ):
+            found[number - 1] = _address_of_member(row, persons[number - 1])
         return found
 
 
@@ -53,7 +72,16 @@ def _storable(service_object: str | None, stream: str | None) -> tuple[str, str]
     return ("", "") if any("\0" in each for each in names) else names
 
 
-def _address(row: Sequence[Any]) -> Address:
+def _address(row: Sequence[Any], known_by: bytes) -> Address:
     *address, service_object, stream, rights, token_id, expires_in = row
     scope = Scope(service_object, stream, rights)
-    return Address(*address)._replace(scope=scope, token_id=token_id, expires_in=expires_in)
+    found = Address(*address)
+    return found._replace(scope=scope, token_id=token_id, expires_in=expires_in, known_by=known_by)
+
+
+def _address_of_member(row: Sequence[Any], known_by: bytes) -> Address:
+    *address, role, member, expires_in = row
+    scope, found = scope_of(MemberRole(role)), Address(*address)
+    return found._replace(
+        scope=scope, token_id=f"member/{member}", expires_in=expires_in, known_by=known_by
+    )

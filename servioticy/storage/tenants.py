@@ -32,7 +32,8 @@ class PostgresTenants:
         with self._database.transaction():
             row = self._database.row(self._sql["delete_tenant"], {"name": name})
             if row is not None:
-                self._database.rows(self._sql["drop_tokens"], {"tenant": row[0]})
+                for drop in ("drop_tokens", "drop_members"):
+                    self._database.rows(self._sql[drop], {"tenant": row[0]})
         return row is not None
 
     def tenant_of(self, token: str) -> int | None:

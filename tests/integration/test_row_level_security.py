@@ -29,7 +29,7 @@ ALL_TENANTS = {
         *("tenants", "tokens", "service_objects", "definitions", "streams", "graph_edges"),
         *("pending_changes", "subscriptions", "cursors", "listings", "template_objects"),
         *("dynamic_groups", "membership_marks", "jobs", "audit", "audit_counts"),
-        *("grants", "usage_hours", "quotas", "claim_codes"),
+        *("grants", "usage_hours", "quotas", "claim_codes", "members"),
     },
     Role.PIPELINE: {
         *("tenants", "service_objects", "definitions", "streams", "graph_edges", "subscriptions"),
@@ -41,6 +41,7 @@ ALL_TENANTS = {
         *("tenants", "tokens", "service_objects", "streams", "subscriptions", "cursors"),
         *("dead_deliveries", "callback_tests", "actuations", "actuation_callbacks"),
         *("acting_streams", "graph_edges", "usage_hours", "used_amounts", "quotas", "grants"),
+        "members",
     },
 }
 """Of which tables each role sees rows of no certain tenant: who adds one says it here."""

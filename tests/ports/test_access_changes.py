@@ -8,6 +8,7 @@ import pytest
 from port_builders import Stored
 
 from servioticy.domain.model import Grant
+from servioticy.domain.persons import Person
 from servioticy.domain.tokens import digest
 from servioticy.errors import Unavailable
 from servioticy.ports.access_changes import AccessChange
@@ -74,6 +75,22 @@ def test_a_token_that_is_revoked_is_told(stored: Stored, changes: PostgresAccess
     assert changes.wait(SECONDS) == AccessChange([digest("a")], [])
 
 
+def test_a_member_of_another_role_or_of_none_is_told_and_other_changes_are_not(
+    stored: Stored, changes: PostgresAccessChanges
+) -> None:
+    """All that a person has opened is looked at anew, for whatever tenant."""
+    alice = Person("https://login.example.org", "alice")
+    stored.add_member("m", alice, "admin")
+    changed = {"id": "m", "tenant": stored.tenant, "role": None, "name": None, "email": None}
+    assert stored.members.rows("change", **{**changed, "name": "Alice"})
+    assert changes.wait(0) == NOTHING
+
+    assert stored.members.rows("change", **{**changed, "role": "viewer"})
+    assert changes.wait(SECONDS) == AccessChange([alice.digest], [])
+    assert stored.members.rows("remove", id="m", tenant=stored.tenant)
+    assert changes.wait(SECONDS) == AccessChange([alice.digest], [])
+
+
 def test_what_becomes_private_or_goes_is_told_and_other_changes_are_not(
     stored: Stored, changes: PostgresAccessChanges
 ) -> None:
@@ -122,4 +139,4 @@ def test_after_a_lost_connection_everything_may_have_changed(
     assert changes.wait(0) == EVERYTHING
     make(stored, "a")
     stored.database.rows("DELETE FROM tokens WHERE id = 'a'")
-    assert changes.wait(SECONDS).tokens == [digest("a")]
+    assert changes.wait(SECONDS).callers == [digest("a")]

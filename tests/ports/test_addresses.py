@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from port_builders import Stored
 
-from servioticy.domain.access import Resource
-from servioticy.domain.model import ServiceObjectKey
-from servioticy.ports.addresses import Address
+from servioticy.domain.access import MemberRole, Resource, scope_of
+from servioticy.domain.model import Grant, ServiceObjectKey
+from servioticy.domain.persons import Person
+from servioticy.domain.tokens import digest
+from servioticy.ports.addresses import Address, AskedByPerson
+from servioticy.ports.change_store import NewGrant
 
 pytestmark = pytest.mark.real
 
@@ -25,7 +30,7 @@ def test_an_address_tells_all_a_request_needs(stored: Stored) -> None:
 
     assert address is not None
     assert len(address.token_id) == 32
-    assert address._replace(token_id="") == Address(
+    assert address._replace(token_id="", known_by=b"") == Address(
         stored.tenant, "so1", stored.tenant, False, 1, 0, stream.stream_id
     )
     assert (address.key, address.stream) == (key, stream)
@@ -39,7 +44,9 @@ def test_what_does_not_exist_has_no_id_in_an_address(stored: Stored, name: str |
     address = stored.addresses.address(stored.token, name, "a")
 
     assert address is not None
-    assert address._replace(token_id="") == Address(stored.tenant, None, None, False, 0, 0, None)
+    assert address._replace(token_id="", known_by=b"") == Address(
+        stored.tenant, None, None, False, 0, 0, None
+    )
     assert (address.key, address.stream) == (None, None)
     assert address.resource == Resource((stored.tenant,))
 
@@ -72,3 +79,64 @@ def test_what_is_deleted_has_no_address(stored: Stored) -> None:
 
     assert address is not None
     assert address.key is None
+
+
+ALICE = Person("https://login.example.org", "alice")
+ELSEWHERE = Person("https://evil.example.org", "alice")
+
+
+def test_a_person_is_known_by_its_issuer_for_the_tenants_it_is_a_member_of(
+    stored: Stored,
+) -> None:
+    key = stored.create("so1")
+    stored.add_member("m1", ALICE, "viewer")
+    stored.add_member("m2", ALICE, "admin", tenant=stored.other)
+
+    one, other, none, foreign, nothing = stored.addresses.of_members(
+        [
+            AskedByPerson(ALICE, "acme", "so1", "a"),
+            AskedByPerson(ALICE, "umbrella", "so1", "a"),
+            AskedByPerson(ALICE, "initech", "so1", "a"),
+            AskedByPerson(ELSEWHERE, "acme", "so1", "a"),
+            AskedByPerson(ALICE, "acme\0", None, None),
+        ]
+    )
+
+    assert one is not None and other is not None
+    assert (one.caller, one.key, one.token_id) == (stored.tenant, key, "member/m1")
+    assert one.scope == scope_of(MemberRole.VIEWER)
+    assert (other.caller, other.owner, other.granted) == (stored.other, stored.tenant, False)
+    assert (one.known_by, none, foreign, nothing) == (ALICE.digest, None, None, None)
+
+
+def test_what_a_member_reads_by_a_grant_ends_with_it(stored: Stored) -> None:
+    key = stored.create("so1")
+    stored.add_member("m", ALICE, "viewer", tenant=stored.other)
+    grant = Grant("g", stored.other, None, derived_only=False)
+    until = int(time.time() * 1000) + 600_000
+    stored.change_store.grant(NewGrant(key, grant, 1000, until), 9)
+
+    (found,) = stored.addresses.of_members([AskedByPerson(ALICE, "umbrella", "so1", "a")])
+
+    assert found is not None
+    assert found.granted
+    assert 0 < (found.expires_in or 0) <= 600
+
+
+def test_members_of_a_tenant_that_is_deleted_are_nobody(stored: Stored) -> None:
+    stored.add_member("m1", ALICE, "viewer")
+    asked = [AskedByPerson(ALICE, "acme", None, None)]
+    assert stored.addresses.of_members(asked) != [None]
+
+    stored.tenants.delete_tenant("acme")
+
+    assert stored.addresses.of_members(asked) == [None]
+    assert stored.database.rows("SELECT id FROM members") == []
+
+
+def test_an_address_tells_by_what_its_caller_is_known(stored: Stored) -> None:
+    address = stored.addresses.address(stored.token, None, None)
+    (again,) = stored.addresses.addresses([(stored.token, None, None)])
+
+    assert address is not None and again is not None
+    assert address.known_by == again.known_by == digest(stored.token)

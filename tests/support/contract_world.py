@@ -77,6 +77,8 @@ def a_world(served: Served) -> World:
     (made,) = answer.get_json()["claimCodes"]
     names |= {"claim_code": made["id"], "code": made["code"]}
     names["token"] = tenant.ask("POST", "/tokens", json={"name": "one"}).get_json()["id"]
+    member = {"subject": "bob of the examples", "role": "developer"}
+    names["member"] = tenant.ask("POST", "/members", json=member).get_json()["id"]
     given = request_examples("POST", "/{so}/streams/{s}/grants")
     (wanted,) = given.values()
     names["grant"] = tenant.ask("POST", f"{stream}/grants", json=wanted).get_json()["id"]

@@ -7,6 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from servioticy.domain.model import LastUpdate, StreamKey, Timestamp
 from servioticy.domain.tokens import digest
@@ -48,7 +49,8 @@ class Catalog:
         if not token.startswith("token-") or token in self.revoked or left <= 0:
             return None
         tenant = int(token.removeprefix("token-").split("-")[0])
-        until = {"expires_in": left if token in self.expires else None}
+        until: dict[str, Any] = {"expires_in": left if token in self.expires else None}
+        until["known_by"] = digest(token)
         if service_object == "nothing" or service_object in self.deleted:
             return Address(tenant, None, None, False, 1, 0, None, **until)
         owner = 9 if service_object in ("open", "private") else tenant

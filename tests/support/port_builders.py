@@ -10,6 +10,7 @@ import msgspec
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef
+from servioticy.domain.persons import Person
 from servioticy.domain.records import (
     DeadLetter,
     EmittedRecord,
@@ -92,6 +93,7 @@ class Stored:
         self.graph = PostgresStreamGraph(database)
         self.change_store = PostgresChangeStore(database)
         self.subscriptions = PostgresStatements(database, "subscriptions")
+        self.members = PostgresStatements(database, "members")
         self.history = PostgresHistory(database)
         self.token, self.other_token = map(self.tenants.create_tenant, ("acme", "umbrella"))
         self.tenant, self.other = (
@@ -102,6 +104,13 @@ class Stored:
         """Store a Service Object of the tenant with the streams `a` and `b`."""
         self.change_store.create(a_service_object(self.tenant, id_, **more), PARTITIONS)
         return ServiceObjectKey(self.tenant, id_)
+
+    def add_member(self, id_: str, person: Person, role: str, tenant: int | None = None) -> None:
+        """Make somebody a member; of the tenant if no other is named."""
+        issuer, subject = person
+        names = {"issuer": issuer, "subject": subject, "name": "", "email": ""}
+        values = {"id": id_, "tenant": tenant or self.tenant, "person": person.digest}
+        assert self.members.rows("add", role=role, **values, **names)
 
     def subscribe(
         self,

@@ -8,7 +8,9 @@ import pytest
 
 from servioticy.domain.access import (
     OF_OBJECT_TOKENS,
+    OF_ROLES,
     OPEN_TO_ALL,
+    MemberRole,
     Resource,
     Right,
     Scope,
@@ -16,6 +18,7 @@ from servioticy.domain.access import (
     losing,
     may,
     readable,
+    scope_of,
     seen_by,
 )
 from servioticy.domain.model import (
@@ -171,6 +174,23 @@ def test_a_token_of_a_service_object_reaches_no_further(right: Right) -> None:
     assert not device.reaches(None, None, right)
     assert whole.reaches("so", "s", right)
     assert whole.reaches(None, None, right)
+
+
+def test_each_role_may_do_what_the_one_before_may_and_more() -> None:
+    viewer, operator, developer, admin = (OF_ROLES[each] for each in MemberRole)
+
+    assert viewer < operator < developer < admin == set(Right)
+    assert not viewer & {Right.SEND, Right.ACTUATE, Right.CREATE, Right.CHANGE}
+    assert Right.ADMIN not in developer
+
+
+@pytest.mark.parametrize("role", MemberRole)
+@pytest.mark.parametrize("right", Right)
+def test_a_member_reaches_what_its_role_is_for(role: MemberRole, right: Right) -> None:
+    """Of all that its tenant has; an admin is as good as the tenant's own token."""
+    for named in (("so", "s"), ("so", None), (None, None)):
+        assert scope_of(role).reaches(*named, right) is (right in OF_ROLES[role])
+    assert scope_of(MemberRole.ADMIN) == Scope()
 
 
 @pytest.mark.parametrize("right", Right)

@@ -352,8 +352,10 @@ def test_every_pointer_leads_to_something_that_was_sent(
         try:
             for key in path:
                 parent = parent[key]
+            if isinstance(parent, dict) != isinstance(last, str):
+                continue
             if is_kept:
-                parent[last] = value
+                parent[last] = copy.deepcopy(value)
             else:
                 del parent[last]
         except (KeyError, IndexError, TypeError):

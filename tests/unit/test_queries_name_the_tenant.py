@@ -35,6 +35,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "claims.code": ({"claim_codes"}, WHO),
     "addresses.address": ({"tokens", "service_objects", "streams"}, WHO),
     "addresses.addresses": ({"tokens", "service_objects", "streams"}, WHO),
+    "addresses.addresses_of_members": ({"service_objects", "streams", "members"}, WHO),
     "subscriptions.subscription": (
         {"subscriptions", "streams", "service_objects", "cursors"},
         WHO,

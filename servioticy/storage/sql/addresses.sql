@@ -42,3 +42,25 @@ SELECT number, tokens.tenant_id AS caller, service_objects.id, service_objects.t
    AND (tokens.expires_at IS NULL OR tokens.expires_at > now())
   LEFT JOIN service_objects ON service_objects.id = asked.service_object AND deleted_at IS NULL
   LEFT JOIN streams ON streams.service_object = service_objects.id AND streams.name = asked.stream;
+
+-- addresses_of_members --
+-- Between tenants: before it is known who asks there is no tenant to name.
+-- The same for persons: a row for each that is a member of the tenant that it names.
+SELECT number, members.tenant_id AS caller, service_objects.id, service_objects.tenant_id AS owner,
+       coalesce(service_objects.public OR service_objects.tenant_id <> members.tenant_id
+                AND is_granted(service_objects.id, asked.stream, members.tenant_id, false),
+                false) AS granted,
+       coalesce(service_objects.version, 0) AS version,
+       coalesce(service_objects.route_partition, 0) AS route_partition,
+       streams.id AS stream_id, members.role, members.id,
+       (CASE WHEN NOT service_objects.public AND service_objects.tenant_id <> members.tenant_id
+             THEN granted_for(service_objects.id, asked.stream, members.tenant_id) END
+        )::double precision AS expires_in
+  FROM unnest(%(persons)s::bytea[], %(names)s::text[],
+              %(service_objects)s::text[], %(streams)s::text[])
+       WITH ORDINALITY AS asked (person, tenant, service_object, stream, number)
+  JOIN tenants ON tenants.name = asked.tenant AND tenants.deleted_at IS NULL
+  JOIN members ON members.tenant_id = tenants.id AND members.person = asked.person
+  LEFT JOIN service_objects ON service_objects.id = asked.service_object
+   AND service_objects.deleted_at IS NULL
+  LEFT JOIN streams ON streams.service_object = service_objects.id AND streams.name = asked.stream;

@@ -21,6 +21,12 @@ DELETE FROM tokens
    AND digest IN (SELECT digest FROM tokens WHERE tenant_id = %(tenant)s LIMIT %(most)s)
 RETURNING 1;
 
+-- members --
+DELETE FROM members
+ WHERE tenant_id = %(tenant)s
+   AND id IN (SELECT id FROM members WHERE tenant_id = %(tenant)s LIMIT %(most)s)
+RETURNING 1;
+
 -- job_items --
 DELETE FROM job_items
  WHERE tenant_id = %(tenant)s

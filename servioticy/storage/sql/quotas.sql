@@ -69,6 +69,11 @@ SELECT count(*)
   FROM subscriptions
  WHERE tenant_id = %(tenant)s;
 
+-- members --
+SELECT count(*)
+  FROM members
+ WHERE tenant_id = %(tenant)s;
+
 -- of_all --
 -- What operators let tenants have of one thing; by whose it is.
 SELECT tenant_id, most

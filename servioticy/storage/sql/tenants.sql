@@ -24,6 +24,10 @@ RETURNING id;
 DELETE FROM tokens
  WHERE tenant_id = %(tenant)s;
 
+-- drop_members --
+DELETE FROM members
+ WHERE tenant_id = %(tenant)s;
+
 -- add_token --
 INSERT INTO tokens (digest, tenant_id)
 VALUES (%(digest)s, %(tenant)s);

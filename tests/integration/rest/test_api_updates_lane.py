@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from api_builders import SIMPLE, Caller, Served
+from token_issuer import TokenIssuer
 
 from api.app import SERVICES
 from api.edge.calls import Answer, Application, Request
@@ -154,3 +155,21 @@ def test_where_a_part_is_down_nothing_is_promised(
     setattr(served.platform.state, f"{part}_answers", False)
 
     assert answers(application, a_put(f"/{so}/streams/a", alice.token)) == [None]
+
+
+@pytest.mark.parametrize(("role", "taken"), [("viewer", False), ("operator", True)])
+def test_members_send_as_their_tenant_if_their_role_is_for_it(
+    role: str, taken: bool, alice: Caller, application: Application, issuer: TokenIssuer
+) -> None:
+    """What is wrong with one's token takes nothing from the others."""
+    so = known(alice)
+    alice.ask("POST", "/members", json={"subject": "carol", "role": role})
+    path = f"/{so}/streams/a"
+    found = answers(
+        application,
+        a_put(path, f"Bearer alice~{issuer.token('carol', exp=5)}"),
+        a_put(path, f"Bearer alice~{issuer.token('carol')}"),
+        a_put(path, alice.token),
+    )
+
+    assert [each is not None for each in found] == [False, taken, True]

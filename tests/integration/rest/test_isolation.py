@@ -1,45 +1,56 @@
 """The isolation run: every route of the API for everybody who may not use it.
 
-Owner, another tenant, nobody, expired, revoked, of another right, of another Service Object:
-nothing of the owner's is shown or changed, and what is another's looks like what is not there.
+Another tenant, nobody, expired, revoked, of another right or Service Object, a member with a role,
+a person of another tenant or of none: nothing of the owner's is shown or changed, and what is
+another's looks like what is not there.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from api_builders import NOW, SIMPLE, Caller, Platform, Served, SwitchedDatabase
 from contract_world import NOW_MS, OPERATIONS, World, a_world, examples_with_types
+from token_issuer import ISSUER, OIDC, TokenIssuer
 from werkzeug.test import TestResponse
 
 from api.app import create_app
 from sandbox.text import argument_names
-from servioticy.domain.access import OF_TENANTS, Right
+from servioticy.domain.access import OF_ROLES, OF_TENANTS, MemberRole, Right
+from servioticy.identity.addresses import AddressesOfPersons
 from servioticy.settings import Settings, changed
 
 Route = tuple[str, str]
 
 GUARDED: list[Route] = [each for each, its in OPERATIONS.items() if its["x-right"] != "none"]
-NOT_401 = ("template", "job", "token", "claim_code")
+NOT_401 = ("template", "job", "token", "member", "claim_code")
 """Named by our routes only: what is another's is as if it were not there."""
 WITH_401 = {
     "so": "the original said 401 of a Service Object of others and 404 of none; clients tell them",
     "id": "the same of subscriptions",
     "group": "the same of Service Objects that groups name: it can be told by a GET of them",
 }
-MADE_HERE = ("/tokens", "/audit")
-"""What tests make tokens in."""
+MADE_HERE = ("/tokens", "/audit", "/members")
+"""What tells of the tokens and members that tests make."""
 WRONG_TOKEN = "The web object has presented the wrong API_TOKEN"
 OBJECTS_TOO = [each for each in Right if each not in OF_TENANTS]
 
 
 @pytest.fixture(scope="module")
-def served(database: SwitchedDatabase) -> Served:
+def issuer() -> TokenIssuer:
+    return TokenIssuer()
+
+
+@pytest.fixture(scope="module")
+def served(database: SwitchedDatabase, issuer: TokenIssuer) -> Served:
     backend = Platform(database)
-    settings = changed(Settings(), read_wait_seconds=0.0)
+    addresses = AddressesOfPersons(backend.ports.addresses, issuer.tokens(), clock=issuer.clock)
+    backend.ports = replace(backend.ports, addresses=addresses)
+    settings = changed(Settings(), read_wait_seconds=0.0, **OIDC)
     return Served(create_app(backend.ports, settings, lambda: NOW, argument_names), backend)
 
 
@@ -51,6 +62,38 @@ def world(served: Served) -> World:
 @pytest.fixture(scope="module")
 def bob(served: Served) -> Caller:
     return served.tenant("bob")
+
+
+@pytest.fixture(scope="module", params=["token", "person"])
+def another(
+    request: pytest.FixtureRequest, bob: Caller, served: Served, issuer: TokenIssuer
+) -> Caller:
+    """Another tenant, by its token and by an admin among its members."""
+    if request.param == "token":
+        return bob
+    add_member(bob, "bob himself", MemberRole.ADMIN)
+    return a_person(served, issuer.token("bob himself"), "bob")
+
+
+def add_member(tenant: Caller, subject: str, role: MemberRole) -> str:
+    wanted = {"subject": subject, "role": role.value}
+    answer = tenant.ask("POST", "/members", json=wanted)
+    assert answer.status_code == 201, answer.text
+    return str(answer.get_json()["id"])
+
+
+@pytest.fixture(scope="module")
+def persons(world: World, bob: Caller) -> None:
+    """One of another tenant, one that was removed here, and two whose tokens do not count."""
+    add_member(bob, "of another", MemberRole.ADMIN)
+    for who in ("removed", "expired", "forged"):
+        id_ = add_member(world.tenant, who, MemberRole.ADMIN)
+        if who == "removed":
+            world.tenant.ask("DELETE", f"/members/{id_}")
+
+
+def a_person(served: Served, token: str, tenant: str) -> Caller:
+    return Caller(served.app.test_client(), f"Bearer {tenant}~{token}")
 
 
 @pytest.fixture
@@ -136,6 +179,43 @@ def test_a_token_without_the_right_is_refused(right: Right, world: World, served
     assert refused == {route: (403, WRONG_TOKEN) for _, route in wrong}
 
 
+@pytest.mark.parametrize("role", MemberRole)
+def test_a_member_without_the_right_is_refused(
+    role: MemberRole, world: World, served: Served, issuer: TokenIssuer
+) -> None:
+    """Whatever else its tenant may do."""
+    add_member(world.tenant, f"a {role.value}", role)
+    caller = a_person(served, issuer.token(f"a {role.value}"), "examples")
+    others = [
+        route for route in GUARDED if Right(OPERATIONS[route]["x-right"]) not in OF_ROLES[role]
+    ]
+
+    refused = {route: told(ask(caller, route, world.names)) for route in others}
+
+    assert refused == dict.fromkeys(others, (403, WRONG_TOKEN))
+    assert bool(others) is (role is not MemberRole.ADMIN)
+
+
+@pytest.mark.usefixtures("persons", "unchanged")
+@pytest.mark.parametrize("who", ["of no tenant", "of another", "removed", "expired", "forged"])
+def test_a_person_that_is_no_member_is_refused_everywhere(
+    who: str, world: World, served: Served, issuer: TokenIssuer
+) -> None:
+    """Though the issuer vouches for it; and what it claims for itself makes it no member."""
+    more: dict[str, Any] = {"tenant": "examples", "role": "admin", "groups": ["examples"]}
+    if who == "expired":
+        more["exp"] = int(issuer.clock.now)
+    made = TokenIssuer() if who == "forged" else issuer
+    token = made.token(who, **more)
+    caller, nobodys = (a_person(served, token, each) for each in ("examples", "nobodys"))
+
+    answers = {route: told(ask(caller, route, world.names)) for route in GUARDED}
+
+    said = told(nobodys.ask("GET", "/"))[1].replace("nobodys", "examples")
+    assert answers == dict.fromkeys(GUARDED, (403, said))
+    assert ("not accepted" if who in ("expired", "forged") else ISSUER) in said
+
+
 @pytest.mark.usefixtures("unchanged")
 def test_a_token_of_one_service_object_is_good_for_no_other(world: World, served: Served) -> None:
     """Not even to learn which there are."""
@@ -151,12 +231,12 @@ def test_a_token_of_one_service_object_is_good_for_no_other(world: World, served
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_another_tenant_gets_nothing_of_it(world: World, bob: Caller) -> None:
+def test_another_tenant_gets_nothing_of_it(world: World, another: Caller) -> None:
     """What is refused names nothing, and is the same as of what does not exist."""
     secret = [each for each in world.names.values() if len(each) > 20]
     for route in GUARDED:
         named = {name for name in ("so", "id", *NOT_401) if f"{{{name}}}" in route[1]}
-        answer = ask(bob, route, world.names)
+        answer = ask(another, route, world.names)
         sent = body(world, route).get("data", "")
         if named:
             assert 400 <= answer.status_code < 500, (route, answer.text)
@@ -166,7 +246,7 @@ def test_another_tenant_gets_nothing_of_it(world: World, bob: Caller) -> None:
             assert told(answer) == (401, "Not authorized"), route
         for name in named & set(NOT_401):
             nothing = {**world.names, name: "0" * len(world.names[name])}
-            assert told(answer) == told(ask(bob, route, nothing)), route
+            assert told(answer) == told(ask(another, route, nothing)), route
 
 
 GROUP = {

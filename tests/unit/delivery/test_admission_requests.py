@@ -46,7 +46,7 @@ def status(answer: Admission | Refusal) -> int:
 def test_a_token_comes_raw_or_as_bearer(header: str) -> None:
     stream = StreamRef("mine", "data")
     assert ask("/mine/streams/data/live", header) == Admission(
-        stream, StreamKey(OURS, 42), None, 1, False, OURS, 0, "good"
+        stream, StreamKey(OURS, 42), None, 1, False, OURS, 0, "good", b""
     )
 
 

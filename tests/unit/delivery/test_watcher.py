@@ -38,7 +38,7 @@ def client() -> SlowClient:
 
 @pytest.fixture
 def watcher(client: SlowClient) -> Watcher:
-    admission = Admission(STREAM, 1, None, 1, False, 7, 0, "token")
+    admission = Admission(STREAM, 1, None, 1, False, 7, 0, "token", b"")
     return Watcher(client, admission, Backlog(10**9))
 
 
