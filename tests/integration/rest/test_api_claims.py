@@ -11,6 +11,7 @@ from fleet_builders import a_template, get, post
 
 from api.http import attempts
 from servioticy.domain.records import DefinitionRecord
+from servioticy.storage.quotas import PostgresQuotas
 
 
 @pytest.fixture
@@ -179,12 +180,10 @@ def test_who_tries_codes_is_stopped_and_nobody_else(
 
 
 def test_a_claim_counts_by_the_quotas_of_its_tenant(
-    served: Served, alice: Caller, template: str
+    served: Served, alice: Caller, request: pytest.FixtureRequest
 ) -> None:
-    code = a_code(alice, template)
-    served.platform.database.rows(
-        "INSERT INTO quotas (tenant_id, name, most) VALUES (1, 'documents', 0)"
-    )
+    PostgresQuotas(served.platform.database).give("alice", "documents", 0)
+    code = a_code(alice, request.getfixturevalue("template"))
 
     answer = claim(served, code)
 
