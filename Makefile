@@ -44,9 +44,8 @@ unit: setup ## run the quick tests: no server, few examples, half a minute
 
 # Those that kill and starve programs have the machine for themselves.
 test: setup ## run every test, those on the real servers too
-	@$(BIN)/pytest tests/unit tests/ports tests/integration/rest $(BESIDE) $(PYTEST_OPTIONS)
-	@$(BIN)/pytest tests/integration tests/end_to_end tests/faults --ignore tests/integration/rest \
-	  $(PYTEST_OPTIONS)
+	@$(BIN)/pytest tests/unit tests/ports tests/integration $(BESIDE) $(PYTEST_OPTIONS)
+	@$(BIN)/pytest tests/end_to_end tests/faults $(PYTEST_OPTIONS)
 
 # A million a test is days of work: `make property EXAMPLES=1000000`. By plain chance, as
 # Hypothesis, which could make a failure smaller, takes more time than the law itself.
