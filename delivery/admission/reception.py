@@ -11,10 +11,10 @@ from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.pending import Caller, PendingConnections
 from delivery.admission.quotas import Quota, QuotaExceeded
+from delivery.admission.refusals import RETRY_SECONDS, Refusal
 from delivery.admission.requests import (
     Admission,
     Identity,
-    Refusal,
     WatchRequest,
     admit,
     admit_device,
@@ -32,7 +32,6 @@ from servioticy.ports.cursors import Source
 from servioticy.settings import Settings
 
 CATALOG_THREADS = 4
-RETRY_SECONDS = 5
 SOURCES, SOURCES_EACH = 5_000, 100
 SOCKETS_EACH = quotas(Settings())[SOCKETS]
 """With the number of places that there are in its place."""

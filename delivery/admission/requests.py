@@ -12,12 +12,18 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import orjson
-
+from delivery.admission.refusals import (
+    NO_SERVICE_OBJECT,
+    NO_STREAM,
+    NO_TOKEN,
+    NOT_FOR_THIS,
+    NOT_YOURS,
+    UNKNOWN_TOKEN,
+    Refusal,
+)
 from delivery.endings import Ending
 from servioticy.domain.access import Right, Scope, may
 from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef, Timestamp
-from servioticy.domain.quotas import Exceeded
 from servioticy.domain.tokens import read_token
 from servioticy.ports.addresses import Address, Addresses, Asked
 from servioticy.ports.cursors import Source
@@ -104,35 +110,6 @@ class Identity:
         return self.scope.reaches(named, source.stream, Right.SUBSCRIBE)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """The caller may not watch, and why."""
-
-    status: int
-    message: str
-    retry_seconds: int | None = None
-    """Another try may succeed after so many seconds; None: nothing is known about that."""
-
-    exceeded: Exceeded | None = None
-    """The quota that the caller has used up."""
-
-    def body(self) -> bytes:
-        """Return the error body that the REST contract prescribes."""
-        about = {} if self.exceeded is None else {"quota": self.exceeded.about()}
-        said = {"status": self.status, "message": self.message, "info": "docs.servIoTicy.com"}
-        return orjson.dumps(said | about)
-
-    def headers(self) -> dict[str, str]:
-        """Return what tells when to try again."""
-        if self.exceeded is not None:
-            return self.exceeded.headers()
-        return {} if self.retry_seconds is None else {"Retry-After": str(self.retry_seconds)}
-
-
-NOT_FOR_THIS = "The web object has presented the wrong API_TOKEN"
-NOT_YOURS = Refusal(401, "Not authorized")
-
-
 def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
     """Read a request for `target` (path and query, as sent) without asking the store."""
     try:
@@ -153,14 +130,14 @@ def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
 def token_of(query: Mapping[str, list[str]], authorization: str) -> str | Refusal:
     """Return the token of a request: browsers cannot set headers of WebSockets and events."""
     token = read_token(authorization) or query.get("access_token", [""])[-1]
-    return storable(token) if token else Refusal(403, "Missing Authorization Header")
+    return storable(token) if token else NO_TOKEN
 
 
 def identify(token: str, addresses: Addresses, changes: int = 0) -> Identity | Refusal:
     """Find out whose token this is. Blocks; raises Unavailable."""
     address = addresses.address(token, None, None)
     if address is None:
-        return Refusal(403, "Access was denied!")
+        return UNKNOWN_TOKEN
     known_by, expires_in = address.known_by, address.expires_in
     return Identity(address.caller, address.scope, token, known_by, expires_in, changes)
 
@@ -171,11 +148,11 @@ def admit_device(
     """Decide whether the caller may speak for a device. Blocks; raises Unavailable."""
     address = addresses.address(token, service_object, None)
     if address is None:
-        return Refusal(403, "Access was denied!")
+        return UNKNOWN_TOKEN
     if not address.scope.reaches(service_object, None, Right.SEND):
-        return Refusal(403, NOT_FOR_THIS)
+        return NOT_FOR_THIS
     if address.key is None:
-        return Refusal(404, "The Service Object was not found.")
+        return NO_SERVICE_OBJECT
     return address.key if may(address.caller, Right.SEND, address.resource) else NOT_YOURS
 
 
@@ -187,7 +164,7 @@ def admit(request: WatchRequest, addresses: Addresses, changes: int = 0) -> Admi
     address = addresses.address(request.token, *request.stream)
     refusal = _refusal(address, request.stream)
     if address is None or address.stream is None or refusal is not None:
-        return refusal or Refusal(403, "Access was denied!")
+        return refusal or UNKNOWN_TOKEN
     after = _timestamp(request.after)
     if isinstance(after, Refusal):
         return after
@@ -209,15 +186,15 @@ def admit(request: WatchRequest, addresses: Addresses, changes: int = 0) -> Admi
 
 def _refusal(address: Address | None, stream: StreamRef) -> Refusal | None:
     if address is None:
-        return Refusal(403, "Access was denied!")
+        return UNKNOWN_TOKEN
     if not address.scope.reaches(*stream, Right.SUBSCRIBE):
-        return Refusal(403, NOT_FOR_THIS)
+        return NOT_FOR_THIS
     if address.service_object is None:
-        return Refusal(404, "The Service Object was not found.")
+        return NO_SERVICE_OBJECT
     if not may(address.caller, Right.SUBSCRIBE, address.resource):
         return NOT_YOURS
     if address.stream is None:
-        return Refusal(404, "This Service Object does not have this stream.")
+        return NO_STREAM
     return None
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from delivery.admission.requests import Refusal
+from delivery.admission.refusals import (
+    NO_SERVICE_OBJECT,
+    NOT_FOR_THIS,
+    NOT_YOURS,
+    UNKNOWN_TOKEN,
+    Refusal,
+)
 from delivery.endings import Ending
 from servioticy.domain.access import Right, may
 from servioticy.ports.addresses import Address, Addresses, Asked
@@ -45,22 +51,22 @@ def admit_to_source(
     address = addresses.address(token, source.service_object, None)
     refusal = _refusal(address, source)
     if address is None or refusal is not None:
-        return refusal or Refusal(403, "Access was denied!")
+        return refusal or UNKNOWN_TOKEN
     known_by, expires_in = address.known_by, address.expires_in
     return SourceAdmission(source, address.caller, token, known_by, expires_in, changes)
 
 
 def _refusal(address: Address | None, source: Source) -> Refusal | None:
     if address is None:
-        return Refusal(403, "Access was denied!")
+        return UNKNOWN_TOKEN
     # Members of a group are of whatever Service Object.
     named = source.service_object if source.group is None else None
     if not address.scope.reaches(named, None, Right.SUBSCRIBE):
-        return Refusal(403, "The web object has presented the wrong API_TOKEN")
+        return NOT_FOR_THIS
     if address.service_object is None:
-        return Refusal(404, "The Service Object was not found.")
+        return NO_SERVICE_OBJECT
     # Who belongs to a group is its owner's to know.
     right = Right.SUBSCRIBE if source.group is None else Right.INSPECT
     if not may(address.caller, right, address.resource):
-        return Refusal(401, "Not authorized")
+        return NOT_YOURS
     return None

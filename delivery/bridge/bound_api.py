@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from delivery.admission.pending import Caller
 from delivery.admission.reception import Reception
-from delivery.admission.requests import Refusal
+from delivery.admission.refusals import Refusal
 from delivery.broker.api import Answer, Asks
 from delivery.broker.client import Client
 from delivery.endings import Ending

@@ -10,7 +10,8 @@ import orjson
 
 from delivery.admission.pending import Caller
 from delivery.admission.quotas import QuotaExceeded
-from delivery.admission.requests import Refusal, WatchRequest
+from delivery.admission.refusals import Refusal
+from delivery.admission.requests import WatchRequest
 from delivery.admission.stays import Grounds, Stay
 from delivery.broker.api import Answer, Api
 from delivery.broker.client import Client, Identity, Subscription

@@ -17,9 +17,8 @@ import orjson
 from delivery.actuations.queues import Queues
 from delivery.actuations.together import WINDOW
 from delivery.actuations.ways import Taken, message
-from delivery.admission.requests import Refusal
+from delivery.admission.refusals import Refusal, Refused
 from delivery.broker.api import Api
-from delivery.transports import pulling
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.ports.actuations import Actuation
 
@@ -75,11 +74,11 @@ class Device:
             queues.leave(self.key, self)
 
     async def report(self, api: Api, token: str, actuation: str, status: str) -> None:
-        """Keep what the device says of an actuation. Raises pulling.Refused."""
+        """Keep what the device says of an actuation. Raises Refused."""
         path = f"/{quote(self.key.id, safe='')}/actuations/{quote(actuation, safe='')}"
         answer = await api.ask("PUT", path, token, status.encode(errors="replace"), TEXT)
         if not 200 <= answer.status < 300:
-            raise pulling.Refused(Refusal(answer.status or 503, answer.message))
+            raise Refused(Refusal(answer.status or 503, answer.message))
         taken = self._unreported.pop(actuation, None)
         if taken is not None:
             taken(True)

@@ -10,7 +10,8 @@ from functools import partial
 from http import HTTPStatus
 from urllib.parse import parse_qs, quote
 
-from delivery.admission.requests import Admission, Identity, Refusal, token_of
+from delivery.admission.refusals import NO_ANSWER, Refusal, Refused
+from delivery.admission.requests import Admission, Identity, token_of
 from delivery.admission.stays import Grounds
 from delivery.endings import Ending
 from delivery.feeds.event_ids import EventId, read_event_id
@@ -27,7 +28,6 @@ from servioticy.errors import Unavailable
 from servioticy.http_heads import Head
 
 CHECK_SECONDS = 5.0
-SILENT = Refusal(503, "The store does not answer; try again", 5)
 NO_EVENT = Refusal(400, "Last-Event-ID has to be the id of an event that came from here")
 
 _PULLED = re.compile(r"/subscriptions/([^/]+)/(events|updates|acknowledgements|position)/?")
@@ -101,7 +101,7 @@ class HttpTransport:
             try:
                 await self._feed_stream(call, answer, last)
             except Unavailable:
-                call.refuse(SILENT)
+                call.refuse(NO_ANSWER)
 
     async def _feed_stream(
         self, call: HttpCall, admission: Admission, last: EventId | None
@@ -161,7 +161,7 @@ class HttpTransport:
         }
         try:
             await work[found[2]]()
-        except pulling.Refused as error:
+        except Refused as error:
             call.refuse(error.refusal)
 
     async def _events(self, call: HttpCall, id_: str, who: Identity, head: Head) -> None:

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import cast
 
 from delivery.admission.pending import PendingConnections
-from delivery.admission.requests import Refusal
+from delivery.admission.refusals import Refusal
 from delivery.transports.transport import Disconnected
 from servioticy.http_heads import MAX_HEAD, Head, Malformed, parse
 

@@ -14,7 +14,8 @@ from functools import partial
 from typing import Any
 
 from delivery.admission.quotas import QuotaExceeded
-from delivery.admission.requests import Admission, Identity, Refusal, WatchRequest
+from delivery.admission.refusals import NO_ANSWER, Refusal, Refused
+from delivery.admission.requests import Admission, Identity, WatchRequest
 from delivery.admission.sources import SourceAdmission
 from delivery.endings import Ending
 from delivery.feeds.deliveries import FeedEnded
@@ -27,7 +28,7 @@ from delivery.feeds.pulls import Pull, Pulls
 from delivery.hub import Hub
 from delivery.transports import live_messages, pulling
 from delivery.transports.devices import Device, Devices
-from delivery.transports.live_messages import SILENT, bad, event, text, told
+from delivery.transports.live_messages import bad, event, text, told
 from delivery.transports.live_outlet import LiveOutlet, Socket
 from delivery.transports.readers import Reader
 from delivery.transports.transport import Disconnected
@@ -76,10 +77,10 @@ class LiveSession:
             said = live_messages.read(message)
             id_ = said["id"]
             await self._actions(said["do"])(id_, said)
-        except pulling.Refused as error:
+        except Refused as error:
             await self._outlet.tell(id_, "refused", told(error.refusal))
         except Unavailable:
-            await self._outlet.tell(id_, "refused", told(SILENT))
+            await self._outlet.tell(id_, "refused", told(NO_ANSWER))
 
     async def end(self) -> None:
         """Forget all subscriptions: the socket is closed."""
@@ -107,7 +108,7 @@ class LiveSession:
             raise bad("This id is in use")
         if len(self._tasks) >= MAX_SUBSCRIPTIONS:
             most = f"A socket has at most {MAX_SUBSCRIPTIONS} subscriptions"
-            raise pulling.Refused(Refusal(429, most))
+            raise Refused(Refusal(429, most))
         last = event(said, "last")
         if "subscription" in said:
             await self._durable(id_, text(said, "subscription"), last)
@@ -124,7 +125,7 @@ class LiveSession:
         request = WatchRequest(stream, self._who.token, None if after is None else str(after))
         answer = await self._hub.reception.examine(request)
         if isinstance(answer, Refusal):
-            raise pulling.Refused(answer)
+            raise Refused(answer)
         feed, begins = await lend(self._feeds, answer, last, self._hub.newest)
         give_back = partial(self._feeds.take_back, feed)
         self._start(id_, partial(self._watch, id_, feed, begins, answer), give_back)
@@ -136,18 +137,18 @@ class LiveSession:
             raise bad("Of many streams only a subscription of the callback pull can go on")
         answer = await self._hub.reception.examine_source(source, self._who.token)
         if isinstance(answer, Refusal):
-            raise pulling.Refused(answer)
+            raise Refused(answer)
         places, following = self._hub.reception.sources, self._following(answer)
         try:
             places.acquire(self.tenant)
         except QuotaExceeded:
-            raise pulling.Refused(FULL) from None
+            raise Refused(FULL) from None
         try:
             await following.lend()
         except BaseException as error:
             places.release(self.tenant)
             if isinstance(error, TooMany):
-                raise pulling.Refused(TOO_MANY) from None
+                raise Refused(TOO_MANY) from None
             raise
 
         def give_back() -> None:
@@ -168,14 +169,14 @@ class LiveSession:
     async def _device(self, id_: str, name: str) -> None:
         key = await self._hub.reception.examine_device(self._who.token, name)
         if isinstance(key, Refusal):
-            raise pulling.Refused(key)
+            raise Refused(key)
         device = self._own[id_] = Device(id_, key)
         self._start(id_, partial(self._actuate, device), lambda: self._own.pop(id_))
 
     async def _report(self, id_: str, said: dict[str, Any]) -> None:
         device, actuation = self._own.get(id_), text(said, "actuation")
         if device is None:
-            raise pulling.Refused(Refusal(404, "There is no subscription to actions of this id"))
+            raise Refused(Refusal(404, "There is no subscription to actions of this id"))
         await device.report(self._devices.api, self._who.token, actuation, text(said, "status"))
         await self._outlet.tell(id_, "reported", {"actuation": actuation})
 
@@ -197,7 +198,7 @@ class LiveSession:
     async def _unsubscribe(self, id_: str, _said: dict[str, Any]) -> None:
         task = self._tasks.get(id_)
         if task is None:
-            raise pulling.Refused(Refusal(404, "There is no subscription of this id"))
+            raise Refused(Refusal(404, "There is no subscription of this id"))
         task.cancel()
         await asyncio.wait([task])
         await self._outlet.tell(id_, "unsubscribed", {})

@@ -6,16 +6,15 @@ from typing import Any
 
 import orjson
 
-from delivery.admission.requests import Refusal, storable
+from delivery.admission.refusals import Refusal, Refused
+from delivery.admission.requests import storable
 from delivery.feeds.event_ids import EventId, read_event_id
-from delivery.transports import pulling
 
 MAX_ID = 200
-SILENT = Refusal(503, "The store does not answer; try again", 5)
 
 
 def read(message: str) -> dict[str, Any]:
-    """Return what a client says. Raises pulling.Refused."""
+    """Return what a client says. Raises Refused."""
     try:
         said = orjson.loads(message)
     except (orjson.JSONDecodeError, UnicodeEncodeError):
@@ -28,7 +27,7 @@ def read(message: str) -> dict[str, Any]:
 
 
 def text(said: dict[str, Any], name: str) -> str:
-    """Return a member that has to be text. Raises pulling.Refused."""
+    """Return a member that has to be text. Raises Refused."""
     found = said.get(name)
     if not isinstance(found, str):
         raise bad(f"{name} has to be text")
@@ -36,7 +35,7 @@ def text(said: dict[str, Any], name: str) -> str:
 
 
 def event(said: dict[str, Any], name: str) -> EventId | None:
-    """Return the event that a member names; None where there is none. Raises pulling.Refused."""
+    """Return the event that a member names; None where there is none. Raises Refused."""
     if name not in said:
         return None
     found = read_event_id(text(said, name))
@@ -45,9 +44,9 @@ def event(said: dict[str, Any], name: str) -> EventId | None:
     return found
 
 
-def bad(reason: str) -> pulling.Refused:
+def bad(reason: str) -> Refused:
     """Return the error that a message is not what it has to be."""
-    return pulling.Refused(Refusal(400, reason))
+    return Refused(Refusal(400, reason))
 
 
 def told(refusal: Refusal) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import orjson
 
-from delivery.admission.requests import Identity, Refusal
+from delivery.admission.refusals import NO_ANSWER, NOT_FOR_THIS, Refusal, Refused
+from delivery.admission.requests import Identity
 from delivery.endings import Ending
 from delivery.feeds.event_ids import EventId, event_id, read_event_id
 from delivery.feeds.feed import Feed
@@ -25,16 +26,7 @@ STORE_SECONDS = 10.0
 
 NOT_FOUND = Refusal(404, "The Subscription was not found, or its updates are not fetched.")
 NOT_HERE = Refusal(503, "Another process delivers to subscriptions; try again", 1)
-BOUND = Refusal(403, "The web object has presented the wrong API_TOKEN")
 UNKNOWN = Refusal(400, "This is not the id of an event that the subscription has come to")
-
-
-class Refused(Exception):
-    """This is not to be had."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.message)
-        self.refusal = refusal
 
 
 class Wanted(NamedTuple):
@@ -73,7 +65,7 @@ async def find(pulls: Pulls, feeds: Feeds, id_: str, who: Identity) -> Pull:
     if pull is None:
         raise Refused(NOT_FOUND if feeds.is_owner else NOT_HERE)
     if not who.may_pull(pull.feed.subscription.source):
-        raise Refused(BOUND)
+        raise Refused(NOT_FOR_THIS)
     return pull
 
 
@@ -85,7 +77,7 @@ async def find_feed(feeds: Feeds, id_: str, who: Identity) -> Feed:
     if feed is None or feed.tenant != who.tenant:
         raise Refused(NOT_FOUND if feeds.is_owner else NOT_HERE)
     if not who.may_pull(feed.subscription.source):
-        raise Refused(BOUND)
+        raise Refused(NOT_FOR_THIS)
     return feed
 
 
@@ -103,7 +95,7 @@ async def settled(pull: Pull) -> None:
         async with asyncio.timeout(STORE_SECONDS):
             await pull.feed.settled()
     except TimeoutError:
-        raise Refused(Refusal(503, "The store does not answer; try again", 5)) from None
+        raise Refused(NO_ANSWER) from None
 
 
 async def collect(pull: Pull, wanted: Wanted, reader: Reader) -> bytes:

@@ -21,7 +21,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
-from delivery.admission.requests import Admission, Identity, Refusal, storable, token_of
+from delivery.admission.refusals import Refusal
+from delivery.admission.requests import Admission, Identity, storable, token_of
 from delivery.endings import Ending
 from delivery.hub import Hub
 from delivery.transports.doorway import Doorway

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from delivery.admission.requests import Refusal
+from delivery.admission.refusals import Refusal
 from delivery.endings import Ending
 from delivery.hub import Hub
 from delivery.transports.transport import Disconnected

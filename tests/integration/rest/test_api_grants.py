@@ -13,7 +13,8 @@ from contract_world import OPERATIONS
 from api.app import create_app
 from api.background.worker import worker
 from api.resources.grants import MOST
-from delivery.admission.requests import Refusal, WatchRequest, admit
+from delivery.admission.refusals import Refusal
+from delivery.admission.requests import WatchRequest, admit
 from sandbox.text import argument_names
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import GrantRecord, RevocationRecord

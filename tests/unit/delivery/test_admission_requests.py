@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from delivery.admission.requests import Admission, Refusal, WatchRequest, admit, read_request
+from delivery.admission.refusals import Refusal
+from delivery.admission.requests import Admission, WatchRequest, admit, read_request
 from servioticy.domain.access import Scope
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.ports.addresses import Address

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from delivery.admission.capacity import Capacity
 from delivery.admission.reception import Reception
-from delivery.admission.requests import Admission, Refusal
+from delivery.admission.refusals import Refusal
+from delivery.admission.requests import Admission
 from servioticy.domain.known_tokens import share_of, stranger
 from servioticy.ports.addresses import Address
 

@@ -17,7 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from delivery.admission.capacity import Capacity
-from delivery.admission.requests import Refusal
+from delivery.admission.refusals import Refusal
 from delivery.endings import Ending
 from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
