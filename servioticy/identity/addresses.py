@@ -106,5 +106,8 @@ class AddressesOfPersons:
 
 
 def is_of_an_issuer(token: str) -> bool:
-    """Tell whether a token can be one of an issuer: tokens of the platform have no dots."""
-    return token.count(".") == 2
+    """Tell whether a token can be one of an issuer: tokens of the platform have no dots.
+
+    Names of tenants before it may have some.
+    """
+    return token.rpartition(BEFORE)[2].count(".") == 2

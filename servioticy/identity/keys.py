@@ -23,6 +23,9 @@ PAUSE_SECONDS = 10.0
 GOOD_SECONDS = 86_400.0
 """So long keys count though the issuer does not answer any more."""
 
+LATE_SECONDS = 300.0
+"""So much older than its keys may be what an issuer, or a cache before it, tells us."""
+
 log = logging.getLogger("servioticy.identity")
 
 Fetch = Callable[[], Sequence[PublicKey]]
@@ -62,10 +65,15 @@ class IssuerKeys:
         self._is_wanted.set()
 
     def refresh(self) -> bool:
-        """Ask for them now; what was known stays where the issuer does not answer."""
+        """Ask for them now; what was known stays where the issuer does not answer.
+
+        So it does where the issuer publishes no key: nobody who vouches for persons has none.
+        """
         began = self._clock()
         try:
             keys = list(self._fetch())
+            if not keys:
+                raise Unavailable("it publishes no keys")
         except Unavailable as error:
             log.warning("issuer_away", extra={"issuer": self.issuer, "reason": str(error)})
             return False
@@ -83,7 +91,8 @@ class IssuerKeys:
         """Return those that may have signed a token that says it was issued then.
 
         A token that names none is for an issuer with one key only. Raises NoKeys where it may be
-        a new key, which is asked for; NotAccepted where it was none when the token was issued.
+        a new key, which is asked for; NotAccepted where it was none when we asked after the token
+        was issued, which we do again where that was not long after.
         """
         found = self._found
         if found.at is None or self._clock() - found.at > GOOD_SECONDS:
@@ -93,9 +102,10 @@ class IssuerKeys:
             keys = list(found.keys)
         if keys:
             return keys
+        if issued_at >= found.at - LATE_SECONDS:
+            self._is_wanted.set()
         if issued_at < found.at:
             raise NotAccepted("its issuer has no such key")
-        self._is_wanted.set()
         raise NoKeys
 
     def _run(self) -> None:

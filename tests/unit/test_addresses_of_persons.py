@@ -16,7 +16,7 @@ from servioticy.identity.keys import IssuerKeys
 from servioticy.identity.tokens import Tokens
 from servioticy.ports.addresses import Address, Asked, AskedByPerson
 
-TENANTS = {"acme": 1, "umbrella": 2, "Größe & ~": 3}
+TENANTS = {"acme": 1, "umbrella": 2, "Größe & ~": 3, "acme.eu": 4}
 """Alice is a member of these."""
 OURS = "0123456789abcdef"
 
@@ -68,6 +68,7 @@ class World:
         ("umbrella~", None, "acme", 2),
         ("Gr%C3%B6%C3%9Fe%20%26%20~~", None, "", 3),
         ("Größe & ~~", None, "", 3),
+        ("acme.eu~", None, "", 4),
         ("", "acme", "", 1),
         ("", ["umbrella"], "acme", 2),
         ("umbrella~", ["acme", "umbrella"], "", 2),

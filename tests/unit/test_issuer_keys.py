@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from unittest import mock
 
@@ -18,7 +20,7 @@ from servioticy.identity import keys as module
 from servioticy.identity.errors import NoKeys, NotAccepted
 from servioticy.identity.fetching import fetch, is_safe
 from servioticy.identity.issuers import with_persons
-from servioticy.identity.keys import GOOD_SECONDS, IssuerKeys
+from servioticy.identity.keys import GOOD_SECONDS, LATE_SECONDS, IssuerKeys
 from servioticy.identity.signatures import MAX_KEYS, PublicKey
 from servioticy.settings.sections import Identity
 
@@ -43,6 +45,33 @@ def test_an_unknown_key_may_be_new_only_to_a_token_that_is() -> None:
         issuer.keys.of("other", NOW - 1)
     with pytest.raises(NoKeys):
         issuer.keys.of("other", NOW)
+
+
+@pytest.mark.parametrize(("age", "is_wanted"), [(LATE_SECONDS, True), (LATE_SECONDS + 1, False)])
+def test_a_key_that_a_cache_tells_late_is_asked_for_again(age: float, is_wanted: bool) -> None:
+    """The token was issued before we asked; what we got then may have been older than it."""
+    issuer = TokenIssuer()
+    issuer.keys.refresh()
+
+    with pytest.raises(NotAccepted):
+        issuer.keys.of("other", NOW - age)
+
+    assert issuer.keys._is_wanted.is_set() is is_wanted
+
+
+def test_no_keys_take_the_place_of_no_good_ones() -> None:
+    """Else nobody would be let in while an issuer is being set up anew."""
+    issuer = TokenIssuer()
+    published, issuer.published = issuer.published, []
+    assert not issuer.keys.refresh()
+    issuer.published = published
+    assert issuer.keys.refresh()
+    issuer.published = []
+
+    assert not issuer.keys.refresh()
+
+    assert issuer.keys.of(issuer.key.kid, NOW)
+    assert issuer.keys.changes == 1
 
 
 def test_keys_stay_while_the_issuer_is_away_but_not_for_ever() -> None:
@@ -186,6 +215,39 @@ def test_an_issuer_that_is_not_there_is_unavailable(repository: FileServer) -> N
         fetch(repository.address)
     with pytest.raises(Unavailable):
         fetch("http://127.0.0.1:1")
+
+
+@pytest.fixture
+def trickling() -> Iterator[str]:
+    """The address of a server whose head of an answer has no end for a while."""
+    ended = threading.Event()
+
+    def trickle() -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = listening.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                for _ in range(int(SECONDS / 0.02)):
+                    if ended.wait(0.02):
+                        break
+                    connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=trickle, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        ended.set()
+    thread.join(SECONDS)
+
+
+def test_an_issuer_has_so_much_time_for_all_of_it(
+    trickling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though each byte comes in time."""
+    monkeypatch.setattr(fetching, "SECONDS", 0.2)
+
+    with pytest.raises(Unavailable, match=r"takes longer than 0\.2 seconds"):
+        fetch(trickling)
 
 
 @pytest.mark.parametrize(
