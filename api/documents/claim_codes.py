@@ -23,7 +23,7 @@ MAX_COUNT = 1_000
 """Codes made by one request."""
 MAX_USES = 10_000
 MAX_USES_OF_ONE = 100
-"""Of a code of one Service Object: each use is another token of it."""
+"""Of all codes of one Service Object: each use is another token of it."""
 MAX_SECONDS = 100 * 366 * 86_400
 SECONDS = 30 * 86_400
 """So long a code is good unless it is said."""
@@ -43,13 +43,17 @@ def read_wanted(sent: dict[str, Any], declared: Declared | None) -> dict[str, An
         if name in sent:
             reason = f"{name} follows from devices: one code, and a use for each"
             raise WHOLE.at(name).bad(reason, NO_CHOICE)
+    uses = _number(sent, "uses", len(devices or [0]), most)
+    if declared is None and count * uses > most:
+        reason = f"count times uses has to be {most} at most for one Service Object"
+        raise WHOLE.at("count").bad(reason, TOO_MUCH)
     pattern = sent.get("devicePattern")
     if pattern is not None and not is_name(pattern):
         reason = f"devicePattern has to be text of 1 to {MAX_TEXT} visible characters"
         raise WHOLE.at("devicePattern").bad(reason, WRONG_TYPE)
     return {
         "count": count,
-        "uses": _number(sent, "uses", len(devices or [0]), most),
+        "uses": uses,
         "seconds": _number(sent, "expiresIn", SECONDS, MAX_SECONDS),
         "devices": devices,
         "pattern": pattern,

@@ -27,7 +27,7 @@ from servioticy.domain.quotas import Exceeded
 from servioticy.domain.tokens import read_token
 from servioticy.http_heads import Head
 from servioticy.metrics import Registry
-from servioticy.settings import Settings
+from servioticy.settings import Settings, changed
 
 log = logging.getLogger("api")
 
@@ -66,11 +66,13 @@ class Edge:
         self._turning_away = TurningAway(application.quotas, settings.api.queue_of_one)
         self._most_connections = settings.api.connections
         self._threads: list[Threads] = []
+        of_claims = changed(settings, api_queue=settings.api.claim_queue)
         self._pools = {
             "updates": self._lane("updates", settings.api.update_threads, settings),
             "batches": self._pool("batches", settings.api.batch_threads, settings),
             "reads": self._pool("reads", settings.api.read_threads, settings),
             "changes": self._pool("changes", settings.api.change_threads, settings),
+            "claims": self._pool("claims", settings.api.claim_threads, of_claims),
         }
         self._date = (0, "")
         self._tokens = KnownTokens(loop.time)

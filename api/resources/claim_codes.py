@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from flask import Blueprint, Response, request
 
-from api.documents.claim_codes import read_wanted
+from api.documents.claim_codes import MAX_USES_OF_ONE, read_wanted
 from api.http.answers import answer, nothing
 from api.http.authentication import authenticated, needs
 from api.http.authentication import service_object as named_service_object
@@ -113,11 +113,15 @@ def blueprint(services: Services) -> Blueprint:
             "tenant": tenant,
             "now": now,
             "most": MOST_USES,
+            "most_of_one": MAX_USES_OF_ONE,
             "days": KEPT_DAYS,
         }
         row = stored.row("make", **values, **bound)
         if row is None:
-            raise Conflict(f"Your claim codes have {MOST_USES} uses at most: revoke some")
+            raise Conflict(
+                f"Your claim codes have {MOST_USES} uses at most, and those of a Service Object "
+                f"{MAX_USES_OF_ONE}: revoke some"
+            )
         told = [{"id": id_, "code": code} for id_, code in codes.items()]
         times = {"createdAt": now, "expiresAt": _ms(row[0])}
         return answer({"claimCodes": told, "uses": wanted["uses"], **times}, 201)

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import orjson
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 
+from api.documents.claim_codes import MAX_USES_OF_ONE
 from api.fleets.making import Maker, VersionOfTemplate
 from api.http.answers import answer
 from api.http.attempts import Attempts
@@ -32,6 +33,8 @@ from servioticy.domain.tokens import digest
 ATTEMPTS = 3
 """How often something may have changed between looking and taking."""
 SALT_BYTES = 16
+MAX_TOKENS = 1 + MAX_USES_OF_ONE
+"""Of a Service Object, with its own: they go with it in one transaction, for which all wait."""
 NO_CODE = "There is no such claim code, or it has ended."
 
 
@@ -69,18 +72,17 @@ def blueprint(services: Services) -> Blueprint:
     def claim() -> Response:
         """Give a device what its code is for; the same once more where it asks again."""
         wanted = read_claim(json_object())
-        with attempts.counted(request.remote_addr or ""):
-            for _ in range(ATTEMPTS):
-                code = _code(wanted)
-                act(Actor(code.tenant, f"claim-code:{code.id}"))
-                known = _known(code, wanted)
-                if known is not None and known[0] is not None:
-                    return _again(code, wanted, *known)
-                _check(code, wanted, is_listed=known is not None)
-                try:
-                    return _first(code, wanted)
-                except _NotTakenError:
-                    continue
+        for _ in range(ATTEMPTS):
+            code = _code(wanted)
+            act(Actor(code.tenant, f"claim-code:{code.id}"))
+            known = _known(code, wanted)
+            if known is not None and known[0] is not None:
+                return _again(code, wanted, *known)
+            _check(code, wanted, is_listed=known is not None)
+            try:
+                return _first(code, wanted)
+            except _NotTakenError:
+                continue
         raise TooMany("Others are using or changing the same: try again")
 
     def _code(wanted: Claim) -> Code:
@@ -96,8 +98,10 @@ def blueprint(services: Services) -> Blueprint:
         code: Code, wanted: Claim, key: bytes, salt: bytes, service_object: str, claimed_at: int
     ) -> Response:
         """Answer as before, to the same device only and while that token is good."""
-        if not hmac.compare_digest(bytes(key), digest(wanted.key)):
-            raise Conflict("This device has claimed already, with another key.")
+        # The code and the device are known by then: what others try is no concern of its.
+        with attempts.counted((code.id, wanted.device)):
+            if not hmac.compare_digest(bytes(key), digest(wanted.key)):
+                raise Conflict("This device has claimed already, with another key.")
         token = wanted.token(bytes(salt))
         if stored.row("is_good", token=digest(token), tenant=code.tenant) is None:
             raise Conflict("The token that this device got is good no longer.")
@@ -116,7 +120,7 @@ def blueprint(services: Services) -> Blueprint:
         """Give it a Service Object and a token, and take a use of the code for that."""
         values = _values(code, wanted)
         if not code.makes:
-            return _taken(code, wanted, code.bound_to)
+            return _another(code, wanted)
         row = templates.row("content", id=code.bound_to, tenant=code.tenant, version=None)
         if row is None:
             raise NotFound(NO_CODE)
@@ -141,6 +145,21 @@ def blueprint(services: Services) -> Blueprint:
         stored.rows("hold_code", code=code.id, **own)
         yield
         answers.append(_taken(code, wanted, service_object))
+
+    def _another(code: Code, wanted: Claim) -> Response:
+        """Give it one more token of the Service Object. Raises _NotTakenError."""
+        own = {"tenant": code.tenant, "service_object": code.bound_to}
+        with stored.together():
+            stored.rows("hold_code", code=code.id, tenant=code.tenant)
+            stored.rows("hold_object", **own)
+            # Another statement: it sees what those have stored that held it before.
+            row = stored.row("tokens_of", **own)
+            if row is not None and row[0] >= MAX_TOKENS:
+                raise Conflict(
+                    f"The Service Object has {MAX_TOKENS} tokens already: its owner renews its "
+                    f"token, which ends all of them, or revokes some"
+                )
+            return _taken(code, wanted, code.bound_to)
 
     def _taken(code: Code, wanted: Claim, service_object: str) -> Response:
         """Take a use and store what was given. Raises _NotTakenError."""

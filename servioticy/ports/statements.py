@@ -6,6 +6,7 @@ statements are named and described in `storage/sql/RESOURCE.sql`.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 Row = tuple[Any, ...]
@@ -23,3 +24,6 @@ class Statements(Protocol):
 
     def row(self, name: str, /, **values: object) -> Row | None:
         """Run the statement and return its first row, or None. Raises Unavailable."""
+
+    def together(self) -> AbstractContextManager[None]:
+        """What this thread stores inside takes effect together or not at all."""

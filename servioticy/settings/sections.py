@@ -141,6 +141,10 @@ class Api:
     change_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
         8, "creations, changes and deletions one API process works on at once"
     )
+    claim_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        2, "claims of devices without a token one API process works on at once"
+    )
+    claim_queue: Count = setting(400, "claims that wait for a thread; more get 503")
     share: Part = setting(0.75, "part of each kind of these threads one tenant may hold")
     queue: Count = setting(2_000, "requests that wait for a thread of one kind; more get 503")
     queue_of_one: Count = setting(200, "of these, requests of one tenant; more get 429")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 from servioticy.storage.database import Database, Row
 from servioticy.storage.queries import queries
 
@@ -22,3 +24,7 @@ class PostgresStatements:
     def row(self, name: str, /, **values: object) -> Row | None:
         """Run the statement and return its first row, or None."""
         return next(iter(self.rows(name, **values)), None)
+
+    def together(self) -> AbstractContextManager[None]:
+        """What this thread stores inside takes effect together or not at all."""
+        return self._database.transaction()

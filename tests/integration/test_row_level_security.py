@@ -123,6 +123,33 @@ def test_a_role_passes_no_policy_and_owns_no_table(owner: Database, role: Role) 
     assert owned == []
 
 
+MAY_BE_ASKED = {
+    "is_granted": set(Role),
+    "granted_for": {Role.PLATFORM, Role.DELIVERY},
+    "granted_objects": {Role.PLATFORM},
+}
+"""Functions that see rows of all tenants, and who needs them. Triggers' nobody can call."""
+
+
+def test_what_sees_all_tenants_rows_may_be_asked_by_whom_that_is_told_only(
+    owner: Database,
+) -> None:
+    rows = owner.rows(
+        "SELECT proname, rolname FROM pg_proc, pg_roles"
+        " WHERE pronamespace = 'public'::regnamespace AND prosecdef"
+        "   AND prorettype <> 'trigger'::regtype AND rolname = ANY(%(roles)s)"
+        "   AND rolname <> 'servioticy_platform'"
+        "   AND has_function_privilege(rolname, pg_proc.oid, 'EXECUTE')",
+        {"roles": [each.value for each in Role]},
+    )
+
+    assert set(rows) == {
+        (name, role.value)
+        for name, roles in MAY_BE_ASKED.items()
+        for role in roles - {Role.PLATFORM}  # owns them
+    }
+
+
 @pytest.mark.parametrize("role", [Role.API, Role.DELIVERY])
 def test_without_a_tenant_no_row_is_seen(stored: Stored, dsn: str, role: Role) -> None:
     """Of no table that is not told above; and where reading is not granted, that is an error."""

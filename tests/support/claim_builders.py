@@ -19,6 +19,12 @@ def a_code(caller: Caller, template: str, **wanted: Any) -> str:
     return code
 
 
+def a_code_of(caller: Caller, service_object: str, **wanted: Any) -> str:
+    made = post(caller, f"/{service_object}/claim-codes", wanted, 201)
+    code: str = made["claimCodes"][0]["code"]
+    return code
+
+
 def id_of(served: Served, code: str) -> str:
     sql = "SELECT id FROM claim_codes WHERE digest = %(digest)s"
     row = served.platform.database.row(sql, {"digest": digest(code.replace("-", ""))})

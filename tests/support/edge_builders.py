@@ -46,6 +46,7 @@ class Told:
         self.gate = threading.Event()
         self.inside: list[str] = []
         self.revoked: set[str] = set()
+        self.blocks = {"block"}
         self.pages = 0
         self.closed = threading.Event()
 
@@ -61,7 +62,7 @@ class Told:
             environ[CALLER] = hash(token)
         if name == "fail":
             raise RuntimeError("a mistake of ours")
-        if name == "block":
+        if name in self.blocks:
             self.gate.wait(SECONDS)
         if name == "routed":
             environ[ROUTE] = "/<service_object>"

@@ -32,7 +32,7 @@ LOSS = "a loss of the log is accepted for a whole partition, whoever has records
 
 EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "tenants.tenant_of_token": ({"tokens"}, WHO),
-    "claims.code": ({"claim_codes"}, WHO),
+    "claims.code": ({"claim_codes", "service_objects"}, WHO),
     "addresses.address": ({"tokens", "service_objects", "streams"}, WHO),
     "addresses.addresses": ({"tokens", "service_objects", "streams"}, WHO),
     "addresses.addresses_of_members": ({"service_objects", "streams", "members"}, WHO),

@@ -1,6 +1,7 @@
 -- make --
 -- Codes that differ in nothing else, and the devices that they are for; no row where there would
--- be more uses of all codes of the tenant than there may be.
+-- be more uses than there may be: of all codes of the tenant, or of those of the Service Object
+-- that have not ended.
 WITH made AS (
     INSERT INTO claim_codes (id, tenant_id, digest, template, service_object, parameters, allowed,
                              device_as, pattern, listed, uses, created_at, expires_at)
@@ -13,6 +14,13 @@ WITH made AS (
                  FROM claim_codes
                 WHERE tenant_id = %(tenant)s
                   AND claim_codes.expires_at >= now() - %(days)s * interval '1 day')
+       AND (%(service_object)s::text IS NULL
+            OR %(most_of_one)s >= %(uses)s::bigint * cardinality(%(ids)s::text[]) + (
+               SELECT coalesce(sum(uses), 0)
+                 FROM claim_codes
+                WHERE service_object = %(service_object)s
+                  AND tenant_id = %(tenant)s
+                  AND claim_codes.expires_at > now()))
     RETURNING id, expires_at
 ), listed AS (
     INSERT INTO claims (code, device, tenant_id)

@@ -1,11 +1,14 @@
 -- code --
 -- Between tenants: before it is known who asks there is no tenant to name.
-SELECT claim_codes.id, tenant_id, template IS NOT NULL AS makes,
+SELECT claim_codes.id, claim_codes.tenant_id, template IS NOT NULL AS makes,
        coalesce(template, service_object) AS bound_to, parameters::text, allowed, device_as,
-       pattern, listed, used < uses AS is_left, expires_at <= now() AS has_ended
+       pattern, listed, used < uses AS is_left,
+       expires_at <= now() OR service_objects.deleted_at IS NOT NULL AS has_ended
   FROM claim_codes
-  JOIN tenants ON tenants.id = tenant_id
-   AND deleted_at IS NULL
+  JOIN tenants ON tenants.id = claim_codes.tenant_id
+   AND tenants.deleted_at IS NULL
+  LEFT JOIN service_objects ON service_objects.id = service_object
+   AND service_objects.tenant_id = claim_codes.tenant_id
  WHERE digest = %(digest)s;
 
 -- claim --
@@ -42,6 +45,25 @@ SELECT id
  WHERE id = %(code)s
    AND tenant_id = %(tenant)s
    FOR UPDATE;
+
+-- hold_object --
+-- Until the end of the transaction: claims for it count its tokens one after the other.
+SELECT id
+  FROM service_objects
+ WHERE id = %(service_object)s
+   AND tenant_id = %(tenant)s
+   AND deleted_at IS NULL
+   FOR NO KEY UPDATE;
+
+-- tokens_of --
+-- Those good now that a Service Object was born with or devices have claimed: they have no name.
+SELECT count(*)
+  FROM tokens
+ WHERE service_object = %(service_object)s
+   AND tenant_id = %(tenant)s
+   AND name = ''
+   AND revoked_at IS NULL
+   AND (expires_at IS NULL OR expires_at > now());
 
 -- take --
 -- A use of the code, what is to be known when the device asks again, and its token: all or

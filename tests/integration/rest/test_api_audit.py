@@ -99,6 +99,27 @@ def test_it_tells_which_token_it_was_and_no_secret(alice: Caller, bob: Caller) -
     assert entries(alice)[-1]["by"] == "platform"  # the operator made the first token
 
 
+def test_tokens_that_end_together_are_told_one_by_one(served: Served, alice: Caller) -> None:
+    """Numbered without a gap; by one change of the tenant's count, as there may be thousands."""
+    so = alice.create()
+    for name in ("one", "two"):
+        assert alice.ask("POST", "/tokens", json={"name": name, "serviceObject": so}).is_json
+    database = served.platform.database
+    rows = database.rows("SELECT id FROM tokens WHERE service_object IS NOT NULL ORDER BY id")
+    versions = "SELECT n_tup_upd FROM pg_stat_xact_user_tables WHERE relname = 'audit_counts'"
+    with database.transaction():
+        database.rows("DELETE FROM tokens WHERE service_object IS NOT NULL")
+        counted = database.rows(versions)
+
+    newest = entries(alice)[: len(rows)]
+    assert len(rows) == 3
+    assert counted == [(1,)]
+    assert [(e["action"], e["kind"], e["id"]) for e in reversed(newest)] == [
+        ("revoked", "token", id_) for (id_,) in rows
+    ]
+    assert [e["number"] for e in newest] == [newest[0]["number"] - n for n in range(len(newest))]
+
+
 def test_what_fails_is_not_told(alice: Caller) -> None:
     before = told(alice)
     alice.ask("POST", "/", data=b"{")

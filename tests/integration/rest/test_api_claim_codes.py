@@ -53,9 +53,23 @@ def test_codes_that_cannot_be(
 
 def test_codes_of_a_service_object_have_no_parameters_and_fewer_uses(alice: Caller) -> None:
     so = alice.create()
-    for wanted, pointer in (({"allowed": []}, "/allowed"), ({"uses": 101}, "/uses")):
+    bad = ({"allowed": []}, "/allowed"), ({"uses": 101}, "/uses"), ({"count": 101}, "/count")
+    for wanted, pointer in (*bad, ({"count": 51, "uses": 2}, "/count")):
         answer = alice.ask("POST", f"/{so}/claim-codes", json=wanted)
         assert (answer.status_code, answer.get_json()["pointer"]) == (400, pointer)
+
+
+def test_the_codes_of_a_service_object_have_so_many_uses_together(
+    served: Served, alice: Caller
+) -> None:
+    """Of another one others; and those that have ended do not count."""
+    so, other = alice.create(), alice.create()
+    post(alice, f"/{so}/claim-codes", {"count": 50, "uses": 2}, 201)
+
+    assert alice.ask("POST", f"/{so}/claim-codes").status_code == 409
+    post(alice, f"/{other}/claim-codes", {"uses": 100}, 201)
+    served.platform.database.rows("UPDATE claim_codes SET expires_at = now()")
+    post(alice, f"/{so}/claim-codes", {"uses": 100}, 201)
 
 
 def test_a_tenant_sees_its_codes_and_who_has_claimed(

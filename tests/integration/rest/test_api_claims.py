@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from api_builders import Caller, Served
-from claim_builders import KEY, a_code, claim, objects, refused
+from claim_builders import a_code, a_code_of, claim, id_of, objects, refused
 from fleet_builders import a_template, get, post
 
-from api.http import attempts
+from api.http.attempts import MOST
+from api.resources import claims
 from servioticy.domain.records import DefinitionRecord
 from servioticy.storage.quotas import PostgresQuotas
 
@@ -111,9 +112,8 @@ def test_a_code_of_a_service_object_gives_tokens_of_it(served: Served, alice: Ca
     """Beside those that there are, so that nothing that runs is cut off."""
     so = alice.create()
     before = Caller(alice.client, post(alice, f"/{so}/api_token", {}, 201)["api_token"])
-    made = alice.ask("POST", f"/{so}/claim-codes").get_json()
 
-    answer = claim(served, made["claimCodes"][0]["code"])
+    answer = claim(served, a_code_of(alice, so))
 
     device = Caller(alice.client, answer.get_json()["api_token"])
     assert (answer.status_code, answer.get_json()["id"]) == (201, so)
@@ -160,23 +160,49 @@ def test_a_device_gives_the_parameters_that_it_may(
     assert document["template"]["parameters"] == {"limit": 3, "room": "kitchen"}
 
 
-def test_who_tries_codes_is_stopped_and_nobody_else(
+def test_who_guesses_keys_is_stopped_and_nobody_else(
     served: Served, alice: Caller, template: str
 ) -> None:
-    """Right or wrong, that address gets the same answer then."""
-    code = a_code(alice, template)
-    most = int(attempts.OF_AN_ADDRESS.most)
-    client = served.app.test_client()
+    """However wrong strangers are about codes, from the same address: who has one is let in."""
+    code = a_code(alice, template, uses=9)
+    for _ in range(int(MOST) + 1):
+        assert claim(served, "7" * 20).status_code == 404
+    assert claim(served, code).status_code == 201
 
-    def tried(wanted: str, address: str) -> int:
-        body = {"code": wanted, "device": "kitchen", "key": KEY}
-        sent = client.post("/claims", json=body, environ_base={"REMOTE_ADDR": address})
-        return sent.status_code
+    guesses = [claim(served, code, key=f"{n:016}").status_code for n in range(int(MOST))]
 
-    guesses = [tried("7" * 20, f"2001:db8::{number:x}") for number in range(most)]
-    assert guesses == [404] * most
-    assert tried(code, "2001:db8::ffff") == 429
-    assert tried(code, "2001:db8:0:1::1") == 201
+    assert guesses == [409] * int(MOST)
+    assert claim(served, code).status_code == 429
+    assert claim(served, code, "hall").status_code == 201
+
+
+def test_a_code_of_what_is_deleted_is_good_for_nothing(served: Served, alice: Caller) -> None:
+    so = alice.create()
+    code = a_code_of(alice, so)
+    alice.ask("DELETE", f"/{so}")
+
+    assert refused(claim(served, code)) == (404, "There is no such claim code, or it has ended.")
+
+
+def test_of_a_service_object_there_are_so_many_tokens(
+    served: Served, alice: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its own, however its codes were ended meanwhile; those with a name do not count."""
+    monkeypatch.setattr(claims, "MAX_TOKENS", 4)
+    so = alice.create()
+    post(alice, "/tokens", {"name": "one", "serviceObject": so}, 201)
+    statuses = []
+    for number in range(4):
+        code = a_code_of(alice, so)
+        statuses.append(claim(served, code, f"room {number}").status_code)
+        alice.ask("DELETE", f"/claim-codes/{id_of(served, code)}")
+    code = a_code_of(alice, so)
+    full = claim(served, code)
+    post(alice, f"/{so}/api_token", {}, 201)
+
+    assert statuses == [201, 201, 201, 409]
+    assert full.get_json()["message"].startswith("The Service Object has 4 tokens already")
+    assert claim(served, code).status_code == 201
 
 
 def test_a_claim_counts_by_the_quotas_of_its_tenant(

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 from api_builders import Caller, Served
-from claim_builders import a_code, claim, id_of, objects
+from claim_builders import a_code, a_code_of, claim, id_of, objects
 from fleet_builders import DOCUMENT, TEMPLATE, a_template, get
 
+from api.resources import claims
 from servioticy.errors import Unavailable
 
 
@@ -56,6 +57,19 @@ def test_claims_and_changes_at_once_wait_for_each_other_and_for_nothing_else(
         assert statuses[3:] == [204, 202, 202]
     given = served.platform.database.rows("SELECT count(*) FROM tokens WHERE name = ''")
     assert given == [(len(objects(alice)) + 1,)]
+
+
+def test_of_devices_that_come_together_none_gets_a_token_too_many(
+    served: Served, alice: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever codes of the Service Object they have; it has one of its own."""
+    monkeypatch.setattr(claims, "MAX_TOKENS", 4)
+    so = alice.create()
+    codes = [a_code_of(alice, so) for _ in range(6)]
+
+    statuses = together([lambda code=code: claim(served, code).status_code for code in codes])
+
+    assert sorted(statuses) == [201] * 3 + [409] * 3
 
 
 def put_template(caller: Caller, template: str, number: int) -> int:

@@ -1,12 +1,12 @@
-"""Who is refused too often is stopped, others are not, and it passes."""
+"""What is guessed at too often is looked at no more, other things are, and it passes."""
 
 from __future__ import annotations
 
 import pytest
 
 from api.http import attempts as module
-from api.http.attempts import Attempts
-from api.http.errors import Conflict, NotFound, Refused, TooMany
+from api.http.attempts import MOST, PER_SECOND, Attempts
+from api.http.errors import Conflict, Refused
 
 
 class Clock:
@@ -26,11 +26,11 @@ def attempts(clock: Clock) -> Attempts:
     return Attempts(clock)
 
 
-def tried(attempts: Attempts, address: str, error: Exception | None = None) -> bool:
-    """Whether what was tried from there was looked at."""
+def tried(attempts: Attempts, what: str, error: Exception | None = None) -> bool:
+    """Whether what was tried was looked at."""
     seen = False
     try:
-        with attempts.counted(address):
+        with attempts.counted(what):
             seen = True
             if error is not None:
                 raise error
@@ -40,51 +40,25 @@ def tried(attempts: Attempts, address: str, error: Exception | None = None) -> b
 
 
 def test_so_many_are_refused_and_no_more_until_later(attempts: Attempts, clock: Clock) -> None:
-    most = int(module.OF_AN_ADDRESS.most)
-    found = [tried(attempts, "192.0.2.1", NotFound("x")) for _ in range(most + 1)]
+    found = [tried(attempts, "kitchen", Conflict("x")) for _ in range(int(MOST) + 1)]
 
-    assert found == [True] * most + [False]
-    assert not tried(attempts, "192.0.2.1")
-    assert tried(attempts, "192.0.2.2")
-    clock.now += 1 / module.OF_AN_ADDRESS.per_second
-    assert tried(attempts, "192.0.2.1", Conflict("x"))
-    assert not tried(attempts, "192.0.2.1")
+    assert found == [True] * int(MOST) + [False]
+    assert not tried(attempts, "kitchen")
+    assert tried(attempts, "hall")
+    clock.now += 1 / PER_SECOND
+    assert tried(attempts, "kitchen", Conflict("x"))
+    assert not tried(attempts, "kitchen")
 
 
 def test_what_succeeds_or_is_only_mistyped_does_not_count(attempts: Attempts) -> None:
     for _ in range(100):
-        assert tried(attempts, "192.0.2.1")
-        assert tried(attempts, "192.0.2.1", Refused("x"))
+        assert tried(attempts, "kitchen")
+        assert tried(attempts, "kitchen", Refused("x"))
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "is_one"),
-    [
-        ("2001:db8::1", "2001:db8::ffff:1", True),
-        ("2001:db8::1", "2001:db8:0:1::1", False),
-        ("fe80::1%eth0", "fe80::2%eth1", True),
-        ("", "", True),
-        ("unix", "192.0.2.1", False),
-    ],
-)
-def test_a_network_of_the_sixth_version_is_one(
-    attempts: Attempts, one: str, other: str, is_one: bool
-) -> None:
-    for _ in range(int(module.OF_AN_ADDRESS.most)):
-        tried(attempts, one, NotFound("x"))
+def test_what_is_kept_is_bounded(attempts: Attempts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_REMEMBERED", 10)
+    for number in range(20):
+        assert tried(attempts, f"room {number}", Conflict("x"))
 
-    assert tried(attempts, other) is not is_one
-
-
-def test_all_together_are_bounded_and_so_is_what_is_kept(
-    attempts: Attempts, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MAX_ADDRESSES", 10)
-    for number in range(int(module.OF_ALL.most)):
-        assert tried(attempts, f"address {number}", NotFound("x"))
-
-    with pytest.raises(TooMany), attempts.counted("another"):
-        pass
     assert len(attempts._of) == 10
-    clock.now += 1 / module.OF_ALL.per_second
-    assert tried(attempts, "another")

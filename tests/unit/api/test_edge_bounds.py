@@ -212,6 +212,21 @@ def test_a_caller_who_has_too_much_waiting_is_told_so(
     assert [each.getresponse().status for each in blocked] == [200] * 4
 
 
+def test_claims_that_wait_are_in_nobodys_way(serve: Callable[..., Serving], app: Told) -> None:
+    """A fleet that comes at once: the queue of changes is not theirs, and the next are told."""
+    serving = serve(api_claim_threads=1, api_claim_queue=2)
+    app.blocks.add("claims")
+    blocked = [serving.send("/claims", "", "POST") for _ in range(3)]
+    until(lambda: serving.edge._pools["claims"]._new == 2)
+
+    refused = serving.ask("/claims", "", "POST")
+
+    assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+    assert serving.ask("/", "a", "POST").status == 200
+    app.gate.set()
+    assert [each.getresponse().status for each in blocked] == [200] * 3
+
+
 def test_a_request_does_not_wait_for_a_thread_for_ever(
     serve: Callable[..., Serving], app: Told
 ) -> None:

@@ -188,6 +188,10 @@ def test_who_began_first_is_late_first() -> None:
         ("POST", "/lastUpdates", "reads"),
         ("PUT", "/so", "changes"),
         ("POST", "/", "changes"),
+        ("POST", "/claims", "claims"),
+        ("POST", "/claims/", "claims"),
+        ("PUT", "/claims", "changes"),
+        ("POST", "/so/claim-codes", "changes"),
     ],
 )
 def test_each_request_has_its_pool(method: str, path: str, pool: str) -> None:
