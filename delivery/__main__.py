@@ -6,17 +6,11 @@ import asyncio
 import logging
 import signal
 import sys
-import time
 from functools import partial
 
 from delivery.accounts import Accounts
-from delivery.actuations.acting import Acting
-from delivery.actuations.conditions import Conditions
-from delivery.actuations.couriers import Couriers
-from delivery.actuations.queues import Queues
-from delivery.actuations.topics import TopicWay, attach
+from delivery.actuations.actuating import Actuating
 from delivery.admission.capacity import capacity, raise_descriptors
-from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.overrides import Overrides
 from delivery.bridge.bridge import Bridges
 from delivery.broker.api import Api
@@ -54,7 +48,6 @@ from servioticy.storage.usage import PostgresUsage
 
 CHECK_SECONDS = 1.0
 MAX_STARTS = 30
-ACTUATION_THREADS = 2
 CONDITION_WORKERS = 2
 """Processes for the conditions of tenants, of which one runs at a time."""
 
@@ -87,20 +80,18 @@ async def run(chosen: Settings) -> None:
     pages = bootstrap.emitted_pages(chosen)
     api = Api(chosen.mqtt.api_url or api_url(chosen))
     broker = Broker(hub, history, api)
-    calls = FairExecutor("actuations", ACTUATION_THREADS)
-    actuations = PostgresActuations(quick)
-    couriers = Couriers(actuations, callbacks, calls.run, lambda: feeds.is_owner, time.time)
-    topic_of = partial(TopicWay, broker.exchange)
-    queues = Queues(actuations, topic_of, calls.run, couriers.wake)
-    attach(broker.exchange, queues)
-    conditions = Conditions(partial(bootstrap.sandbox_pool, chosen, max_workers=CONDITION_WORKERS))
-    documents = PostgresServiceObjects(database)
-    ask_sandbox = FairExecutor("conditions", 1).run
-    acting = Acting(actuations, documents, conditions, calls.run, ask_sandbox, time.time)
+    actuating = Actuating(
+        PostgresActuations(quick),
+        PostgresServiceObjects(database),
+        partial(bootstrap.sandbox_pool, chosen, max_workers=CONDITION_WORKERS),
+        broker.exchange,
+        callbacks,
+        lambda: feeds.is_owner,
+    )
     topics = TopicReceiver(broker.exchange).receive
     pulls = Pulls()
     receivers = {
-        "actions": acting.receive,
+        "actions": actuating.acting.receive,
         "http": callbacks.receive,
         "pull": pulls.receive,
         "pubsub": topics,
@@ -115,35 +106,23 @@ async def run(chosen: Settings) -> None:
     registry = Registry()
     observe(hub, feeds, callbacks, registry)
     observe_broker(broker, bridges, registry)
-    observe_actuations(queues, acting, registry)
+    observe_actuations(actuating.queues, actuating.acting, registry)
     serve(registry, chosen.metrics_host, own.metrics_port)
+    http = HttpTransport(hub, feeds, pulls)
+    live = partial(LiveSession, hub, feeds, pulls, Devices(actuating.queues, api))
+    sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
+    messages = BrokerTransport(broker, chosen.host, chosen.mqtt.port, largest)
     try:
         await caller.start()
         await api.start()
-        queues.start()
-        couriers.start()
-        tests.start()
-        accounts.start()
-        overrides.start()
-        bridges.start()
-        http = HttpTransport(hub, feeds, pulls)
-        live = partial(LiveSession, hub, feeds, pulls, Devices(queues, api))
-        sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
-        messages = BrokerTransport(broker, chosen.host, chosen.mqtt.port, largest)
+        for part in (actuating, tests, accounts, overrides, bridges):
+            part.start()
         await hub.start([http, sockets, messages])
         await _read(chosen, hub, feeds, stop)
     finally:
-        await bridges.stop()
-        await feeds.stop()
-        await queues.stop()
-        await couriers.stop()
-        await tests.stop()
-        await caller.stop()
-        overrides.stop()
-        await hub.stop()
-        await accounts.stop()
-        await api.stop()
-        await asyncio.to_thread(conditions.stop)
+        # What takes from others ends first.
+        for ending in (bridges, feeds, actuating, tests, caller, overrides, hub, accounts, api):
+            await ending.stop()
 
 
 async def _read(chosen: Settings, hub: Hub, feeds: Feeds, stop: asyncio.Event) -> None:

@@ -25,7 +25,7 @@ class Overrides:
         """Follow from now on, in the running loop."""
         self._following = asyncio.create_task(for_ever(self._look_and_rest, "quotas"))
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Follow no more."""
         if self._following is not None:
             self._following.cancel()

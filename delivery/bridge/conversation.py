@@ -20,9 +20,10 @@ from delivery.broker.api import RETRY_STATUSES, Answer
 from delivery.broker.broker import Broker
 from delivery.broker.client import Client, Publication, Subscription
 from delivery.broker.errors import Malformed
-from delivery.broker.intake import Intake, Published
+from delivery.broker.intake import Intake
 from delivery.broker.mqtt_outlet import WINDOW
-from delivery.broker.mqtt_packets import Body, Kind, Message
+from delivery.broker.mqtt_packets import V5, Body, Kind, Message
+from delivery.broker.published import Published
 from delivery.broker.topics import ACTUATIONS, ERRORS, EVERYTHING, FROM, UPDATES, Filter
 from delivery.broker.wire import Wire
 
@@ -185,8 +186,26 @@ class Conversation:
         elif not packet.is_whole:
             self._refuse(message, known, Answer(413, b'{"message":"It is too large"}'))
         else:
+            await self._room(message)
             answered = partial(self._answered, message, known)
-            await self._intake.put(Published(known, message.payload, message.qos > 0, answered))
+            self._intake.add(Published(known, message.payload, message.qos > 0, answered))
+
+    async def _room(self, message: Message) -> None:
+        """Wait for room, where our Receive Maximum does not bound what comes. Raises Lost.
+
+        Nothing is read meanwhile, neither acknowledgements nor the end. So that lasts no longer
+        than the broker may be silent: then the session keeps what comes.
+        """
+        is_bounded = self._outlet.version >= V5 and len(self._owed) <= MOST_AT_ONCE
+        if message.qos and is_bounded:
+            return
+        try:
+            async with asyncio.timeout(self._silence):
+                await self._intake.room()
+        except TimeoutError:
+            raise Lost(
+                "the platform does not take what comes: the broker has to keep it"
+            ) from None
 
     def _read(self, packet: Packet) -> Message:
         """Return a message; of one that is too large, all but its payload."""
@@ -201,7 +220,11 @@ class Conversation:
         """Acknowledge what is safe, or never will be."""
         if 200 <= answer.status < 300:
             self._settle(message)
-        elif answer.status not in RETRY_STATUSES or not message.qos:
+        elif message.qos and not self._client.is_open:
+            return  # it comes again, over the next connection
+        elif message.qos and answer.status in RETRY_STATUSES:
+            self._client.close("a message could not be taken: the broker has to send it again")
+        else:
             self._refuse(message, known, answer)
 
     def _refuse(self, message: Message, known: str, answer: Answer) -> None:

@@ -42,5 +42,5 @@ class BridgeOutlet(MqttOutlet):
 
     def abort(self) -> None:
         """Cut the connection."""
-        self.ending = self.ending or "it takes nothing"
+        self.ending = self.ending or "it takes nothing, or sends more than there is room for"
         super().abort()

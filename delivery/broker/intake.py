@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -19,15 +18,15 @@ import orjson
 from delivery.broker.api import RETRY_STATUSES, Answer, Asks
 from delivery.broker.client import Client, Identity, Publication
 from delivery.broker.errors import BadTopic, Refused
+from delivery.broker.published import MAX_BATCH_BYTES, Batch, Published, Update, named
 from delivery.broker.rest_requests import JSON, TEXT, Request
+from delivery.broker.retries import WITH_BATCH, WITH_ONE, Patience, Retries
 from delivery.broker.topics import ACTUATIONS, FROM, TO, Levels, read_topic, stream_of
 from servioticy.domain.model import StreamRef
 
 MAX_BATCH = 500
-MAX_BATCH_BYTES = 256 * 1024
 MAX_WAITING = 1_000
 MAX_WAITING_BYTES = 1024 * 1024
-LONGEST_PAUSE_SECONDS = 30.0
 ACCEPTED = Answer(202)
 LINES = "application/x-ndjson"
 
@@ -36,16 +35,6 @@ log = logging.getLogger("servioticy.delivery")
 Identify = Callable[[Client, str], Awaitable[Identity]]
 Reply = Callable[[Publication], object]
 """Publishes the answer to a request."""
-
-
-class Published(NamedTuple):
-    """A message that a client has sent."""
-
-    topic: str
-    payload: bytes
-    is_promise: bool
-    """Whether the client wants to know that it is safe."""
-    answered: Callable[[Answer], None]
 
 
 class Intake:
@@ -64,7 +53,15 @@ class Intake:
 
     async def put(self, published: Published) -> None:
         """Add a message; waits while too much waits already."""
+        await self.room()
+        self.add(published)
+
+    async def room(self) -> None:
+        """Return when less waits than may."""
         await self._has_room.wait()
+
+    def add(self, published: Published) -> None:
+        """Add a message, whatever waits: for those who know a bound of their own."""
         self._waiting.put_nowait(published)
         self._note(len(published.payload))
 
@@ -111,70 +108,75 @@ class Intake:
         return found, False
 
     async def _work(self, messages: Sequence[Published]) -> None:
-        run: list[tuple[StreamRef, Published]] = []
+        batch = Batch()
         for each in messages:
-            stream = self._stream(each, run)
-            if stream is not None:
-                run.append((stream, each))
-                continue
-            await self._send(run)
-            run = []
-            self._answer(each, await self._one(each))
-        await self._send(run)
+            update = self._in_batch(each)
+            if update is None or not batch.takes(update, of_one_stream=self._is_for_one):
+                await self._send(batch)
+                batch = Batch()
+            if update is None:
+                self._answer(each, await self._one(each))
+            else:
+                batch.add(update)
+        await self._send(batch)
         self._note(-sum(len(each.payload) for each in messages))
 
-    def _stream(
-        self, message: Published, run: Sequence[tuple[StreamRef, Published]]
-    ) -> StreamRef | None:
-        """Return the stream of an update that can go with the others of the batch."""
-        identity = self._client.identity
+    @property
+    def _is_for_one(self) -> bool:
+        """Whether the client's token is for one Service Object: it sends to a stream at a time."""
+        return self._client.known.scope.service_object is not None
+
+    def _in_batch(self, message: Published) -> Update | None:
+        """Return an update that can go with others."""
         try:
             stream = stream_of(read_topic(message.topic))
             # It stands on a line of its own among others, as it is.
             msgspec.json.decode(message.payload, type=msgspec.Raw)
         except (BadTopic, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
-        if stream is None or identity is None or b"\n" in message.payload:
+        if stream is None or self._client.identity is None or b"\n" in message.payload:
             return None
-        is_other = identity.scope.service_object is not None and run and run[-1][0] != stream
-        return None if is_other else stream
+        is_named = not self._is_for_one
+        line = named(stream, message.payload) if is_named else message.payload
+        return Update(stream, message, line)
 
-    async def _send(self, run: Sequence[tuple[StreamRef, Published]]) -> None:
+    async def _send(self, batch: Batch) -> None:
         """Send updates as a batch, and tell what became of each."""
-        if not run:
+        if len(batch.updates) < 2:
+            await self._one_by_one(batch)
             return
-        promise = any(each.is_promise for _, each in run)
-        if len(run) == 1:
-            stream, message = run[0]
-            self._answer(message, await self._update(stream, message.payload, promise))
-            return
-        identity = self._client.known
-        if identity.scope.service_object is None:
-            path, lines = "/updates", [_named(stream, each.payload) for stream, each in run]
-        else:
-            path, lines = f"{_path(run[0][0])}/updates", [each.payload for _, each in run]
-        answer = await self._ask("POST", path, identity.token, b"\n".join(lines), LINES, promise)
+        token, first = self._client.known.token, batch.updates[0].stream
+        path = f"{_path(first)}/updates" if self._is_for_one else "/updates"
+        answer = await self._ask(
+            "POST", path, token, batch.body(), LINES, batch.is_promise, WITH_BATCH
+        )
         if answer.status == 207:
             refused = {each["index"]: each for each in orjson.loads(answer.body)["items"]}
         elif answer.status == 202:
             refused = {}
-        else:
-            await self._one_by_one(run, answer)
+        elif answer.status in RETRY_STATUSES and not batch.is_promise:
+            for each in batch.updates:
+                self._answer(each.message, answer)
             return
-        for place, (_, each) in enumerate(run):
+        else:
+            await self._one_by_one(batch)
+            return
+        for place, each in enumerate(batch.updates):
             told = refused.get(place)
             found = ACCEPTED if told is None else Answer(told["status"], orjson.dumps(told))
-            self._answer(each, found)
+            self._answer(each.message, found)
 
-    async def _one_by_one(
-        self, run: Sequence[tuple[StreamRef, Published]], answer: Answer
-    ) -> None:
-        """Tell all of a batch the same, unless one of them is what the API stumbles over."""
-        is_fault = answer.status >= 500 and answer.status not in RETRY_STATUSES
-        for stream, each in run:
-            if is_fault:
-                answer = await self._update(stream, each.payload, each.is_promise)
-            self._answer(each, answer)
+    async def _one_by_one(self, batch: Batch) -> None:
+        """Ask for each alone: what the API refuses of one is no fault of the others.
+
+        Where it takes nothing at the moment, and the client is gone, the rest has to come again.
+        """
+        given_up: Answer | None = None
+        for stream, message, _ in batch.updates:
+            answer = given_up or await self._update(stream, message.payload, message.is_promise)
+            self._answer(message, answer)
+            if answer.status in RETRY_STATUSES and not self._client.is_open:
+                given_up = answer
 
     async def _one(self, message: Published) -> Answer:
         try:
@@ -204,7 +206,7 @@ class Intake:
 
     async def _request(self, levels: Levels, message: Published) -> Answer:
         """Make the request that a message holds, and publish the answer. Raises Refused."""
-        identity = await self._identify(self._client, levels[0])
+        identity = await self._identified(levels[0], message.is_promise)
         request = Request.read(message.payload)
         answer = await self._ask(
             request.method,
@@ -222,16 +224,31 @@ class Intake:
             self._reply(reply)
         return ACCEPTED
 
+    async def _identified(self, token: str, promise: bool) -> Identity:
+        """Return who has the token that stands in a topic. Raises Refused."""
+        retries = Retries(self._client, is_promise=promise, patience=WITH_ONE)
+        while True:
+            try:
+                return await self._identify(self._client, token)
+            except Refused as error:
+                if not await retries.again(error.status):
+                    raise
+
     async def _ask(
-        self, method: str, path: str, token: str, body: bytes, kind: str, promise: bool
+        self,
+        method: str,
+        path: str,
+        token: str,
+        body: bytes,
+        kind: str,
+        promise: bool,
+        patience: Patience = WITH_ONE,
     ) -> Answer:
-        pause = 0.5
+        retries = Retries(self._client, is_promise=promise, patience=patience)
         while True:
             answer = await self._api.ask(method, path, token, body, kind)
-            if answer.status not in RETRY_STATUSES or not promise or not self._client.is_open:
+            if not await retries.again(answer.status, answer.retry_seconds):
                 return answer
-            await self._client.ended_within(answer.retry_seconds or pause)
-            pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
 
     def _answer(self, message: Published, answer: Answer) -> None:
         self.refused += not 200 <= answer.status < 300
@@ -244,13 +261,3 @@ def _refusal(status: int, message: str) -> Answer:
 
 def _path(stream: StreamRef) -> str:
     return f"/{quote(stream.service_object, safe='')}/streams/{quote(stream.stream, safe='')}"
-
-
-def _named(stream: StreamRef, update: bytes) -> bytes:
-    return orjson.dumps(
-        {
-            "serviceObject": stream.service_object,
-            "stream": stream.stream,
-            "update": orjson.Fragment(update),
-        }
-    )

@@ -11,9 +11,10 @@ from delivery.broker.api import Answer
 from delivery.broker.broker import Broker
 from delivery.broker.client import Client
 from delivery.broker.errors import BadTopic, Malformed, Refused, TooLarge
-from delivery.broker.intake import Intake, Published
+from delivery.broker.intake import Intake
 from delivery.broker.mqtt_outlet import WINDOW, MqttOutlet
 from delivery.broker.mqtt_packets import V5, Connect, Kind, Message, UnknownVersion, Wish
+from delivery.broker.published import Published
 from delivery.broker.wire import Wire
 
 HELLO_SECONDS = 10.0

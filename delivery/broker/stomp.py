@@ -9,7 +9,8 @@ from delivery.broker.api import Answer
 from delivery.broker.broker import Broker
 from delivery.broker.client import Client
 from delivery.broker.errors import BadTopic, Malformed, Refused
-from delivery.broker.intake import Intake, Published
+from delivery.broker.intake import Intake
+from delivery.broker.published import Published
 from delivery.broker.stomp_frames import Frame, read_frame, topic_of, write_frame
 from delivery.broker.stomp_outlet import StompOutlet
 from delivery.broker.topics import ALL, ONE

@@ -23,6 +23,7 @@ from pipeline.control import Control
 from pipeline.engine import Engine
 from pipeline.purging import Purging
 from pipeline.sharing.fairness import Fairness
+from pipeline.sharing.turns import Turns
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
 from servioticy.domain.records import ControlRecord, ReleaseRecord
@@ -50,6 +51,7 @@ class Schedule:
         self._partition = partition
         self._shares = fairness.shares
         self._pace = fairness.pace
+        self._turns = Turns(fairness.shares, fairness.pace)
         self.max_updates = max_updates
         self._intake = Intake(partition, output, dead_letters, engine.passes)
         self._batches = Batches(partition, output, engine, fairness, dead_letters)
@@ -93,7 +95,7 @@ class Schedule:
         self._run(batch)
 
     def take_late(self) -> bool:
-        """Take up a little of what has been put off: of a quick tenant, of the one with most time.
+        """Take up a little of what has been put off.
 
         Whether that went as fast as it should, and something is left.
         """
@@ -101,15 +103,11 @@ class Schedule:
         if not waiting:
             return False
         self._shares.saw(waiting)
-        tenant = max(waiting, key=self._turn)
+        tenant = self._turns.next(waiting)
         if tenant in self._shares.over():
             return False
+        self._turns.took(tenant)
         return self._late.take_up(tenant, self.max_updates) and bool(self._partition.waiting)
-
-    def _turn(self, tenant: int) -> tuple[bool, float]:
-        """Who has the largest is next: whoever is quick need not wait for a crowd that is slow."""
-        slow = self._pace.slowness(tenant, is_first=True) > 0
-        return not slow and self._shares.balance(tenant) >= 0, self._shares.balance(tenant)
 
     def purge(self, *, idle: bool) -> None:
         """Remove a little of what was deleted or erased; `idle`: no rows have come."""

@@ -17,7 +17,7 @@ ITS_SHARE: Refusal = OVER_SHARE, "its tenant has used its share of time here"
 
 def its_quota(name: str) -> Refusal:
     """Return why it is not woken whose tenant has used up a quota."""
-    return OVER_QUOTA, f"its tenant has used up its quota of {name} of this hour"
+    return OVER_QUOTA, f"its tenant has used up its quota of {name}"
 
 
 class Rules(NamedTuple):

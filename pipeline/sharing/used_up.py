@@ -1,4 +1,4 @@
-"""Who has used up a quota of the hour: what is metered is asked for, now and then."""
+"""Who has used up a quota: what is metered is asked for, now and then."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from pipeline.sharing.rules import Refusal, its_quota
-from servioticy.domain.quotas import COMPUTATIONS, PROCESSOR_SECONDS, Quota
+from servioticy.domain.quotas import RESTING, Quota
 from servioticy.ports.partition_store import PartitionStore
 
 SECONDS = 10.0
@@ -14,7 +14,8 @@ SECONDS = 10.0
 
 
 class UsedUp:
-    """Tenants whose composites rest until the hour is over, where others' updates wake them.
+    """Tenants whose composites rest, where others' updates wake them, until the hour is over or
+    something stored is gone.
 
     Their own updates the API does not take any more; what it has taken is computed.
     """
@@ -23,7 +24,7 @@ class UsedUp:
         self, quotas: Mapping[str, Quota], clock: Callable[[], float] = time.monotonic
     ) -> None:
         """`quotas` are those of a tenant of which nothing else is said; without any none rest."""
-        self._most = {name: each.most for name, each in quotas.items()}
+        self._most = {name: quotas[name].most for name in RESTING if quotas}
         self._clock = clock
         self._asked_at = float("-inf")
         self._refused: Mapping[int, Refusal] = {}
@@ -31,7 +32,7 @@ class UsedUp:
     def refused(self, store: PartitionStore) -> Mapping[int, Refusal]:
         """Return them, each with its reason. Raises Unavailable."""
         if self._most and self._clock() - self._asked_at >= SECONDS:
-            found = store.used_up(self._most[COMPUTATIONS], self._most[PROCESSOR_SECONDS])
+            found = store.used_up(self._most)
             self._refused = {tenant: its_quota(name) for tenant, name in found.items()}
             self._asked_at = self._clock()
         return self._refused

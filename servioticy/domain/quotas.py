@@ -45,6 +45,8 @@ class Quota(NamedTuple):
 
 
 COMPUTATIONS, PROCESSOR_SECONDS = "computations", "processor-seconds"
+STORED_BYTES = "stored-bytes"
+RESTING = (COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES)
 """Used up, a tenant's composites rest that others' updates would wake."""
 SOCKETS = "sockets"
 REQUESTS = "requests-waiting"
@@ -73,7 +75,7 @@ def quotas(settings: Settings) -> Mapping[str, Quota]:
         Quota(
             "deliveries", 36_000_000, "updates given to subscribers an hour", HOUR, Kind.METERED
         ),
-        Quota("stored-bytes", 100_000_000_000, "bytes of stored updates", None, Kind.METERED),
+        Quota(STORED_BYTES, 100_000_000_000, "bytes of stored updates", None, Kind.METERED),
         Quota("documents", 100_000, "Service Objects", None, Kind.COUNTED),
         Quota("streams", 1_000_000, "streams of Service Objects", None, Kind.COUNTED),
         Quota("subscriptions", 100_000, "subscriptions", None, Kind.COUNTED),

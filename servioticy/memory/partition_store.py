@@ -13,7 +13,7 @@ from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import parsing
 from servioticy.domain.model import LastUpdate, ServiceObject
-from servioticy.domain.quotas import COMPUTATIONS, PROCESSOR_SECONDS
+from servioticy.domain.quotas import COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.memory.state import GONE, Progress, Purge, ServiceObjectRow, State
@@ -341,20 +341,29 @@ class MemoryPartitionStore:
                     account.update(updates=each.updates, rows=each.rows, bytes=stored)
                     account.update(each.computations)
 
-    def used_up(self, computations: int, processor_seconds: int) -> Mapping[int, str]:
+    def used_up(self, most: Mapping[str, int]) -> Mapping[int, str]:
         """Return which tenants have used up one of these quotas, and which one."""
         with self._state.lock:
             ended: Counter[int] = Counter()
             ran: Counter[int] = Counter()
+            stored: Counter[int] = Counter()
             for (tenant, *_), account in self._state.accounts.items():
                 amounts = {"updates", "rows", "bytes"}
                 ended[tenant] += sum(n for name, n in account.items() if name not in amounts)
+                stored[tenant] += account["bytes"]
             there = self._state.readable()
             for stream in self._state.processor_us.keys() & there.keys():
                 tenant = self._state.service_objects[there[stream][0]].tenant
                 ran[tenant] += self._state.processor_us[stream]
-        found = {each: PROCESSOR_SECONDS for each in ran if ran[each] >= processor_seconds * 10**6}
-        return found | {each: COMPUTATIONS for each in ended if ended[each] >= computations}
+        kinds = (
+            (STORED_BYTES, stored, most[STORED_BYTES]),
+            (PROCESSOR_SECONDS, ran, most[PROCESSOR_SECONDS] * 10**6),
+            (COMPUTATIONS, ended, most[COMPUTATIONS]),
+        )
+        found: dict[int, str] = {}
+        for name, used, enough in kinds:
+            found |= {each: name for each in used if used[each] >= enough}
+        return found
 
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int

@@ -234,10 +234,10 @@ class PartitionStore(Protocol):
     def account(self, uses: Sequence[Use]) -> None:
         """Add to the present hour's account; streams that are gone are left out."""
 
-    def used_up(self, computations: int, processor_seconds: int) -> Mapping[int, str]:
-        """Return which tenants have used up one of these quotas of the hour, and which one.
+    def used_up(self, most: Mapping[str, int]) -> Mapping[int, str]:
+        """Return which tenants have used up one of these quotas, and which one.
 
-        They are the defaults: an operator may have given a tenant others.
+        `most` tells of each of `RESTING` what a tenant may have of which nothing else is said.
         """
 
     def not_acknowledged(

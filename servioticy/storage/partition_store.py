@@ -17,6 +17,7 @@ from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import parsing
 from servioticy.domain.model import Grant, LastUpdate, ServiceObject
+from servioticy.domain.quotas import RESTING
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
@@ -368,9 +369,9 @@ class PostgresPartitionStore:
             self._database.rows(self._sql["account_stored"], values)
             self._database.rows(self._sql["account_in_all"], values)
 
-    def used_up(self, computations: int, processor_seconds: int) -> Mapping[int, str]:
-        """Return which tenants have used up one of these quotas of the hour, and which one."""
-        values = {"computations": computations, "processor_seconds": processor_seconds}
+    def used_up(self, most: Mapping[str, int]) -> Mapping[int, str]:
+        """Return which tenants have used up one of these quotas, and which one."""
+        values = {name.replace("-", "_"): most[name] for name in RESTING}
         return dict(self._database.rows(self._sql["used_up"], values))
 
     def not_acknowledged(

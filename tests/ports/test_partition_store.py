@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import msgspec
@@ -68,11 +69,18 @@ def test_who_has_used_up_a_quota_of_the_hour_is_told(storage: Storage, stream: i
     store.account([Use(tenant, stream, tenant, computations={"emitted": 2, "stale": 1})])
     store.charge([Charge(tenant, stream, 2_000_000)])
 
-    assert store.used_up(4, 3) == {}
-    assert store.used_up(3, 3) == {tenant: "computations"}
-    assert store.used_up(4, 2) == {tenant: "processor-seconds"}
-    store.account([Use(tenant, stream, tenant, computations={"emitted": 1})])
-    assert store.used_up(4, 3) == {tenant: "computations"}
+    def used_up(computations: int, seconds: int, stored: int = 100) -> Mapping[int, str]:
+        return store.used_up(
+            {"computations": computations, "processor-seconds": seconds, "stored-bytes": stored}
+        )
+
+    assert used_up(4, 3) == {}
+    assert used_up(3, 3) == {tenant: "computations"}
+    assert used_up(4, 2) == {tenant: "processor-seconds"}
+    store.account([Use(tenant, stream, tenant, 0, 1, 99, computations={"emitted": 1})])
+    assert used_up(4, 3) == {tenant: "computations"}
+    assert used_up(5, 3) == {}
+    assert used_up(5, 3, 99) == {tenant: "stored-bytes"}
 
 
 def test_a_second_worker_waits_until_the_first_gives_up(storage: Storage) -> None:

@@ -45,19 +45,23 @@ def test_what_took_the_place_of_something_is_stored_once(stored: Stored) -> None
     assert written == 310, "usage tells what was written"
 
 
+def most(computations: int, stored: int = 10**6) -> dict[str, int]:
+    return {"computations": computations, "processor-seconds": 10, "stored-bytes": stored}
+
+
 def test_an_hour_begins_with_nothing_and_an_operator_may_say_otherwise(stored: Stored) -> None:
     key = stored.create("so1")
     stream = stored.stream("so1").stream_id
     store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
     use = Use(key.tenant, stream, key.tenant, computations={"emitted": 5})
     store.account([use])
-    assert store.used_up(5, 10) == {key.tenant: "computations"}
+    assert store.used_up(most(5)) == {key.tenant: "computations"}
     PostgresQuotas(stored.database).give("acme", "computations", 6)
-    assert store.used_up(5, 10) == {}
+    assert store.used_up(most(5)) == {}
     PostgresQuotas(stored.database).give("acme", "computations", None)
 
     stored.database.rows("UPDATE used_amounts SET hour = hour - 3600000")
-    assert store.used_up(1, 10) == {}
+    assert store.used_up(most(1)) == {}
     store.account([use])
 
     ((computations,),) = stored.database.rows("SELECT computations FROM used_amounts")
@@ -88,3 +92,19 @@ def test_what_is_erased_comes_back_whole_however_small_it_was_on_the_disk(
         pass
 
     assert stored.database.rows("SELECT bytes FROM stored_amounts") == [(7,)]
+
+
+def test_what_is_stored_counts_beyond_its_hour(stored: Stored) -> None:
+    """For who never sends: its composites over others' streams store, too."""
+    key = stored.create("so1")
+    stream = stored.stream("so1").stream_id
+    store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
+    store.account([Use(key.tenant, stream, key.tenant, 0, 1, 300)])
+    stored.database.rows("UPDATE used_amounts SET hour = hour - 3600000")
+
+    assert store.used_up(most(5, 301)) == {}
+    assert store.used_up(most(5, 300)) == {key.tenant: "stored-bytes"}
+    PostgresQuotas(stored.database).give("acme", "stored-bytes", 301)
+    assert store.used_up(most(5, 300)) == {}
+    PostgresQuotas(stored.database).give("acme", "stored-bytes", 0)
+    assert store.used_up(most(5, 10**6)) == {key.tenant: "stored-bytes"}

@@ -16,6 +16,7 @@ from support.running_broker import RunningBroker
 from delivery.bridge import bridge as bridge_module
 from delivery.bridge import complaints
 from delivery.bridge.bridge import Bridges
+from delivery.broker import retries
 from delivery.broker.client import Publication
 from servioticy.settings.sections import Bridge
 
@@ -107,6 +108,8 @@ def bridged(
     monkeypatch.setattr(bridge_module, "LONGEST_PAUSE_SECONDS", 0.2)
     monkeypatch.setattr(bridge_module, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(complaints, "SECONDS", 0.1)
+    monkeypatch.setattr(retries, "FIRST_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(retries, "LONGEST_PAUSE_SECONDS", 0.2)
     delivery_here.api.asked.clear()
     delivery_here.api.answers.clear()
     found = World(delivery_here, external_broker, request.param)

@@ -105,7 +105,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.waiting": ({"put_off"}, PIPELINE),
     "partition.taken_up": ({"put_off"}, PIPELINE),
     "partition.forget_superseded": ({"superseded", "put_off"}, PIPELINE),
-    "partition.used_up": ({"used_amounts", "quotas"}, PIPELINE),
+    "partition.used_up": ({"used_amounts", "stored_amounts", "quotas"}, PIPELINE),
     "partition.replaced": ({"updates"}, PIPELINE),
     "quotas.of_all": ({"quotas"}, DELIVERY),
     "quotas.unset": ({"quotas"}, "an operator names the tenant by its name"),

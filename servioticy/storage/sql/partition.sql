@@ -583,7 +583,8 @@ SELECT note_used(tenant, ended, 0, 0)
          ORDER BY tenant) AS summed;
 
 -- used_up --
--- Who has used up the quota of computations or of processor time of this hour, and which.
+-- Who has used up the quota of computations or of processor time of this hour, or of what is
+-- stored, and which.
 SELECT used_amounts.tenant_id,
        CASE WHEN used_amounts.computations >= coalesce(own.computations, %(computations)s)
             THEN 'computations' ELSE 'processor-seconds' END
@@ -599,8 +600,14 @@ SELECT used_amounts.tenant_id,
  UNION ALL
 SELECT tenant_id, name
   FROM quotas
- WHERE name IN ('computations', 'processor-seconds')
-   AND most = 0;
+ WHERE name IN ('computations', 'processor-seconds', 'stored-bytes')
+   AND most = 0
+ UNION ALL
+SELECT stored_amounts.tenant_id, 'stored-bytes'
+  FROM stored_amounts
+  LEFT JOIN quotas ON quotas.tenant_id = stored_amounts.tenant_id
+   AND name = 'stored-bytes'
+ WHERE bytes >= coalesce(most, %(stored_bytes)s);
 
 -- replaced --
 -- The bytes of those of these updates that are stored already, by stream.

@@ -203,7 +203,7 @@ class Isolation(RuleBasedStateMachine, Walk):
         if route[0] != "GET" and own and reaches and right is Right.CHANGE:
             return
         names = {"s": "a", "n": "1", "actuation": "act", "group": "g"}
-        names |= dict.fromkeys(("job", "grant", "member"), NOTHING)
+        names |= dict.fromkeys(("job", "grant", "member", "claim_code"), NOTHING)
         names |= {kind: each.id for kind, each in named.items()}
         more: dict[str, Any] = {}
         for media, value in examples_with_types(*route).values():

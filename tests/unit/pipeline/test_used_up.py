@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.model import StreamRef
-from servioticy.domain.quotas import quotas
+from servioticy.domain.quotas import RESTING, quotas
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
 from servioticy.settings import Settings
@@ -150,21 +151,21 @@ def test_its_own_updates_that_were_accepted_are_computed() -> None:
 
 def test_it_is_asked_now_and_then_and_says_which_quota() -> None:
     class Store:
-        asked: list[tuple[int, int]]
+        asked: list[list[int]]
 
-        def used_up(self, computations: int, processor_seconds: int) -> dict[int, str]:
-            self.asked.append((computations, processor_seconds))
+        def used_up(self, most: Mapping[str, int]) -> dict[int, str]:
+            self.asked.append([most[each] for each in RESTING])
             return {7: "processor-seconds"} if len(self.asked) == 1 else {}
 
     store, clock = Store(), Clock()
     store.asked = []
-    used_up = UsedUp(small(computations=5, processor_seconds=6), clock)
+    used_up = UsedUp(small(computations=5, processor_seconds=6, stored_bytes=7), clock)
 
     for _ in range(3):
         assert used_up.refused(store) == {7: its_quota("processor-seconds")}  # type: ignore[arg-type]
     clock.now += SECONDS
     assert used_up.refused(store) == {}  # type: ignore[arg-type]
-    assert store.asked == [(5, 6), (5, 6)]
+    assert store.asked == [[5, 6, 7], [5, 6, 7]]
 
 
 steps = st.lists(

@@ -1,0 +1,56 @@
+"""All that has to do with actuations, wired: who has something to get, whom to call, who asks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from functools import partial
+
+from delivery.actuations.acting import Acting
+from delivery.actuations.conditions import Conditions
+from delivery.actuations.couriers import Couriers
+from delivery.actuations.queues import Queues
+from delivery.actuations.topics import TopicWay, attach
+from delivery.admission.fair_executor import FairExecutor
+from delivery.broker.exchange import Exchange
+from delivery.callbacks.receiver import Callbacks
+from sandbox import SandboxPool
+from servioticy.ports.actuations import Actuations
+from servioticy.ports.service_objects import ServiceObjects
+
+THREADS = 2
+
+
+class Actuating:
+    """Begins and ends together."""
+
+    def __init__(
+        self,
+        store: Actuations,
+        documents: ServiceObjects,
+        sandbox: Callable[[], SandboxPool],
+        exchange: Exchange,
+        callbacks: Callbacks,
+        is_owner: Callable[[], bool],
+    ) -> None:
+        """`sandbox` gives the processes for the conditions of tenants, when one is asked for."""
+        calls = FairExecutor("actuations", THREADS)
+        self._couriers = Couriers(store, callbacks, calls.run, is_owner, time.time)
+        topic_of = partial(TopicWay, exchange)
+        self.queues = Queues(store, topic_of, calls.run, self._couriers.wake)
+        attach(exchange, self.queues)
+        self._conditions = Conditions(sandbox)
+        ask = FairExecutor("conditions", 1).run
+        self.acting = Acting(store, documents, self._conditions, calls.run, ask, time.time)
+
+    def start(self) -> None:
+        """Look for what waits from now on."""
+        self.queues.start()
+        self._couriers.start()
+
+    async def stop(self) -> None:
+        """Send no more; what was on its way comes again."""
+        await self.queues.stop()
+        await self._couriers.stop()
+        await asyncio.to_thread(self._conditions.stop)

@@ -1,0 +1,41 @@
+"""Whose updates that have been put off are taken up next."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from pipeline.sharing.pace import Pace
+from pipeline.sharing.shares import Shares
+
+
+class Turns:
+    """Every second turn goes to who has the largest balance, so that everybody has one.
+
+    The others go to tenants whose updates are quick, while they have time: they need not wait
+    for a crowd that is slow.
+    """
+
+    def __init__(self, shares: Shares, pace: Pace) -> None:
+        self._shares = shares
+        self._pace = pace
+        self._number = 0
+        self._latest: dict[int, int] = {}
+        """of each who waits, the number of its last turn"""
+
+    def next(self, waiting: Collection[int]) -> int:
+        """Return who of those that wait is next; of equals who has waited longest."""
+        self._number += 1
+        self._latest = {each: self._latest.get(each, 0) for each in waiting}
+        quick = [each for each in waiting if self._number % 2 and self._is_quick(each)]
+        return max(quick or waiting, key=self._key)
+
+    def took(self, tenant: int) -> None:
+        """Note that this one had its turn."""
+        self._latest[tenant] = self._number
+
+    def _is_quick(self, tenant: int) -> bool:
+        is_slow = self._pace.slowness(tenant, is_first=True) > 0
+        return not is_slow and self._shares.balance(tenant) >= 0
+
+    def _key(self, tenant: int) -> tuple[float, int]:
+        return self._shares.balance(tenant), -self._latest[tenant]

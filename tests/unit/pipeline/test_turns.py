@@ -1,0 +1,64 @@
+"""Whoever waits has a turn, however quick others are and however much they want."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.sharing.pace import Pace
+from pipeline.sharing.shares import BURST_SECONDS, Shares
+from pipeline.sharing.turns import Turns
+
+SLOW = 99
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@given(quick=st.integers(1, 8), share=st.sampled_from([0.25, 0.5]), slice_=st.floats(0.001, 0.05))
+def test_who_is_slow_has_its_turns_beside_quick_ones_that_want_everything(
+    quick: int, share: float, slice_: float
+) -> None:
+    clock, pace = Clock(), Pace()
+    shares = Shares(share, clock)
+    waiting = [*range(quick), SLOW]
+    pace.learn(dict.fromkeys(waiting, 1), {}, {SLOW: 0.1})
+    shares.saw(waiting)
+    turns, taken = Turns(shares, pace), Counter[int]()
+    for each in waiting:
+        shares.charge({each: 0.0})
+
+    for _ in range(40 * len(waiting)):
+        shares.saw(waiting)
+        tenant = turns.next(waiting)
+        if tenant not in shares.over():
+            turns.took(tenant)
+            taken[tenant] += 1
+            shares.charge({tenant: slice_})
+        clock.now += slice_
+
+    assert set(taken) == set(waiting)
+    assert taken[SLOW] >= 5
+
+
+def test_a_quick_one_does_not_wait_for_a_crowd() -> None:
+    clock, pace = Clock(), Pace()
+    shares = Shares(0.5, clock)
+    crowd = list(range(1, 500))
+    pace.learn(dict.fromkeys([0, *crowd], 1), {}, dict.fromkeys(crowd, 0.1))
+    shares.charge({0: BURST_SECONDS / 2})
+    turns = Turns(shares, pace)
+
+    first = []
+    for _ in range(2):
+        tenant = turns.next([*crowd, 0])
+        turns.took(tenant)
+        first.append(tenant)
+
+    assert 0 in first
