@@ -41,7 +41,7 @@ WITNESS = Program("witness", "function", ("A",), (ChannelCode("t", _SEES, "strin
 MAX_SECONDS = 4.0
 """For one program with all its retries, on a busy machine; alone it is a tenth."""
 
-KILLS_A_TENANT = 10
+KILLS_A_TENANT = 8
 
 MAX_NEIGHBOUR_MS = 50.0
 """Of 99 in 100 innocent frames, on a busy machine."""
@@ -93,6 +93,7 @@ class Judge:
         self.pool = pool
         self._max_seconds = max_seconds
         self.verdicts = Verdicts()
+        self._tenant = 0
         self._kills = 0
         self.neighbours()
         self._neighbour = pool._workers["neighbour"].pid
@@ -100,18 +101,15 @@ class Judge:
     def try_out(self, hostile: Hostile, type_: str = "number") -> None:
         """Run one program and note its verdict and all that is wrong."""
         started = time.monotonic()
-        tenant = f"hostile {self._kills // KILLS_A_TENANT}"
+        tenant = f"hostile {self._tenant}"
         attacker = program(hostile, type_)
         first, after, other = self._surrounded(tenant, attacker)
         seconds = time.monotonic() - started
         self.verdicts.slowest = max(self.verdicts.slowest, seconds)
         attacked = next(each for each in first if each.node == ATTACKED)
         self.verdicts.counts[kind(attacked)] += 1
-        if kind(attacked) in KILL_CLASS:
-            self._kills += 1
-            if self._kills % KILLS_A_TENANT == 0:
-                self.pool._workers.end(tenant)
-        elif not is_like(attacked, once(self.pool, tenant, attacker)):
+        ended = kind(attacked) in KILL_CLASS
+        if not ended and not is_like(attacked, once(self.pool, tenant, attacker)):
             self._note(hostile, f"gave {attacked}, and then something else")
         if not harmless(attacked, type_):
             self._note(hostile, f"gave {attacked}")
@@ -125,6 +123,18 @@ class Judge:
         if seconds > self._max_seconds:
             self._note(hostile, f"took {seconds:.1f} s")
         self._look_at_the_neighbour(hostile)
+        self._change_tenant(tenant)
+
+    def _change_tenant(self, tenant: str) -> None:
+        """Go on as another one where this one has ended some processes.
+
+        That is asked of the pool: a program may end several, more where the machine is busy.
+        """
+        kills = sum(self.pool.kills.values())
+        if kills - self._kills >= KILLS_A_TENANT:
+            self.pool._workers.end(tenant)
+            self._kills = kills
+            self._tenant += 1
 
     def neighbours(self) -> bool:
         """Whether the innocent tenant's frame of one is right; it is timed."""
