@@ -47,8 +47,8 @@ test: setup ## run every test, those on the real servers too
 	@$(BIN)/pytest tests/unit tests/ports tests/integration $(BESIDE) $(PYTEST_OPTIONS)
 	@$(BIN)/pytest tests/end_to_end tests/faults $(PYTEST_OPTIONS)
 
-# A million a test is days of work: `make property EXAMPLES=1000000`. By plain chance, as
-# Hypothesis, which could make a failure smaller, takes more time than the law itself.
+# A million a test is days of work: `make property EXAMPLES=1000000`. By plain chance: that takes
+# two thirds of the time of Hypothesis, which could make a failure smaller.
 property: setup ## prove batches equal to the serial order on EXAMPLES random graphs a test (ENGINE)
 	@EXAMPLES=$(EXAMPLES) FIRST=$(FIRST) ENGINE=$(ENGINE) $(BIN)/pytest tests/unit/pipeline --timeout=0 -s
 

@@ -1,4 +1,4 @@
-"""Draws from Hypothesis' strategies by plain chance, at a fifth of the cost.
+"""Draws from Hypothesis' strategies by plain chance, which costs less.
 
 Hypothesis keeps account of every choice, to find small examples. Of a hundred thousand that
 are all to hold nobody needs that: each is made from a number, and who finds one that does
