@@ -14,7 +14,7 @@ from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.documents.updates import MAX_TIMESTAMP
 from servioticy.domain.verdicts import EMITTED
-from servioticy.settings.sections import Usage
+from servioticy.settings.outward import Usage
 
 PAGE_ROWS = 1000
 HOUR = 3_600_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from servioticy.errors import SettingsError
-from servioticy.settings.sections import Bridge
+from servioticy.settings.outward import Bridge
 
 PORTS = {"mqtt": 1883, "mqtts": 8883}
 

@@ -21,7 +21,7 @@ from delivery.broker.errors import Refused
 from delivery.broker.mqtt_packets import V5
 from delivery.broker.wire import Wire
 from delivery.transports.transport import CLOSE_SECONDS
-from servioticy.settings.sections import Bridge as Chosen
+from servioticy.settings.outward import Bridge as Chosen
 
 CONNECT_SECONDS = 10.0
 FIRST_PAUSE_SECONDS = 1.0

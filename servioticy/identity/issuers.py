@@ -7,7 +7,7 @@ from functools import partial
 from servioticy.domain.persons import MAX_ISSUER, is_name
 from servioticy.errors import SettingsError
 from servioticy.ports.addresses import Addresses, StoredAddresses
-from servioticy.settings.sections import Identity
+from servioticy.settings.outward import Identity
 
 
 def with_persons(stored: StoredAddresses, chosen: Identity) -> Addresses:

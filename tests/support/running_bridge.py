@@ -18,7 +18,7 @@ from delivery.bridge import complaints
 from delivery.bridge.bridge import Bridges
 from delivery.broker import retries
 from delivery.broker.client import Publication
-from servioticy.settings.sections import Bridge
+from servioticy.settings.outward import Bridge
 
 ALICE, BOB = "token-1", "token-2"
 MOST_BYTES = 100_000

@@ -22,7 +22,7 @@ from servioticy.identity.fetching import fetch, is_safe
 from servioticy.identity.issuers import with_persons
 from servioticy.identity.keys import GOOD_SECONDS, LATE_SECONDS, IssuerKeys
 from servioticy.identity.signatures import MAX_KEYS, PublicKey
-from servioticy.settings.sections import Identity
+from servioticy.settings.outward import Identity
 
 SECONDS = 20.0
 

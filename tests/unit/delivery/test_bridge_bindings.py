@@ -7,7 +7,8 @@ import pytest
 from delivery.bridge.bindings import read_bindings, read_target
 from servioticy.errors import SettingsError
 from servioticy.settings import changed, load
-from servioticy.settings.sections import Bridge, Settings
+from servioticy.settings.outward import Bridge
+from servioticy.settings.sections import Settings
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,203 @@
+"""Settings of what the platform shows to others: the API, delivery, who asks and who pays.
+
+`sections.py` has the other sections, and all of them together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from servioticy.settings.kinds import (
+    Address,
+    BridgeTenants,
+    BrokerUrl,
+    Bytes,
+    Count,
+    MetricsPort,
+    Number,
+    Part,
+    Port,
+    Price,
+    Seconds,
+    Wait,
+    setting,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """How the REST API serves."""
+
+    PREFIX: ClassVar[str] = "api_"
+
+    port: Port = setting(8080, "port of the REST API")
+    metrics_port: MetricsPort = setting(9401, "port of the API's `/metrics`; 0: none")
+    workers: Annotated[int, Meta(ge=1, le=1_000)] = setting(1, "processes of the REST API")
+    update_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        32, "updates one API process works on at once"
+    )
+    batch_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        4, "batches of updates one API process works on at once"
+    )
+    read_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        16, "reads one API process works on at once"
+    )
+    change_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        8, "creations, changes and deletions one API process works on at once"
+    )
+    claim_threads: Annotated[int, Meta(ge=1, le=1_000)] = setting(
+        2, "claims of devices without a token one API process works on at once"
+    )
+    claim_queue: Count = setting(400, "claims that wait for a thread; more get 503")
+    share: Part = setting(0.75, "part of each kind of these threads one tenant may hold")
+    queue: Count = setting(2_000, "requests that wait for a thread of one kind; more get 503")
+    queue_of_one: Count = setting(200, "of these, requests of one tenant; more get 429")
+    queue_seconds: Seconds = setting(30.0, "how long a request waits for a thread, then 503")
+    waiting_reads: Count = setting(
+        2_000, "reads that wait for the pipeline in one API process; more get 503"
+    )
+    waiting_reads_of_one: Count = setting(200, "of these, reads of one tenant; more get 429")
+    connections: Count = setting(
+        15_000, "connections to one API process; then the longest silent one is closed"
+    )
+    idle_seconds: Seconds = setting(
+        60.0, "how long a connection may be without a whole request head before it is closed"
+    )
+    body_seconds: Seconds = setting(30.0, "how long a request's body may take, then 408")
+    send_seconds: Seconds = setting(
+        30.0, "how long a client may take nothing of its answer before it is cut off"
+    )
+    held_bytes: Bytes = setting(
+        268_435_456,
+        "bytes that clients have sent, or not taken yet, and one API process holds; a tenant a "
+        "quarter of them",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What a request to the REST API may ask, and how it is answered."""
+
+    PREFIX: ClassVar[str] = ""
+
+    public_url: Address = setting(
+        "", "URL clients reach the API by, for Location (empty: http, host and api_port)"
+    )
+    max_body_bytes: Bytes = setting(1_048_576, "largest request body accepted, in bytes")
+    max_future_seconds: Annotated[float, Meta(ge=0, le=1e10)] = setting(
+        86_400.0, "how far ahead of our clock a timestamp may be (seconds or ms, by its size)"
+    )
+    tenant_bytes_per_second: Bytes = setting(
+        8_388_608, "bytes of updates of one tenant that an API process takes a second; then 429"
+    )
+    max_put_off: Number = setting(
+        100_000, "updates of a tenant over its share that wait in a partition; more get 429"
+    )
+    read_wait_seconds: Wait = setting(
+        1.0, "how long a read waits for the pipeline to store what was accepted before it"
+    )
+    change_wait_seconds: Wait = setting(
+        10.0, "how long a change waits for the one before it, then 503"
+    )
+    audit_days: Annotated[int, Meta(ge=1, le=36_500)] = setting(
+        365, "how long the audit log keeps an entry; the newest 100,000 of a tenant at most"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The WebSocket delivery."""
+
+    PREFIX: ClassVar[str] = "live_"
+
+    port: Port = setting(8081, "port of the WebSocket delivery")
+    metrics_port: MetricsPort = setting(9402, "port of the delivery's `/metrics`; 0: none")
+    sockets: Count = setting(10_000, "WebSockets one delivery process holds open")
+    sockets_per_tenant: Count = setting(1_000, "of those, how many one tenant may have")
+    backlog_bytes: Bytes = setting(
+        268_435_456, "bytes one delivery process keeps for clients that have not taken them yet"
+    )
+    callback_networks: str = setting(
+        "",
+        "networks callbacks may reach beside public ones, as 10.1.0.0/16 ::1/128",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Mqtt:
+    """MQTT and STOMP, which delivery serves."""
+
+    PREFIX: ClassVar[str] = "mqtt_"
+
+    port: MetricsPort = setting(
+        1883, "port of MQTT, STOMP, and both over WebSocket, where it is free; 0: none"
+    )
+    api_url: Address = setting(
+        "", "REST API that what clients publish goes to (empty: http, host and api_port)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """An MQTT broker of one's own, to which delivery connects."""
+
+    PREFIX: ClassVar[str] = "bridge_"
+
+    url: BrokerUrl = setting("", "MQTT broker of your own, beside the embedded one (empty: none)")
+    user: str = setting("", "who we are there")
+    password: str = setting("", "our password there", secret=True)
+    ca: str = setting(
+        "", "PEM file of the authorities that vouch for the broker (empty: those of the machine)"
+    )
+    certificate: str = setting("", "PEM file of our certificate and its chain, for mutual TLS")
+    key: str = setting("", "PEM file of its key, not encrypted")
+    tenants: BridgeTenants = setting(
+        {}, "whose the topics below a prefix are: a token of the tenant", secret=True
+    )
+    client_id: Annotated[
+        str,
+        Meta(pattern=r"^[A-Za-z0-9_-]{1,50}$", description="1 to 50 of A-Z a-z 0-9 _ -"),
+    ] = setting("servioticy", "name of our connections there; with a prefix it follows")
+    qos: Annotated[int, Meta(ge=0, le=1)] = setting(
+        1, "quality of service both ways; 0: what is on its way may be lost"
+    )
+    session_seconds: Annotated[int, Meta(ge=0, le=31_536_000)] = setting(
+        604_800, "how long the broker is asked to keep what comes while we are away"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What tenants are told that they have used, and what it costs."""
+
+    PREFIX: ClassVar[str] = "usage_"
+
+    days: Annotated[int, Meta(ge=1, le=3_660)] = setting(
+        35, "days that what tenants have used is kept by the hour"
+    )
+    per_million_updates: Price = setting(0.0, "price of a million updates accepted and computed")
+    per_million_computations: Price = setting(0.0, "price of a million computations")
+    per_processor_hour: Price = setting(0.04, "price of an hour of scripts' processor time")
+    per_gigabyte: Price = setting(0.1, "price of 10^9 bytes of updates stored")
+    per_million_deliveries: Price = setting(0.0, "price of a million updates given to subscribers")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Whose tokens are accepted beside the platform's own (OpenID Connect)."""
+
+    PREFIX: ClassVar[str] = "oidc_"
+
+    issuers: str = setting("", "issuers of tokens that are accepted, as https://login.example.org")
+    audience: str = setting("", "what `aud` of their tokens has to name: this platform")
+    tenant_claim: str = setting("", "claim of their tokens that names the tenant, or several")
+    default_tenant: str = setting("", "tenant of persons whose request names none")
+    token_types: str = setting(
+        "at+jwt", "what `typ` of their tokens may be; `at+jwt JWT` where the issuer cannot but JWT"
+    )
+    leeway_seconds: Annotated[float, Meta(ge=0, le=600)] = setting(
+        30.0, "how far an issuer's clock and ours may be apart"
+    )
