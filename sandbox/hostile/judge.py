@@ -128,11 +128,13 @@ class Judge:
     def _change_tenant(self, tenant: str) -> None:
         """Go on as another one where this one has ended some processes.
 
-        That is asked of the pool: a program may end several, more where the machine is busy.
+        That is asked of the pool: a program may end several, more where the machine is busy,
+        and the last one among them.
         """
         kills = sum(self.pool.kills.values())
         if kills - self._kills >= KILLS_A_TENANT:
-            self.pool._workers.end(tenant)
+            if tenant in self.pool._workers:
+                self.pool._workers.end(tenant)
             self._kills = kills
             self._tenant += 1
 
