@@ -21,7 +21,7 @@ from api.http.bodies import json_object
 from api.http.errors import Conflict, NotFound, TooMany, within
 from api.resources.service_objects import new_id
 from api.services import Services
-from servioticy.domain.acting import Actor, act
+from servioticy.domain.actor import Actor, set_actor
 from servioticy.domain.claim_codes import Claim, fits, read_claim
 from servioticy.domain.documents.codes import BAD_PARAMETER, WRONG_TYPE
 from servioticy.domain.documents.errors import WHOLE
@@ -74,7 +74,7 @@ def blueprint(services: Services) -> Blueprint:
         wanted = read_claim(json_object())
         for _ in range(ATTEMPTS):
             code = _code(wanted)
-            act(Actor(code.tenant, f"claim-code:{code.id}"))
+            set_actor(Actor(code.tenant, f"claim-code:{code.id}"))
             known = _known(code, wanted)
             if known is not None and known[0] is not None:
                 return _again(code, wanted, *known)

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
+from delivery.admission.owner_semaphore import OwnerSemaphore, SemaphoreFull
 from delivery.admission.pending import Caller, PendingConnections
-from delivery.admission.quotas import Quota, QuotaExceeded
 from delivery.admission.refusals import RETRY_SECONDS, Refusal
 from delivery.admission.requests import (
     Admission,
@@ -51,9 +51,9 @@ class Reception:
         Else a client would miss what is emitted between the end of the history and that moment.
         """
         self.pending = PendingConnections(capacity.pending)
-        self.admitted = Quota(capacity.connections, capacity.connections_per_tenant)
+        self.admitted = OwnerSemaphore(capacity.connections, capacity.connections_per_tenant)
         """One place for each connection that was let in, by tenant."""
-        self.sources = Quota(SOURCES, SOURCES_EACH)
+        self.sources = OwnerSemaphore(SOURCES, SOURCES_EACH)
         """One place for each Service Object or group that is watched as a whole, by tenant."""
         self.catalog_calls = FairExecutor(
             "catalog", CATALOG_THREADS, capacity.asking, capacity.asking_each
@@ -63,7 +63,7 @@ class Reception:
     async def decide(self, caller: Caller, target: str, authorization: str) -> Admission | Refusal:
         """Decide on a request for `target` (path and query, as sent).
 
-        Whoever is admitted has a place of its tenant's quota until the connection is lost.
+        Whoever is admitted has one of its tenant's places until the connection is lost.
         """
         request = read_request(target, authorization)
         if isinstance(request, Refusal):
@@ -104,7 +104,7 @@ class Reception:
             return answer
         try:
             self.admitted.acquire(answer.tenant)
-        except QuotaExceeded as full:
+        except SemaphoreFull as full:
             return _no_socket(full)
         caller.when_lost(partial(self.admitted.release, answer.tenant))
         return answer
@@ -116,7 +116,7 @@ class Reception:
             return Refusal(503, "Delivery has only just started; try again", RETRY_SECONDS)
         try:
             answer = await self.catalog_calls.run(self._tokens.share(token, address), ask)
-        except QuotaExceeded as full:
+        except SemaphoreFull as full:
             return _full(full)
         except Unavailable as away:
             # What does not answer, without the addresses and reasons that follow.
@@ -130,12 +130,12 @@ class Reception:
         return answer
 
 
-def _no_socket(full: QuotaExceeded) -> Refusal:
+def _no_socket(full: SemaphoreFull) -> Refusal:
     if not full.own:
         return _full(full)
     exceeded = Exceeded(SOCKETS_EACH._replace(most=full.most), RETRY_SECONDS)
     return Refusal(429, exceeded.message, RETRY_SECONDS, exceeded)
 
 
-def _full(full: QuotaExceeded) -> Refusal:
+def _full(full: SemaphoreFull) -> Refusal:
     return Refusal(429 if full.own else 503, "Too many at once; try again", RETRY_SECONDS)

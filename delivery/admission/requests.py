@@ -25,7 +25,7 @@ from delivery.endings import Ending
 from servioticy.domain.access import Right, Scope, may
 from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef, Timestamp
 from servioticy.domain.tokens import read_token
-from servioticy.ports.addresses import Address, Addresses, Asked
+from servioticy.ports.addresses import Address, Addresses, Lookup
 from servioticy.ports.cursors import Source
 
 _PATH = re.compile(r"/([^/]+)/streams/([^/]+)/(?:live|events)/?")
@@ -63,9 +63,9 @@ class Admission:
     changes: int = 0
 
     @property
-    def asked(self) -> Asked:
+    def lookup(self) -> Lookup:
         """What it was decided by."""
-        return (self.token, *self.stream)
+        return Lookup(self.token, *self.stream)
 
     def ending(self, address: Address | None) -> Ending | None:
         """Return why the stream may not be watched any more."""
@@ -89,9 +89,9 @@ class Identity:
     changes: int = 0
 
     @property
-    def asked(self) -> Asked:
+    def lookup(self) -> Lookup:
         """What it was found out by."""
-        return (self.token, None, None)
+        return Lookup(self.token, None, None)
 
     def ending(self, address: Address | None) -> Ending | None:
         """Return why he has to go: his token is not good any more, or for something else."""

@@ -14,7 +14,7 @@ from delivery.admission.refusals import (
 )
 from delivery.endings import Ending
 from servioticy.domain.access import Right, may
-from servioticy.ports.addresses import Address, Addresses, Asked
+from servioticy.ports.addresses import Address, Addresses, Lookup
 from servioticy.ports.cursors import Source
 
 
@@ -31,9 +31,9 @@ class SourceAdmission:
     changes: int = 0
 
     @property
-    def asked(self) -> Asked:
+    def lookup(self) -> Lookup:
         """What it was decided by."""
-        return (self.token, self.source.service_object, None)
+        return Lookup(self.token, self.source.service_object, None)
 
     def ending(self, address: Address | None) -> Ending | None:
         """Return why it may not be watched any more."""

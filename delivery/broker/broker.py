@@ -8,8 +8,8 @@ from typing import Protocol
 
 import orjson
 
+from delivery.admission.owner_semaphore import SemaphoreFull
 from delivery.admission.pending import Caller
-from delivery.admission.quotas import QuotaExceeded
 from delivery.admission.refusals import Refusal
 from delivery.admission.requests import WatchRequest
 from delivery.admission.stays import Grounds, Stay
@@ -101,7 +101,7 @@ class Broker:
             try:
                 self._admit(client, caller, identity)
                 self._stay(client, found, client)
-            except QuotaExceeded:
+            except SemaphoreFull:
                 raise Refused(429, "Too many at once; try again") from None
         if client.known.tenant != identity.tenant:
             raise Refused(403, "This connection is another tenant's")
@@ -158,7 +158,7 @@ class Broker:
             read = partial(self._last_updates.last_update, watch.admission.key)
             try:
                 last = await self.hub.history_calls.run(watch.admission.tenant, read)
-            except (Unavailable, QuotaExceeded):
+            except (Unavailable, SemaphoreFull):
                 log.warning("last_update_not_sent")
         watch.begin(last.document if last else None)
 

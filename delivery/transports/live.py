@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from delivery.admission.quotas import QuotaExceeded
+from delivery.admission.owner_semaphore import SemaphoreFull
 from delivery.admission.refusals import NO_ANSWER, Refusal, Refused
 from delivery.admission.requests import Admission, Identity, WatchRequest
 from delivery.admission.sources import SourceAdmission
@@ -141,7 +141,7 @@ class LiveSession:
         places, following = self._hub.reception.sources, self._following(answer)
         try:
             places.acquire(self.tenant)
-        except QuotaExceeded:
+        except SemaphoreFull:
             raise Refused(FULL) from None
         try:
             await following.lend()

@@ -30,7 +30,7 @@ class News(NamedTuple):
     """Those of them whose documents name somebody to call."""
 
 
-class Asked(NamedTuple):
+class ActuationRequest(NamedTuple):
     """An actuation that a composite stream asks for."""
 
     id: str
@@ -57,7 +57,7 @@ class Actuations(Protocol):
         """Return those for which something is queued since the last `upto`, and of those that
         are asked about whoever has something waiting."""
 
-    def ask(self, key: ServiceObjectKey, asked: Asked, now_ms: int) -> bool:
+    def ask(self, key: ServiceObjectKey, request: ActuationRequest, now_ms: int) -> bool:
         """Make an actuation once, though too much waits: then it has failed.
 
         False: there is no such Service Object of this tenant, or it has no such action.

@@ -18,7 +18,7 @@ from servioticy.domain.actuations import (
     timeout_of,
 )
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.ports.actuations import Actuation, Asked, CalledBack, News
+from servioticy.ports.actuations import Actuation, ActuationRequest, CalledBack, News
 from servioticy.storage.database import Database
 from servioticy.storage.dead_deliveries import storable
 from servioticy.storage.queries import queries
@@ -47,26 +47,26 @@ class PostgresActuations:
         }
         return News(rows[0][0], list(found), [key for key, calls in found.items() if calls])
 
-    def ask(self, key: ServiceObjectKey, asked: Asked, now_ms: int) -> bool:
+    def ask(self, key: ServiceObjectKey, request: ActuationRequest, now_ms: int) -> bool:
         """Make an actuation once; False: there is no such action of this tenant's."""
         place = {"tenant": key.tenant, "service_object": key.id}
-        if "\0" in key.id + asked.action:
+        if "\0" in key.id + request.action:
             return False
         found = self._database.row(self._sql["document"], place)
         actions = orjson.loads(found[0]).get("actions") if found is not None else None
-        action = next((each for each in actions or () if each["name"] == asked.action), None)
+        action = next((each for each in actions or () if each["name"] == request.action), None)
         if action is None:
             return False
         values = {
-            "id": asked.id,
-            "action": asked.action,
-            "parameters": asked.parameters.replace("\0", "\ufffd"),
+            "id": request.id,
+            "action": request.action,
+            "parameters": request.parameters.replace("\0", "\ufffd"),
             "description": description_of(action),
-            "status": SUBMITTED if asked.refusal is None else f"failed: {asked.refusal}",
+            "status": SUBMITTED if request.refusal is None else f"failed: {request.refusal}",
             "now": now_ms,
             "timeout": timeout_of(action),
             "anyway": True,
-            "failed": asked.refusal is not None,
+            "failed": request.refusal is not None,
             "kept": KEPT,
             "most": MOST,
             "most_of_tenant": MOST_OF_TENANT,

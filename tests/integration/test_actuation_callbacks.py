@@ -18,7 +18,7 @@ from delivery.callbacks.caller import Caller
 from delivery.callbacks.receiver import REFUSALS, Callbacks
 from delivery.callbacks.signing import signed_headers
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.ports.actuations import Asked
+from servioticy.ports.actuations import ActuationRequest
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.change_store import PostgresChangeStore
@@ -50,7 +50,7 @@ class World:
 
     def submit(self, key: ServiceObjectKey, count: int = 1) -> None:
         for number in range(count):
-            asked = Asked(f"{key.id}-{number}", "blink", str(number))
+            asked = ActuationRequest(f"{key.id}-{number}", "blink", str(number))
             assert self.store.ask(key, asked, int(self.now * 1000))
 
     def states(self, key: ServiceObjectKey) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from support.memory_actuations import MemoryActuations
 from servioticy.domain import actuations as rules
 from servioticy.domain.actuations import State, before, said
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.ports.actuations import Asked
+from servioticy.ports.actuations import ActuationRequest
 from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.database import Database
 from servioticy.storage.statements import PostgresStatements
@@ -85,7 +85,7 @@ def test_who_asks_hears_of_what_has_waited(
 
 
 def test_one_output_asks_once(store: PostgresActuations, lamp: ServiceObjectKey) -> None:
-    asked = Asked("1", "blink", '{"x":1}')
+    asked = ActuationRequest("1", "blink", '{"x":1}')
 
     assert store.ask(lamp, asked, 5)
     assert store.ask(lamp, asked._replace(parameters="other"), 6)
@@ -103,7 +103,7 @@ def test_only_actions_that_there_are_can_be_asked_for(
 ) -> None:
     key = ServiceObjectKey(lamp.tenant if tenant is None else tenant, name)
 
-    assert not store.ask(key, Asked("1", action, ""), 5)
+    assert not store.ask(key, ActuationRequest("1", action, ""), 5)
 
 
 def test_what_cannot_be_done_is_kept_as_failed(
@@ -114,9 +114,9 @@ def test_what_cannot_be_done_is_kept_as_failed(
 ) -> None:
     """Nothing that an output asks for goes without a trace."""
     monkeypatch.setattr("servioticy.storage.actuations.MOST", 1)
-    assert store.ask(lamp, Asked("1", "blink", "", "too long"), 5)
-    assert store.ask(lamp, Asked("2", "blink", ""), 5)
-    assert store.ask(lamp, Asked("3", "blink", ""), 5)
+    assert store.ask(lamp, ActuationRequest("1", "blink", "", "too long"), 5)
+    assert store.ask(lamp, ActuationRequest("2", "blink", ""), 5)
+    assert store.ask(lamp, ActuationRequest("3", "blink", ""), 5)
 
     found = stored.database.rows("SELECT id, state, status FROM actuations ORDER BY sequence")
 

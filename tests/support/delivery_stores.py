@@ -12,7 +12,7 @@ from typing import Any
 from servioticy.domain.model import LastUpdate, StreamKey, Timestamp
 from servioticy.domain.tokens import digest
 from servioticy.ports.access_changes import AccessChange
-from servioticy.ports.addresses import Address, Asked
+from servioticy.ports.addresses import Address, Lookup
 
 WAIT_SECONDS = 30.0
 
@@ -61,9 +61,9 @@ class Catalog:
             until = {"expires_in": min(granted, left) if is_public else until["expires_in"]}
         return Address(tenant, service_object, owner, is_public, 1, 0, tenant, **until)
 
-    def addresses(self, asked: Sequence[Asked]) -> list[Address | None]:
+    def addresses(self, lookups: Sequence[Lookup]) -> list[Address | None]:
         self.questions += 1
-        return [self.address(*each) for each in asked]
+        return [self.address(*each) for each in lookups]
 
     def wait(self, seconds: float) -> AccessChange:
         try:
