@@ -57,7 +57,7 @@ def create_app(
         ),
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
         backlog=Backlog(ports.history, settings.requests.max_put_off),
-        quotas=Quotas(ports.statements("quotas"), quotas(settings)),
+        quotas=Quotas(ports.statements("used_quotas"), quotas(settings)),
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),
     )
     app = Flask("api", static_folder=None)

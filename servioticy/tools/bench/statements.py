@@ -77,7 +77,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         _measure("batch of 100 rows", pipeline, times // 5, lambda: batch(100))
         use = Use(*stream, tenant, 1, 1, 100, {"emitted": 1, "stale": 1})
         _measure("accounts of a stream", pipeline, times // 5, lambda: store.account([use]))
-        quotas = PostgresStatements(api, "quotas")
+        quotas = PostgresStatements(api, "used_quotas")
         twenty = [tenant, *range(10**6, 10**6 + 19)]
         _measure("quotas of 20", api, times, lambda: quotas.rows("known", tenants=twenty))
         api.close()
