@@ -11,7 +11,7 @@ from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.owner_semaphore import OwnerSemaphore, SemaphoreFull
 from delivery.admission.pending import Caller, PendingConnections
-from delivery.admission.refusals import RETRY_SECONDS, Refusal
+from delivery.admission.refusals import RETRY_SECONDS, Refusal, Refused
 from delivery.admission.requests import (
     Admission,
     Identity,
@@ -103,11 +103,18 @@ class Reception:
         if isinstance(answer, Refusal):
             return answer
         try:
-            self.admitted.acquire(answer.tenant)
-        except SemaphoreFull as full:
-            return _no_socket(full)
-        caller.when_lost(partial(self.admitted.release, answer.tenant))
+            self.take_place(caller, answer.tenant)
+        except Refused as none:
+            return none.refusal
         return answer
+
+    def take_place(self, caller: Caller, tenant: int) -> None:
+        """Count a connection as the tenant's until it is lost. Raises Refused."""
+        try:
+            self.admitted.acquire(tenant)
+        except SemaphoreFull as full:
+            raise Refused(_no_socket(full)) from None
+        caller.when_lost(partial(self.admitted.release, tenant))
 
     async def _answered(
         self, address: str, token: str, ask: Callable[[], A | Refusal]

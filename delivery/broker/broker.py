@@ -10,12 +10,11 @@ import orjson
 
 from delivery.admission.owner_semaphore import SemaphoreFull
 from delivery.admission.pending import Caller
-from delivery.admission.refusals import Refusal
+from delivery.admission.refusals import Refusal, Refused
 from delivery.admission.requests import WatchRequest
 from delivery.admission.stays import Grounds, Stay
 from delivery.broker.api import Answer, Api
 from delivery.broker.client import Client, Identity, Subscription
-from delivery.broker.errors import Refused
 from delivery.broker.exchange import Exchange
 from delivery.broker.topics import ERRORS, Filter, read_filter
 from delivery.broker.watch import Watch
@@ -95,22 +94,17 @@ class Broker:
             return known
         found = await self.hub.reception.recognise(caller, token)
         if isinstance(found, Refusal):
-            raise Refused(found.status, found.message)
+            raise Refused(found)
         identity = Identity(token, found.tenant, found.scope)
         if client.identity is None:
-            try:
-                self._admit(client, caller, identity)
-                self._stay(client, found, client)
-            except SemaphoreFull:
-                raise Refused(429, "Too many at once; try again") from None
+            self._admit(client, caller, identity)
+            self._stay(client, found, client)
         if client.known.tenant != identity.tenant:
-            raise Refused(403, "This connection is another tenant's")
+            raise Refused(Refusal(403, "This connection is another tenant's"))
         return identity
 
     def _admit(self, client: Client, caller: Caller, identity: Identity) -> None:
-        admitted = self.hub.reception.admitted
-        admitted.acquire(identity.tenant)
-        caller.when_lost(partial(admitted.release, identity.tenant))
+        self.hub.reception.take_place(caller, identity.tenant)
         self.hub.reception.pending.remove(caller)
         client.identity = identity
         for key, other in self._keys(client):
@@ -168,7 +162,7 @@ class Broker:
         request = WatchRequest(stream, client.known.token, None)
         admission = await self.hub.reception.examine(request)
         if isinstance(admission, Refusal):
-            raise Refused(admission.status, admission.message)
+            raise Refused(admission)
         self.unsubscribe(client, name)
         subscription = client.subscribe(name, wanted, qos)
         self._watches[subscription] = watch = Watch(subscription, admission)

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import orjson
 import pytest
 
+from delivery.admission.refusals import Refusal, Refused
 from delivery.backlog import Backlog
 from delivery.broker import retries
 from delivery.broker.api import Answer
 from delivery.broker.client import Client, Identity, Publication, Subscription, Taken
-from delivery.broker.errors import Refused
 from delivery.broker.intake import Intake
 from delivery.broker.published import MAX_BATCH_BYTES, Published
 from delivery.broker.retries import WITH_BATCH, WITH_ONE
@@ -82,7 +82,7 @@ class World:
 
     async def identify(self, client: Client, token: str) -> Identity:
         if self.refusals:
-            raise Refused(self.refusals.popleft(), "not now")
+            raise Refused(Refusal(self.refusals.popleft(), "not now"))
         return client.known
 
     async def publish(self, messages: Sequence[tuple[str, bytes]], *, is_promise: bool) -> None:
