@@ -29,6 +29,7 @@ from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
+from servioticy.domain.quotas import SOCKETS, quotas
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.identity.issuers import with_persons
 from servioticy.metrics import Registry, serve
@@ -66,7 +67,7 @@ async def run(chosen: Settings) -> None:
     hub = Hub(
         with_persons(PostgresAddresses(database), chosen.identity),
         history,
-        capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
+        capacity(own.sockets, quotas(chosen)[SOCKETS], raise_descriptors()),
         access_changes=PostgresAccessChanges(bootstrap.connect(chosen, Role.DELIVERY)),
         max_backlog_bytes=own.backlog_bytes,
     )

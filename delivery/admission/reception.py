@@ -25,16 +25,13 @@ from delivery.admission.sources import SourceAdmission, admit_to_source
 from delivery.admission.stays import Stays
 from servioticy.domain.known_tokens import KnownTokens
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.domain.quotas import SOCKETS, Exceeded, quotas
+from servioticy.domain.quotas import Exceeded
 from servioticy.errors import Stranger, Unavailable
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.cursors import Source
-from servioticy.settings import Settings
 
 CATALOG_THREADS = 4
 SOURCES, SOURCES_EACH = 5_000, 100
-SOCKETS_EACH = quotas(Settings())[SOCKETS]
-"""With the number of places that there are in its place."""
 
 A = TypeVar("A", Admission, Identity, SourceAdmission, ServiceObjectKey)
 
@@ -44,6 +41,7 @@ class Reception:
 
     def __init__(self, catalog: Addresses, capacity: Capacity) -> None:
         self._catalog = catalog
+        self._sockets = capacity.sockets
         self._tokens = KnownTokens()
         self.is_open = False
         """Whether anybody may be let in: only while what is emitted is being read.
@@ -51,7 +49,7 @@ class Reception:
         Else a client would miss what is emitted between the end of the history and that moment.
         """
         self.pending = PendingConnections(capacity.pending)
-        self.admitted = OwnerSemaphore(capacity.connections, capacity.connections_per_tenant)
+        self.admitted = OwnerSemaphore(capacity.connections, capacity.sockets.most)
         """One place for each connection that was let in, by tenant."""
         self.sources = OwnerSemaphore(SOURCES, SOURCES_EACH)
         """One place for each Service Object or group that is watched as a whole, by tenant."""
@@ -113,8 +111,14 @@ class Reception:
         try:
             self.admitted.acquire(tenant)
         except SemaphoreFull as full:
-            raise Refused(_no_socket(full)) from None
+            raise Refused(self._no_socket(full)) from None
         caller.when_lost(partial(self.admitted.release, tenant))
+
+    def _no_socket(self, full: SemaphoreFull) -> Refusal:
+        if not full.own:
+            return _full(full)
+        exceeded = Exceeded(self._sockets._replace(most=full.most), RETRY_SECONDS)
+        return Refusal(429, exceeded.message, RETRY_SECONDS, exceeded)
 
     async def _answered(
         self, address: str, token: str, ask: Callable[[], A | Refusal]
@@ -135,13 +139,6 @@ class Reception:
         elif answer.status == HTTPStatus.FORBIDDEN:
             self._tokens.refused(token)
         return answer
-
-
-def _no_socket(full: SemaphoreFull) -> Refusal:
-    if not full.own:
-        return _full(full)
-    exceeded = Exceeded(SOCKETS_EACH._replace(most=full.most), RETRY_SECONDS)
-    return Refusal(429, exceeded.message, RETRY_SECONDS, exceeded)
 
 
 def _full(full: SemaphoreFull) -> Refusal:

@@ -9,12 +9,20 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from delivery.admission.capacity import Capacity
 from servioticy.domain.model import LastUpdate, StreamKey, Timestamp
+from servioticy.domain.quotas import SOCKETS, quotas
 from servioticy.domain.tokens import digest
 from servioticy.ports.access_changes import AccessChange
 from servioticy.ports.addresses import Address, Lookup
+from servioticy.settings import Settings
 
 WAIT_SECONDS = 30.0
+
+
+def a_capacity(sockets: int = 1_000, **bounds: int) -> Capacity:
+    """So many sockets of each tenant."""
+    return Capacity(quotas(Settings())[SOCKETS]._replace(most=sockets), **bounds)
 
 
 class Catalog:
