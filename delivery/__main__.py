@@ -33,6 +33,7 @@ from servioticy.domain.quotas import SOCKETS, quotas
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.identity.issuers import with_persons
 from servioticy.metrics import Registry, serve
+from servioticy.ports.history import History
 from servioticy.settings import Settings
 from servioticy.settings.places import api_url
 from servioticy.storage.access_changes import PostgresAccessChanges
@@ -40,6 +41,7 @@ from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import PostgresCursors
+from servioticy.storage.database import Database
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.quotas import PostgresQuotas
@@ -62,15 +64,8 @@ async def run(chosen: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     database = bootstrap.connect(chosen, Role.DELIVERY)
-    own = chosen.delivery
-    history = PostgresHistory(database)
-    hub = Hub(
-        with_persons(PostgresAddresses(database), chosen.identity),
-        history,
-        capacity(own.sockets, quotas(chosen)[SOCKETS], raise_descriptors()),
-        access_changes=PostgresAccessChanges(bootstrap.connect(chosen, Role.DELIVERY)),
-        max_backlog_bytes=own.backlog_bytes,
-    )
+    own, history = chosen.delivery, PostgresHistory(database)
+    hub = _hub(chosen, database, history)
     caller = Caller(own.callback_networks.split())
     # What a killed Postgres has forgotten is done again, so nothing waits for the disk: what is
     # buried is forgotten only together with the cursor that has passed it.
@@ -89,8 +84,7 @@ async def run(chosen: Settings) -> None:
         callbacks,
         lambda: feeds.is_owner,
     )
-    topics = TopicReceiver(broker.exchange).receive
-    pulls = Pulls()
+    topics, pulls = TopicReceiver(broker.exchange).receive, Pulls()
     receivers = {
         "actions": actuating.acting.receive,
         "http": callbacks.receive,
@@ -124,6 +118,17 @@ async def run(chosen: Settings) -> None:
         # What takes from others ends first.
         for ending in (bridges, feeds, actuating, tests, caller, overrides, hub, accounts, api):
             await ending.stop()
+
+
+def _hub(chosen: Settings, database: Database, history: History) -> Hub:
+    own = chosen.delivery
+    return Hub(
+        with_persons(PostgresAddresses(database), chosen.identity),
+        history,
+        capacity(own.sockets, quotas(chosen)[SOCKETS], raise_descriptors()),
+        access_changes=PostgresAccessChanges(bootstrap.connect(chosen, Role.DELIVERY)),
+        max_backlog_bytes=own.backlog_bytes,
+    )
 
 
 async def _read(chosen: Settings, hub: Hub, feeds: Feeds, stop: asyncio.Event) -> None:
