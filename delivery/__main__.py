@@ -17,7 +17,7 @@ from delivery.broker.api import Api
 from delivery.broker.broker import Broker
 from delivery.broker.listener import ENVELOPE_BYTES, BrokerTransport
 from delivery.broker.receiver import TopicReceiver
-from delivery.callbacks.caller import Caller
+from delivery.callbacks.http_client import HttpClient
 from delivery.callbacks.receiver import Callbacks
 from delivery.callbacks.tests import AskedTests
 from delivery.feeds.feeds import Feeds
@@ -66,11 +66,11 @@ async def run(chosen: Settings) -> None:
     database = bootstrap.connect(chosen, Role.DELIVERY)
     own, history = chosen.delivery, PostgresHistory(database)
     hub = _hub(chosen, database, history)
-    caller = Caller(own.callback_networks.split())
+    client = HttpClient(own.callback_networks.split())
     # What a killed Postgres has forgotten is done again, so nothing waits for the disk: what is
     # buried is forgotten only together with the cursor that has passed it.
     quick = bootstrap.connect(chosen, Role.DELIVERY, durable=False)
-    callbacks = Callbacks(caller, PostgresDeadDeliveries(quick))
+    callbacks = Callbacks(client, PostgresDeadDeliveries(quick))
     tests = AskedTests(callbacks, PostgresCallbackTests(database))
     cursors = PostgresCursors(quick)
     pages = bootstrap.emitted_pages(chosen)
@@ -108,7 +108,7 @@ async def run(chosen: Settings) -> None:
     sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
     messages = BrokerTransport(broker, chosen.host, chosen.mqtt.port, largest)
     try:
-        await caller.start()
+        await client.start()
         await api.start()
         for part in (actuating, tests, accounts, overrides, bridges):
             part.start()
@@ -116,7 +116,7 @@ async def run(chosen: Settings) -> None:
         await _read(chosen, hub, feeds, stop)
     finally:
         # What takes from others ends first.
-        for ending in (bridges, feeds, actuating, tests, caller, overrides, hub, accounts, api):
+        for ending in (bridges, feeds, actuating, tests, client, overrides, hub, accounts, api):
             await ending.stop()
 
 

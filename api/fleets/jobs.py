@@ -125,7 +125,7 @@ class Jobs:
             for id_, why in refused.items()
             if isinstance(why, StillRead)
         ]
-        passed = _before_changed([row[0] for row in rows], refused)
+        passed = before_changed([row[0] for row in rows], refused)
         self._sql.rows(
             "rolled_out",
             reached=passed[-1] if passed else job.reached,
@@ -184,7 +184,7 @@ class Jobs:
         return found
 
 
-def _before_changed(
+def before_changed(
     ids: Sequence[str], refused: Mapping[str, Changed | StillRead]
 ) -> Sequence[str]:
     """Return those before the first that has changed meanwhile: from there on it is done again."""

@@ -11,10 +11,10 @@ import orjson
 from delivery.admission.owner_semaphore import SemaphoreFull
 from delivery.admission.pending import Caller
 from delivery.admission.refusals import Refusal, Refused
-from delivery.admission.requests import WatchRequest
+from delivery.admission.requests import Identity, WatchRequest
 from delivery.admission.stays import Grounds, Stay
 from delivery.broker.api import Answer, Api
-from delivery.broker.client import Client, Identity, Subscription
+from delivery.broker.client import Client, Subscription
 from delivery.broker.exchange import Exchange
 from delivery.broker.topics import ERRORS, Filter, read_filter
 from delivery.broker.watch import Watch
@@ -95,13 +95,12 @@ class Broker:
         found = await self.hub.reception.recognise(caller, token)
         if isinstance(found, Refusal):
             raise Refused(found)
-        identity = Identity(token, found.tenant, found.scope)
         if client.identity is None:
-            self._admit(client, caller, identity)
+            self._admit(client, caller, found)
             self._stay(client, found, client)
-        if client.known.tenant != identity.tenant:
+        if client.known.tenant != found.tenant:
             raise Refused(Refusal(403, "This connection is another tenant's"))
-        return identity
+        return found
 
     def _admit(self, client: Client, caller: Caller, identity: Identity) -> None:
         self.hub.reception.take_place(caller, identity.tenant)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from delivery.admission.refusals import Refusal, Refused
+from delivery.admission.requests import Identity
 from delivery.backlog import Backlog
 from delivery.broker.topics import Filter
 from delivery.endings import Ending
@@ -27,15 +28,6 @@ STALL_SECONDS = 30.0
 
 Taken = Callable[[bool], None]
 """Is told once whether the client has got a message."""
-
-
-class Identity(NamedTuple):
-    """Who a client is, by the token that it has shown."""
-
-    token: str
-    tenant: int
-    scope: Scope = Scope()
-    """What the token is for."""
 
 
 class Publication(NamedTuple):

@@ -16,8 +16,9 @@ import msgspec
 import orjson
 
 from delivery.admission.refusals import Refusal, Refused
+from delivery.admission.requests import Identity
 from delivery.broker.api import RETRY_STATUSES, Answer, Asks
-from delivery.broker.client import Client, Identity, Publication
+from delivery.broker.client import Client, Publication
 from delivery.broker.errors import BadTopic
 from delivery.broker.published import MAX_BATCH_BYTES, Batch, Published, Update, named
 from delivery.broker.rest_requests import JSON, TEXT, Request

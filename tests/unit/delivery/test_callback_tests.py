@@ -6,7 +6,7 @@ import asyncio
 
 from callback_receivers import DOCUMENT, STREAM, an_update
 
-from delivery.callbacks.caller import Answer
+from delivery.callbacks.http_client import Answer
 from delivery.callbacks.requests import CallbackForm, Outgoing
 from delivery.callbacks.tests import AskedTests
 from servioticy.ports.callback_tests import CallbackTest
