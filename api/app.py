@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 from flask import Flask
 
-from api.documents.definitions import Definitions
-from api.documents.document_parser import DocumentParser
 from api.http import authentication
 from api.http.acceptable import check_accept
 from api.http.answers import with_common_headers
@@ -18,6 +16,8 @@ from api.http.errors import handle_errors
 from api.http.idempotency import Idempotency
 from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
+from api.parsing.definitions import Definitions
+from api.parsing.document_parser import DocumentParser
 from api.resources import blueprints
 from api.services import Check, Services
 from sandbox import argument_names as read_argument_names

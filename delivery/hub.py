@@ -17,7 +17,7 @@ from delivery.admission.requests import Admission
 from delivery.backlog import Backlog
 from delivery.fanout import FanOut, Subscriber
 from delivery.feeds.feeds import Feeds, Receiver
-from delivery.transports.transport import CLOSE_SECONDS, Connection, Transport
+from delivery.transport import CLOSE_SECONDS, Connection, Transport
 from delivery.watcher import MAX_UNSENT_BYTES, Watcher
 from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, Timestamp

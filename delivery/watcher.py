@@ -13,7 +13,7 @@ from delivery.backlog import Backlog
 from delivery.endings import Ending
 from delivery.fanout import LiveUpdate
 from delivery.handover import Handover, Overflow, size
-from delivery.transports.transport import (
+from delivery.transport import (
     CLOSE_SECONDS,
     WRITE_BUFFER_BYTES,
     Connection,

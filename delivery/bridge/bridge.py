@@ -20,7 +20,7 @@ from delivery.bridge.reasons import Lost
 from delivery.broker.broker import Broker
 from delivery.broker.mqtt_packets import V5
 from delivery.broker.wire import Wire
-from delivery.transports.transport import CLOSE_SECONDS
+from delivery.transport import CLOSE_SECONDS
 from servioticy.settings.outward import Bridge as Chosen
 
 CONNECT_SECONDS = 10.0

@@ -26,12 +26,12 @@ from delivery.feeds.following import Following, TooMany
 from delivery.feeds.lent import lend
 from delivery.feeds.pulls import Pull, Pulls
 from delivery.hub import Hub
+from delivery.transport import Disconnected
 from delivery.transports import live_messages, pulling
 from delivery.transports.devices import Device, Devices
 from delivery.transports.live_messages import bad, event, text, told
 from delivery.transports.live_outlet import LiveOutlet, Socket
 from delivery.transports.readers import Reader
-from delivery.transports.transport import Disconnected
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
 from servioticy.ports.cursors import Source

@@ -21,9 +21,9 @@ from delivery.admission.refusals import Refusal
 from delivery.endings import Ending
 from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
+from delivery.transport import Transport
 from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
-from delivery.transports.transport import Transport
 from delivery.transports.websocket import WebSocketTransport, close_code
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 from servioticy.embedded import tcp_ports as ports
