@@ -17,9 +17,9 @@ from delivery.broker.api import Api
 from delivery.broker.broker import Broker
 from delivery.broker.listener import ENVELOPE_BYTES, BrokerTransport
 from delivery.broker.receiver import TopicReceiver
+from delivery.callbacks.asked_tests import AskedTests
 from delivery.callbacks.http_client import HttpClient
 from delivery.callbacks.receiver import Callbacks
-from delivery.callbacks.tests import AskedTests
 from delivery.feeds.feeds import Feeds
 from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub

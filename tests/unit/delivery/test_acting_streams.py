@@ -11,7 +11,7 @@ import orjson
 import pytest
 from support.memory_feeds import MemoryCursors, MemoryHistory, MemoryTopic
 
-from delivery.actuations.acting import Acting
+from delivery.actuations.acting_streams import ActingStreams
 from delivery.actuations.conditions import Verdict
 from delivery.admission.fair_executor import FairExecutor
 from delivery.backlog import Backlog
@@ -79,7 +79,7 @@ class World:
         ask = FairExecutor("store", 1).run
         store: Any = self.store
         conditions: Any = Conditions()
-        self.acting = Acting(store, store, conditions, ask, ask, lambda: 1.0)
+        self.acting = ActingStreams(store, store, conditions, ask, ask, lambda: 1.0)
         self.feeds = Feeds(
             self.cursors,
             self.topic,

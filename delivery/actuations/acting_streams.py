@@ -38,7 +38,7 @@ T = TypeVar("T")
 log = logging.getLogger("servioticy.delivery")
 
 
-class Acting:
+class ActingStreams:
     """The receiver of the feeds of such streams."""
 
     def __init__(
