@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from delivery.admission.refusals import (
@@ -70,10 +69,7 @@ class Admission:
     def ending(self, address: Address | None) -> Ending | None:
         """Return why the stream may not be watched any more."""
         refusal = _refusal(address, self.stream)
-        if refusal is None:
-            return None
-        is_token = refusal.status == HTTPStatus.FORBIDDEN
-        return Ending.REVOKED if is_token else Ending.NOT_READABLE
+        return None if refusal is None else refusal.ending
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http import HTTPStatus
 
 from delivery.admission.refusals import (
     NO_SERVICE_OBJECT,
@@ -38,10 +37,7 @@ class SourceAdmission:
     def ending(self, address: Address | None) -> Ending | None:
         """Return why it may not be watched any more."""
         refusal = _refusal(address, self.source)
-        if refusal is None:
-            return None
-        is_token = refusal.status == HTTPStatus.FORBIDDEN
-        return Ending.REVOKED if is_token else Ending.NOT_READABLE
+        return None if refusal is None else refusal.ending
 
 
 def admit_to_source(
