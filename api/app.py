@@ -11,9 +11,9 @@ from api.http import authentication
 from api.http.acceptable import check_accept
 from api.http.answers import with_common_headers
 from api.http.authentication import guard
-from api.http.backlog import Backlog
 from api.http.errors import handle_errors
 from api.http.idempotency import Idempotency
+from api.http.put_off import PutOff
 from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
 from api.parsing.definitions import Definitions
@@ -56,7 +56,7 @@ def create_app(
             ports.service_objects, argument_names, DocumentParser(caller), DocumentParser(caller)
         ),
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
-        backlog=Backlog(ports.history, settings.requests.max_put_off),
+        put_off=PutOff(ports.history, settings.requests.max_put_off),
         quotas=Quotas(ports.statements("used_quotas"), quotas(settings)),
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),
     )

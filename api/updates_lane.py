@@ -118,7 +118,7 @@ class UpdatesLane:
             update.timestamp, services.clock(), ahead
         ):
             return None
-        if services.backlog.is_full(address):
+        if services.put_off.is_full(address):
             return None
         exceeded = services.quotas.send(address.tenant, 1, len(document))
         if exceeded is not None:
