@@ -29,6 +29,7 @@ from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
+from servioticy.domain.quotas import DELIVERIES, quotas
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.identity.issuers import with_persons
 from servioticy.metrics import Registry, serve
@@ -97,9 +98,10 @@ async def run(chosen: Settings) -> None:
         "pubsub": topics,
         "service": topics,
     }
-    accounts = Accounts(PostgresUsage(quick))
+    quotas_given, deliveries = PostgresQuotas(quick), quotas(chosen)[DELIVERIES]
+    accounts = Accounts(PostgresUsage(quick), quotas_given, deliveries, hub.resting)
     hub.fanout.note = accounts.note
-    overrides = Overrides(PostgresQuotas(quick), hub.reception.admitted)
+    overrides = Overrides(quotas_given, hub.reception.admitted)
     feeds = hub.feeds(cursors, pages, receivers)
     largest = chosen.requests.max_body_bytes
     bridges = Bridges(broker, chosen.bridge, largest + ENVELOPE_BYTES, lambda: feeds.is_owner)
@@ -115,7 +117,8 @@ async def run(chosen: Settings) -> None:
     try:
         await caller.start()
         await api.start()
-        for part in (actuating, tests, accounts, overrides, bridges):
+        await accounts.start()
+        for part in (actuating, tests, overrides, bridges):
             part.start()
         await hub.start([http, sockets, messages])
         await _read(chosen, hub, feeds, stop)

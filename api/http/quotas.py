@@ -12,8 +12,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from servioticy.domain.quotas import LATER_SECONDS, Exceeded, Kind, Quota
+from servioticy.domain.quotas import DELIVERIES, LATER_SECONDS, Exceeded, Kind, Quota
 from servioticy.ports.statements import Statements
 
 SECONDS = 5.0
@@ -35,6 +36,16 @@ class _Known:
     """of each rate, what is left, and when it was so"""
 
 
+class Standing(NamedTuple):
+    """How a tenant stands with a quota of its own."""
+
+    quota: Quota
+    used: int | None
+    """None: another program counts it."""
+    exceeded: Exceeded | None
+    """Where it is metered and used up."""
+
+
 class Quotas:
     """The limits of each tenant, and how much of them is used."""
 
@@ -52,6 +63,8 @@ class Quotas:
         self._known: OrderedDict[int, _Known] = OrderedDict()
         self._rates = self._of_kind(Kind.RATE)
         self._metered = self._of_kind(Kind.METERED)
+        # Who may be given no more is given no more; what comes is stored all the same.
+        self._of_senders = tuple(each for each in self._metered if each != DELIVERIES)
         self._counted = self._of_kind(Kind.COUNTED)
 
     def learn(self, tenants: Collection[int]) -> None:
@@ -79,7 +92,7 @@ class Quotas:
     def send(self, tenant: int, updates: int, size: int) -> Exceeded | None:
         """Count updates of so many bytes that come now; else what the tenant has used up."""
         known = self._of(tenant)
-        exceeded = self._used_up(known, self._metered)
+        exceeded = self._used_up(known, self._of_senders)
         if exceeded is not None:
             return exceeded
         wanted = dict(zip(self._rates, (updates, size), strict=True))
@@ -107,7 +120,7 @@ class Quotas:
                 most, left = self._left(known, name)
                 if left < min(1, most) or most == 0:
                     return Exceeded(self._quota(known, name), 1)
-        return self._used_up(known, self._metered)
+        return self._used_up(known, self._of_senders)
 
     def add(self, tenant: int, **more: int) -> Exceeded | None:
         """Tell what the tenant would have too much of if so many were added; None: of nothing."""
@@ -128,7 +141,7 @@ class Quotas:
             known = self._known.get(tenant)
         return self._quotas[name] if known is None else self._quota(known, name)
 
-    def of(self, tenant: int) -> list[tuple[Quota, int | None]]:
+    def of(self, tenant: int) -> list[Standing]:
         """Return all quotas of a tenant as they are for it, each with what it has used."""
         known = self._of(tenant)
         used: dict[str, int | None] = {name: self._count(tenant, name) for name in self._counted}
@@ -137,7 +150,11 @@ class Quotas:
             for name in self._rates:
                 most, left = self._left(known, name)
                 used[name] = max(0, round(most - left))
-        return [(self._quota(known, name), used.get(name)) for name in self._quotas]
+        over = {name: self._used_up(known, (name,)) for name in self._metered}
+        return [
+            Standing(self._quota(known, name), used.get(name), over.get(name))
+            for name in self._quotas
+        ]
 
     def _of_kind(self, kind: Kind) -> tuple[str, ...]:
         return tuple(each.name for each in self._quotas.values() if each.kind is kind)

@@ -26,6 +26,7 @@ from servioticy.domain.documents.callbacks import (
 from servioticy.domain.documents.codes import NO_CHOICE, TOO_MUCH
 from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.model import StreamRef
+from servioticy.domain.quotas import DELIVERIES
 from servioticy.domain.tokens import digest
 from servioticy.domain.webhook_secrets import exchanged, new_secret
 from servioticy.ports.cursors import Source, StoredCursor, write_cursor
@@ -62,7 +63,7 @@ class Subscribing:
         if source.stream is None and callback not in DURABLE:
             reason = f"The callback has to be one of {', '.join(KINDS_OF_MANY)} here"
             raise WHOLE.at("callback").bad(reason, NO_CHOICE)
-        within(self._services.quotas.metered(caller.caller, "deliveries"))
+        within(self._services.quotas.metered(caller.caller, DELIVERIES))
         within(self._services.quotas.add(caller.caller, subscriptions=1))
         destination = _destination(wanted, callback, caller.token)
         id_, now = uuid.uuid4().hex, self._services.now()

@@ -9,12 +9,13 @@ import pytest
 from api.http.backlog import SECONDS as BACKLOG_SECONDS
 from api.http.backlog import Backlog
 from api.http.quotas import MAX_KNOWN, SECONDS, Quotas
-from servioticy.domain.quotas import Kind, quotas
+from servioticy.domain.quotas import DELIVERIES, Kind, quotas
 from servioticy.ports.addresses import Address
 from servioticy.settings import Settings
 
 ALL = quotas(Settings())
 METERED = [each.name for each in ALL.values() if each.kind is Kind.METERED]
+OF_SENDERS = [each for each in METERED if each != DELIVERIES]
 COUNTED = [each.name for each in ALL.values() if each.kind is Kind.COUNTED]
 
 
@@ -99,7 +100,7 @@ def test_who_may_have_none_has_none() -> None:
     assert ground.send(1) == "updates"
 
 
-@pytest.mark.parametrize("name", METERED)
+@pytest.mark.parametrize("name", OF_SENDERS)
 def test_what_is_metered_ends_at_its_border_until_the_hour_is_over(name: str) -> None:
     ground = Ground()
     ground.store.limits[name] = 50
@@ -114,6 +115,20 @@ def test_what_is_metered_ends_at_its_border_until_the_hour_is_over(name: str) ->
     assert (exceeded.quota.name, exceeded.quota.most) == (name, 50)
     assert exceeded.retry_after == (60 if ALL[name].window is None else 1200)
     assert ground.quotas.metered(1, name) == exceeded
+
+
+def test_who_may_be_given_no_more_may_send_all_the_same() -> None:
+    """What comes is stored; what is to be delivered waits."""
+    ground = Ground(deliveries=3)
+    ground.store.used[DELIVERIES] = 3
+
+    assert ground.send(1) is None
+    assert ground.quotas.beyond(1) is None
+    exceeded = ground.quotas.metered(1, DELIVERIES)
+    assert exceeded is not None
+    assert exceeded.retry_after == 1200
+    over = {quota.name: why for quota, _, why in ground.quotas.of(1) if why is not None}
+    assert over == {DELIVERIES: exceeded}
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -179,7 +194,7 @@ def test_who_is_beyond_a_quota_is_known_without_asking() -> None:
     assert ground.send(1) is None, "to ask has used up nothing"
 
 
-@pytest.mark.parametrize("name", METERED)
+@pytest.mark.parametrize("name", OF_SENDERS)
 def test_what_is_metered_keeps_updates_out_there_too(name: str) -> None:
     ground = Ground()
     ground.store.limits[name] = ground.store.used[name] = 1
@@ -222,7 +237,7 @@ def test_all_quotas_are_told_with_what_is_used() -> None:
     ground.store.used["deliveries"] = 3
     ground.send(10, number=2)
 
-    told = {quota.name: (quota.most, used) for quota, used in ground.quotas.of(1)}
+    told = {quota.name: (quota.most, used) for quota, used, _ in ground.quotas.of(1)}
 
     assert told.keys() == ALL.keys()
     assert told["updates"] == (5, 2)
