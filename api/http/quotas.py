@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,6 +21,8 @@ from servioticy.ports.statements import Statements
 SECONDS = 5.0
 """So old may be what is known of a tenant."""
 MAX_KNOWN = 10_000
+MANY = 10_000
+"""Fewer are counted each time: it is quick, and of more nobody else adds half in some seconds."""
 
 
 @dataclass(slots=True)
@@ -122,12 +125,44 @@ class Quotas:
                     return Exceeded(self._quota(known, name), 1)
         return self._used_up(known, self._of_senders)
 
-    def add(self, tenant: int, **more: int) -> Exceeded | None:
-        """Tell what the tenant would have too much of if so many were added; None: of nothing."""
+    @contextmanager
+    def adding(self, tenant: int, **more: int) -> Iterator[Exceeded | None]:
+        """Tell what the tenant would have too much of if so many were added; None: of nothing.
+
+        They have to be stored inside: near a border whoever adds for the same tenant, in any API
+        process, waits meanwhile. So those that come together do not pass it. Raises Unavailable.
+        """
+        known = self._of(tenant)
+        near = {
+            name: amount
+            for name, amount in more.items()
+            if amount > 0 and not self._is_far_below(known, name, amount)
+        }
+        if not near:
+            yield None
+            return
+        with self.held(tenant):
+            yield self.too_many(tenant, **near)
+
+    @contextmanager
+    def held(self, tenant: int) -> Iterator[None]:
+        """Let nobody else add anything near a border for this tenant. Raises Unavailable."""
+        self._stored.rows("hold", tenant=tenant)
+        try:
+            yield
+        finally:
+            self._stored.rows("let_go", tenant=tenant)
+
+    def too_many(self, tenant: int, **more: int) -> Exceeded | None:
+        """Tell the same as `adding`, to who has the tenant held."""
         known = self._of(tenant)
         for name, amount in more.items():
-            most = self._limit(known, name)
-            if amount > 0 and self._with(tenant, known, name, amount, most) > most:
+            if amount <= 0:
+                continue
+            count = self._count(tenant, name) + amount
+            with self._lock:
+                known.counts[name] = self._clock(), count
+            if count > self._limit(known, name):
                 return Exceeded(self._quota(known, name), LATER_SECONDS)
         return None
 
@@ -186,13 +221,16 @@ class Quotas:
         known.buckets[name] = left, now
         return most, left
 
-    def _with(self, tenant: int, known: _Known, name: str, amount: int, most: int) -> int:
-        """How many there are with these; far below the limit, by what was counted last."""
-        at, count = known.counts.get(name, (0.0, most))
-        if count + amount > most // 2 or self._clock() - at >= SECONDS:
-            at, count = self._clock(), self._count(tenant, name)
-        known.counts[name] = at, count + amount
-        return count + amount
+    def _is_far_below(self, known: _Known, name: str, amount: int) -> bool:
+        """Tell whether a large border is far, by what was counted last; then count these, too."""
+        most = self._limit(known, name)
+        with self._lock:
+            at, count = known.counts.get(name, (float("-inf"), 0))
+            is_known = most >= MANY and self._clock() - at < SECONDS
+            is_far = is_known and count + amount <= most // 2
+            if is_far:
+                known.counts[name] = at, count + amount
+        return is_far
 
     def _count(self, tenant: int, name: str) -> int:
         count: int = self._stored.rows(name, tenant=tenant)[0][0]

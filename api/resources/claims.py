@@ -129,9 +129,12 @@ def blueprint(services: Services) -> Blueprint:
         complete(version.template.parameters, values, WHOLE.at("parameters"))
         key = ServiceObjectKey(code.tenant, new_id(services.now()))
         new = Maker(services).created(key, version, values)
-        within(services.quotas.add(code.tenant, documents=1, streams=len(new.streams)))
         answers: list[Response] = []
-        services.ports.changes.create(new, _taking(code, wanted, new.id, number, answers))
+        along = _taking(code, wanted, new.id, number, answers)
+        more = {"documents": 1, "streams": len(new.streams)}
+        with services.quotas.adding(code.tenant, **more) as exceeded:
+            within(exceeded)
+            services.ports.changes.create(new, along)
         return answers[0]
 
     @contextmanager

@@ -130,21 +130,22 @@ def blueprint(services: Services) -> Blueprint:
             for part, each in sets:
                 complete(parsed.parameters, each, part)
             streams = len(sets) * _streams(parsed.document)
-            within(services.quotas.add(tenant, documents=len(sets), streams=streams))
             now = services.now()
             job, ids = new_id(now), [new_id(now) for _ in sets]
-            values = [orjson.dumps(each).decode() for _, each in sets]
-            row = jobs.row(
-                "make_objects",
-                job=job,
-                template=template,
-                tenant=tenant,
-                version=version,
-                ids=ids,
-                parameters=values,
-                now=now,
-                most=MAX_WAITING,
-            )
+            values = {
+                "job": job,
+                "template": template,
+                "tenant": tenant,
+                "version": version,
+                "ids": ids,
+                "parameters": [orjson.dumps(each).decode() for _, each in sets],
+                "now": now,
+                "most": MAX_WAITING,
+            }
+            more = {"documents": len(sets), "streams": streams}
+            with services.quotas.adding(tenant, **more) as exceeded:
+                within(exceeded)
+                row = jobs.row("make_objects", **values)
             if row is not None:
                 place = {"Location": f"{services.base}/jobs/{job}"}
                 return answer({"job": job, "total": len(ids), "ids": ids}, 202, place)
@@ -181,22 +182,23 @@ def blueprint(services: Services) -> Blueprint:
             raise Outdated(f"The template has changed: version {current} is there", _etag(current))
         wanted_content = content or _found(template, version)[1]
         each = _streams(orjson.loads(wanted_content)["document"])
-        had = stored.rows("streams_of_objects", id=template, tenant=tenant)
-        more = sum(objects * max(0, each - streams) for objects, streams in had)
-        within(services.quotas.add(tenant, streams=more))
         forget_finished(jobs, tenant)
         job = new_id(now)
-        row = stored.row(
-            "replace",
-            id=template,
-            tenant=tenant,
-            version=version,
-            expected=current if wanted else None,
-            content=content,
-            job=job,
-            now=now,
-            most=MAX_VERSIONS,
-        )
+        values = {
+            "id": template,
+            "tenant": tenant,
+            "version": version,
+            "expected": current if wanted else None,
+            "content": content,
+            "job": job,
+            "now": now,
+            "most": MAX_VERSIONS,
+        }
+        with services.quotas.held(tenant):
+            had = stored.rows("streams_of_objects", id=template, tenant=tenant)
+            more = sum(objects * max(0, each - streams) for objects, streams in had)
+            within(services.quotas.too_many(tenant, streams=more))
+            row = stored.row("replace", **values)
         if row is None:
             raise Conflict(f"It has just changed, or has had {MAX_VERSIONS} versions")
         number = version if version is not None else _found(template, None)[2]

@@ -8,7 +8,7 @@ import pytest
 
 from api.http.backlog import SECONDS as BACKLOG_SECONDS
 from api.http.backlog import Backlog
-from api.http.quotas import MAX_KNOWN, SECONDS, Quotas
+from api.http.quotas import MANY, MAX_KNOWN, SECONDS, Quotas
 from servioticy.domain.quotas import DELIVERIES, Kind, quotas
 from servioticy.ports.addresses import Address
 from servioticy.settings import Settings
@@ -35,12 +35,18 @@ class Store:
         self.counts = dict.fromkeys(COUNTED, 0)
         self.hour_left = 1200
         self.asked = 0
+        self.held = 0
+        self.is_adding = False
 
     def rows(self, name: str, /, **values: Any) -> list[Any]:
         self.asked += 1
         if name == "known":
             told = dict(self.limits), self.hour_left, *self.used.values()
             return [(tenant, *told) for tenant in values["tenants"]]
+        if name in ("hold", "let_go"):
+            self.held += 1 if name == "hold" else -1
+            return [("",)]
+        assert self.held or not self.is_adding, "others may add while it is counted"
         return [(self.counts[name],)]
 
 
@@ -52,6 +58,14 @@ class Ground:
             name: each._replace(most=named.get(name, each.most)) for name, each in ALL.items()
         }
         self.quotas = Quotas(self.store, every, self.clock)  # type: ignore[arg-type]
+
+    def add(self, **more: int) -> str | None:
+        self.store.is_adding = True
+        with self.quotas.adding(1, **more) as exceeded:
+            found = exceeded and exceeded.quota.name
+        self.store.is_adding = False
+        assert self.store.held == 0
+        return found
 
     def send(self, size: int, tenant: int = 1, number: int = 1) -> str | None:
         exceeded = self.quotas.send(tenant, number, size)
@@ -137,28 +151,44 @@ def test_what_is_counted_ends_at_its_border(name: str) -> None:
     ground.store.limits[name] = 10
     ground.store.counts[name] = 8
 
-    assert ground.quotas.add(1, **{name: 2}) is None
-    exceeded = ground.quotas.add(1, **{name: 3})
-    assert exceeded is not None
-    assert exceeded.quota.name == name
+    assert ground.add(**{name: 2}) is None
+    assert ground.add(**{name: 3}) == name
     ground.store.counts[name] = 99
-    assert ground.quotas.add(1, **{name: 0}) is None, "who has too much may change what he has"
-    assert ground.quotas.add(1, **{name: -1}) is None
+    assert ground.add(**{name: 0}) is None, "who has too much may change what he has"
+    assert ground.add(**{name: -1}) is None
 
 
 def test_what_is_far_below_its_border_is_not_counted_each_time() -> None:
-    ground = Ground(documents=10)
-    ground.quotas.add(1, documents=1)
+    ground = Ground(documents=MANY)
+    ground.add(documents=1)
     asked = ground.store.asked
-    assert ground.quotas.add(1, documents=1) is None
+    assert ground.add(documents=1) is None
     assert ground.store.asked == asked
 
-    ground.store.counts["documents"] = 10
+    ground.store.counts["documents"] = MANY
     ground.clock.now += SECONDS
 
-    assert ground.quotas.add(1, documents=1) is not None
-    ground.store.counts["documents"] = 9
-    assert ground.quotas.add(1, documents=1) is None, "near the border it is counted each time"
+    assert ground.add(documents=1) == "documents"
+    ground.store.counts["documents"] = MANY - 1
+    assert ground.add(documents=1) is None, "near the border it is counted each time"
+
+
+def test_who_may_have_few_is_counted_each_time() -> None:
+    """Another process may have added as many since."""
+    ground = Ground(documents=MANY - 1)
+    ground.add(documents=1)
+    ground.store.counts["documents"] = MANY - 1
+
+    assert ground.add(documents=1) == "documents"
+
+
+def test_it_is_let_go_where_storing_fails() -> None:
+    ground = Ground()
+    with pytest.raises(ZeroDivisionError), ground.quotas.adding(1, documents=1):
+        assert ground.store.held == 1
+        _ = 1 / 0
+
+    assert ground.store.held == 0
 
 
 def test_what_an_operator_says_holds_after_some_seconds_and_asks_are_few() -> None:
