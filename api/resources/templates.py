@@ -143,8 +143,8 @@ def blueprint(services: Services) -> Blueprint:
                 "most": MAX_WAITING,
             }
             more = {"documents": len(sets), "streams": streams}
-            with services.quotas.adding(tenant, **more) as exceeded:
-                within(exceeded)
+            with services.quotas.held(tenant):  # however far the border: these are many
+                within(services.quotas.too_many(tenant, **more))
                 row = jobs.row("make_objects", **values)
             if row is not None:
                 place = {"Location": f"{services.base}/jobs/{job}"}

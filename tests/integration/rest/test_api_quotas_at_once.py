@@ -13,6 +13,7 @@ from support.together import together
 from token_issuer import OIDC
 
 from api.app import create_app
+from api.http import quotas as module
 from sandbox.text import argument_names
 from servioticy.settings import Settings, changed
 from servioticy.storage.quotas import PostgresQuotas
@@ -24,10 +25,13 @@ TWO = {"streams": dict.fromkeys("ab", SIMPLE["streams"]["a"])}
 @pytest.fixture
 def processes(served: Served) -> list[Served]:
     """Two, each of which knows only what it has counted itself."""
-    other = create_app(
-        served.platform.ports, changed(Settings(), **OIDC), lambda: NOW, argument_names
-    )
-    return [served, Served(other, served.platform)]
+    return [served, another(served)]
+
+
+def another(served: Served) -> Served:
+    settings = changed(Settings(), **OIDC)
+    app = create_app(served.platform.ports, settings, lambda: NOW, argument_names)
+    return Served(app, served.platform)
 
 
 def give(processes: list[Served], quota: str, most: int) -> None:
@@ -113,10 +117,27 @@ def test_jobs_claims_and_requests_share_what_is_left(
     )
 
     made = Counter(each.status_code for each in found)
-    assert made.keys() == {201, 202, 429}
+    assert made.keys() <= {201, 202, 429}
     assert made[201] + 2 * made[202] == used(processes, alice, "documents")
     # A job of two does not fit into what may be left.
     assert 8 <= used(processes, alice, "documents") <= 9
+
+
+def test_jobs_are_counted_though_each_process_knows_of_much_room(
+    served: Served, alice: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what there may be many of, a process counts single ones by what it knows."""
+    monkeypatch.setattr(module, "MANY", 20)
+    path = f"/templates/{a_template(alice)}/objects"
+    apps = [another(served) for _ in range(3)]
+    give(apps, "documents", 20)
+    clients = callers(apps, alice.token, 3)
+    for each in clients:
+        each.create()
+
+    found = [each.ask("POST", path, json=[{"room": "a"}] * 6).status_code for each in clients]
+
+    assert found == [202, 202, 429]
 
 
 @pytest.mark.parametrize("quota", ["subscriptions", "members"])
