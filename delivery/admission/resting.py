@@ -9,10 +9,13 @@ and what has nowhere else to go from, a subscription that we deliver, goes on by
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Mapping
 
 from delivery.admission.refusals import Refusal, beyond
 from servioticy.domain.quotas import Exceeded
+
+log = logging.getLogger("servioticy.delivery")
 
 
 class Resting:
@@ -23,6 +26,11 @@ class Resting:
         """Hears of those that may have more again."""
         self._exceeded: Mapping[int, Exceeded] = {}
         self._over: dict[int, asyncio.Event] = {}
+
+    @property
+    def count(self) -> int:
+        """Return how many there are; may be asked from any thread."""
+        return len(self._exceeded)
 
     def has(self, tenant: int) -> bool:
         """Return whether nothing may be given to this tenant now."""
@@ -35,7 +43,9 @@ class Resting:
 
     def change(self, exceeded: Mapping[int, Exceeded]) -> None:
         """Let these rest from now on, and no others."""
-        over = self._exceeded.keys() - exceeded.keys()
+        begun, over = exceeded.keys() - self._exceeded, self._exceeded.keys() - exceeded
+        for tenant in begun:
+            log.info("deliveries_used_up", extra={"tenant": tenant})
         self._exceeded = exceeded
         for tenant in over & self._over.keys():
             self._over.pop(tenant).set()

@@ -94,7 +94,7 @@ def test_who_has_used_up_the_quota_rests_until_there_is_more() -> None:
         accounts.note(8, 8, a_stream())
         await accounts.settle()
         await accounts.look()
-        assert (resting.has(7), resting.has(8)) == (True, False)
+        assert (resting.has(7), resting.has(8), resting.count) == (True, False, 1)
         refusal = resting.refusal(7)
         assert refusal is not None
         assert refusal.status == 429
