@@ -54,7 +54,7 @@ class LateWork:
         They go on waiting while their component is loaded, unless it is loaded `at_once`.
         Nothing else is under way.
         """
-        most = min(max_updates, max(1, int(self._fairness.late_seconds / self._pace.of(tenant))))
+        most = min(max_updates, max(1, int(self._fairness.slice_seconds / self._pace.of(tenant))))
         found = self._partition.store.put_off(
             self._partition.number, tenant, most, MAX_BATCH_BYTES
         )
