@@ -35,6 +35,7 @@ help: ## list these commands
 
 setup: $(STAMP) ## install all that is needed into .venv and ~/.cache/servioticy, without root
 	@$(BIN)/python -m servioticy.embedded.setup
+	@$(BIN)/python -m pipeline.spark.archive
 
 demo: setup ## run the whole platform here with a demonstration to look at
 	@$(BIN)/servioticy up --demo

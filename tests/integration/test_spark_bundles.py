@@ -14,7 +14,7 @@ from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from running_platform import until
 
-from pipeline.spark import bundles, job
+from pipeline.spark import archive, bundles, job
 from servioticy.bootstrap import kafka
 from servioticy.domain.topics import Topics
 from servioticy.embedded import jars, java, setup
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 
 SECONDS = 60.0
+LOADED = "loaded-classes"
 SHORT_SECONDS, LONG_SECONDS = 5, 300
 """Of a Spark batch: the least that real-time mode takes, and more than the test does."""
 
@@ -39,8 +40,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     setup.prepare(settings)
     home = str(java.find(settings).home)
     with mock.patch.dict(os.environ, {"JAVA_HOME": home}):
-        scratch = tmp_path_factory.mktemp("spark")
-        session = job.session(settings, jars.spark_jars(settings), 1, scratch)
+        scratch, classes = tmp_path_factory.mktemp("spark"), jars.spark_jars(settings)
+        shown = f"-Xlog:class+load:file={scratch / LOADED}"
+        ready = archive.options(classes, java.find(settings))
+        session = job.session(settings, classes, 1, scratch, (*ready, shown))
         yield session
         session.stop()
         gateway = SparkContext._gateway
@@ -49,6 +52,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         gateway.proc.stdin.close()  # then it ends
         gateway.proc.wait()
         SparkContext._gateway = SparkContext._jvm = None
+
+
+def test_java_takes_sparks_classes_from_the_archive(spark: SparkSession) -> None:
+    """That of `make setup`; one that does not fit would be left out without a word."""
+    folder = Path(spark.conf.get("spark.local.dir") or "")
+    loaded = (folder / LOADED).read_text("utf-8").splitlines()
+
+    (own,) = [line for line in loaded if " org.apache.spark.SparkContext source: " in line]
+    assert "shared objects file (top)" in own
 
 
 def collected(spark: SparkSession, count: int, value: str) -> list[list[bundles.Row]]:
