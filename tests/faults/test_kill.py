@@ -138,7 +138,7 @@ VICTIMS: dict[str, Callable[[RunningPlatform], list[int]]] = {
 }
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_replay_ends_the_same_after_kill_9(
     victim: str, platform: RunningPlatform, undisturbed: list[list[dict[str, Any]]]
