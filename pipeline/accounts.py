@@ -49,6 +49,16 @@ class Accounts:
             ended = computations[composite.tenant, composite.stream_id, trigger.tenant]
             ended[kind] = ended.get(kind, 0) + times
 
+    def add(self, other: Accounts) -> None:
+        """Note all that the other has counted."""
+        for stream, counts in other._rows.items():
+            before = self._rows.get(stream, (0, 0, 0, 0))
+            self._rows[stream] = [sum(both) for both in zip(before, counts, strict=True)]
+        for key, ended in other._computations.items():
+            here = self._computations[key]
+            for kind, times in ended.items():
+                here[kind] = here.get(kind, 0) + times
+
     def settle(self, store: PartitionStore) -> None:
         """Store what has been counted. Raises Unavailable: then it is stored next time."""
         uses: dict[tuple[int, int, int], Use] = {}

@@ -14,9 +14,9 @@ from pipeline.stages.dispatch import dispatch
 from pipeline.stages.emit import emit
 from pipeline.stages.fetch import LastUpdates, fetch
 from pipeline.stages.transform import transform
+from pipeline.state.base import Base
 from pipeline.state.batch import BatchState
 from pipeline.state.decided import Decided
-from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Work
 from servioticy.domain.graph import Graph
 from servioticy.ports.output import Output
@@ -41,7 +41,7 @@ Transform: TypeAlias = Callable[
     ],
     tuple[list[Grown], list[Verdict]],
 ]
-Emit: TypeAlias = Callable[[BatchState, Work, Partition, Output], None]
+Emit: TypeAlias = Callable[[BatchState, Work, Base, Output], None]
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

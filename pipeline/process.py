@@ -15,8 +15,8 @@ from pipeline.errors import BatchTooSlow, TreeTooSlow
 from pipeline.limits import BATCH_SECONDS
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
+from pipeline.state.base import Base
 from pipeline.state.batch import BatchState
-from pipeline.state.partition import Partition
 from pipeline.work import Work
 from sandbox import TookTooLong
 from servioticy.ports.output import Output
@@ -24,7 +24,7 @@ from servioticy.ports.output import Output
 
 def process(
     work: Work,
-    partition: Partition,
+    base: Base,
     output: Output,
     engine: Engine,
     rules: Rules,
@@ -36,11 +36,11 @@ def process(
     rules say is computed `alone` is evaluated one step at a time, and the limits cut it where
     the serial order does. `spending` gets what was spent, whatever happens.
     """
-    graph, stages, updates = partition.graph, engine.stages, work.updates
+    graph, stages, updates = base.graph, engine.stages, work.updates
     deadline = time.monotonic() + BATCH_SECONDS
     spending.add_bytes(sum(len(each.document) for each in updates))
     origins = [graph.stream(each.origin) for each in updates]
-    last_updates = partition.recall(dict.fromkeys(origins))
+    last_updates = base.recall(dict.fromkeys(origins))
     state = BatchState(updates, origins, last_updates)
     state.enter([graph.whole(each) if rules.alone else each.entries for each in origins])
 
@@ -51,14 +51,14 @@ def process(
         within = None if rules.alone else _seconds_left(deadline, work)
         try:
             new, ended = stages.transform(
-                asked, updates, engine.evaluators, partition.decided, rules, spending, within
+                asked, updates, engine.evaluators, base.decided, rules, spending, within
             )
         except TookTooLong as error:
             raise _overflow(work, error, spending) from error
         state.add(new)
         state.end(ended)
 
-    stages.emit(state, work, partition, output)
+    stages.emit(state, work, base, output)
 
 
 def _seconds_left(deadline: float, work: Work) -> float:

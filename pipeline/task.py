@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
 from typing import NamedTuple
 
+from pipeline.batching.beside import InTurn
 from pipeline.batching.schedule import Schedule
 from pipeline.engine import Engine
 from pipeline.errors import ProgressLost
-from pipeline.limits import SLICE_SECONDS
 from pipeline.metering import Meter
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares
@@ -55,10 +56,12 @@ class Task:
         engine: Engine,
         fairness: Fairness | None = None,
         meter: Meter | None = None,
+        executor: Executor | None = None,
     ) -> None:
         """`output` makes a new one each time the partition is begun.
 
-        Without `fairness` a tenant may use all of the partition's time.
+        Without `fairness` a tenant may use all of the partition's time. What was put off is
+        computed by the `executor`, of one thread, beside all else; without it in turn.
         """
         self._number = number
         self._store = store
@@ -66,14 +69,14 @@ class Task:
         self._engine = engine
         self._fairness = fairness or Fairness(Shares(1.0))
         self._meter = meter
+        self._executor = executor or InTurn()
         self._begun: _Begun | None = None
         self._claimed = False
-        self._lets_pass = False
         self._reached = 0
         self._failures = 0
 
     def take(self, rows: Iterable[Row]) -> None:
-        """Work on rows in order of offset, then on a little of what was put off or deleted.
+        """Work on rows in order of offset, and begin with a little of what was put off.
 
         While Postgres, the broker or the sandbox are away, this waits for them. Raises Fenced
         where another worker has the partition, and ProgressLost where rows between the stored
@@ -84,9 +87,8 @@ class Task:
         while True:
             try:
                 begun = self._claim()
-                since = self._engine.clock()
                 self._take_new(begun, rows)
-                self._take_late(begun, self._engine.clock() - since)
+                begun.schedule.go_on()
                 begun.schedule.purge(idle=not rows)
                 self._note_success(begun)
                 return
@@ -123,6 +125,7 @@ class Task:
         """No more rows come: wait until all that was emitted is acknowledged, and note it."""
         try:
             if self._begun is not None:
+                self._begun.schedule.settle()
                 self._begun.output.flush()
         except self._engine.heals:  # it is emitted again where the partition is begun next
             self._forget()
@@ -133,7 +136,9 @@ class Task:
             self._note_acknowledged(self._begun)
 
     def release(self) -> None:
-        """Let another worker have the partition."""
+        """Let another worker have the partition; nothing more is stored by this one."""
+        if self._begun is not None and self._begun.schedule.is_busy:
+            self._forget()
         self._claimed = False
         with contextlib.suppress(Unavailable):  # then the claim is gone with the connection
             self._store.end(self._number)
@@ -174,7 +179,15 @@ class Task:
             partition.emitted_late.extend(late)
         # It may be the size of a batch that a store cannot stand, whatever it says.
         max_updates = max(1, self._engine.max_updates >> self._failures // FAILURES_TO_HALVE)
-        schedule = Schedule(partition, output, self._engine, self._fairness, max_updates)
+        schedule = Schedule(
+            partition,
+            output,
+            self._engine,
+            self._fairness,
+            max_updates,
+            self._executor,
+            self._new_output,
+        )
         log.info(
             "partition_begun",
             extra={
@@ -197,20 +210,6 @@ class Task:
         begun.schedule.take(new)
         self._reached = partition.next_offset
 
-    def _take_late(self, begun: _Begun, seconds: float) -> None:
-        """Take up some of what has been put off; every second time only, where rows took long.
-
-        What has come meanwhile would wait for both.
-        """
-        self._lets_pass = seconds > SLICE_SECONDS / 2 and not self._lets_pass
-        if self._lets_pass:
-            return
-        # More than a little while nothing else is to be done: what comes meanwhile would only
-        # be put off behind it.
-        until = self._engine.clock() + self._fairness.late_seconds
-        while begun.schedule.take_late() and self._engine.clock() < until:
-            pass
-
     def _note_success(self, begun: _Begun) -> None:
         self._failures = 0
         begun.schedule.max_updates = self._engine.max_updates
@@ -231,5 +230,7 @@ class Task:
             self._forget()
 
     def _forget(self) -> None:
+        if self._begun is not None:
+            self._begun.schedule.withdraw()
         self._begun = None
         self._claimed = False

@@ -21,7 +21,7 @@ from pipeline.process import process
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
-from pipeline.state.partition import Partition
+from pipeline.state.base import Base
 from pipeline.work import Row, Work
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PutOff
@@ -33,23 +33,24 @@ SLOW_SECONDS = 1.0
 
 
 class Batches:
-    """Computes, stores and emits work of one partition."""
+    """Computes, stores and emits work of one partition, or of what it has lent."""
 
     def __init__(
         self,
-        partition: Partition,
+        base: Base,
         output: Output,
         engine: Engine,
         fairness: Fairness,
         dead_letters: DeadLetters,
+        cutting: Cutting,
     ) -> None:
-        self._partition = partition
+        self._base = base
         self._output = output
         self._engine = engine
         self._shares = fairness.shares
         self._fairness = fairness
         self._dead_letters = dead_letters
-        self._cutting = Cutting(fairness.shares, engine.clock)
+        self._cutting = cutting
 
     def run(self, work: Work) -> None:
         """Compute the work as one batch, or as several where it causes too much for one.
@@ -61,7 +62,7 @@ class Batches:
         while waiting:
             piece = self._behind_what_waits(waiting.pop())
             some = piece.work
-            if some.is_empty and some.next_offset <= self._partition.next_offset:
+            if some.is_empty and some.next_offset <= self._base.next_offset:
                 continue
             decided = self._first_decided(some)
             if decided is not None and len(some.updates) > 1:
@@ -80,7 +81,7 @@ class Batches:
                 raise
             except Exception as error:  # noqa: BLE001  whatever it is, others must go on
                 waiting += map(Piece, reversed(self._without_culprit(some, error)))
-        self._partition.trim()
+        self._base.trim()
 
     def _behind_what_waits(self, piece: Piece) -> Piece:
         """A piece of a batch, once an earlier piece has been put off: behind that.
@@ -91,7 +92,7 @@ class Batches:
         if work.late or not work.updates or self._first_decided(work) is not None:
             return piece
         held = set(work.owners.values())
-        held &= self._partition.waiting.keys() | self._shares.over()
+        held &= self._base.waiting.keys() | self._shares.over()
         return Piece(work.without(held)) if held else piece
 
     def guard(self, row: Row, act: Callable[[], None], late: Sequence[PutOff] = ()) -> None:
@@ -102,12 +103,12 @@ class Batches:
             raise
         except Exception as error:  # noqa: BLE001  whatever it is, others must go on
             self._dead_letters.add_failed(row, error)
-            end = self._partition.next_offset if late else row.offset + 1
+            end = self._base.next_offset if late else row.offset + 1
             self.run(Work((), end, (), late))
 
     def _first_decided(self, work: Work) -> int | None:
         """The number of the first update whose outcomes subscribers know already."""
-        decided = self._partition.decided
+        decided = self._base.decided
         if not decided.trees:
             return None
         offsets = (each.offset for each in work.updates)
@@ -120,15 +121,15 @@ class Batches:
         """
         limits = self._engine.limits
         spending = Spending(limits, work.owners)
-        shared = not decided and self._partition.graph.shared
-        refused = self._fairness.refused(self._partition.store) if shared else {}
+        shared = not decided and self._base.graph.shared
+        refused = self._fairness.refused(self._base.store) if shared else {}
         rules = Rules(limits, alone or decided, refused)
         began = time.monotonic()
         try:
-            process(work, self._partition, self._output, self._engine, rules, spending)
+            process(work, self._base, self._output, self._engine, rules, spending)
         finally:
             self._note(work, spending, time.monotonic() - began)
-        self._partition.note_waiting(work)
+        self._base.note_waiting(work)
         self._cutting.note(work, spending)
 
     def _note(self, work: Work, spending: Spending, seconds: float) -> None:
@@ -143,7 +144,7 @@ class Batches:
         """Halves; or the work without its one record, which becomes a dead letter."""
         count = len(work.updates)
         if count > 1:
-            facts = {"partition": self._partition.number, "updates": count}
+            facts = {"partition": self._base.number, "updates": count}
             log.exception("batch_failed", extra=facts)
             return work.cut(count // 2)
         if not work.updates:

@@ -9,9 +9,6 @@ from pipeline.sharing.pace import Pace
 from pipeline.work import Forwarded, LoggedUpdate, Work
 from servioticy.ports.partition_store import PutOff
 
-SLOW_PART_SECONDS = 0.05
-"""Of a batch, what updates may take together that are slow each: others wait behind them."""
-
 
 class FormingBatch:
     """A stretch of the log, record by record, until it is as much as one batch should be."""
@@ -25,29 +22,15 @@ class FormingBatch:
         self._updates: list[LoggedUpdate] = []
         self._put_off: list[PutOff] = []
         self._seconds = 0.0
-        self._slow_seconds = 0.0
         self._bytes = 0
-
-    def has_room_for(self, tenant: int) -> bool:
-        """Whether an update of this tenant would not make those wait too long that follow.
-
-        One that is slow has room where no other slow one is in the batch, however slow it is.
-        """
-        slowness = self._slowness(tenant)
-        together = self._slow_seconds + slowness
-        return not slowness or not self._slow_seconds or together <= SLOW_PART_SECONDS
 
     def add(self, update: LoggedUpdate, end: int) -> None:
         """Add an update to compute."""
         self._updates.append(update)
         self._seconds += self._pace.of(update.tenant)
-        self._slow_seconds += self._slowness(update.tenant)
         self.tenants.add(update.tenant)
         self._bytes += len(update.record)
         self.end = end
-
-    def _slowness(self, tenant: int) -> float:
-        return self._pace.slowness(tenant, is_first=tenant not in self.tenants)
 
     def put_off(self, record: PutOff, end: int) -> None:
         """Add a record to compute later."""

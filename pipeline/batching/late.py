@@ -6,10 +6,12 @@ import time
 from collections.abc import Sequence
 
 from pipeline.batching.batches import Batches
+from pipeline.batching.beside import Beside
 from pipeline.batching.intake import Intake
 from pipeline.control import Control
 from pipeline.limits import MAX_BATCH_BYTES
 from pipeline.sharing.fairness import Fairness
+from pipeline.state.excerpt import Excerpt
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
 from servioticy.domain.records import (
@@ -18,52 +20,57 @@ from servioticy.domain.records import (
     UpdateRecord,
     read_record,
 )
+from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PutOff
 
 
 class LateWork:
-    """Computes records of one partition that had been put off."""
+    """Computes records of one partition that had been put off: updates beside its batches."""
 
     def __init__(
         self,
         partition: Partition,
+        output: Output,
         intake: Intake,
         batches: Batches,
+        beside: Beside,
         control: Control,
         fairness: Fairness,
     ) -> None:
         self._partition = partition
+        self._output = output
         self._intake = intake
         self._batches = batches
+        self._beside = beside
         self._control = control
         self._fairness = fairness
         self._shares = fairness.shares
         self._pace = fairness.pace
+        self._begun_at = partition.next_offset
 
-    def take_up(self, tenant: int, max_updates: int, *, at_once: bool = False) -> bool:
-        """Compute the tenant's oldest records, as many as are done in a short time.
+    def take_up(self, tenant: int, max_updates: int, *, at_once: bool = False) -> None:
+        """Begin to compute the tenant's oldest records, as many as are done in a short time.
 
         They go on waiting while their component is loaded, unless it is loaded `at_once`.
-        Whether all were computed that should be done in that time.
+        Nothing else is under way.
         """
-        waiting = self._partition.waiting
         most = min(max_updates, max(1, int(self._fairness.late_seconds / self._pace.of(tenant))))
         found = self._partition.store.put_off(
             self._partition.number, tenant, most, MAX_BATCH_BYTES
         )
-        before = waiting[tenant]
         if not found:
-            del waiting[tenant]
+            del self._partition.waiting[tenant]
         elif _control_record(found[0]) is None:
             self._take_up_updates(_until_control(found), at_once=at_once)
         else:
             self._take_up_control(found[0])
-        return before - self._partition.waiting[tenant] >= len(found)
 
     def finish(self, max_updates: int) -> None:
         """Compute all that waits: it is not to come behind what the next partition computes."""
+        self._beside.settle()
         while self._partition.waiting:
             self.take_up(next(iter(self._partition.waiting)), max_updates, at_once=True)
+            self._beside.settle()
 
     def _take_up_updates(self, records: Sequence[PutOff], *, at_once: bool) -> None:
         """In order; where they take too long the rest waits for the next time."""
@@ -80,11 +87,33 @@ class LateWork:
                 done.append(each)
             else:
                 break
-        if updates:
-            self._batches.run(Work(updates, here, (), [each.put_off for each in updates]))
         if done:
             self._batches.run(Work((), here, (), done))
         self._shares.charge(self._partition.pop_loading())
+        if updates:
+            work = Work(updates, here, (), [each.put_off for each in updates])
+            excerpt = Excerpt(self._partition, work)
+            self._let_out(updates[0].offset)
+            self._beside.start(work, excerpt)
+            self._beside.is_idle()
+
+    def _let_out(self, offset: int) -> None:
+        """Wait until what these components have emitted before is acknowledged.
+
+        What follows is emitted by another client. Of a component of one tenant that is all
+        before the tenant's first record that waits, whose offset this is; it does not take long
+        in any case.
+        """
+        tenants = {
+            known.tenant for each in self._partition.lent if (known := self._partition.known(each))
+        }
+        before = self._partition.next_offset
+        if len(tenants) == 1:
+            before = max(offset, self._begun_at)
+        if self._output.acknowledged < before:
+            self._output.poll()
+        if self._output.acknowledged < before:
+            self._output.flush()
 
     def _take_up_control(self, late: PutOff) -> None:
         row, record = Row(late.offset, late.record), _control_record(late)

@@ -12,9 +12,12 @@ comes out equals the serial order of a log in which the updates of that tenant h
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
+from concurrent.futures import Executor
 
 from pipeline.batching.batches import Batches
+from pipeline.batching.beside import Beside
+from pipeline.batching.cutting import Cutting
 from pipeline.batching.dead_letters import DeadLetters
 from pipeline.batching.forming import FormingBatch
 from pipeline.batching.intake import Intake
@@ -26,13 +29,16 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.turns import Turns
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
-from servioticy.domain.records import ControlRecord, ReleaseRecord
+from servioticy.domain.records import AcquireRecord, ControlRecord, ReleaseRecord
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PutOff
 
 QUIET_SECONDS = 1.0
 WAITING_SECONDS = 0.02
 """Between two looks at what has been put off, where nothing of it may be taken yet."""
+
+BUSY_SECONDS = 0.002
+"""Between two looks at what is computed beside."""
 
 
 class Schedule:
@@ -45,8 +51,13 @@ class Schedule:
         engine: Engine,
         fairness: Fairness,
         max_updates: int,
+        executor: Executor,
+        new_output: Callable[[], Output],
     ) -> None:
-        """`max_updates` of one batch, which may be fewer than the engine's for a while."""
+        """`max_updates` of one batch, which may be fewer than the engine's for a while.
+
+        What was put off is computed by the `executor`, and sent by a `new_output`.
+        """
         dead_letters = DeadLetters(partition.number, output, engine.passes)
         self._partition = partition
         self._shares = fairness.shares
@@ -54,9 +65,13 @@ class Schedule:
         self._turns = Turns(fairness.shares, fairness.pace)
         self.max_updates = max_updates
         self._intake = Intake(partition, output, dead_letters, engine.passes)
-        self._batches = Batches(partition, output, engine, fairness, dead_letters)
+        cutting = Cutting(fairness.shares, engine.clock)
+        self._batches = Batches(partition, output, engine, fairness, dead_letters, cutting)
         self._control = Control(partition, output, engine.sleep)
-        self._late = LateWork(partition, self._intake, self._batches, self._control, fairness)
+        self._beside = Beside(executor, new_output, engine, fairness, cutting)
+        self._late = LateWork(
+            partition, output, self._intake, self._batches, self._beside, self._control, fairness
+        )
         self._purging = Purging(partition, fairness.shares, engine.heals, engine.clock)
 
     def take(self, rows: Sequence[Row]) -> None:
@@ -73,9 +88,11 @@ class Schedule:
                 if self._partition.decided.trees:
                     self._partition.decided.meets(row.offset, record.update)
                 decided = self._partition.decided.covers(row.offset)
-                crowded = self._shares.contested and not batch.has_room_for(record.tenant)
                 # What subscribers know of already was not put off the first time.
-                if (record.tenant in put_off or crowded) and not decided:
+                if decided:
+                    self._beside.settle()
+                    batch.add(record, end)
+                elif record.tenant in put_off or self._is_late(record):
                     batch.put_off(record.put_off, end)
                     put_off |= {record.tenant}
                 else:
@@ -94,20 +111,29 @@ class Schedule:
                 batch, put_off = FormingBatch(end, self._pace), self._put_off_now()
         self._run(batch)
 
-    def take_late(self) -> bool:
-        """Take up a little of what has been put off.
-
-        Whether that went as fast as it should, and something is left.
-        """
+    def go_on(self) -> None:
+        """Note what has been computed beside; begin with a little more of what was put off."""
         waiting = self._partition.waiting
-        if not waiting:
-            return False
+        if not self._beside.is_idle() or not waiting:
+            return
         self._shares.saw(waiting)
         tenant = self._turns.next(waiting)
-        if tenant in self._shares.over():
-            return False
-        self._turns.took(tenant)
-        return self._late.take_up(tenant, self.max_updates) and bool(self._partition.waiting)
+        if tenant not in self._shares.over():
+            self._turns.took(tenant)
+            self._late.take_up(tenant, self.max_updates)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is computed beside."""
+        return self._beside.is_busy
+
+    def settle(self) -> None:
+        """Wait until nothing is computed beside. Raises what it ended with."""
+        self._beside.settle()
+
+    def withdraw(self) -> None:
+        """Wait until nothing is computed beside, and forget what came of it."""
+        self._beside.withdraw()
 
     def purge(self, *, idle: bool) -> None:
         """Remove a little of what was deleted or erased; `idle`: no rows have come."""
@@ -116,6 +142,8 @@ class Schedule:
     def patience(self) -> float:
         """Seconds to wait for rows before something else is to be done."""
         waiting = self._partition.waiting
+        if self.is_busy:
+            return BUSY_SECONDS
         if not waiting:
             return 0.0 if self._partition.to_purge else QUIET_SECONDS
         return WAITING_SECONDS if self._shares.over() >= waiting.keys() else 0.0
@@ -123,6 +151,12 @@ class Schedule:
     def _put_off_now(self) -> Set[int]:
         """The tenants whose records are put off: over their share, or with others waiting."""
         return frozenset(self._shares.over() | self._partition.waiting.keys())
+
+    def _is_late(self, update: LoggedUpdate) -> bool:
+        """Whether others would wait for it, or its component is lent."""
+        if update.origin.service_object in self._partition.lent:
+            return True
+        return self._shares.contested and self._pace.is_slow(update.tenant)
 
     def _run(self, batch: FormingBatch) -> None:
         work = batch.work(self._intake.pop_forwarded())
@@ -143,7 +177,16 @@ class Schedule:
             return
         if isinstance(record, ReleaseRecord):
             self._late.finish(self.max_updates)
+        elif self.is_busy and self._partition.is_lent(_concerned(record)):
+            self._beside.settle()
         began = time.monotonic()
         self._batches.guard(row, lambda: self._control.apply(record, row.offset))
         if tenant is not None:
             self._shares.charge({tenant: time.monotonic() - began})
+
+
+def _concerned(record: ControlRecord) -> Sequence[str]:
+    """The Service Objects that the record is about."""
+    if isinstance(record, ReleaseRecord | AcquireRecord):
+        return record.service_objects
+    return (record.service_object,)

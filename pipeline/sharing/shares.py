@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -28,49 +29,55 @@ class _Account:
 class Shares:
     """A bucket of seconds for each tenant, filled at the rate of the share.
 
-    Nobody is over a share while nobody else is active: time that nobody wants is free.
+    Nobody is over a share while nobody else is active: time that nobody wants is free. For
+    several threads.
     """
 
     def __init__(self, share: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._share = share
         self._clock = clock
+        self._lock = threading.Lock()
         self._accounts: OrderedDict[int, _Account] = OrderedDict()
         self._seen: OrderedDict[int, float] = OrderedDict()
 
     def saw(self, tenants: Iterable[int]) -> None:
         """Note that updates of streams of these tenants have come."""
         now = self._clock()
-        for each in tenants:
-            self._seen[each] = now
-            self._seen.move_to_end(each)
-        while len(self._seen) > MAX_ACCOUNTS:
-            self._seen.popitem(last=False)
+        with self._lock:
+            for each in tenants:
+                self._seen[each] = now
+                self._seen.move_to_end(each)
+            while len(self._seen) > MAX_ACCOUNTS:
+                self._seen.popitem(last=False)
 
     def charge(self, seconds: Mapping[int, float]) -> None:
         """Note how many seconds of the partition's time the streams of each tenant have used."""
         now = self._clock()
-        for tenant, used in seconds.items():
-            balance = max(-MAX_DEBT_SECONDS, self._balance(tenant, now) - used)
-            self._accounts[tenant] = _Account(balance, now)
-            self._accounts.move_to_end(tenant)
-        while len(self._accounts) > MAX_ACCOUNTS:
-            self._accounts.popitem(last=False)
+        with self._lock:
+            for tenant, used in seconds.items():
+                balance = max(-MAX_DEBT_SECONDS, self._balance(tenant, now) - used)
+                self._accounts[tenant] = _Account(balance, now)
+                self._accounts.move_to_end(tenant)
+            while len(self._accounts) > MAX_ACCOUNTS:
+                self._accounts.popitem(last=False)
 
     @property
     def contested(self) -> bool:
         """Whether more than one tenant is active."""
-        if len(self._seen) < 2:
-            return False
-        newest = iter(reversed(self._seen.values()))
-        next(newest)
-        return self._clock() - next(newest) <= ACTIVE_SECONDS
+        with self._lock:
+            if len(self._seen) < 2:
+                return False
+            newest = iter(reversed(self._seen.values()))
+            next(newest)
+            return self._clock() - next(newest) <= ACTIVE_SECONDS
 
     def over(self) -> Set[int]:
         """The tenants that have used more than their share; none where nobody else is active."""
         if not self.contested:
             return frozenset()
         now = self._clock()
-        return {each for each in self._accounts if self._balance(each, now) < 0}
+        with self._lock:
+            return {each for each in self._accounts if self._balance(each, now) < 0}
 
     def balance(self, tenant: int) -> float:
         """Seconds that the tenant has; less than none where it is over its share."""

@@ -34,8 +34,7 @@ class Turns:
         self._latest[tenant] = self._number
 
     def _is_quick(self, tenant: int) -> bool:
-        is_slow = self._pace.slowness(tenant, is_first=True) > 0
-        return not is_slow and self._shares.balance(tenant) >= 0
+        return not self._pace.is_slow(tenant) and self._shares.balance(tenant) >= 0
 
     def _key(self, tenant: int) -> tuple[float, int]:
         return self._shares.balance(tenant), -self._latest[tenant]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import gc
 import logging
+import sys
 import threading
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -36,6 +38,8 @@ from servioticy.settings import Settings
 from servioticy.storage.roles import Role
 
 log = logging.getLogger("servioticy.pipeline")
+
+SWITCH_SECONDS = 0.0005
 
 
 def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator[Any]:
@@ -100,9 +104,16 @@ def _task(partition: int, settings: Settings) -> Task:
     fairness = Fairness(Shares(settings.pipeline.tenant_share), used_up=UsedUp(quotas(settings)))
     store = observed(partition_store(connect(settings, Role.PIPELINE, durable=False)), metrics)
     task = Task(
-        partition, store, lambda: emitter(settings, partition), engine, fairness, _meter(settings)
+        partition,
+        store,
+        lambda: emitter(settings, partition),
+        engine,
+        fairness,
+        _meter(settings),
+        ThreadPoolExecutor(1, thread_name_prefix="beside"),
     )
     collect_rarely()
+    switch_often()
     return task
 
 
@@ -115,6 +126,15 @@ def limits_of(settings: Settings) -> Limits:
         settings.limits.max_tree_script_ms / 1000,
         settings.limits.foreign_part,
     )
+
+
+def switch_often() -> None:
+    """Let what is computed beside keep the partition waiting for moments only.
+
+    Each time the partition has sent or received something it waits for its turn in Python: five
+    milliseconds by default, some ten times an update.
+    """
+    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def collect_rarely() -> None:

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Sequence
 
 from pipeline.stages import rows
+from pipeline.state.base import Base
 from pipeline.state.batch import BatchState
-from pipeline.state.partition import Partition
 from pipeline.work import Work
 from servioticy.domain.emissions import Emission
 from servioticy.domain.records import read_emitted
@@ -18,7 +18,11 @@ from servioticy.ports.partition_store import Batch
 log = logging.getLogger("servioticy.pipeline")
 
 
-def emit(state: BatchState, work: Work, partition: Partition, output: Output) -> None:
+LATE_AT_ONCE = 500
+"""Records that are sent without a pause, of what comes out late."""
+
+
+def emit(state: BatchState, work: Work, base: Base, output: Output) -> None:
     """Store what follows from this stretch of the log and send it to subscribers.
 
     Raises Fenced where another worker has the partition: then nothing is stored.
@@ -29,9 +33,9 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
         # this would take its place where it is emitted again from.
         output.flush()
-    replaced = partition.commit(
+    replaced = base.commit(
         lambda first_offset: Batch(
-            partition.number,
+            base.number,
             first_offset,
             work.next_offset,
             output.acknowledged,
@@ -43,9 +47,9 @@ def emit(state: BatchState, work: Work, partition: Partition, output: Output) ->
             taken_up=[each.offset for each in work.late],
         )
     )
-    partition.remember(last_updates)
-    partition.accounts.note(new, state.endings, replaced)
-    _send_stored(work, emissions, partition, output)
+    base.remember(last_updates)
+    base.accounts.note(new, state.endings, replaced)
+    _send_stored(work, emissions, base, output)
 
 
 def send(output: Output, next_offset: int, emissions: Sequence[Emission]) -> None:
@@ -79,17 +83,19 @@ def send(output: Output, next_offset: int, emissions: Sequence[Emission]) -> Non
     output.emit(next_offset, ())
 
 
-def _send_stored(
-    work: Work, emissions: Sequence[Emission], partition: Partition, output: Output
-) -> None:
+def _send_stored(work: Work, emissions: Sequence[Emission], base: Base, output: Output) -> None:
     """Send what is stored. Raises Unavailable, whatever goes wrong: it must not be stored again,
     and is emitted from the store where the partition is begun anew."""
     try:
-        send(output, work.next_offset, emissions)
-        if work.late:
-            # Their place in the log is behind: it cannot tell how far emission has come.
+        if not work.late:
+            send(output, work.next_offset, emissions)
+            return
+        # What is sent of others meanwhile is not to stand behind all of it.
+        for first in range(0, len(emissions), LATE_AT_ONCE):
+            send(output, work.next_offset, emissions[first : first + LATE_AT_ONCE])
             output.flush()
-            partition.emitted_late.extend(each.offset for each in work.late)
+        # Their place in the log is behind: it cannot tell how far emission has come.
+        base.emitted_late.extend(each.offset for each in work.late)
     except Unavailable:
         raise
     except Exception as error:

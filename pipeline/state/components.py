@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from pipeline.limits import LOADING_SECONDS
@@ -163,11 +163,16 @@ class Components:
         spent, self._spent = self._spent, defaultdict(float)
         return spent
 
-    def trim(self) -> None:
+    def members(self, service_objects: Iterable[str]) -> Set[str]:
+        """Of these all that is known in their components."""
+        found = (self._members.get(each, frozenset({each})) for each in service_objects)
+        return frozenset().union(*found)
+
+    def trim(self, lent: Set[str] = frozenset()) -> None:
         """Between two batches: forget what there is no room for, the least recently used first.
 
-        A component goes as a whole, with the time of the one of its members used last. From
-        here on there is time again to load others.
+        A component goes as a whole, with the time of the one of its members used last; not while
+        it is `lent`. From here on there is time again to load others.
         """
         self._batches += 1
         self._seconds_left = LOADING_SECONDS
@@ -177,6 +182,7 @@ class Components:
         last_used = {
             members: max(self._used.get(each, 0) for each in members)
             for members in set(self._members.values())
+            if lent.isdisjoint(members)
         }
         for members in sorted(last_used, key=lambda each: last_used[each]):
             if self._weight <= MAX_DEFINITION_BYTES * 3 // 4:

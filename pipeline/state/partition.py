@@ -7,7 +7,7 @@ of every transaction proves it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 
 from pipeline.accounts import Accounts
@@ -34,6 +34,10 @@ class Partition:
         self.decided = Decided()
         self.accounts = Accounts()
         self.next_offset, self.emitted_offset = store.begin(number)
+        self.claim = store.claim(number)
+        """Of the partition, by which late work may be stored beside its batches."""
+        self.lent: Set[str] = frozenset()
+        """Service Objects whose components are computed elsewhere until they are given back."""
         self.forwarded_offsets = store.forwarded(number)
         """From each partition, the offset before which all that it forwarded has come."""
         self.waiting = Counter(store.waiting(number))
@@ -118,8 +122,27 @@ class Partition:
             self.waiting.subtract(each.tenant for each in work.late)
             self.waiting = +self.waiting
 
+    def lend(self, service_objects: Iterable[str]) -> None:
+        """Let the components of these be computed elsewhere: here they stay as they are."""
+        self.lent = self._components.members(service_objects)
+
+    def is_lent(self, service_objects: Iterable[str]) -> bool:
+        """Whether a component of these has been lent, as it is now or as it will be."""
+        return any(
+            not self.lent.isdisjoint({each, *(found.id for found in self.store.component(each))})
+            for each in service_objects
+        )
+
+    def take_back(self) -> None:
+        """Compute here again what has been lent."""
+        self.lent = frozenset()
+
     def recall(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
-        """The last updates that trees of these streams' updates need; one query at most."""
+        """The last updates that trees of these streams' updates need, among others."""
+        return self.recalled(self.needed(origins))
+
+    def needed(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, None]:
+        """The streams whose last updates trees of these streams' updates need."""
         needed: dict[StreamRef, None] = {}
         groups = {}
         for origin in origins:
@@ -129,6 +152,10 @@ class Partition:
         for (region, _id), members in groups.items():
             streams = [region.streams[member] for member in members]
             needed.update(dict.fromkeys([each.ref for each in streams if each is not None]))
+        return needed
+
+    def recalled(self, needed: Iterable[StreamRef]) -> Mapping[StreamRef, LastUpdate | None]:
+        """The last updates of these streams, among others; one query at most."""
         unknown = self._last_updates.use(needed)
         if unknown:
             rows = {ref: self.graph.stream(ref).stream_id for ref in unknown}
@@ -143,7 +170,7 @@ class Partition:
     def trim(self) -> None:
         """Between two batches: forget what there is no room for, the least recently used first."""
         self._last_updates.trim()
-        self._components.trim()
+        self._components.trim(self.lent)
 
     def commit(self, batch: Callable[[int], Batch]) -> Mapping[int, int]:
         """Store the batch that begins at our progress, which then moves to its end.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from cachetools import LRUCache
 
@@ -47,7 +48,10 @@ class Approval:
         zygote: ZygoteClient,
         idle_seconds: float,
         clock: Callable[[], float] = time.monotonic,
+        elsewhere: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
+        """`elsewhere` is what this waits for the checker in."""
+        self._elsewhere = elsewhere
         self._zygote = zygote
         self._idle_seconds = idle_seconds
         self._checker: WorkerClient | None = None
@@ -97,13 +101,14 @@ class Approval:
 
     def ask(self, texts: Sequence[bytes], allowance: Allowance) -> list[Problems] | Failure:
         """Return what the allow-list has against each program (JSON). Raises TookTooLong."""
-        checker = self._ready()
-        try:
-            return checker.check(texts, allowance)
-        finally:
-            self._seconds += checker.take_cpu()
-            if checker.ended:
-                self._checker = None
+        with self._elsewhere():
+            checker = self._ready()
+            try:
+                return checker.check(texts, allowance)
+            finally:
+                self._seconds += checker.take_cpu()
+                if checker.ended:
+                    self._checker = None
 
     def close(self) -> None:
         """End the checker; another is started when needed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from sandbox.host.allowance import Allowance, TookTooLong
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker, Suspension
 from sandbox.host.checking import Checking
+from sandbox.host.exclusion import Exclusion
 from sandbox.host.frames import MAX_BYTES, ended_step, frames, is_step, is_too_large, woken
 from sandbox.host.grown import Part
 from sandbox.host.knowledge import Definition, Sizes
@@ -43,8 +43,9 @@ class SandboxPool:
     """A pool runs tenants' programs, each tenant's in a process of its own.
 
     Nothing is started before the first use. Tenants' faults are values; InfraError means
-    that nothing can be said about the calls and they may be tried again. One thread at a
-    time runs calls: others wait. After a fork the child starts processes of its own.
+    that nothing can be said about the calls and they may be tried again. Several threads may
+    run calls of several tenants at once; those of one tenant wait for each other. After a fork
+    the child starts processes of its own.
     """
 
     def __init__(self, javascript: Path, options: SandboxOptions | None = None) -> None:
@@ -56,7 +57,7 @@ class SandboxPool:
 
     def _begin(self) -> None:
         self._owner = os.getpid()
-        self._lock = threading.Lock()
+        self._exclusion = Exclusion()
         options = self.options
         self._zygote = ZygoteClient(
             options.engine,
@@ -65,18 +66,20 @@ class SandboxPool:
             worker_idle_seconds=options.idle_seconds + 10,
             unprotected=options.unprotected,
         )
-        self._approval = Approval(self._zygote, options.idle_seconds)
+        self._approval = Approval(
+            self._zygote, options.idle_seconds, elsewhere=self._exclusion.elsewhere
+        )
         self._checking = Checking(self._zygote, options.idle_seconds, options.allow_list)
         self._usage = Usage()
         self._sizes = Sizes()
         self._workers = Workers(
-            self._zygote, self._usage, options.max_workers, options.idle_seconds
+            self._zygote, self._usage, self._exclusion, options.max_workers, options.idle_seconds
         )
         self._frames = 0
         self._kills: Counter[str] = Counter()
         self._breaker = Breaker()
         allowed = self._approval if options.allow_list else None
-        self._refusals = Refusals(allowed, self._breaker, self._usage)
+        self._refusals = Refusals(allowed, self._breaker, self._usage, self._exclusion)
 
     def grow(self, tenant: str, calls: Sequence[Call], within: float | None = None) -> list[Grown]:
         """Grow the trees of each call, or the first ones of them. Raises InfraError.
@@ -90,7 +93,7 @@ class SandboxPool:
         no less than the base budget: so it is at most one frame too long. Whatever was
         found until then is dropped, except whom it was charged to and who ended a process.
         """
-        with self._entered():
+        with self._entered(), self._exclusion.of(tenant):
             allowance = Allowance(within)
             self._refusals.learn(tenant, calls, allowance)
             return [
@@ -163,7 +166,7 @@ class SandboxPool:
             self._checking.close()
             self._zygote.close()
 
-    def _entered(self) -> threading.Lock:
+    def _entered(self) -> Exclusion:
         if os.getpid() != self._owner:
             for worker in self._workers.values():
                 worker.abandon()
@@ -171,7 +174,7 @@ class SandboxPool:
             self._checking.abandon()
             self._zygote.abandon()
             self._begin()
-        return self._lock
+        return self._exclusion
 
     def _grow_isolated(
         self, tenant: str, calls: Sequence[Call], allowance: Allowance
@@ -302,7 +305,8 @@ class SandboxPool:
         self._frames += 1
         parts: Any = ()
         try:
-            answer = ask(worker, budget)
+            with self._exclusion.elsewhere():
+                answer = ask(worker, budget)
             if isinstance(answer, Failure):
                 self._kills[answer.kind] += 1
             elif calls:
@@ -315,5 +319,5 @@ class SandboxPool:
             raise
         finally:
             self._usage.charge(tenant, worker.take_cpu(), calls, parts)
-            if worker.ended:
+            if worker.ended and self._workers.get(tenant) is worker:
                 del self._workers[tenant]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 
+from sandbox.host.exclusion import Exclusion
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
@@ -14,19 +15,28 @@ class Workers(OrderedDict[str, WorkerClient]):
     """Workers by their tenants, in order of their last use: the longest unused is the first."""
 
     def __init__(
-        self, zygote: ZygoteClient, usage: Usage, max_workers: int, idle_seconds: float
+        self,
+        zygote: ZygoteClient,
+        usage: Usage,
+        exclusion: Exclusion,
+        max_workers: int,
+        idle_seconds: float,
     ) -> None:
-        """`usage` is charged with what a worker has used when it is ended."""
+        """`usage` is charged with what a worker has used when it is ended.
+
+        No worker is ended for another one while its tenant has a turn.
+        """
         super().__init__()
         self._zygote = zygote
         self._usage = usage
+        self._exclusion = exclusion
         self._max_workers = max_workers
         self._idle_seconds = idle_seconds
 
     def of(self, tenant: str) -> WorkerClient:
         """Return the tenant's worker, which no other tenant has had or will have, or start one.
 
-        Raises InfraError.
+        The tenant has a turn. Raises InfraError.
         """
         now = time.monotonic()
         worker = self.get(tenant)
@@ -36,7 +46,9 @@ class Workers(OrderedDict[str, WorkerClient]):
                 return worker
             self.end(tenant)
         self._make_room(now)
-        self[tenant] = worker = WorkerClient(self._zygote)
+        with self._exclusion.elsewhere():
+            worker = WorkerClient(self._zygote)
+        self[tenant] = worker
         return worker
 
     def end(self, tenant: str) -> None:
@@ -47,11 +59,11 @@ class Workers(OrderedDict[str, WorkerClient]):
 
     def _make_room(self, now: float) -> None:
         """End workers that are idle or too many."""
-        while self:
-            tenant, oldest = next(iter(self.items()))
-            if not self._is_idle(oldest, now) and len(self) < self._max_workers:
+        for tenant, worker in list(self.items()):
+            if not self._is_idle(worker, now) and len(self) < self._max_workers:
                 return
-            self.end(tenant)
+            if not self._exclusion.has(tenant):
+                self.end(tenant)
 
     def _is_idle(self, worker: WorkerClient, now: float) -> bool:
         return now - worker.last_used > self._idle_seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import assert_never
 
 import msgspec
@@ -35,11 +36,15 @@ PARSED = 16 * 1024 * 1024
 """Bytes of definitions kept parsed."""
 
 
+_CLAIMS = count(1)
+
+
 class MemoryPartitionStore:
     """What the pipeline keeps: one transaction a batch, with its progress."""
 
     def __init__(self, state: State, argument_names: ArgumentNames) -> None:
         self._state = state
+        self._claim = next(_CLAIMS)
         self._documents = Documents(parsing(argument_names), PARSED)
 
     def begin(self, partition: int) -> tuple[int, int]:
@@ -52,6 +57,13 @@ class MemoryPartitionStore:
             raise Unavailable(f"another worker has partition {partition}")
         progress = self._state.progress.setdefault(partition, Progress())
         return progress.next_offset, progress.emitted_offset
+
+    def claim(self, partition: int) -> int:
+        """Return the claim that this store has. Raises Fenced where it has none."""
+        self._state.ask_postgres()
+        if self._state.claims.get(partition) is not self:
+            raise Fenced(f"partition {partition} is not claimed here")
+        return self._claim
 
     def end(self, partition: int) -> None:
         """Give up the claim."""
@@ -151,18 +163,24 @@ class MemoryPartitionStore:
         """Store all or nothing. Raises Fenced where progress is not at the first offset."""
         self._state.ask_postgres()
         with self._state.lock:
-            progress = self._state.progress.get(batch.partition)
-            if progress is None or progress.next_offset != batch.first_offset:
-                raise Fenced(
-                    f"partition {batch.partition} is no longer at offset {batch.first_offset}: "
-                    "another worker has it"
-                )
-            progress.next_offset = batch.next_offset
-            progress.emitted_offset = max(progress.emitted_offset, batch.emitted_offset)
+            if batch.claim is None:
+                self._move_progress(batch)
+            elif batch.claim != self._claim or self._state.claims.get(batch.partition) is not self:
+                raise Fenced(f"partition {batch.partition} is no longer claimed so")
             replaced = self._store_updates(batch)
             self._store_effects(batch)
             self._store_put_off(batch)
             return replaced
+
+    def _move_progress(self, batch: Batch) -> None:
+        progress = self._state.progress.get(batch.partition)
+        if progress is None or progress.next_offset != batch.first_offset:
+            raise Fenced(
+                f"partition {batch.partition} is no longer at offset {batch.first_offset}: "
+                "another worker has it"
+            )
+        progress.next_offset = batch.next_offset
+        progress.emitted_offset = max(progress.emitted_offset, batch.emitted_offset)
 
     def _store_put_off(self, batch: Batch) -> None:
         """Records that are computed later, and those that have been."""

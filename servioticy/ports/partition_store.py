@@ -155,6 +155,8 @@ class Batch:
     """offsets of records that had been put off; what follows from them is in this batch"""
     emitted_late: Sequence[int] = ()
     """offsets of such records of earlier batches: all that came of them is emitted"""
+    claim: int | None = None
+    """by which this is stored beside the other batches: it moves no progress, and asks for none"""
 
 
 class ComponentMember(NamedTuple):
@@ -176,6 +178,9 @@ class PartitionStore(Protocol):
 
         Raises Unavailable while another worker has it.
         """
+
+    def claim(self, partition: int) -> int:
+        """Return the claim that this thread has begun with. Raises Fenced where it has none."""
 
     def end(self, partition: int) -> None:
         """Give up the claim."""
@@ -216,6 +221,10 @@ class PartitionStore(Protocol):
 
     def store(self, batch: Batch) -> Mapping[int, int]:
         """Store all or nothing. Raises Fenced where progress is not at the first offset.
+
+        A batch with a claim may be stored in any thread, beside others: it is Fenced where the
+        partition is not claimed so any more. Whoever begins a partition waits until nothing is
+        being stored by an earlier claim.
 
         Returns of streams the bytes of updates that are not stored any more, as others of this
         batch have their timestamps.

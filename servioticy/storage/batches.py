@@ -22,16 +22,20 @@ With lengths nothing has to be escaped, so no document can be taken for more tha
 """
 
 
+def fence(batch: Batch) -> Prepared:
+    """What refuses a batch that does not begin where progress stands; else it moves that."""
+    return _prepared(
+        "fence",
+        partition=batch.partition,
+        first_offset=batch.first_offset,
+        next_offset=batch.next_offset,
+        emitted_offset=batch.emitted_offset,
+    )
+
+
 def batch_parts(batch: Batch) -> list[Prepared | Copied]:
-    """The fence first, then of each table what the batch has for it."""
+    """Of each table what the batch has for it."""
     return [
-        _prepared(
-            "fence",
-            partition=batch.partition,
-            first_offset=batch.first_offset,
-            next_offset=batch.next_offset,
-            emitted_offset=batch.emitted_offset,
-        ),
         *_updates(batch),
         *_states(batch),
         *_verdicts(batch),

@@ -36,13 +36,14 @@ from servioticy.ports.partition_store import (
     Use,
 )
 from servioticy.storage.arrays import columns, numbers
-from servioticy.storage.batches import batch_parts, superseded, update_columns
-from servioticy.storage.database import Database
+from servioticy.storage.batches import batch_parts, fence, superseded, update_columns
+from servioticy.storage.database import Database, Prepared
 from servioticy.storage.queries import queries
 
 log = logging.getLogger("servioticy.storage")
 
 _CLAIM = 1_701_013  # class of our advisory locks: any number that nothing else uses
+_BESIDE = 1_701_014
 READ_AT_ONCE = 65_536
 """Characters of documents that are read before the first of them is given out."""
 
@@ -69,11 +70,22 @@ class PostgresPartitionStore:
         (claimed,) = self._database.rows(self._sql["claim"], values)[0]
         if not claimed:
             raise Unavailable(f"another worker has partition {partition}")
+        (nobody,) = self._database.rows(self._sql["nobody_beside"], _beside(partition))[0]
+        if not nobody:
+            raise Unavailable(f"what was computed in partition {partition} is still being stored")
         row = self._database.row(self._sql["progress"], values)
         if row is None:
             self._database.rows(self._sql["begin_partition"], values)
             return self.begin(partition)
         return row[0], row[1]
+
+    def claim(self, partition: int) -> int:
+        """Return the claim that this thread's connection has; it ends with the connection."""
+        values = {"partition": partition, "key": _CLAIM}
+        row = self._database.row(self._sql["claimed_by"], values)
+        if row is None:
+            raise Fenced(f"partition {partition} is not claimed here")
+        return int(row[0])
 
     def end(self, partition: int) -> None:
         """Give up the claim."""
@@ -185,9 +197,9 @@ class PostgresPartitionStore:
             replaced = self._replaced(batch.updates, displaced)
             self._store(batch, displaced)
         except psycopg2.errors.DivisionByZero as error:
+            claimed = "claimed so" if batch.claim else f"at offset {batch.first_offset}"
             raise Fenced(
-                f"partition {batch.partition} is no longer at offset {batch.first_offset}: "
-                "another worker has it"
+                f"partition {batch.partition} is no longer {claimed}: another worker has it"
             ) from error
         except psycopg2.errors.UniqueViolation as error:
             if not any(each.is_new for each in batch.updates):
@@ -216,7 +228,7 @@ class PostgresPartitionStore:
         return found
 
     def _store(self, batch: Batch, displaced: Sequence[StoredUpdate]) -> None:
-        parts = batch_parts(batch)
+        parts = [*self._fence(batch), *batch_parts(batch)]
         late = batch.put_off or batch.taken_up or batch.emitted_late
         if batch.effect is None and not displaced and not late:
             self._database.together(parts)
@@ -229,6 +241,19 @@ class PostgresPartitionStore:
                 self._take_effect(batch.effect, batch.partition)
             if late:
                 self._store_put_off(batch)
+
+    def _fence(self, batch: Batch) -> list[Prepared]:
+        """What has to be so; else nothing is done that is sent together with this."""
+        if batch.claim is None:
+            return [fence(batch)]
+        return [
+            Prepared("store_beside", self._sql["store_beside"], _beside(batch.partition)),
+            Prepared(
+                "fence_beside",
+                self._sql["fence_beside"],
+                {"key": _CLAIM, "partition": batch.partition, "claim": batch.claim},
+            ),
+        ]
 
     def _take_effect(self, effect: Effect, partition: int) -> None:
         match effect:
@@ -418,3 +443,8 @@ class PostgresPartitionStore:
         """Offsets of records that are computed late and perhaps not all emitted."""
         rows = self._database.rows(self._sql["taken_up"], {"partition": partition})
         return [row[0] for row in rows]
+
+
+def _beside(partition: int) -> dict[str, int]:
+    """The lock of whoever stores late work in a partition."""
+    return {"key": _BESIDE, "partition": partition}

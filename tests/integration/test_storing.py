@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -10,7 +11,8 @@ from sandbox import argument_names
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import Batch, PutOff, StoredUpdate, StoredVerdict
 from servioticy.storage.database import Database
-from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.partition_store import _BESIDE, PostgresPartitionStore
+from servioticy.storage.queries import queries
 from servioticy.storage.roles import Role
 
 STREAM = 7
@@ -97,3 +99,18 @@ def test_who_is_fenced_is_told_so_though_its_updates_are_stored(
 
     with pytest.raises(Fenced):
         store.store(Batch(0, 0, 1, 0, [an_update(1)]))
+
+
+def test_a_partition_is_not_begun_while_an_earlier_claim_is_storing(
+    store: PostgresPartitionStore, database: Database
+) -> None:
+    """What is stored late would be missing in what the new one reads."""
+    lock = {"key": _BESIDE, "partition": 0}
+    store.end(0)
+    with ThreadPoolExecutor(1) as elsewhere:
+        with database.transaction():
+            database.rows(queries("partition")["store_beside"], lock)
+            with pytest.raises(Unavailable, match="being stored"):
+                elsewhere.submit(store.begin, 0).result()
+
+        assert elsewhere.submit(store.begin, 0).result() == (0, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import msgspec
@@ -44,6 +45,35 @@ def test_a_new_partition_begins_at_zero(storage: Storage) -> None:
     assert storage.store.begin(1) == (0, 0)
     assert storage.store.all_progress() == {1: 0}
     assert storage.history.progress(1) == 0
+
+
+def test_late_work_is_stored_beside_the_batches(storage: Storage, stream: int) -> None:
+    """By the claim, wherever progress stands, in another thread too; and it moves nothing."""
+    storage.store.begin(0)
+    late = replace(a_batch(stream, 0, at=1, value=1), claim=storage.store.claim(0))
+    storage.store.store(a_batch(stream, 0, at=2, value=2))
+    with ThreadPoolExecutor(1) as elsewhere:
+        elsewhere.submit(storage.store.store, late).result()
+        with pytest.raises(Fenced):
+            elsewhere.submit(storage.store.store, replace(late, claim=late.claim + 1)).result()
+
+    assert storage.store.all_progress() == {0: 1}
+    assert documents(storage, stream) == [document(1), document(2)]
+
+
+def test_late_work_of_an_earlier_claim_is_refused(storage: Storage, stream: int) -> None:
+    """Also where nobody else has the partition yet, and where nothing has moved."""
+    storage.store.begin(0)
+    late = replace(a_batch(stream, 0, at=1, value=1), claim=storage.store.claim(0))
+    storage.store.end(0)
+    for _ in range(2):
+        with pytest.raises(Fenced):
+            storage.store.store(late)
+        storage.other_store.begin(0)
+    with pytest.raises(Fenced):
+        storage.store.claim(0)
+
+    assert documents(storage, stream) == []
 
 
 def test_what_takes_the_place_of_something_is_told_with_its_bytes(

@@ -103,7 +103,7 @@ def a_scripted_pool(zygote: Scripted, *answers: bytes) -> SandboxPool:
     pool = a_pool(allow_list=False)
     zygote.answers = answers
     pool._zygote = zygote  # type: ignore[assignment]
-    pool._workers = Workers(zygote, pool._usage, 64, 60)  # type: ignore[arg-type]
+    pool._workers = Workers(zygote, pool._usage, pool._exclusion, 64, 60)  # type: ignore[arg-type]
     pool._checking = Checking(zygote, 60, allow_list=False)  # type: ignore[arg-type]
     return pool
 

@@ -11,6 +11,19 @@ SELECT true
                   AND classid = %(key)s AND objid = %(partition)s)
  LIMIT 1;
 
+-- claimed_by --
+SELECT pid
+  FROM pg_locks
+ WHERE locktype = 'advisory'
+   AND classid = %(key)s
+   AND objid = %(partition)s
+   AND pid = pg_backend_pid()
+   AND granted;
+
+-- nobody_beside --
+-- Whether no late work is being stored by an earlier claim. The lock goes with the statement.
+SELECT pg_try_advisory_xact_lock(%(key)s, %(partition)s);
+
 -- give_up --
 SELECT pg_advisory_unlock(%(key)s, %(partition)s);
 
@@ -129,6 +142,22 @@ WITH fence AS (
 )
 SELECT 1 / count(*)
   FROM fence;
+
+-- store_beside --
+-- Whoever begins the partition waits for this transaction, or comes before it: then the fence
+-- that follows finds its claim.
+SELECT pg_advisory_xact_lock(%(key)s, %(partition)s);
+
+-- fence_beside --
+-- Where the partition is claimed by another connection 1 is divided by 0, as above.
+SELECT 1 / count(*)
+  FROM pg_locks
+ WHERE locktype = 'advisory'
+   AND classid = %(key)s
+   AND objid = %(partition)s
+   AND pid = %(claim)s
+   AND granted
+   AND database = (SELECT oid FROM pg_database WHERE datname = current_database());
 
 -- copy_updates --
 -- Updates that are certainly not there yet: into the partition of the table that has no policies,

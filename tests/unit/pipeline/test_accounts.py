@@ -135,6 +135,27 @@ def test_what_could_not_be_stored_is_stored_next_time_and_nothing_twice() -> Non
     assert [(each.updates, each.rows) for each in store.uses] == [(2, 2)]
 
 
+def test_what_was_counted_elsewhere_is_added() -> None:
+    """As if it had been counted here."""
+    first, second, one, two = Accounts(), Accounts(), Store(), Store()
+    ended = [Verdict(OWN, "emitted", THEIRS, 1, times=2), Verdict(OWN, "filtered", THEIRS, 1)]
+    for each in (first, second):
+        each.note([a_row(THEIRS), a_row(OWN, 0)], ended, {OWN.stream_id: 7})
+    first.add(second)
+    both = Accounts()
+    for _ in range(2):
+        both.note([a_row(THEIRS), a_row(OWN, 0)], ended, {OWN.stream_id: 7})
+    first.settle(one)  # type: ignore[arg-type]
+    both.settle(two)  # type: ignore[arg-type]
+
+    assert one.uses == two.uses
+    assert one.uses == [
+        Use(7, 3, 7, 0, 2, 2 * len(document(1)), replaced=14),
+        Use(7, 3, 8, computations={"emitted": 4, "filtered": 2}),
+        Use(8, 4, 8, 2, 2, 2 * len(document(1))),
+    ]
+
+
 def test_a_bug_in_the_accounts_stops_no_update_and_loses_only_what_was_counted(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from engine_builders import logged
-
-from pipeline.batching.forming import SLOW_PART_SECONDS, FormingBatch
-from pipeline.sharing.pace import NEW_SECONDS, SLOW_SECONDS, UNKNOWN_SECONDS, Pace
+from pipeline.sharing.pace import SLOW_SECONDS, UNKNOWN_SECONDS, Pace
 from pipeline.sharing.shares import ACTIVE_SECONDS, BURST_SECONDS, MAX_ACCOUNTS, Shares
 
 
@@ -87,24 +84,14 @@ def test_what_is_slower_than_believed_is_believed_at_once() -> None:
     assert 0.05 < pace.of(1) < 0.1
 
 
-def test_a_batch_takes_few_slow_updates_and_all_quick_ones() -> None:
-    """Of many tenants, each with a little: those whose updates are quick wait for none of them."""
+def test_who_is_slow_is_known_by_its_scripts() -> None:
+    """Whom nobody has met may be: a process is started for it."""
     pace = Pace()
-    pace.learn({1: 1, 2: 1}, {1: 1.0}, {1: SLOW_SECONDS / 2, 2: SLOW_PART_SECONDS - NEW_SECONDS})
-    batch = FormingBatch(0, pace)
-    assert batch.has_room_for(3), "nobody has met it, and nobody else is slow"
-    batch.add(logged(0, 1, tenant=3), 1)
-    assert batch.has_room_for(2)
-    batch.add(logged(1, 1, tenant=2), 2)
+    assert pace.is_slow(1)
 
-    assert batch.has_room_for(3), "its process is there by then"
-    assert not batch.has_room_for(4)
-    assert not batch.has_room_for(2)
-    assert batch.has_room_for(1)
-
-
-def test_the_first_slow_update_has_room_however_slow_it_is() -> None:
-    pace = Pace()
-    pace.learn({1: 1}, {}, {1: 10 * SLOW_PART_SECONDS})
-
-    assert FormingBatch(0, pace).has_room_for(1)
+    pace.learn({1: 2, 2: 1}, {1: 9.0, 2: 9.0}, {1: SLOW_SECONDS, 2: SLOW_SECONDS})
+    assert not pace.is_slow(1), "half of that an update"
+    assert pace.is_slow(2)
+    for _ in range(2):
+        pace.learn({2: 1}, {2: 9.0}, {2: 0.0})
+    assert not pace.is_slow(2)

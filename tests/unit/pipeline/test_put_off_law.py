@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from itertools import count, pairwise
+from itertools import pairwise
 
 import msgspec
 from hypothesis import given
@@ -39,10 +39,9 @@ class Crash(BaseException):
 class Whims:
     """Shares that say at random who is over them; at last nobody is."""
 
-    contested = True
-
     def __init__(self, answers: list[set[int]]) -> None:
         self._answers = iter(answers)
+        self.contested = True
         self.always: set[int] = set()
 
     def saw(self, _tenants: object) -> None:
@@ -320,7 +319,9 @@ def test_after_a_slow_tree_others_of_its_tenant_are_cut_at_once(in_sandbox) -> N
     append(platform, [(("so", "d0"), 1, 1)])
     slow = AlwaysSlow(in_sandbox)
     limits = NO_LIMITS._replace(tree_seconds=1e-9)
-    runs = Runs(platform, {"javascript": slow}, Whims([]), {}, limits=limits)
+    shares = Whims([])
+    shares.contested = False
+    runs = Runs(platform, {"javascript": slow}, shares, {}, limits=limits)
     end = len(platform.state.log[0])
 
     runs.take(0, end)
@@ -330,24 +331,3 @@ def test_after_a_slow_tree_others_of_its_tenant_are_cut_at_once(in_sandbox) -> N
 
     assert slow.refused == ATTEMPTS
     assert len(platform.state.updates) == 4
-
-
-def test_what_was_put_off_lets_rows_pass_after_a_long_batch(in_sandbox) -> None:
-    """What came meanwhile would wait for both; but every second time it is taken up."""
-    platform = MemoryPlatform()
-    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
-    define(Object("so", ("d0",), ()), {}, tenant, platform)
-    append(platform, [(("so", "d0"), at, 1) for at in range(1, 5)])
-    shares = Whims([])
-    ticks = count(step=10)
-    runs = Runs(platform, in_sandbox, shares, {}, most=1, clock=lambda: float(next(ticks)))
-    shares.always = {tenant}
-    runs.take(0, 4)
-    shares.always = set()
-
-    waiting = []
-    for _ in range(4):
-        runs.take(4, 4)
-        waiting.append(len(platform.state.put_off) - len(platform.state.taken_up))
-
-    assert waiting == [3, 3, 2, 2]

@@ -1,0 +1,49 @@
+"""What one batch is computed on: a partition, or an excerpt of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+from pipeline.accounts import Accounts
+from pipeline.state.decided import Decided
+from pipeline.work import Work
+from servioticy.domain.graph import Graph
+from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.ports.partition_store import Batch, PartitionStore
+
+
+class Base(Protocol):
+    """What is known where a batch is computed, and where its outcome is noted."""
+
+    number: int
+    store: PartitionStore
+    graph: Graph
+    decided: Decided
+    accounts: Accounts
+    next_offset: int
+    waiting: Counter[int]
+    """How many records of each tenant have been put off."""
+    emitted_late: list[int]
+    """Records that had been put off, and of which all is emitted and acknowledged."""
+
+    def recall(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
+        """The last updates that trees of these streams' updates need, perhaps among others."""
+
+    def commit(self, batch: Callable[[int], Batch]) -> Mapping[int, int]:
+        """Store the batch that begins at the progress that it is told.
+
+        Returns of streams the bytes of updates that are not stored any more. Raises Unavailable
+        and Fenced.
+        """
+
+    def remember(self, last_updates: Mapping[KnownStream, LastUpdate]) -> None:
+        """Note that these were stored as last updates."""
+
+    def note_waiting(self, work: Work) -> None:
+        """Note that this work is stored: so many more, or fewer, records wait."""
+
+    def trim(self) -> None:
+        """Between two batches: forget what there is no room for."""

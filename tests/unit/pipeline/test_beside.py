@@ -1,0 +1,150 @@
+"""Nobody waits for what is computed beside, but who has to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+from oracle import Composite, Object
+from test_put_off_law import CODE, Runs, Whims, append
+from test_serial_law import define, functions
+from waiting import until
+
+from pipeline.engine import Engine
+from pipeline.sharing.fairness import Fairness
+from pipeline.task import Task
+from pipeline.work import Row
+from sandbox import argument_names
+from servioticy.domain.model import ServiceObjectKey
+from servioticy.memory import MemoryPlatform
+
+
+class Held:
+    """An evaluator that holds one tenant's calls until it is let go."""
+
+    def __init__(self, evaluator, tenant: int) -> None:
+        self._evaluator, self._tenant = evaluator, str(tenant)
+        self.asked, self.goes_on = Event(), Event()
+
+    def evaluate(self, tenant, calls, within=None):
+        if tenant == self._tenant:
+            self.asked.set()
+            assert self.goes_on.wait(60)
+        return self._evaluator.evaluate(tenant, calls, within)
+
+
+class World:
+    """Two tenants with an object each, of which the first one's scripts take long."""
+
+    def __init__(self, executor: ThreadPoolExecutor) -> None:
+        self.platform = MemoryPlatform()
+        self.tenants = [
+            self.platform.tenants.tenant_of(self.platform.tenants.create_tenant(name))
+            for name in "ab"
+        ]
+        things = [
+            Object(name, ("d0",), (Composite("c", ("d0",), lambda values: values[0]),))
+            for name in ("slow", "quick")
+        ]
+        for thing, tenant in zip(things, self.tenants, strict=True):
+            define(thing, {(thing.id, "c"): CODE}, tenant, self.platform)
+        self.shares = Whims([])
+        self.shares.contested = False
+        self.held = Held(functions(things), self.tenants[0])
+        engine = Engine({"javascript": self.held}, 100, 10**6)
+        store = self.platform.partition_store(argument_names)
+        fairness = Fairness(self.shares)
+        output = self.platform.output
+        self.task = Task(0, store, lambda: output(0), engine, fairness, executor=executor)
+        self.taken = 0
+        self.take()
+
+    def take(self) -> None:
+        """Let the task take what is new in the log."""
+        log = self.platform.state.log[0]
+        self.task.take([Row(at, log[at]) for at in range(self.taken, len(log))])
+        self.taken = len(log)
+
+    def put(self, name: str, at: int) -> None:
+        append(self.platform, [((name, "d0"), at, at)])
+        self.take()
+
+    def put_late(self, name: str, at: int) -> None:
+        """So that it is computed beside."""
+        self.shares.always = {self.tenants[0]}
+        self.put(name, at)
+        self.shares.always = set()
+        self.task.take([])
+
+    def stored(self) -> list[tuple[str, int]]:
+        state = self.platform.state
+        names = {number: ref for ref, number in state.streams.items()}
+        rows = [row for _partition, row in state.updates.values()]
+        return sorted(("/".join(names[row.stream_id]), row.timestamp) for row in rows)
+
+    def finish(self) -> None:
+        self.held.goes_on.set()
+        until(lambda: self.task.take([]) or not self.task._begun.schedule.is_busy)
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    with ThreadPoolExecutor(1) as executor:
+        made = World(executor)
+        yield made
+        made.held.goes_on.set()
+
+
+BOTH = [("slow/c", 1), ("slow/d0", 1)]
+
+
+def test_others_are_computed_meanwhile(world: World) -> None:
+    world.put_late("slow", 1)
+    assert world.held.asked.wait(60)
+
+    world.put("quick", 1)
+    assert world.stored() == [("quick/c", 1), ("quick/d0", 1)]
+    assert world.task.patience < 0.1
+
+    world.finish()
+    assert world.stored() == [("quick/c", 1), ("quick/d0", 1), *BOTH]
+    assert not world.task._begun.partition.lent
+
+
+def test_its_own_updates_wait_and_come_in_order(world: World) -> None:
+    world.put_late("slow", 1)
+    world.put("slow", 2)
+    assert world.stored() == []
+
+    world.finish()
+    until(lambda: world.task.take([]) or len(world.stored()) == 4)
+    emitted = [each.timestamp for each in world.platform.state.emitted if each.stream == "d0"]
+    assert emitted == [1, 2]
+
+
+def test_a_change_of_what_is_not_lent_does_not_wait(world: World) -> None:
+    world.put_late("slow", 1)
+    assert world.held.asked.wait(60)
+    world.platform.changes.erase(ServiceObjectKey(world.tenants[1], "quick"), "d0")
+    world.take()
+
+    assert world.task._begun.schedule.is_busy
+    assert world.platform.state.progress[0].next_offset == world.taken
+
+
+def test_what_a_worker_has_begun_is_not_stored_once_it_has_let_go(world: World) -> None:
+    world.put_late("slow", 1)
+    assert world.held.asked.wait(60)
+    excerpt = world.task._begun.schedule._beside._under.excerpt
+    with ThreadPoolExecutor(1) as elsewhere:
+        release = elsewhere.submit(world.task.release)
+        until(lambda: excerpt._is_withdrawn)
+        world.held.goes_on.set()
+        release.result()
+    assert world.stored() == []
+
+    runs = Runs(world.platform, {"javascript": world.held}, Whims([]), {})
+    runs.finish()
+    assert world.stored() == BOTH

@@ -1,0 +1,210 @@
+"""What is computed beside the batches of its partition equals one thing after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import Future
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+from test_put_off_law import Crash, Runs, Store, Whims, append
+from test_regions_law import mixtures
+from test_serial_law import LAW, Generous, define, functions, histories, value_of
+
+from pipeline.engine import Engine
+from pipeline.limits import Limits
+from pipeline.sharing.fairness import Fairness
+from pipeline.task import Task
+from pipeline.work import Row
+from sandbox import argument_names
+from servioticy.errors import Fenced, ServioticyError
+from servioticy.memory import MemoryPlatform
+
+LIMITS = Limits(8, 1000)
+
+
+class Whenever:
+    """An executor that does what it is given whenever it likes, though its task has died."""
+
+    def __init__(self, whims: list[bool]) -> None:
+        self._whims = iter(whims)
+        self.left: list[_Later] = []
+
+    def submit(self, act) -> Future[None]:
+        self.left.append(_Later(act, self))
+        return self.left[-1]
+
+    @property
+    def wants(self) -> bool:
+        return next(self._whims, True)
+
+
+class _Later(Future):
+    def __init__(self, act, executor: Whenever) -> None:
+        super().__init__()
+        self._act, self._executor = act, executor
+
+    def done(self) -> bool:
+        if not super().done() and self._executor.wants:
+            self.do()
+        return super().done()
+
+    def result(self, timeout=None):
+        self.do()
+        return super().result(timeout)
+
+    def exception(self, timeout=None):
+        self.do()
+        return super().exception(timeout)
+
+    def do(self) -> None:
+        if super().done():
+            return
+        self._executor.left.remove(self)
+        try:
+            self.set_result(self._act())
+        except BaseException as error:
+            self.set_exception(error)
+
+
+class Moods:
+    """Believes at random that a tenant is slow."""
+
+    def __init__(self, answers: list[bool]) -> None:
+        self._answers = iter(answers)
+
+    def is_slow(self, _tenant: int) -> bool:
+        return next(self._answers, False)
+
+    def of(self, _tenant: int) -> float:
+        return 0.001
+
+    def learn(self, *_what: object) -> None:
+        """It does not matter."""
+
+
+class Noting:
+    """A store that notes in which order the records of the log have taken effect."""
+
+    def __init__(self, store, order: list[int]) -> None:
+        self._store, self._order = store, order
+
+    def __getattr__(self, name: str):
+        return getattr(self._store, name)
+
+    def store(self, batch):
+        replaced = self._store.store(batch)
+        self._order += [each.offset for each in batch.updates if each.position == 0]
+        if batch.effect is not None:
+            self._order += batch.taken_up or [batch.next_offset - 1]
+        return replaced
+
+
+class Beside(Runs):
+    """Tasks of which each is given an executor, and may be survived by what it has begun."""
+
+    def __init__(self, executor: Whenever, pace: Moods, *arguments) -> None:
+        self.executor, self.pace = executor, pace
+        self.order: list[int] = []
+        super().__init__(*arguments)
+
+    def _new(self) -> Task:
+        self.platform.state.claims.clear()
+        store = Noting(self.platform.partition_store(argument_names), self.order)
+        store = Store(store, self.taken, self.deaths)
+        engine = Engine(self.evaluators, self.most, 10**6, LIMITS)
+        fairness = Fairness(self.shares, self.pace)
+        output = self.platform.output
+        return Task(0, store, lambda: output(0), engine, fairness, executor=self.executor)
+
+    def haunt(self) -> None:
+        """Let what a dead task has begun come to an end: nothing of it is to be stored."""
+        mine = self.task._begun and self.task._begun.schedule._beside._under
+        for each in [e for e in self.executor.left if mine is None or e is not mine.future]:
+            before = len(self.order)
+            each.do()
+            assert isinstance(Future.exception(each), Fenced | Crash | ServioticyError)
+            assert len(self.order) == before
+
+
+def written(objects, codes, parts, middle: int) -> MemoryPlatform:
+    """A platform whose log has some definitions, some updates, and then others of both."""
+    platform = MemoryPlatform()
+    for some, history in zip((objects[:middle], objects[middle:]), parts, strict=True):
+        for each in some:
+            token = platform.tenants.create_tenant(f"t{each.tenant}")
+            define(each, codes, platform.tenants.tenant_of(token), platform)
+        append(platform, history)
+    return platform
+
+
+@LAW
+@given(data=st.data())
+def test_what_is_computed_beside_equals_one_after_the_other(data) -> None:
+    """Whenever it is done, whoever dies, and whatever joins the components meanwhile."""
+    objects, codes, _others = data.draw(mixtures(cycles=data.draw(st.booleans()), options=True))
+    middle = data.draw(st.integers(1, len(objects)))
+    parts = data.draw(histories(objects[:middle])), data.draw(histories(objects))
+    platform = written(objects, codes, parts, middle)
+    booleans = st.lists(st.booleans(), max_size=60)
+    over = st.lists(st.sampled_from([set(), set(), {1}, {2}]), max_size=10)
+    deaths = st.dictionaries(st.integers(1, 30), st.sampled_from(["before", "after"]), max_size=3)
+    separate = len({each.tenant for each in objects}) == 1
+    runs = Beside(
+        Whenever(data.draw(booleans)),
+        Moods(data.draw(booleans)),
+        platform,
+        {"javascript": functions(objects)},
+        # Of whose composites others' updates wake nobody is over a share: that is another law.
+        Whims(data.draw(over) if separate else []),
+        data.draw(deaths),
+        data.draw(st.integers(1, 5)),
+    )
+    end = len(platform.state.log[0])
+    cuts = data.draw(st.lists(st.integers(0, end), max_size=6))
+    for begin, until in pairwise(sorted({0, *cuts, end})):
+        runs.take(begin, until)
+        if data.draw(st.booleans()):
+            runs.haunt()
+    runs.finish()
+    runs.haunt()
+
+    assert sorted(runs.order) == list(range(end))
+    again = written(objects, codes, parts, middle)
+    again.state.log[0] = [again.state.log[0][offset] for offset in runs.order]
+    store = again.partition_store(argument_names)
+    engine = Engine({"javascript": functions(objects)}, 1000, 10**6, LIMITS)
+    Task(0, store, lambda: again.output(0), engine, Fairness(Generous(1.0))).take(
+        [Row(at, each) for at, each in enumerate(again.state.log[0])]
+    )
+    assert outcome(platform) == outcome(again)
+    tenants = {each.id: each.tenant for each in objects}
+    history = [(ref, None) for ref, *_ in [*parts[0], *parts[1]]]
+    assert len(history) + len(objects) == end
+    for tenant in set(tenants.values()):
+        own = [o for o in runs.order if tenant_of(platform, o, tenants) == tenant]
+        assert own == sorted(own)
+
+
+def tenant_of(platform: MemoryPlatform, offset: int, tenants: dict[str, int]) -> int:
+    """Whose record it is."""
+    record = platform.state.log[0][offset]
+    return next(tenant for id_, tenant in tenants.items() if f'"{id_}"'.encode() in record)
+
+
+def outcome(platform: MemoryPlatform) -> tuple[object, ...]:
+    """What is stored, what was emitted at least, and how computations ended."""
+    state = platform.state
+    names = {number: ref for ref, number in state.streams.items()}
+    stored = {
+        (names[row.stream_id], row.timestamp): value_of(row.document)
+        for _partition, row in state.updates.values()
+    }
+    emitted = {
+        ((each.service_object, each.stream), each.timestamp, value_of(bytes(each.update)))
+        for each in state.emitted
+    }
+    missing = {key for key, value in stored.items() if (*key, value) not in emitted}
+    verdicts = Counter({(names[s], v): times for (s, v), (times, _) in state.verdicts.items()})
+    return stored, missing, verdicts
