@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 from flask import Flask
 
-from api.documents.definitions import Definitions
-from api.documents.document_parser import DocumentParser
 from api.http import authentication
 from api.http.acceptable import check_accept
 from api.http.answers import with_common_headers
 from api.http.authentication import guard
-from api.http.backlog import Backlog
 from api.http.errors import handle_errors
 from api.http.idempotency import Idempotency
+from api.http.put_off import PutOff
 from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
+from api.parsing.definitions import Definitions
+from api.parsing.document_parser import DocumentParser
 from api.resources import blueprints
 from api.services import Check, Services
 from sandbox import argument_names as read_argument_names
@@ -56,8 +56,8 @@ def create_app(
             ports.service_objects, argument_names, DocumentParser(caller), DocumentParser(caller)
         ),
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
-        backlog=Backlog(ports.history, settings.requests.max_put_off),
-        quotas=Quotas(ports.statements("quotas"), quotas(settings)),
+        put_off=PutOff(ports.history, settings.requests.max_put_off),
+        quotas=Quotas(ports.statements("used_quotas"), quotas(settings)),
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),
     )
     app = Flask("api", static_folder=None)

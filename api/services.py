@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from api.documents.definitions import Definitions
-from api.http.backlog import Backlog
 from api.http.idempotency import Idempotency
+from api.http.put_off import PutOff
 from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
+from api.parsing.definitions import Definitions
 from servioticy.bootstrap import Ports
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
@@ -32,7 +32,7 @@ class Services:
     check: Check
     definitions: Definitions
     reads: ReadAfterWrite
-    backlog: Backlog
+    put_off: PutOff
     quotas: Quotas
     idempotency: Idempotency
 

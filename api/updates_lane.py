@@ -26,7 +26,7 @@ from servioticy.domain.timing import too_far_ahead
 from servioticy.domain.tokens import read_token
 from servioticy.domain.topics import largest_update
 from servioticy.errors import ServioticyError
-from servioticy.ports.addresses import Address
+from servioticy.ports.addresses import Address, Lookup
 
 log = logging.getLogger("api")
 
@@ -83,8 +83,8 @@ class UpdatesLane:
         """Return what may come into the log; those who have used up a quota get their answers."""
         if not asked:
             return []
-        names = [(each.token, each.service_object, each.stream) for each in asked]
-        addresses = self._services.ports.addresses.addresses(names)
+        lookups = [Lookup(each.token, each.service_object, each.stream) for each in asked]
+        addresses = self._services.ports.addresses.addresses(lookups)
         self._services.quotas.learn({each.caller for each in addresses if each is not None})
         accepted = []
         for each, address in zip(asked, addresses, strict=True):
@@ -118,7 +118,7 @@ class UpdatesLane:
             update.timestamp, services.clock(), ahead
         ):
             return None
-        if services.backlog.is_full(address):
+        if services.put_off.is_full(address):
             return None
         exceeded = services.quotas.send(address.tenant, 1, len(document))
         if exceeded is not None:

@@ -17,9 +17,9 @@ from delivery.broker.api import Api
 from delivery.broker.broker import Broker
 from delivery.broker.listener import ENVELOPE_BYTES, BrokerTransport
 from delivery.broker.receiver import TopicReceiver
-from delivery.callbacks.caller import Caller
+from delivery.callbacks.asked_tests import AskedTests
+from delivery.callbacks.http_client import HttpClient
 from delivery.callbacks.receiver import Callbacks
-from delivery.callbacks.tests import AskedTests
 from delivery.feeds.feeds import Feeds
 from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
@@ -29,9 +29,11 @@ from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
+from servioticy.domain.quotas import SOCKETS, quotas
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.identity.issuers import with_persons
 from servioticy.metrics import Registry, serve
+from servioticy.ports.history import History
 from servioticy.settings import Settings
 from servioticy.settings.places import api_url
 from servioticy.storage.access_changes import PostgresAccessChanges
@@ -39,6 +41,7 @@ from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import PostgresCursors
+from servioticy.storage.database import Database
 from servioticy.storage.dead_deliveries import PostgresDeadDeliveries
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.quotas import PostgresQuotas
@@ -61,20 +64,13 @@ async def run(chosen: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     database = bootstrap.connect(chosen, Role.DELIVERY)
-    own = chosen.delivery
-    history = PostgresHistory(database)
-    hub = Hub(
-        with_persons(PostgresAddresses(database), chosen.identity),
-        history,
-        capacity(own.sockets, own.sockets_per_tenant, raise_descriptors()),
-        access_changes=PostgresAccessChanges(bootstrap.connect(chosen, Role.DELIVERY)),
-        max_backlog_bytes=own.backlog_bytes,
-    )
-    caller = Caller(own.callback_networks.split())
+    own, history = chosen.delivery, PostgresHistory(database)
+    hub = _hub(chosen, database, history)
+    client = HttpClient(own.callback_networks.split())
     # What a killed Postgres has forgotten is done again, so nothing waits for the disk: what is
     # buried is forgotten only together with the cursor that has passed it.
     quick = bootstrap.connect(chosen, Role.DELIVERY, durable=False)
-    callbacks = Callbacks(caller, PostgresDeadDeliveries(quick))
+    callbacks = Callbacks(client, PostgresDeadDeliveries(quick))
     tests = AskedTests(callbacks, PostgresCallbackTests(database))
     cursors = PostgresCursors(quick)
     pages = bootstrap.emitted_pages(chosen)
@@ -88,8 +84,7 @@ async def run(chosen: Settings) -> None:
         callbacks,
         lambda: feeds.is_owner,
     )
-    topics = TopicReceiver(broker.exchange).receive
-    pulls = Pulls()
+    topics, pulls = TopicReceiver(broker.exchange).receive, Pulls()
     receivers = {
         "actions": actuating.acting.receive,
         "http": callbacks.receive,
@@ -113,7 +108,7 @@ async def run(chosen: Settings) -> None:
     sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)
     messages = BrokerTransport(broker, chosen.host, chosen.mqtt.port, largest)
     try:
-        await caller.start()
+        await client.start()
         await api.start()
         for part in (actuating, tests, accounts, overrides, bridges):
             part.start()
@@ -121,8 +116,19 @@ async def run(chosen: Settings) -> None:
         await _read(chosen, hub, feeds, stop)
     finally:
         # What takes from others ends first.
-        for ending in (bridges, feeds, actuating, tests, caller, overrides, hub, accounts, api):
+        for ending in (bridges, feeds, actuating, tests, client, overrides, hub, accounts, api):
             await ending.stop()
+
+
+def _hub(chosen: Settings, database: Database, history: History) -> Hub:
+    own = chosen.delivery
+    return Hub(
+        with_persons(PostgresAddresses(database), chosen.identity),
+        history,
+        capacity(own.sockets, quotas(chosen)[SOCKETS], raise_descriptors()),
+        access_changes=PostgresAccessChanges(bootstrap.connect(chosen, Role.DELIVERY)),
+        max_backlog_bytes=own.backlog_bytes,
+    )
 
 
 async def _read(chosen: Settings, hub: Hub, feeds: Feeds, stop: asyncio.Event) -> None:

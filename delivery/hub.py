@@ -17,7 +17,7 @@ from delivery.admission.requests import Admission
 from delivery.backlog import Backlog
 from delivery.fanout import FanOut, Subscriber
 from delivery.feeds.feeds import Feeds, Receiver
-from delivery.transports.transport import CLOSE_SECONDS, Connection, Transport
+from delivery.transport import CLOSE_SECONDS, Connection, Transport
 from delivery.watcher import MAX_UNSENT_BYTES, Watcher
 from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, Timestamp
@@ -45,7 +45,7 @@ class Hub:
         self,
         catalog: Addresses,
         history: History,
-        capacity: Capacity | None = None,
+        capacity: Capacity,
         *,
         access_changes: AccessChanges | None = None,
         max_backlog_bytes: int = BACKLOG_BYTES,
@@ -54,7 +54,7 @@ class Hub:
         """`access_changes` tells at once who may stay no longer; else that is seen later."""
         self.connections = 0
         """Clients that are served now."""
-        self.reception = Reception(catalog, capacity or Capacity())
+        self.reception = Reception(catalog, capacity)
         self.watchers: Watchers[Subscriber] = Watchers()
         self.backlog = Backlog(max_backlog_bytes)
         self.fanout = FanOut(self.watchers.of)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from delivery.actuations.acting import Acting
+from delivery.actuations.acting_streams import ActingStreams
 from delivery.actuations.queues import Queues
 from delivery.bridge.bridge import Bridges
 from delivery.broker.broker import Broker
@@ -49,7 +49,7 @@ def observe_broker(broker: Broker, bridges: Bridges, registry: Registry) -> None
     registry.observe(BROKER_REFUSED, lambda: broker.refused)
 
 
-def observe_actuations(queues: Queues, acting: Acting, registry: Registry) -> None:
+def observe_actuations(queues: Queues, acting: ActingStreams, registry: Registry) -> None:
     """Let actuations be asked about, from any thread."""
     registry.observe(ACTUATION_LANES, lambda: len(queues.lanes))
     registry.observe(ACTUATIONS_ASKED, lambda: acting.asked)

@@ -7,13 +7,13 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from delivery.admission.quotas import QuotaExceeded
+from delivery.admission.owner_semaphore import SemaphoreFull
 from delivery.admission.requests import Admission
 from delivery.backlog import Backlog
 from delivery.endings import Ending
 from delivery.fanout import LiveUpdate
 from delivery.handover import Handover, Overflow, size
-from delivery.transports.transport import (
+from delivery.transport import (
     CLOSE_SECONDS,
     WRITE_BUFFER_BYTES,
     Connection,
@@ -140,7 +140,7 @@ class Watcher:
             return
         try:
             await self._send_history(handover, after, read_page)
-        except (Unavailable, QuotaExceeded):
+        except (Unavailable, SemaphoreFull):
             self.close(Ending.HISTORY_SILENT)
         except Disconnected:
             pass

@@ -24,8 +24,8 @@ BATCH_SECONDS = 0.5
 SLICE_SECONDS = 0.2
 """What batches are cut to beforehand, by what updates took so far."""
 
-LATE_SECONDS = 0.05
-"""What had been put off may take so long at once while several tenants are active."""
+CONTESTED_SECONDS = 0.05
+"""The same while several tenants are active: after each of them it is seen who is over a share."""
 
 LOADING_SECONDS = 0.2
 """Loading components may take so long between two batches."""

@@ -22,7 +22,9 @@ from servioticy.messaging.consumer import EmittedReader, LogEnds
 from servioticy.messaging.emitted_pages import KafkaEmittedPages
 from servioticy.messaging.emitter import Emitter
 from servioticy.messaging.log_writer import LogWriter
+from servioticy.ports.actuations import ActuationRecords
 from servioticy.ports.addresses import Addresses
+from servioticy.ports.cursors import Sources
 from servioticy.ports.history import History
 from servioticy.ports.log import BatchLog
 from servioticy.ports.service_objects import ServiceObjects
@@ -30,6 +32,7 @@ from servioticy.ports.statements import Statements
 from servioticy.ports.stream_graph import StreamGraph
 from servioticy.ports.tenants import Tenants
 from servioticy.settings import Settings
+from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
@@ -38,6 +41,7 @@ from servioticy.storage.log_identity import PostgresLogIdentity
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.roles import Role
 from servioticy.storage.service_objects import PostgresServiceObjects
+from servioticy.storage.sources import PostgresSources
 from servioticy.storage.statements import PostgresStatements
 from servioticy.storage.stream_graph import PostgresStreamGraph
 from servioticy.storage.tenants import PostgresTenants
@@ -114,6 +118,8 @@ class Ports:
     graph: StreamGraph
     changes: Changes
     statements: Callable[[str], Statements]
+    actuations: ActuationRecords
+    sources: Sources
     history: History
     log: BatchLog
     emitted_ends: Callable[[], Mapping[int, int]]
@@ -145,6 +151,8 @@ def ports_on(
         graph=graph,
         changes=Changes(graph, PostgresChangeStore(database, change_wait_seconds), log),
         statements=partial(PostgresStatements, database),
+        actuations=PostgresActuations(database),
+        sources=PostgresSources(database),
         history=PostgresHistory(database),
         log=log,
         emitted_ends=emitted_ends,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.resources.around import MAX_RELATED, understood
+from api.documents.around import MAX_RELATED, understood
 from api.services import Services
 from servioticy.domain.access import readable, seen_by
 from servioticy.domain.findings import findings

@@ -7,6 +7,7 @@ to follow its template says which version it has; both are stored with the chang
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -20,6 +21,7 @@ from servioticy.domain.documents.templates import parse_template
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
 from servioticy.ports.change_store import NewServiceObject
+from servioticy.ports.statements import Row
 
 BATCH = 300
 """Service Objects that a turn changes: whoever else changes something waits for so many."""
@@ -108,6 +110,33 @@ class Jobs:
             reached=job.reached,
             limit=limit,
         )
+        wanted, failures = self._changes(job, rows)
+        refused: dict[str, Changed | StillRead] = {}
+        try:
+            refused = self._services.ports.changes.replace_all(wanted)
+        except Unavailable:
+            raise
+        except Exception as error:  # noqa: BLE001  the rest of the job goes on
+            if self._one_by_one(job, limit, error):
+                return
+            failures.append({"serviceObject": rows[0][0], "message": "It cannot be stored"})
+        failures += [
+            {"serviceObject": id_, "message": f"Others read a stream that would go: {why}"}
+            for id_, why in refused.items()
+            if isinstance(why, StillRead)
+        ]
+        passed = before_changed([row[0] for row in rows], refused)
+        self._sql.rows(
+            "rolled_out",
+            reached=passed[-1] if passed else job.reached,
+            **self._ended(job, [each for each in failures if each["serviceObject"] in passed]),
+            last=len(rows) < limit and len(passed) == len(rows),
+        )
+
+    def _changes(
+        self, job: Job, rows: Sequence[Row]
+    ) -> tuple[list[tuple[NewServiceObject, int]], list[Failure]]:
+        """Return followers as the version makes them, each with the revision it is made from."""
         version = self._version(job, job.version)
         wanted: list[tuple[NewServiceObject, int]] = []
         failures: list[Failure] = []
@@ -119,29 +148,7 @@ class Jobs:
                 wanted.append((new, follower.revision))
             except (BadDocument, Refused) as error:
                 failures.append({"serviceObject": follower.id, **_told(error)})
-        refused: dict[str, Changed | StillRead] = {}
-        try:
-            refused = self._services.ports.changes.replace_all(wanted)
-        except Unavailable:
-            raise
-        except Exception as error:  # noqa: BLE001  the rest of the job goes on
-            if self._one_by_one(job, limit, error):
-                return
-            failures.append({"serviceObject": rows[0][0], "message": "It cannot be stored"})
-        again = min((id_ for id_, why in refused.items() if isinstance(why, Changed)), default="")
-        failures += [
-            {"serviceObject": id_, "message": f"Others read a stream that would go: {why}"}
-            for id_, why in refused.items()
-            if isinstance(why, StillRead) and not (again and id_ > again)
-        ]
-        passed = [row[0] for row in rows if not (again and row[0] >= again)]
-        failures = [each for each in failures if not (again and each["serviceObject"] >= again)]
-        self._sql.rows(
-            "rolled_out",
-            reached=passed[-1] if passed else job.reached,
-            **self._ended(job, failures),
-            last=len(rows) < limit and not again,
-        )
+        return wanted, failures
 
     def _limit(self, job: Job) -> int:
         return 1 if job.id in self._careful else BATCH
@@ -177,7 +184,15 @@ class Jobs:
         return found
 
 
-def _follower(row: tuple[Any, ...]) -> Follower:
+def before_changed(
+    ids: Sequence[str], refused: Mapping[str, Changed | StillRead]
+) -> Sequence[str]:
+    """Return those before the first that has changed meanwhile: from there on it is done again."""
+    again = min((id_ for id_, why in refused.items() if isinstance(why, Changed)), default=None)
+    return [each for each in ids if again is None or each < again]
+
+
+def _follower(row: Row) -> Follower:
     id_, template_version, parameters, version, revision, document, fields, created_at = row
     return Follower(
         id_,

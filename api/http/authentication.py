@@ -12,7 +12,7 @@ from flask import Flask, g, has_request_context, request
 from api.http.errors import Denied, NotAuthorized, NotFound
 from api.http.read_after_write import CALLER
 from servioticy.domain.access import Resource, Right, may
-from servioticy.domain.acting import Actor, act
+from servioticy.domain.actor import Actor, set_actor
 from servioticy.domain.model import ServiceObjectKey, StreamKey
 from servioticy.domain.tokens import read_token
 from servioticy.ports.addresses import Address, Addresses
@@ -89,12 +89,12 @@ def guard(app: Flask, addresses: Addresses) -> None:
         if "service_object" in names and address.service_object is None:
             raise NotFound("The Service Object was not found.")
         g.authenticated = AuthenticatedRequest(token, right, address)
-        act(Actor(address.caller, address.token_id))
+        set_actor(Actor(address.caller, address.token_id))
         permit(address.resource)
 
     @app.teardown_request
     def nobody_acts(_error: BaseException | None) -> None:
-        act(None)
+        set_actor(None)
 
 
 def authenticated() -> AuthenticatedRequest:

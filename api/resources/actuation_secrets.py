@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import orjson
 from flask import Blueprint, Response
 
 from api.http.answers import answer
@@ -16,20 +15,18 @@ from servioticy.domain.webhook_secrets import exchanged, new_secret
 def blueprint(services: Services) -> Blueprint:
     """`/{service_object}/actuation_secret`."""
     routes = Blueprint("actuation_secrets", __name__)
-    stored = services.ports.statements("actuations")
+    stored = services.ports.actuations
 
     @routes.post("/<service_object>/actuation_secret")
     @needs(Right.CHANGE)
     def renew(**_names: str) -> Response:
         """Make a new secret; the one before signs along for a day."""
         key, secret = service_object(), new_secret()
-        own = {"tenant": key.tenant, "service_object": key.id}
-        row = stored.row("callback", **own)
-        if row is None:
+        called = stored.callback(key)
+        if called is None:
             raise NotFound("The document of this Service Object has no actuationCallback.")
-        secrets = exchanged(orjson.loads(row[1]), secret, services.now())
-        text = orjson.dumps(secrets).decode()
-        if not stored.rows("renew_secret", secrets=text, before=row[1], **own):
+        secrets = exchanged(called.secrets, secret, services.now())
+        if not stored.exchange_secrets(key, called.secrets, secrets):
             raise Conflict("The secret has been changed meanwhile; try again")
         return answer({"id": key.id, "secret": secret}, 201)
 

@@ -87,7 +87,7 @@ def _accepted(
     largest = largest_update(requests.max_body_bytes)
     found = sort(items, targets, largest, (services.clock(), requests.max_future_seconds))
     addresses = {each.address.partition: each.address for each in targets.values()}
-    if any(map(services.backlog.is_full, addresses.values())):
+    if any(map(services.put_off.is_full, addresses.values())):
         raise TooMany(
             "Your updates come faster than they are computed: too many of them wait already"
         )

@@ -21,7 +21,7 @@ from api.http.bodies import json_object
 from api.http.errors import Conflict, NotFound, TooMany, within
 from api.resources.service_objects import new_id
 from api.services import Services
-from servioticy.domain.acting import Actor, act
+from servioticy.domain.actor import Actor, set_actor
 from servioticy.domain.claim_codes import Claim, fits, read_claim
 from servioticy.domain.documents.codes import BAD_PARAMETER, WRONG_TYPE
 from servioticy.domain.documents.errors import WHOLE
@@ -62,110 +62,120 @@ class _NotTakenError(Exception):
 
 def blueprint(services: Services) -> Blueprint:
     """`/claims`."""
-    routes = Blueprint("claims", __name__)
-    stored = services.ports.statements("claims")
-    templates = services.ports.statements("templates")
-    attempts = Attempts()
+    routes, claiming = Blueprint("claims", __name__), Claiming(services)
 
     @routes.post("/claims")
     @open_to_everybody
     def claim() -> Response:
+        return claiming.claim(read_claim(json_object()))
+
+    return routes
+
+
+class Claiming:
+    """Gives devices what their codes are for."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._stored = services.ports.statements("claims")
+        self._templates = services.ports.statements("templates")
+        self._attempts = Attempts()
+
+    def claim(self, wanted: Claim) -> Response:
         """Give a device what its code is for; the same once more where it asks again."""
-        wanted = read_claim(json_object())
         for _ in range(ATTEMPTS):
-            code = _code(wanted)
-            act(Actor(code.tenant, f"claim-code:{code.id}"))
-            known = _known(code, wanted)
+            code = self._code(wanted)
+            set_actor(Actor(code.tenant, f"claim-code:{code.id}"))
+            known = self._known(code, wanted)
             if known is not None and known[0] is not None:
-                return _again(code, wanted, *known)
+                return self._again(code, wanted, *known)
             _check(code, wanted, is_listed=known is not None)
             try:
-                return _first(code, wanted)
+                return self._first(code, wanted)
             except _NotTakenError:
                 continue
         raise TooMany("Others are using or changing the same: try again")
 
-    def _code(wanted: Claim) -> Code:
-        row = stored.row("code", digest=digest(wanted.code))
+    def _code(self, wanted: Claim) -> Code:
+        row = self._stored.row("code", digest=digest(wanted.code))
         if row is None:
             raise NotFound(NO_CODE)
         return Code(*row)
 
-    def _known(code: Code, wanted: Claim) -> Any:
-        return stored.row("claim", code=code.id, device=wanted.device, tenant=code.tenant)
+    def _known(self, code: Code, wanted: Claim) -> Any:
+        return self._stored.row("claim", code=code.id, device=wanted.device, tenant=code.tenant)
 
     def _again(
-        code: Code, wanted: Claim, key: bytes, salt: bytes, service_object: str, claimed_at: int
+        self,
+        code: Code,
+        wanted: Claim,
+        key: bytes,
+        salt: bytes,
+        service_object: str,
+        claimed_at: int,
     ) -> Response:
         """Answer as before, to the same device only and while that token is good."""
         # The code and the device are known by then: what others try is no concern of its.
-        with attempts.counted((code.id, wanted.device)):
+        with self._attempts.counted((code.id, wanted.device)):
             if not hmac.compare_digest(bytes(key), digest(wanted.key)):
                 raise Conflict("This device has claimed already, with another key.")
         token = wanted.token(bytes(salt))
-        if stored.row("is_good", token=digest(token), tenant=code.tenant) is None:
+        if self._stored.row("is_good", token=digest(token), tenant=code.tenant) is None:
             raise Conflict("The token that this device got is good no longer.")
-        return _told(service_object, token, claimed_at, 200)
+        return self._told(service_object, token, claimed_at, 200)
 
-    def _check(code: Code, wanted: Claim, *, is_listed: bool) -> None:
-        if code.has_ended:
-            raise NotFound(NO_CODE)
-        if not code.is_left:
-            raise Conflict("The claim code has been used up.")
-        is_for = not code.listed or is_listed
-        if not is_for or not fits(wanted.device, code.pattern or "*"):
-            raise Conflict("The claim code is not for this device.")
-
-    def _first(code: Code, wanted: Claim) -> Response:
+    def _first(self, code: Code, wanted: Claim) -> Response:
         """Give it a Service Object and a token, and take a use of the code for that."""
         values = _values(code, wanted)
         if not code.makes:
-            return _another(code, wanted)
-        row = templates.row("content", id=code.bound_to, tenant=code.tenant, version=None)
+            return self._another(code, wanted)
+        row = self._templates.row("content", id=code.bound_to, tenant=code.tenant, version=None)
         if row is None:
             raise NotFound(NO_CODE)
         number, content, _current, _at = row
         version = VersionOfTemplate(code.bound_to, number, parse_template(orjson.loads(content)))
         complete(version.template.parameters, values, WHOLE.at("parameters"))
-        key = ServiceObjectKey(code.tenant, new_id(services.now()))
-        new = Maker(services).created(key, version, values)
-        within(services.quotas.add(code.tenant, documents=1, streams=len(new.streams)))
+        key = ServiceObjectKey(code.tenant, new_id(self._services.now()))
+        new = Maker(self._services).created(key, version, values)
+        within(self._services.quotas.add(code.tenant, documents=1, streams=len(new.streams)))
         answers: list[Response] = []
-        services.ports.changes.create(new, _taking(code, wanted, new.id, number, answers))
+        taking = self._taking(code, wanted, new.id, number, answers)
+        self._services.ports.changes.create(new, taking)
         return answers[0]
 
     @contextmanager
     def _taking(
-        code: Code, wanted: Claim, service_object: str, version: int, answers: list[Response]
+        self, code: Code, wanted: Claim, service_object: str, version: int, answers: list[Response]
     ) -> Iterator[None]:
         """Take a use around what makes the Service Object. Raises _NotTakenError."""
         own = {"tenant": code.tenant}
-        if stored.row("hold_template", template=code.bound_to, version=version, **own) is None:
+        named = {"template": code.bound_to, "version": version}
+        if self._stored.row("hold_template", **own, **named) is None:
             raise _NotTakenError
-        stored.rows("hold_code", code=code.id, **own)
+        self._stored.rows("hold_code", code=code.id, **own)
         yield
-        answers.append(_taken(code, wanted, service_object))
+        answers.append(self._taken(code, wanted, service_object))
 
-    def _another(code: Code, wanted: Claim) -> Response:
+    def _another(self, code: Code, wanted: Claim) -> Response:
         """Give it one more token of the Service Object. Raises _NotTakenError."""
         own = {"tenant": code.tenant, "service_object": code.bound_to}
-        with stored.together():
-            stored.rows("hold_code", code=code.id, tenant=code.tenant)
-            stored.rows("hold_object", **own)
+        with self._stored.together():
+            self._stored.rows("hold_code", code=code.id, tenant=code.tenant)
+            self._stored.rows("hold_object", **own)
             # Another statement: it sees what those have stored that held it before.
-            row = stored.row("tokens_of", **own)
+            row = self._stored.row("tokens_of", **own)
             if row is not None and row[0] >= MAX_TOKENS:
                 raise Conflict(
                     f"The Service Object has {MAX_TOKENS} tokens already: its owner renews its "
                     f"token, which ends all of them, or revokes some"
                 )
-            return _taken(code, wanted, code.bound_to)
+            return self._taken(code, wanted, code.bound_to)
 
-    def _taken(code: Code, wanted: Claim, service_object: str) -> Response:
+    def _taken(self, code: Code, wanted: Claim, service_object: str) -> Response:
         """Take a use and store what was given. Raises _NotTakenError."""
-        salt, now = secrets.token_bytes(SALT_BYTES), services.now()
+        salt, now = secrets.token_bytes(SALT_BYTES), self._services.now()
         token = wanted.token(salt)
-        row = stored.row(
+        row = self._stored.row(
             "take",
             code=code.id,
             tenant=code.tenant,
@@ -179,14 +189,23 @@ def blueprint(services: Services) -> Blueprint:
         )
         if row is None:
             raise _NotTakenError
-        return _told(service_object, token, now, 201)
+        return self._told(service_object, token, now, 201)
 
-    def _told(service_object: str, token: str, at: int, status: int) -> Response:
-        place = {"Location": f"{services.base}/{service_object}"}
+    def _told(self, service_object: str, token: str, at: int, status: int) -> Response:
+        place = {"Location": f"{self._services.base}/{service_object}"}
         body = {"id": service_object, "api_token": token, "createdAt": at}
         return answer(body, status, place)
 
-    return routes
+
+def _check(code: Code, wanted: Claim, *, is_listed: bool) -> None:
+    """Raises NotFound or Conflict where the code is good for nothing, or not for this device."""
+    if code.has_ended:
+        raise NotFound(NO_CODE)
+    if not code.is_left:
+        raise Conflict("The claim code has been used up.")
+    is_for = not code.listed or is_listed
+    if not is_for or not fits(wanted.device, code.pattern or "*"):
+        raise Conflict("The claim code is not for this device.")
 
 
 def _values(code: Code, wanted: Claim) -> dict[str, Any]:

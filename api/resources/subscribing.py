@@ -48,7 +48,7 @@ class Subscribing:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._stored = services.ports.statements("subscriptions")
-        self._sources = services.ports.statements("sources")
+        self._sources = services.ports.sources
 
     def make(
         self, source: Source, stream_id: int | None, partition: int | None, room: Room
@@ -102,7 +102,7 @@ class Subscribing:
         newest = None
         if source.stream is None:
             # First: what is made while we look comes with its history.
-            ((newest,),) = self._sources.rows("newest_stream")
+            newest = self._sources.newest_stream()
         after, offsets = history_after(wanted), offsets_from(wanted)
         if after is not None:
             history = dict.fromkeys(self._streams(source), after)
@@ -118,17 +118,12 @@ class Subscribing:
         """Return the streams of which it gets the history. Raises BadDocument."""
         if source.stream is not None:
             return [StreamRef(source.service_object, source.stream)]
-        rows = self._sources.rows(
-            "streams_of",
-            tenant=authentication.authenticated().caller,
-            service_object=source.service_object,
-            group=source.group,
-            most=MOST_HISTORIES + 1,
-        )
-        if len(rows) > MOST_HISTORIES:
+        caller = authentication.authenticated().caller
+        streams = self._sources.about(caller, source, MOST_HISTORIES + 1).streams
+        if len(streams) > MOST_HISTORIES:
             reason = f"The history of at most {MOST_HISTORIES} streams can come first"
             raise WHOLE.at("from").bad(reason, TOO_MUCH)
-        return [StreamRef(*row[:2]) for row in rows]
+        return list(streams)
 
     def _check_offsets(self, offsets: Mapping[int, int]) -> None:
         """Raises BadDocument where the topic does not have these; raises Unavailable."""

@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 from flask import Blueprint, Response
 
+from api.documents.around import MAX_RELATED, understood
 from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
-from api.resources.around import MAX_RELATED, understood
 from api.services import Services
 from servioticy.domain.access import Right, readable, seen_by
 from servioticy.domain.graph import Graph

@@ -46,7 +46,7 @@ def blueprint(services: Services) -> Blueprint:
         record = UpdateRecord(
             service_object, stream, update.timestamp, msgspec.Raw(update.document)
         )
-        if services.backlog.is_full(address):
+        if services.put_off.is_full(address):
             raise TooMany(
                 "Your updates come faster than they are computed: too many of them wait already"
             )

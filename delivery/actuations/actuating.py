@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from delivery.actuations.acting import Acting
+from delivery.actuations.acting_streams import ActingStreams
 from delivery.actuations.conditions import Conditions
 from delivery.actuations.couriers import Couriers
 from delivery.actuations.queues import Queues
@@ -42,7 +42,7 @@ class Actuating:
         attach(exchange, self.queues)
         self._conditions = Conditions(sandbox)
         ask = FairExecutor("conditions", 1).run
-        self.acting = Acting(store, documents, self._conditions, calls.run, ask, time.time)
+        self.acting = ActingStreams(store, documents, self._conditions, calls.run, ask, time.time)
 
     def start(self) -> None:
         """Look for what waits from now on."""

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from delivery.actuations.together import Ask
 from delivery.actuations.ways import message
-from delivery.callbacks.caller import Answer
+from delivery.callbacks.http_client import Answer
 from delivery.callbacks.receiver import REFUSALS, is_refusal, pause
 from delivery.callbacks.requests import CallbackForm, Outgoing
 from delivery.repeating import for_ever

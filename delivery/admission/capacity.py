@@ -7,6 +7,8 @@ import logging
 import resource
 from dataclasses import dataclass
 
+from servioticy.domain.quotas import Quota
+
 MAX_PENDING = 1000
 MAX_ASKING = 1000
 MAX_ASKING_EACH = 200
@@ -20,14 +22,15 @@ log = logging.getLogger("servioticy.delivery")
 class Capacity:
     """How many connections may be open, in all and of a tenant, pending, or asking the store."""
 
+    sockets: Quota
+    """How many connections of a tenant, where operators say nothing else of it."""
     connections: int = 10_000
-    connections_per_tenant: int = 1_000
     pending: int = MAX_PENDING
     asking: int = MAX_ASKING
     asking_each: int = MAX_ASKING_EACH
 
 
-def capacity(connections: int, per_tenant: int, descriptors: int) -> Capacity:
+def capacity(connections: int, sockets: Quota, descriptors: int) -> Capacity:
     """Cut the wished capacity to the file descriptors there are: each connection takes one."""
     pending = min(MAX_PENDING, descriptors // 8)
     asking = min(MAX_ASKING, descriptors // 8)
@@ -35,7 +38,7 @@ def capacity(connections: int, per_tenant: int, descriptors: int) -> Capacity:
     if possible < connections:
         log.warning("fewer_sockets_than_set", extra={"set": connections, "possible": possible})
     each = min(asking, MAX_ASKING_EACH)
-    return Capacity(min(connections, possible), per_tenant, pending, asking, each)
+    return Capacity(sockets, min(connections, possible), pending, asking, each)
 
 
 def raise_descriptors() -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from delivery.admission.quotas import Quota
+from delivery.admission.owner_semaphore import OwnerSemaphore
 
 R = TypeVar("R")
 
@@ -30,7 +30,7 @@ class FairExecutor:
     ) -> None:
         self._executor = ThreadPoolExecutor(threads, name)
         self._free_threads = threads
-        self._places = Quota(max_waiting, max_waiting_each)
+        self._places = OwnerSemaphore(max_waiting, max_waiting_each)
         self._queues: OrderedDict[Hashable, deque[asyncio.Future[None]]] = OrderedDict()
 
     @property
@@ -39,7 +39,7 @@ class FairExecutor:
         return len(self._places)
 
     async def run(self, owner: Hashable, call: Callable[[], R]) -> R:
-        """Run the call when its owner is next. Raises QuotaExceeded, and what the call raises."""
+        """Run the call when its owner is next. Raises SemaphoreFull, and what the call raises."""
         await self._wait_for_thread(owner)
         job = asyncio.get_running_loop().run_in_executor(self._executor, call)
         job.add_done_callback(self._job_done)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from delivery.admission.quotas import Quota
+from delivery.admission.owner_semaphore import OwnerSemaphore
 from delivery.repeating import for_ever
 from servioticy.domain.quotas import SOCKETS
 from servioticy.ports.quotas import Quotas
@@ -14,9 +14,9 @@ SECONDS = 5.0
 
 
 class Overrides:
-    """Keeps the places of a quota in step with what operators say."""
+    """Keeps the places of tenants in step with what operators say."""
 
-    def __init__(self, quotas: Quotas, admitted: Quota) -> None:
+    def __init__(self, quotas: Quotas, admitted: OwnerSemaphore) -> None:
         self._quotas = quotas
         self._admitted = admitted
         self._following: asyncio.Task[None] | None = None

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
+from delivery.admission.owner_semaphore import OwnerSemaphore, SemaphoreFull
 from delivery.admission.pending import Caller, PendingConnections
-from delivery.admission.quotas import Quota, QuotaExceeded
-from delivery.admission.refusals import RETRY_SECONDS, Refusal
+from delivery.admission.refusals import RETRY_SECONDS, Refusal, Refused
 from delivery.admission.requests import (
     Admission,
     Identity,
@@ -25,16 +25,13 @@ from delivery.admission.sources import SourceAdmission, admit_to_source
 from delivery.admission.stays import Stays
 from servioticy.domain.known_tokens import KnownTokens
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.domain.quotas import SOCKETS, Exceeded, quotas
+from servioticy.domain.quotas import Exceeded
 from servioticy.errors import Stranger, Unavailable
 from servioticy.ports.addresses import Addresses
 from servioticy.ports.cursors import Source
-from servioticy.settings import Settings
 
 CATALOG_THREADS = 4
 SOURCES, SOURCES_EACH = 5_000, 100
-SOCKETS_EACH = quotas(Settings())[SOCKETS]
-"""With the number of places that there are in its place."""
 
 A = TypeVar("A", Admission, Identity, SourceAdmission, ServiceObjectKey)
 
@@ -44,6 +41,7 @@ class Reception:
 
     def __init__(self, catalog: Addresses, capacity: Capacity) -> None:
         self._catalog = catalog
+        self._sockets = capacity.sockets
         self._tokens = KnownTokens()
         self.is_open = False
         """Whether anybody may be let in: only while what is emitted is being read.
@@ -51,9 +49,9 @@ class Reception:
         Else a client would miss what is emitted between the end of the history and that moment.
         """
         self.pending = PendingConnections(capacity.pending)
-        self.admitted = Quota(capacity.connections, capacity.connections_per_tenant)
+        self.admitted = OwnerSemaphore(capacity.connections, capacity.sockets.most)
         """One place for each connection that was let in, by tenant."""
-        self.sources = Quota(SOURCES, SOURCES_EACH)
+        self.sources = OwnerSemaphore(SOURCES, SOURCES_EACH)
         """One place for each Service Object or group that is watched as a whole, by tenant."""
         self.catalog_calls = FairExecutor(
             "catalog", CATALOG_THREADS, capacity.asking, capacity.asking_each
@@ -63,7 +61,7 @@ class Reception:
     async def decide(self, caller: Caller, target: str, authorization: str) -> Admission | Refusal:
         """Decide on a request for `target` (path and query, as sent).
 
-        Whoever is admitted has a place of its tenant's quota until the connection is lost.
+        Whoever is admitted has one of its tenant's places until the connection is lost.
         """
         request = read_request(target, authorization)
         if isinstance(request, Refusal):
@@ -103,11 +101,24 @@ class Reception:
         if isinstance(answer, Refusal):
             return answer
         try:
-            self.admitted.acquire(answer.tenant)
-        except QuotaExceeded as full:
-            return _no_socket(full)
-        caller.when_lost(partial(self.admitted.release, answer.tenant))
+            self.take_place(caller, answer.tenant)
+        except Refused as none:
+            return none.refusal
         return answer
+
+    def take_place(self, caller: Caller, tenant: int) -> None:
+        """Count a connection as the tenant's until it is lost. Raises Refused."""
+        try:
+            self.admitted.acquire(tenant)
+        except SemaphoreFull as full:
+            raise Refused(self._no_socket(full)) from None
+        caller.when_lost(partial(self.admitted.release, tenant))
+
+    def _no_socket(self, full: SemaphoreFull) -> Refusal:
+        if not full.own:
+            return _full(full)
+        exceeded = Exceeded(self._sockets._replace(most=full.most), RETRY_SECONDS)
+        return Refusal(429, exceeded.message, RETRY_SECONDS, exceeded)
 
     async def _answered(
         self, address: str, token: str, ask: Callable[[], A | Refusal]
@@ -116,7 +127,7 @@ class Reception:
             return Refusal(503, "Delivery has only just started; try again", RETRY_SECONDS)
         try:
             answer = await self.catalog_calls.run(self._tokens.share(token, address), ask)
-        except QuotaExceeded as full:
+        except SemaphoreFull as full:
             return _full(full)
         except Unavailable as away:
             # What does not answer, without the addresses and reasons that follow.
@@ -130,12 +141,5 @@ class Reception:
         return answer
 
 
-def _no_socket(full: QuotaExceeded) -> Refusal:
-    if not full.own:
-        return _full(full)
-    exceeded = Exceeded(SOCKETS_EACH._replace(most=full.most), RETRY_SECONDS)
-    return Refusal(429, exceeded.message, RETRY_SECONDS, exceeded)
-
-
-def _full(full: QuotaExceeded) -> Refusal:
+def _full(full: SemaphoreFull) -> Refusal:
     return Refusal(429 if full.own else 503, "Too many at once; try again", RETRY_SECONDS)

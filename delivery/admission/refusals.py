@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import orjson
 
+from delivery.endings import Ending
 from servioticy.domain.quotas import Exceeded
 
 RETRY_SECONDS = 5
@@ -22,6 +24,12 @@ class Refusal:
 
     exceeded: Exceeded | None = None
     """The quota that the caller has used up."""
+
+    @property
+    def ending(self) -> Ending:
+        """Why that ends now which was not refused before."""
+        is_token = self.status == HTTPStatus.FORBIDDEN
+        return Ending.REVOKED if is_token else Ending.NOT_READABLE
 
     def body(self) -> bytes:
         """Return the error body that the REST contract prescribes."""

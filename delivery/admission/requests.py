@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPStatus
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from delivery.admission.refusals import (
@@ -25,7 +24,7 @@ from delivery.endings import Ending
 from servioticy.domain.access import Right, Scope, may
 from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef, Timestamp
 from servioticy.domain.tokens import read_token
-from servioticy.ports.addresses import Address, Addresses, Asked
+from servioticy.ports.addresses import Address, Addresses, Lookup
 from servioticy.ports.cursors import Source
 
 _PATH = re.compile(r"/([^/]+)/streams/([^/]+)/(?:live|events)/?")
@@ -63,17 +62,14 @@ class Admission:
     changes: int = 0
 
     @property
-    def asked(self) -> Asked:
+    def lookup(self) -> Lookup:
         """What it was decided by."""
-        return (self.token, *self.stream)
+        return Lookup(self.token, *self.stream)
 
     def ending(self, address: Address | None) -> Ending | None:
         """Return why the stream may not be watched any more."""
         refusal = _refusal(address, self.stream)
-        if refusal is None:
-            return None
-        is_token = refusal.status == HTTPStatus.FORBIDDEN
-        return Ending.REVOKED if is_token else Ending.NOT_READABLE
+        return None if refusal is None else refusal.ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +85,9 @@ class Identity:
     changes: int = 0
 
     @property
-    def asked(self) -> Asked:
+    def lookup(self) -> Lookup:
         """What it was found out by."""
-        return (self.token, None, None)
+        return Lookup(self.token, None, None)
 
     def ending(self, address: Address | None) -> Ending | None:
         """Return why he has to go: his token is not good any more, or for something else."""

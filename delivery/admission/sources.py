@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http import HTTPStatus
 
 from delivery.admission.refusals import (
     NO_SERVICE_OBJECT,
@@ -14,7 +13,7 @@ from delivery.admission.refusals import (
 )
 from delivery.endings import Ending
 from servioticy.domain.access import Right, may
-from servioticy.ports.addresses import Address, Addresses, Asked
+from servioticy.ports.addresses import Address, Addresses, Lookup
 from servioticy.ports.cursors import Source
 
 
@@ -31,17 +30,14 @@ class SourceAdmission:
     changes: int = 0
 
     @property
-    def asked(self) -> Asked:
+    def lookup(self) -> Lookup:
         """What it was decided by."""
-        return (self.token, self.source.service_object, None)
+        return Lookup(self.token, self.source.service_object, None)
 
     def ending(self, address: Address | None) -> Ending | None:
         """Return why it may not be watched any more."""
         refusal = _refusal(address, self.source)
-        if refusal is None:
-            return None
-        is_token = refusal.status == HTTPStatus.FORBIDDEN
-        return Ending.REVOKED if is_token else Ending.NOT_READABLE
+        return None if refusal is None else refusal.ending
 
 
 def admit_to_source(

@@ -19,7 +19,7 @@ from typing import Generic, Protocol, TypeVar
 from delivery.endings import Ending
 from delivery.repeating import for_ever
 from servioticy.ports.access_changes import AccessChange, AccessChanges
-from servioticy.ports.addresses import Address, Addresses, Asked
+from servioticy.ports.addresses import Address, Addresses, Lookup
 
 SILENCE_SECONDS = 1.0
 """Between two looks whether it is time to stop."""
@@ -37,7 +37,7 @@ class Grounds(Protocol):
     """On what somebody was let in."""
 
     @property
-    def asked(self) -> Asked:
+    def lookup(self) -> Lookup:
         """The token, and the Service Object and the stream that it was shown for, if any."""
 
     @property
@@ -70,7 +70,7 @@ class Stay:
         self.end = end
         self.look = look
         self.known_by = grounds.known_by
-        service_object = grounds.asked[1]
+        service_object = grounds.lookup.service_object
         named = () if service_object is None else (service_object,)
         self.service_objects = {*objects, *named}
         self.timer: asyncio.TimerHandle | None = None
@@ -178,7 +178,7 @@ class Stays:
             del self._due[stay]
         if not self._due:
             self._is_due.clear()
-        wanted = list({stay.grounds.asked for stay in these})
+        wanted = list({stay.grounds.lookup for stay in these})
         try:
             answers = await self._blocking(partial(self._addresses.addresses, wanted))
         except BaseException:
@@ -188,7 +188,7 @@ class Stays:
         for stay in these:
             if stay in self._by_caller.of(stay.known_by):
                 try:
-                    self._judge(stay, found[stay.grounds.asked])
+                    self._judge(stay, found[stay.grounds.lookup])
                 except Exception:
                     log.exception("stay_failed")
 

@@ -11,16 +11,16 @@ import logging
 import random
 from collections.abc import Callable
 
+from delivery.admission.refusals import Refused
 from delivery.bridge import reasons
 from delivery.bridge.bindings import Binding, Target, read_bindings, read_target
 from delivery.bridge.complaints import Complaints
 from delivery.bridge.conversation import Conversation, OtherVersion, Terms
 from delivery.bridge.reasons import Lost
 from delivery.broker.broker import Broker
-from delivery.broker.errors import Refused
 from delivery.broker.mqtt_packets import V5
 from delivery.broker.wire import Wire
-from delivery.transports.transport import CLOSE_SECONDS
+from delivery.transport import CLOSE_SECONDS
 from servioticy.settings.outward import Bridge as Chosen
 
 CONNECT_SECONDS = 10.0
@@ -64,7 +64,7 @@ class Bridge:
             except Lost as error:
                 self._complaints.note("bridge_lost", why=str(error))
             except Refused as error:
-                self._complaints.note("bridge_token_refused", why=error.message)
+                self._complaints.note("bridge_token_refused", why=error.refusal.message)
             except Exception:
                 log.exception("bridge_failed")
             is_good = clock() - began >= LASTED_SECONDS

@@ -9,7 +9,7 @@ from delivery.broker.client import Subscription, Taken
 from delivery.broker.mqtt_outlet import MqttOutlet
 from delivery.broker.mqtt_packets import Kind
 from delivery.broker.wire import Wire
-from delivery.transports.transport import CLOSE_SECONDS
+from delivery.transport import CLOSE_SECONDS
 
 
 class BridgeOutlet(MqttOutlet):

@@ -8,14 +8,13 @@ from typing import Protocol
 
 import orjson
 
+from delivery.admission.owner_semaphore import SemaphoreFull
 from delivery.admission.pending import Caller
-from delivery.admission.quotas import QuotaExceeded
-from delivery.admission.refusals import Refusal
-from delivery.admission.requests import WatchRequest
+from delivery.admission.refusals import Refusal, Refused
+from delivery.admission.requests import Identity, WatchRequest
 from delivery.admission.stays import Grounds, Stay
 from delivery.broker.api import Answer, Api
-from delivery.broker.client import Client, Identity, Subscription
-from delivery.broker.errors import Refused
+from delivery.broker.client import Client, Subscription
 from delivery.broker.exchange import Exchange
 from delivery.broker.topics import ERRORS, Filter, read_filter
 from delivery.broker.watch import Watch
@@ -95,22 +94,16 @@ class Broker:
             return known
         found = await self.hub.reception.recognise(caller, token)
         if isinstance(found, Refusal):
-            raise Refused(found.status, found.message)
-        identity = Identity(token, found.tenant, found.scope)
+            raise Refused(found)
         if client.identity is None:
-            try:
-                self._admit(client, caller, identity)
-                self._stay(client, found, client)
-            except QuotaExceeded:
-                raise Refused(429, "Too many at once; try again") from None
-        if client.known.tenant != identity.tenant:
-            raise Refused(403, "This connection is another tenant's")
-        return identity
+            self._admit(client, caller, found)
+            self._stay(client, found, client)
+        if client.known.tenant != found.tenant:
+            raise Refused(Refusal(403, "This connection is another tenant's"))
+        return found
 
     def _admit(self, client: Client, caller: Caller, identity: Identity) -> None:
-        admitted = self.hub.reception.admitted
-        admitted.acquire(identity.tenant)
-        caller.when_lost(partial(admitted.release, identity.tenant))
+        self.hub.reception.take_place(caller, identity.tenant)
         self.hub.reception.pending.remove(caller)
         client.identity = identity
         for key, other in self._keys(client):
@@ -158,7 +151,7 @@ class Broker:
             read = partial(self._last_updates.last_update, watch.admission.key)
             try:
                 last = await self.hub.history_calls.run(watch.admission.tenant, read)
-            except (Unavailable, QuotaExceeded):
+            except (Unavailable, SemaphoreFull):
                 log.warning("last_update_not_sent")
         watch.begin(last.document if last else None)
 
@@ -168,7 +161,7 @@ class Broker:
         request = WatchRequest(stream, client.known.token, None)
         admission = await self.hub.reception.examine(request)
         if isinstance(admission, Refusal):
-            raise Refused(admission.status, admission.message)
+            raise Refused(admission)
         self.unsubscribe(client, name)
         subscription = client.subscribe(name, wanted, qos)
         self._watches[subscription] = watch = Watch(subscription, admission)

@@ -7,13 +7,15 @@ import contextlib
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from delivery.admission.refusals import Refusal, Refused
+from delivery.admission.requests import Identity
 from delivery.backlog import Backlog
-from delivery.broker.errors import Refused
 from delivery.broker.topics import Filter
 from delivery.endings import Ending
 from servioticy.domain.access import Right, Scope
 from servioticy.domain.model import StreamRef
 
+NOT_LOGGED_IN = Refusal(403, "Log in with a token as password, or begin the topic with a token")
 MAX_SUBSCRIPTIONS = 200
 """Of one client."""
 MAX_UNSENT_BYTES = 8 * 1024 * 1024
@@ -26,15 +28,6 @@ STALL_SECONDS = 30.0
 
 Taken = Callable[[bool], None]
 """Is told once whether the client has got a message."""
-
-
-class Identity(NamedTuple):
-    """Who a client is, by the token that it has shown."""
-
-    token: str
-    tenant: int
-    scope: Scope = Scope()
-    """What the token is for."""
 
 
 class Publication(NamedTuple):
@@ -130,13 +123,13 @@ class Client:
     def known(self) -> Identity:
         """Who it is. Raises Refused where it has not said so."""
         if self.identity is None:
-            raise Refused(403, "Log in with a token as password, or begin the topic with a token")
+            raise Refused(NOT_LOGGED_IN)
         return self.identity
 
     def subscribe(self, name: str, wanted: Filter, qos: int) -> Subscription:
         """Return a new subscription. Raises Refused where there are too many."""
         if name not in self.subscriptions and len(self.subscriptions) >= MAX_SUBSCRIPTIONS:
-            raise Refused(429, f"A client has at most {MAX_SUBSCRIPTIONS} subscriptions")
+            raise Refused(Refusal(429, f"A client has at most {MAX_SUBSCRIPTIONS} subscriptions"))
         subscription = Subscription(self, name, wanted, qos)
         self.subscriptions[name] = subscription
         return subscription

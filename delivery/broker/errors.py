@@ -1,4 +1,7 @@
-"""What a client of the broker may do wrong, in words for that client."""
+"""What a client of the broker may do wrong, in words for that client.
+
+What it may not do is refused as everywhere in delivery (`delivery/admission/refusals.py`).
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,3 @@ class TooLarge(Malformed):
 
 class BadTopic(Exception):
     """A topic that nobody can publish to, or subscribe to."""
-
-
-class Refused(Exception):
-    """The client may not do that, by the status that the REST API has for it."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message

@@ -15,9 +15,11 @@ from urllib.parse import quote, unquote
 import msgspec
 import orjson
 
+from delivery.admission.refusals import Refusal, Refused
+from delivery.admission.requests import Identity
 from delivery.broker.api import RETRY_STATUSES, Answer, Asks
-from delivery.broker.client import Client, Identity, Publication
-from delivery.broker.errors import BadTopic, Refused
+from delivery.broker.client import Client, Publication
+from delivery.broker.errors import BadTopic
 from delivery.broker.published import MAX_BATCH_BYTES, Batch, Published, Update, named
 from delivery.broker.rest_requests import JSON, TEXT, Request
 from delivery.broker.retries import WITH_BATCH, WITH_ONE, Patience, Retries
@@ -28,6 +30,7 @@ MAX_BATCH = 500
 MAX_WAITING = 1_000
 MAX_WAITING_BYTES = 1024 * 1024
 ACCEPTED = Answer(202)
+NOBODY = Refusal(404, "Nobody takes messages of this topic")
 LINES = "application/x-ndjson"
 
 log = logging.getLogger("servioticy.delivery")
@@ -189,10 +192,10 @@ class Intake:
             if len(levels) == 3 and levels[1] == ACTUATIONS:
                 return await self._report(levels, message)
         except BadTopic as error:
-            return _refusal(400, str(error))
+            return _answer(Refusal(400, str(error)))
         except Refused as error:
-            return _refusal(error.status, error.message)
-        return _refusal(404, "Nobody takes messages of this topic")
+            return _answer(error.refusal)
+        return _answer(NOBODY)
 
     async def _update(self, stream: StreamRef, payload: bytes, promise: bool) -> Answer:
         token = self._client.known.token
@@ -231,7 +234,7 @@ class Intake:
             try:
                 return await self._identify(self._client, token)
             except Refused as error:
-                if not await retries.again(error.status):
+                if not await retries.again(error.refusal.status):
                     raise
 
     async def _ask(
@@ -255,8 +258,8 @@ class Intake:
         message.answered(answer)
 
 
-def _refusal(status: int, message: str) -> Answer:
-    return Answer(status, orjson.dumps({"status": status, "message": message}))
+def _answer(refusal: Refusal) -> Answer:
+    return Answer(refusal.status, refusal.body())
 
 
 def _path(stream: StreamRef) -> str:

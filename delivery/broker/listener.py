@@ -10,7 +10,7 @@ from delivery.broker.mqtt import MqttConversation
 from delivery.broker.mqtt_packets import Kind
 from delivery.broker.stomp import StompConversation
 from delivery.broker.wire import Wire
-from delivery.transports.transport import CLOSE_SECONDS
+from delivery.transport import CLOSE_SECONDS
 
 HELLO_SECONDS = 10.0
 ENVELOPE_BYTES = 16_384

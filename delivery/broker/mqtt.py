@@ -6,11 +6,12 @@ import asyncio
 import struct
 from functools import partial
 
+from delivery.admission.refusals import Refused
 from delivery.broker import mqtt_packets as packets
 from delivery.broker.api import Answer
 from delivery.broker.broker import Broker
 from delivery.broker.client import Client
-from delivery.broker.errors import BadTopic, Malformed, Refused, TooLarge
+from delivery.broker.errors import BadTopic, Malformed, TooLarge
 from delivery.broker.intake import Intake
 from delivery.broker.mqtt_outlet import WINDOW, MqttOutlet
 from delivery.broker.mqtt_packets import V5, Connect, Kind, Message, UnknownVersion, Wish
@@ -114,7 +115,7 @@ class MqttConversation:
             async with asyncio.timeout(HELLO_SECONDS):
                 await self._broker.log_in(self._client, hello.user, hello.password)
         except Refused as error:
-            return {429: BUSY, 503: UNAVAILABLE}.get(error.status, BAD_PASSWORD)
+            return {429: BUSY, 503: UNAVAILABLE}.get(error.refusal.status, BAD_PASSWORD)
         except TimeoutError:
             return UNAVAILABLE
         return 0
@@ -227,7 +228,7 @@ class MqttConversation:
             except BadTopic:
                 codes.append(BAD_FILTER)
             except Refused as error:
-                codes.append(REASONS.get(error.status, OTHER))
+                codes.append(REASONS.get(error.refusal.status, OTHER))
             else:
                 codes.append(qos)
                 with_last = wish.retained == 0 or (wish.retained == 1 and is_new)

@@ -10,7 +10,7 @@ from delivery.broker import mqtt_packets as packets
 from delivery.broker.client import MESSAGE_BYTES, Subscription, Taken
 from delivery.broker.mqtt_packets import V5, Kind
 from delivery.broker.wire import Wire
-from delivery.transports.transport import CLOSE_SECONDS
+from delivery.transport import CLOSE_SECONDS
 
 WINDOW = 64
 """Messages that may be unacknowledged; the client may want fewer."""

@@ -7,11 +7,12 @@ from urllib.parse import quote
 
 import orjson
 
+from delivery.admission.refusals import Refusal, Refused
 from delivery.broker.api import Answer
-from delivery.broker.errors import Refused
 
 JSON, TEXT = "application/json", "text/plain"
 METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "PATCH", "HEAD"})
+NO_REQUEST = Refusal(400, "A request is {meta: {authorization, method, url}}")
 
 
 class Request(NamedTuple):
@@ -33,14 +34,14 @@ class Request(NamedTuple):
             method, path, token = meta["method"].upper(), meta["url"], meta["authorization"]
             body = found.get("body")
         except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
-            raise Refused(400, "A request is {meta: {authorization, method, url}}") from error
+            raise Refused(NO_REQUEST) from error
         if method not in METHODS or not isinstance(token, str) or not _is_header(token):
-            raise Refused(400, "authorization is a token, method is one of HTTP's")
+            raise Refused(Refusal(400, "authorization is a token, method is one of HTTP's"))
         if not isinstance(path, str) or len(path) > 2_000:
-            raise Refused(400, "url is a path of at most 2000 characters")
+            raise Refused(Refusal(400, "url is a path of at most 2000 characters"))
         path = quote("/" + path.lstrip("/"), safe="/?&=%:@!$'()*+,;~.-_")
         if path.startswith("/private"):
-            raise Refused(404, "There is no such address")
+            raise Refused(Refusal(404, "There is no such address"))
         content, kind = b"", JSON
         if isinstance(body, str):
             content, kind = body.encode(errors="replace"), TEXT

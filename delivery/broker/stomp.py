@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+from delivery.admission.refusals import Refused
 from delivery.broker.api import Answer
 from delivery.broker.broker import Broker
 from delivery.broker.client import Client
-from delivery.broker.errors import BadTopic, Malformed, Refused
+from delivery.broker.errors import BadTopic, Malformed
 from delivery.broker.intake import Intake
 from delivery.broker.published import Published
 from delivery.broker.stomp_frames import Frame, read_frame, topic_of, write_frame
@@ -81,7 +82,7 @@ class StompConversation:
             async with asyncio.timeout(HELLO_SECONDS):
                 await self._broker.log_in(self._client, user, password)
         except Refused as error:
-            raise Malformed(error.message) from None
+            raise Malformed(error.refusal.message) from None
         except TimeoutError:
             raise Malformed("the store does not answer; try again") from None
         answer = {"version": version, "server": "servIoTicy"}
@@ -113,7 +114,7 @@ class StompConversation:
         except BadTopic as error:
             self._fail(str(error), receipt)
         except Refused as error:
-            self._fail(error.message, receipt)
+            self._fail(error.refusal.message, receipt)
         else:
             if receipt is not None and frame.command != "SEND":
                 self._receipt(receipt)

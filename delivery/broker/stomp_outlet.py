@@ -8,7 +8,7 @@ from typing import NamedTuple
 from delivery.broker.client import MESSAGE_BYTES, Subscription, Taken
 from delivery.broker.stomp_frames import destination_of, write_frame
 from delivery.broker.wire import Wire
-from delivery.transports.transport import CLOSE_SECONDS
+from delivery.transport import CLOSE_SECONDS
 
 
 class _Unacknowledged(NamedTuple):

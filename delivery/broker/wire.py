@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable
 
 from delivery.broker.errors import TooLarge
-from delivery.transports.websocket_bytes import WebSocketBytes
+from delivery.broker.websocket_bytes import WebSocketBytes
 
 SYSTEM_BUFFER_BYTES = 128 * 1024
 READ_BYTES = 65_536

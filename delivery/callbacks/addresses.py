@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from delivery.callbacks.lookups import Found, Lookups
 from servioticy.errors import SettingsError
-
-Network = IPv4Network | IPv6Network
 
 NOT_PUBLIC = tuple(
     map(

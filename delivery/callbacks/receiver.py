@@ -18,7 +18,7 @@ from http import HTTPStatus
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from delivery.callbacks.caller import Answer, Caller
+from delivery.callbacks.http_client import Answer, HttpClient
 from delivery.callbacks.requests import CallbackForm, Outgoing, outgoing
 from delivery.callbacks.templates import TemplateTooLong
 from delivery.feeds.deliveries import Delivery
@@ -64,7 +64,7 @@ class Callbacks:
 
     def __init__(
         self,
-        caller: Caller,
+        client: HttpClient,
         dead: DeadDeliveries,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.time,
@@ -72,7 +72,7 @@ class Callbacks:
         self.delivered = 0
         self.failed = 0
         """Attempts that came to nothing."""
-        self._caller = caller
+        self._client = client
         self.dead = dead
         self.sleep = sleep
         self.clock = clock
@@ -101,7 +101,7 @@ class Callbacks:
         # The host first: who waits for a host takes no place of the tenant's.
         place = self._hosts.setdefault(host, asyncio.Semaphore(MAX_TO_A_HOST))
         async with place, self._places[tenant]:
-            return await self._caller.call(request, tenant)
+            return await self._client.call(request, tenant)
 
 
 class _Courier:

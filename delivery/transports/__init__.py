@@ -1,1 +1,1 @@
-"""The ways in which updates reach clients: each is a file that keeps to `transport.py`."""
+"""The ways in which updates reach clients: each file keeps to `delivery/transport.py`."""

@@ -14,7 +14,7 @@ from typing import cast
 
 from delivery.admission.pending import PendingConnections
 from delivery.admission.refusals import Refusal
-from delivery.transports.transport import Disconnected
+from delivery.transport import Disconnected
 from servioticy.http_heads import MAX_HEAD, Head, Malformed, parse
 
 REQUEST_SECONDS = 10.0

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from delivery.admission.quotas import QuotaExceeded
+from delivery.admission.owner_semaphore import SemaphoreFull
 from delivery.admission.refusals import NO_ANSWER, Refusal, Refused
 from delivery.admission.requests import Admission, Identity, WatchRequest
 from delivery.admission.sources import SourceAdmission
@@ -26,12 +26,12 @@ from delivery.feeds.following import Following, TooMany
 from delivery.feeds.lent import lend
 from delivery.feeds.pulls import Pull, Pulls
 from delivery.hub import Hub
+from delivery.transport import Disconnected
 from delivery.transports import live_messages, pulling
 from delivery.transports.devices import Device, Devices
 from delivery.transports.live_messages import bad, event, text, told
 from delivery.transports.live_outlet import LiveOutlet, Socket
 from delivery.transports.readers import Reader
-from delivery.transports.transport import Disconnected
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
 from servioticy.ports.cursors import Source
@@ -141,7 +141,7 @@ class LiveSession:
         places, following = self._hub.reception.sources, self._following(answer)
         try:
             places.acquire(self.tenant)
-        except QuotaExceeded:
+        except SemaphoreFull:
             raise Refused(FULL) from None
         try:
             await following.lend()

@@ -25,10 +25,10 @@ from delivery.admission.refusals import Refusal
 from delivery.admission.requests import Admission, Identity, storable, token_of
 from delivery.endings import Ending
 from delivery.hub import Hub
+from delivery.transport import CLOSE_SECONDS, WRITE_BUFFER_BYTES, Disconnected
 from delivery.transports.doorway import Doorway
 from delivery.transports.live import LiveSession
 from delivery.transports.live_outlet import Socket
-from delivery.transports.transport import CLOSE_SECONDS, WRITE_BUFFER_BYTES, Disconnected
 from delivery.transports.websocket_caller import WebSocketCaller, caller_class
 from servioticy.domain.model import LastUpdate
 

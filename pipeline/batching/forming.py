@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.limits import MAX_BATCH_BYTES, SLICE_SECONDS
+from pipeline.limits import MAX_BATCH_BYTES
 from pipeline.sharing.pace import Pace
 from pipeline.work import Forwarded, LoggedUpdate, Work
 from servioticy.ports.partition_store import PutOff
@@ -13,12 +13,14 @@ from servioticy.ports.partition_store import PutOff
 class FormingBatch:
     """A stretch of the log, record by record, until it is as much as one batch should be."""
 
-    def __init__(self, end: int, pace: Pace) -> None:
+    def __init__(self, end: int, pace: Pace, seconds: float) -> None:
+        """It should take no more than so many seconds."""
         self.end = end
         """The offset in the log after the last record."""
         self.tenants: set[int] = set()
         """Whose records are in it."""
         self._pace = pace
+        self._most_seconds = seconds
         self._updates: list[LoggedUpdate] = []
         self._put_off: list[PutOff] = []
         self._seconds = 0.0
@@ -43,7 +45,7 @@ class FormingBatch:
         """Whether the next update should begin another batch."""
         return (
             len(self._updates) + len(self._put_off) >= max_updates
-            or self._seconds >= SLICE_SECONDS
+            or self._seconds >= self._most_seconds
             or self._bytes >= MAX_BATCH_BYTES
         )
 

@@ -23,6 +23,9 @@ from servioticy.domain.records import (
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PutOff
 
+SHORTEST = 0.0001
+"""Seconds that an update takes at least."""
+
 
 class LateWork:
     """Computes records of one partition that had been put off: updates beside its batches."""
@@ -54,7 +57,9 @@ class LateWork:
         They go on waiting while their component is loaded, unless it is loaded `at_once`.
         Nothing else is under way.
         """
-        most = min(max_updates, max(1, int(self._fairness.late_seconds / self._pace.of(tenant))))
+        # By its scripts alone: what a commit takes is the less of each update the more there are.
+        fit = int(self._fairness.slice_seconds / max(SHORTEST, self._pace.of_scripts(tenant)))
+        most = min(max_updates, max(1, fit))
         found = self._partition.store.put_off(
             self._partition.number, tenant, most, MAX_BATCH_BYTES
         )

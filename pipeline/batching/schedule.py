@@ -60,6 +60,7 @@ class Schedule:
         """
         dead_letters = DeadLetters(partition.number, output, engine.passes)
         self._partition = partition
+        self._fairness = fairness
         self._shares = fairness.shares
         self._pace = fairness.pace
         self._turns = Turns(fairness.shares, fairness.pace)
@@ -76,7 +77,7 @@ class Schedule:
 
     def take(self, rows: Sequence[Row]) -> None:
         """Work on rows that follow the stored progress."""
-        batch = FormingBatch(self._partition.next_offset, self._pace)
+        batch = self._new_batch(self._partition.next_offset)
         put_off = self._put_off_now()
         records = [self._intake.read(row) for row in rows]
         self._intake.prepare(records)
@@ -105,10 +106,10 @@ class Schedule:
             else:
                 self._run(batch)
                 self._take_control(record, row)
-                batch, put_off = FormingBatch(end, self._pace), self._put_off_now()
+                batch, put_off = self._new_batch(end), self._put_off_now()
             if batch.is_full(self.max_updates):
                 self._run(batch)
-                batch, put_off = FormingBatch(end, self._pace), self._put_off_now()
+                batch, put_off = self._new_batch(end), self._put_off_now()
         self._run(batch)
 
     def go_on(self) -> None:
@@ -147,6 +148,9 @@ class Schedule:
         if not waiting:
             return 0.0 if self._partition.to_purge else QUIET_SECONDS
         return WAITING_SECONDS if self._shares.over() >= waiting.keys() else 0.0
+
+    def _new_batch(self, end: int) -> FormingBatch:
+        return FormingBatch(end, self._pace, self._fairness.slice_seconds)
 
     def _put_off_now(self) -> Set[int]:
         """The tenants whose records are put off: over their share, or with others waiting."""

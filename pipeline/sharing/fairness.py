@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pipeline.limits import LATE_SECONDS, SLICE_SECONDS
+from pipeline.limits import CONTESTED_SECONDS, SLICE_SECONDS
 from pipeline.sharing.pace import Pace, count_by_tenant
 from pipeline.sharing.rules import ITS_SHARE, Refusal
 from pipeline.sharing.shares import Shares
@@ -22,9 +22,9 @@ class Fairness:
     used_up: UsedUp = field(default_factory=lambda: UsedUp({}))
 
     @property
-    def late_seconds(self) -> float:
-        """How long what had been put off may be computed before others have their turn."""
-        return LATE_SECONDS if self.shares.contested else SLICE_SECONDS
+    def slice_seconds(self) -> float:
+        """How long what is computed at once may take, by what updates took so far."""
+        return CONTESTED_SECONDS if self.shares.contested else SLICE_SECONDS
 
     def refused(self, store: PartitionStore) -> Mapping[int, Refusal]:
         """Tenants whose composites others' updates do not wake now. Raises Unavailable."""

@@ -35,9 +35,13 @@ class Pace:
         """Seconds that one update of this tenant is expected to take."""
         return self._seconds.get(tenant, UNKNOWN_SECONDS)
 
+    def of_scripts(self, tenant: int) -> float:
+        """Seconds that the scripts of one update of this tenant are expected to take."""
+        return self._scripts.get(tenant, SLOW_SECONDS)
+
     def is_slow(self, tenant: int) -> bool:
         """Whether an update of this tenant may hold up others, as far as is known."""
-        return self._scripts.get(tenant, SLOW_SECONDS) >= SLOW_SECONDS
+        return self.of_scripts(tenant) >= SLOW_SECONDS
 
     def learn(
         self,

@@ -9,7 +9,7 @@ of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 
 from pipeline.accounts import Accounts
@@ -47,6 +47,8 @@ class Excerpt:
         self._changed: dict[KnownStream, LastUpdate] = {}
         self._stored: list[Work] = []
         self._is_withdrawn = False
+        self._emitted_before = frozenset(partition.emitted_late)
+        self._noted: Set[int] = frozenset()
         partition.lend({each.origin.service_object for each in work.updates})
 
     def recall(self, _origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
@@ -57,7 +59,11 @@ class Excerpt:
         """Store what was computed. Raises Unavailable, also where it is not to be any more."""
         if self._is_withdrawn:
             raise Unavailable("the partition is begun anew")
-        return self.store.store(replace(batch(self.next_offset), claim=self._claim))
+        emitted_late = sorted(self._emitted_before - self._noted)
+        content = replace(batch(self.next_offset), claim=self._claim, emitted_late=emitted_late)
+        replaced = self.store.store(content)
+        self._noted = self._emitted_before
+        return replaced
 
     def remember(self, last_updates: Mapping[KnownStream, LastUpdate]) -> None:
         """Note that these were stored as last updates."""
@@ -82,5 +88,6 @@ class Excerpt:
         for each in self._stored:
             partition.note_waiting(each)
         partition.accounts.add(self.accounts)
-        partition.emitted_late.extend(self.emitted_late)
+        left = [each for each in partition.emitted_late if each not in self._noted]
+        partition.emitted_late = left + self.emitted_late
         partition.take_back()

@@ -37,8 +37,8 @@ class Right(Enum):
     """the tenant's tokens and members: who has this has all"""
 
 
-OPEN_TO_ALL = frozenset({Right.READ, Right.SUBSCRIBE})
-"""What a grant lets others do with what is not theirs; never to write."""
+OF_GRANTS = frozenset({Right.READ, Right.SUBSCRIBE})
+"""What a grant is good for, to whoever is not the owner; never to write."""
 
 
 OF_OBJECT_TOKENS = frozenset({Right.READ, Right.SUBSCRIBE, Right.SEND, Right.ACTUATE})
@@ -55,7 +55,7 @@ class Resource(NamedTuple):
 
 def may(tenant: int, right: Right, resource: Resource) -> bool:
     """Tell whether a tenant has this right: an owner has all, others those of a grant."""
-    return tenant in resource.owners or (resource.granted and right in OPEN_TO_ALL)
+    return tenant in resource.owners or (resource.granted and right in OF_GRANTS)
 
 
 OF_TENANTS = frozenset({Right.CREATE, Right.LIST, Right.ADMIN})

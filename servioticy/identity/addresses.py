@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from servioticy.errors import Stranger, Unavailable
 from servioticy.identity.tokens import Tokens, Verified
-from servioticy.ports.addresses import Address, Asked, AskedByPerson, StoredAddresses
+from servioticy.ports.addresses import Address, Lookup, LookupByPerson, StoredAddresses
 
 BEFORE = "~"
 """Stands between the name of the tenant, percent-encoded, and the token."""
@@ -44,8 +44,8 @@ class AddressesOfPersons:
         if not is_of_an_issuer(token):
             return self._stored.address(token, service_object, stream)
         verified, tenant = self._read(token)
-        asked = AskedByPerson(verified.person, tenant, service_object, stream)
-        (found,) = self._stored.of_members([asked])
+        lookup = LookupByPerson(verified.person, tenant, service_object, stream)
+        (found,) = self._stored.of_members([lookup])
         if found is None:
             raise Stranger(
                 f"{verified.person.subject} of {verified.person.issuer} is no member of the "
@@ -53,35 +53,35 @@ class AddressesOfPersons:
             )
         return self._until(found, verified)
 
-    def addresses(self, asked: Sequence[Asked]) -> list[Address | None]:
+    def addresses(self, lookups: Sequence[Lookup]) -> list[Address | None]:
         """Return the same for many requests at once; None whatever is wrong with a token."""
-        if not any(is_of_an_issuer(token) for token, _, _ in asked):
-            return self._stored.addresses(asked)
-        found: list[Address | None] = [None] * len(asked)
-        own = [n for n, each in enumerate(asked) if not is_of_an_issuer(each[0])]
+        if not any(is_of_an_issuer(token) for token, _, _ in lookups):
+            return self._stored.addresses(lookups)
+        found: list[Address | None] = [None] * len(lookups)
+        own = [n for n, each in enumerate(lookups) if not is_of_an_issuer(each[0])]
         if own:
-            answers = self._stored.addresses([asked[n] for n in own])
+            answers = self._stored.addresses([lookups[n] for n in own])
             for n, address in zip(own, answers, strict=True):
                 found[n] = address
-        persons = self._persons(asked)
+        persons = self._persons(lookups)
         if persons:
             answers = self._stored.of_members([each for _, each in persons.values()])
             for (n, (verified, _)), address in zip(persons.items(), answers, strict=True):
                 found[n] = None if address is None else self._until(address, verified)
         return found
 
-    def _persons(self, asked: Sequence[Asked]) -> dict[int, tuple[Verified, AskedByPerson]]:
+    def _persons(self, lookups: Sequence[Lookup]) -> dict[int, tuple[Verified, LookupByPerson]]:
         """Return who asks as a person, each by the number of its request."""
         persons = {}
-        for n, (token, service_object, stream) in enumerate(asked):
+        for n, (token, service_object, stream) in enumerate(lookups):
             if not is_of_an_issuer(token):
                 continue
             try:
                 verified, tenant = self._read(token)
             except (Stranger, Unavailable):
                 continue  # whoever asks for this alone is told
-            asking = AskedByPerson(verified.person, tenant, service_object, stream)
-            persons[n] = verified, asking
+            lookup = LookupByPerson(verified.person, tenant, service_object, stream)
+            persons[n] = verified, lookup
         return persons
 
     def _read(self, token: str) -> tuple[Verified, str]:

@@ -81,7 +81,7 @@ class MemoryHistory:
                 first[tenant] = min(offsets)
         return progress, first
 
-    def backlog(self, partition: int, tenant: int, most: int) -> int:
+    def put_off(self, partition: int, tenant: int, most: int) -> int:
         """Return how many records of a tenant wait; not counted further than `most`."""
         return min(most, len(self._waiting(partition, tenant)))
 

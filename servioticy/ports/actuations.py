@@ -1,8 +1,9 @@
-"""Actuations that have still to be delivered, and what became of them."""
+"""Actuations: what devices are asked to do, how it is delivered, and what they say of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol
 
 from servioticy.domain.actuations import State
@@ -21,6 +22,46 @@ class Actuation(NamedTuple):
     expires_ms: int
 
 
+class NewActuation(NamedTuple):
+    """An actuation that somebody submits."""
+
+    id: str
+    action: Mapping[str, Any]
+    """As the document in force has it."""
+    parameters: str
+    timeout: int
+    """Seconds within which it is to be done."""
+
+
+class Submission(Enum):
+    """What came of submitting one."""
+
+    MADE = auto()
+    UNKNOWN = auto()
+    """There is no such Service Object of this tenant."""
+    FULL = auto()
+    """Too many wait for the Service Object."""
+    FULL_FOR_TENANT = auto()
+    """Too many wait for all of the tenant's."""
+
+
+class ActuationRecord(NamedTuple):
+    """An actuation as it was submitted, and all that is known of how it went."""
+
+    action: str
+    parameters: str
+    status: str
+    """What was said of it last."""
+    reports: Sequence[Mapping[str, Any]]
+    created_ms: int
+    updated_ms: int
+    state: State
+    """As it is stored: whether its time is over is said by `expires_ms`."""
+    times: Mapping[str, int]
+    """When it came to each state."""
+    expires_ms: int
+
+
 class News(NamedTuple):
     """Which devices have something to get, and from where to ask on."""
 
@@ -30,7 +71,7 @@ class News(NamedTuple):
     """Those of them whose documents name somebody to call."""
 
 
-class Asked(NamedTuple):
+class ActuationRequest(NamedTuple):
     """An actuation that a composite stream asks for."""
 
     id: str
@@ -50,6 +91,30 @@ class CalledBack(NamedTuple):
     """As they are stored."""
 
 
+class ActuationRecords(Protocol):
+    """Actuations for those who submit and report them. Every call may raise Unavailable."""
+
+    def submit(self, key: ServiceObjectKey, new: NewActuation, now_ms: int) -> Submission:
+        """Queue an actuation, unless too much waits."""
+
+    def find(self, key: ServiceObjectKey, id_: str) -> ActuationRecord | None:
+        """Return an actuation of this Service Object; None: it has no such."""
+
+    def report(self, key: ServiceObjectKey, id_: str, status: str, now_ms: int) -> bool:
+        """Note what a device says of one. False: the Service Object has no such."""
+
+    def callback(self, key: ServiceObjectKey) -> CalledBack | None:
+        """Return whom the Service Object calls now; None: nobody."""
+
+    def exchange_secrets(
+        self,
+        key: ServiceObjectKey,
+        before: Sequence[Mapping[str, Any]],
+        after: Sequence[Mapping[str, Any]],
+    ) -> bool:
+        """Let others sign what it is called with. False: those are not in force any more."""
+
+
 class Actuations(Protocol):
     """What is queued for devices. Every call may raise Unavailable."""
 
@@ -57,7 +122,7 @@ class Actuations(Protocol):
         """Return those for which something is queued since the last `upto`, and of those that
         are asked about whoever has something waiting."""
 
-    def ask(self, key: ServiceObjectKey, asked: Asked, now_ms: int) -> bool:
+    def ask(self, key: ServiceObjectKey, request: ActuationRequest, now_ms: int) -> bool:
         """Make an actuation once, though too much waits: then it has failed.
 
         False: there is no such Service Object of this tenant, or it has no such action.

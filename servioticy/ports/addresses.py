@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 from servioticy.domain.access import Resource, Scope
 from servioticy.domain.model import ServiceObjectKey, StreamKey
 from servioticy.domain.persons import Person
 
-Asked: TypeAlias = "tuple[str, str | None, str | None]"
-"""A token, and the Service Object and the stream that the request names, if any."""
+
+class Lookup(NamedTuple):
+    """What is looked up: a token, and what the request names, if anything."""
+
+    token: str
+    service_object: str | None
+    stream: str | None
 
 
-class AskedByPerson(NamedTuple):
-    """Who asks for which tenant, and what the request names, if anything."""
+class LookupByPerson(NamedTuple):
+    """The same of a person, who has said for which tenant he asks."""
 
     person: Person
     tenant: str
@@ -75,12 +80,12 @@ class Addresses(Protocol):
         Raises Stranger where it can be told what is wrong with it, Unavailable.
         """
 
-    def addresses(self, asked: Sequence[Asked]) -> list[Address | None]:
+    def addresses(self, lookups: Sequence[Lookup]) -> list[Address | None]:
         """Return the same for many requests at once; None whatever is wrong with a token."""
 
 
 class StoredAddresses(Addresses, Protocol):
     """Looks them up in the store, which knows tokens of its own, and members."""
 
-    def of_members(self, asked: Sequence[AskedByPerson]) -> list[Address | None]:
+    def of_members(self, lookups: Sequence[LookupByPerson]) -> list[Address | None]:
         """Return the same for persons; None for one that is no member of the tenant."""

@@ -77,6 +77,16 @@ class DurableSubscription(NamedTuple):
     """The number of the newest stream of all when these were found; None: it is about one."""
 
 
+class Sources(Protocol):
+    """What subscriptions can be about. Every call may raise Unavailable."""
+
+    def newest_stream(self) -> int:
+        """Return a number: streams that come to be later have larger ones."""
+
+    def about(self, tenant: int, source: Source, most: int) -> About:
+        """Return what a tenant may read of a Service Object or a group: so many streams."""
+
+
 class Cursors(Protocol):
     """The durable subscriptions of the platform. Every call may raise Unavailable."""
 

@@ -54,7 +54,7 @@ class History(Protocol):
     def stored(self, partition: int, tenants: Iterable[int]) -> tuple[int, dict[int, int]]:
         """Progress, and for those of the tenants that have any the first record put off."""
 
-    def backlog(self, partition: int, tenant: int, most: int) -> int:
+    def put_off(self, partition: int, tenant: int, most: int) -> int:
         """Return how many records of a tenant have been put off and wait, at most `most`."""
 
     def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import orjson
 
@@ -15,17 +16,26 @@ from servioticy.domain.actuations import (
     State,
     before,
     description_of,
+    said,
     timeout_of,
 )
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.ports.actuations import Actuation, Asked, CalledBack, News
-from servioticy.storage.database import Database
+from servioticy.ports.actuations import (
+    Actuation,
+    ActuationRecord,
+    ActuationRequest,
+    CalledBack,
+    NewActuation,
+    News,
+    Submission,
+)
+from servioticy.storage.database import Database, Row
 from servioticy.storage.dead_deliveries import storable
 from servioticy.storage.queries import queries
 
 
 class PostgresActuations:
-    """What is queued for devices."""
+    """What is queued for devices, and what became of it: Actuations and ActuationRecords."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -47,31 +57,83 @@ class PostgresActuations:
         }
         return News(rows[0][0], list(found), [key for key, calls in found.items() if calls])
 
-    def ask(self, key: ServiceObjectKey, asked: Asked, now_ms: int) -> bool:
+    def ask(self, key: ServiceObjectKey, request: ActuationRequest, now_ms: int) -> bool:
         """Make an actuation once; False: there is no such action of this tenant's."""
-        place = {"tenant": key.tenant, "service_object": key.id}
-        if "\0" in key.id + asked.action:
+        if "\0" in key.id + request.action:
             return False
-        found = self._database.row(self._sql["document"], place)
+        found = self._database.row(self._sql["document"], _whose(key))
         actions = orjson.loads(found[0]).get("actions") if found is not None else None
-        action = next((each for each in actions or () if each["name"] == asked.action), None)
+        action = next((each for each in actions or () if each["name"] == request.action), None)
         if action is None:
             return False
+        parameters = request.parameters.replace("\0", "\ufffd")
+        new = NewActuation(request.id, action, parameters, timeout_of(action))
+        is_there, *_ = self._queue(key, new, now_ms, anyway=True, refusal=request.refusal)
+        return bool(is_there)
+
+    def submit(self, key: ServiceObjectKey, new: NewActuation, now_ms: int) -> Submission:
+        """Queue an actuation, unless too much waits."""
+        is_there, is_full, is_full_for_tenant, _ = self._queue(key, new, now_ms)
+        if not is_there:
+            return Submission.UNKNOWN
+        if is_full:
+            return Submission.FULL
+        return Submission.FULL_FOR_TENANT if is_full_for_tenant else Submission.MADE
+
+    def _queue(
+        self,
+        key: ServiceObjectKey,
+        new: NewActuation,
+        now_ms: int,
+        *,
+        anyway: bool = False,
+        refusal: str | None = None,
+    ) -> Row:
         values = {
-            "id": asked.id,
-            "action": asked.action,
-            "parameters": asked.parameters.replace("\0", "\ufffd"),
-            "description": description_of(action),
-            "status": SUBMITTED if asked.refusal is None else f"failed: {asked.refusal}",
+            "id": new.id,
+            "action": new.action["name"],
+            "parameters": new.parameters,
+            "description": description_of(new.action),
+            "status": SUBMITTED if refusal is None else f"failed: {refusal}",
             "now": now_ms,
-            "timeout": timeout_of(action),
-            "anyway": True,
-            "failed": asked.refusal is not None,
+            "timeout": new.timeout,
+            "anyway": anyway,
+            "failed": refusal is not None,
             "kept": KEPT,
             "most": MOST,
             "most_of_tenant": MOST_OF_TENANT,
         }
-        return bool(self._database.rows(self._sql["submit"], place | values)[0][0])
+        return self._database.rows(self._sql["submit"], _whose(key) | values)[0]
+
+    def find(self, key: ServiceObjectKey, id_: str) -> ActuationRecord | None:
+        """Return an actuation of this Service Object; None: it has no such."""
+        if "\0" in id_:
+            return None
+        row = self._database.row(self._sql["actuation"], _whose(key) | {"id": id_})
+        if row is None:
+            return None
+        action, parameters, status, reports, created, updated, state, times, expires = row
+        states = State(state), orjson.loads(times)
+        return ActuationRecord(
+            action, parameters, status, orjson.loads(reports), created, updated, *states, expires
+        )
+
+    def report(self, key: ServiceObjectKey, id_: str, status: str, now_ms: int) -> bool:
+        """Note what a device says of one. False: the Service Object has no such."""
+        return "\0" not in id_ + status and self._report(key, id_, status, said(status), now_ms)
+
+    def _report(
+        self, key: ServiceObjectKey, id_: str, status: str, state: State, now_ms: int
+    ) -> bool:
+        values = {
+            "id": id_,
+            "status": status,
+            "state": state.value,
+            "before": before(state),
+            "now": now_ms,
+            "kept": STATES_KEPT,
+        }
+        return bool(self._database.rows(self._sql["report"], _whose(key) | values))
 
     def waiting(
         self, tenant: int, service_objects: Sequence[str], most: int, now_ms: int
@@ -102,23 +164,22 @@ class PostgresActuations:
 
     def callback(self, key: ServiceObjectKey) -> CalledBack | None:
         """Return whom the Service Object calls now; None: nobody."""
-        values = {"tenant": key.tenant, "service_object": key.id}
-        row = self._database.row(self._sql["callback"], values)
+        row = self._database.row(self._sql["callback"], _whose(key))
         return None if row is None else CalledBack(orjson.loads(row[0]), orjson.loads(row[1]))
+
+    def exchange_secrets(
+        self,
+        key: ServiceObjectKey,
+        before: Sequence[Mapping[str, Any]],
+        after: Sequence[Mapping[str, Any]],
+    ) -> bool:
+        """Let others sign what it is called with. False: those are not in force any more."""
+        values = {"before": _json(before), "after": _json(after)}
+        return bool(self._database.rows(self._sql["exchange_secrets"], _whose(key) | values))
 
     def failed(self, key: ServiceObjectKey, id_: str, reason: str, now_ms: int) -> None:
         """Note that this one has failed, unless it has ended already, and say why."""
-        values = {
-            "tenant": key.tenant,
-            "service_object": key.id,
-            "id": id_,
-            "status": f"failed: {storable(reason)}",
-            "state": State.FAILED.value,
-            "before": before(State.FAILED),
-            "now": now_ms,
-            "kept": STATES_KEPT,
-        }
-        self._database.rows(self._sql["report"], values)
+        self._report(key, id_, f"failed: {storable(reason)}", State.FAILED, now_ms)
 
     def moved(self, tenant: int, ids: Sequence[str], state: State, now_ms: int) -> None:
         """Note that these have come to a state, where they had not come so far."""
@@ -130,3 +191,11 @@ class PostgresActuations:
             "now": now_ms,
         }
         self._database.rows(self._sql["move"], values)
+
+
+def _whose(key: ServiceObjectKey) -> dict[str, Any]:
+    return {"tenant": key.tenant, "service_object": key.id}
+
+
+def _json(content: Sequence[Mapping[str, Any]]) -> str:
+    return orjson.dumps(content).decode()

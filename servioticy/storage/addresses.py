@@ -7,7 +7,7 @@ from typing import Any
 
 from servioticy.domain.access import MemberRole, Scope, scope_of
 from servioticy.domain.tokens import digest
-from servioticy.ports.addresses import Address, Asked, AskedByPerson
+from servioticy.ports.addresses import Address, Lookup, LookupByPerson
 from servioticy.storage.arrays import blobs, texts
 from servioticy.storage.database import Database, Prepared
 from servioticy.storage.queries import queries
@@ -32,33 +32,33 @@ class PostgresAddresses:
         row = self._database.row(Prepared("address", self._sql["address"], values))
         return None if row is None else _address(row, known_by)
 
-    def addresses(self, asked: Sequence[Asked]) -> list[Address | None]:
+    def addresses(self, lookups: Sequence[Lookup]) -> list[Address | None]:
         """Return the same for many requests at once."""
-        named = [_storable(*each[1:]) for each in asked]
-        digests = [digest(token) for token, _, _ in asked]
+        named = [_storable(*each[1:]) for each in lookups]
+        digests = [digest(token) for token, _, _ in lookups]
         values = {
             "digests": blobs(digests),
             "service_objects": texts([id_.encode() for id_, _ in named]),
             "streams": texts([stream.encode() for _, stream in named]),
         }
-        found: list[Address | None] = [None] * len(asked)
+        found: list[Address | None] = [None] * len(lookups)
         for number, *row in self._database.rows(
             Prepared("addresses", self._sql["addresses"], values)
         ):
             found[number - 1] = _address(row, digests[number - 1])
         return found
 
-    def of_members(self, asked: Sequence[AskedByPerson]) -> list[Address | None]:
+    def of_members(self, lookups: Sequence[LookupByPerson]) -> list[Address | None]:
         """Return the same for persons; None for one that is no member of the tenant."""
-        named = [_storable(each.service_object, each.stream) for each in asked]
-        persons = [each.person.digest for each in asked]
+        named = [_storable(each.service_object, each.stream) for each in lookups]
+        persons = [each.person.digest for each in lookups]
         values = {
             "persons": blobs(persons),
-            "names": texts([_storable(each.tenant, "")[0].encode() for each in asked]),
+            "names": texts([_storable(each.tenant, "")[0].encode() for each in lookups]),
             "service_objects": texts([id_.encode() for id_, _ in named]),
             "streams": texts([stream.encode() for _, stream in named]),
         }
-        found: list[Address | None] = [None] * len(asked)
+        found: list[Address | None] = [None] * len(lookups)
         for number, *row in self._database.rows(
             Prepared("addresses_of_members", self._sql["addresses_of_members"], values)
         ):

@@ -14,7 +14,7 @@ class PostgresCallbackTests:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._sql = queries("callback_tests")
+        self._sql = queries("callback_test_runs")
 
     def take(self, most: int, now_ms: int) -> list[CallbackTest]:
         """Return those that are to be sent now; nobody else gets them, and nobody twice."""

@@ -18,6 +18,7 @@ from servioticy.ports.cursors import (
 )
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
+from servioticy.storage.sources import PostgresSources
 
 ACTING = "actions-"
 """So begin the ids of those that are of a composite stream, for the actions it asks for."""
@@ -31,7 +32,7 @@ class PostgresCursors:
         """`database` is asked by one thread at a time, which keeps the claim."""
         self._database = database
         self._sql = queries("cursors")
-        self._sources = queries("sources")
+        self._sources = PostgresSources(database)
 
     def claim(self) -> bool:
         """Whether this process may deliver to durable subscriptions; one at a time may."""
@@ -67,17 +68,7 @@ class PostgresCursors:
 
     def about(self, tenant: int, source: Source, most: int) -> About:
         """Return what a tenant may read of a Service Object or a group: so many streams."""
-        values = {
-            "tenant": tenant,
-            "service_object": source.service_object,
-            "group": source.group,
-            "most": most,
-        }
-        ((newest,),) = self._database.rows(self._sources["newest_stream"])
-        rows = self._database.rows(self._sources["streams_of"], values)
-        ends = [float(row[4]) for row in rows if row[4] is not None]
-        streams = {StreamRef(*row[:2]): StreamKey(*row[2:4]) for row in rows}
-        return About(streams, newest, min(ends, default=None))
+        return self._sources.about(tenant, source, most)
 
     def store(self, cursors: Mapping[str, StoredCursor]) -> None:
         """Note how far each of these has got; those that are gone are ignored."""

@@ -20,7 +20,7 @@ class PostgresDeadDeliveries:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._sql = queries("cursors")
+        self._sql = queries("dead_deliveries")
 
     def bury(
         self, tenant: int, subscription: str, dead: DeadDelivery, reason: str, now_ms: int

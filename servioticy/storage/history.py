@@ -80,10 +80,10 @@ class PostgresHistory:
         first = {tenant: offset for _progress, tenant, offset in rows if offset is not None}
         return (rows[0][0] if rows else 0), first
 
-    def backlog(self, partition: int, tenant: int, most: int) -> int:
+    def put_off(self, partition: int, tenant: int, most: int) -> int:
         """Return how many records of a tenant wait; not counted further than `most`."""
         values = {"partition": partition, "tenant": tenant, "most": most}
-        row = self._database.row(self._sql["backlog"], values)
+        row = self._database.row(self._sql["put_off"], values)
         return row[0] if row else 0
 
     def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import psycopg2.errors
 
-from servioticy.domain.acting import acting
+from servioticy.domain.actor import current_actor
 from servioticy.errors import SetupError
 from servioticy.storage.queries import queries
 
@@ -62,7 +62,7 @@ def standing(role: Role | None, sql: str, values: Mapping[str, Any]) -> Standing
 
 
 def _actor(sql: str) -> str:
-    actor = acting()
+    actor = current_actor()
     if actor is None or not _writes(sql):
         return ""
     return f"{int(actor.tenant)} {actor.token}".replace("'", "")

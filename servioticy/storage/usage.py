@@ -15,7 +15,7 @@ class PostgresUsage:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._sql = queries("usage")
+        self._sql = queries("delivered")
 
     def deliver(self, counted: Mapping[Given, int]) -> None:
         """Add to the present hour's account. Raises Unavailable."""

@@ -8,7 +8,7 @@ import queue
 import threading
 
 import pytest
-from support.delivery_stores import WAIT_SECONDS, a_document
+from support.delivery_stores import WAIT_SECONDS, a_capacity, a_document
 from support.running_delivery import (
     ATTACKER,
     INNOCENT,
@@ -19,7 +19,6 @@ from support.running_delivery import (
 )
 from websockets.exceptions import InvalidStatus
 
-from delivery.admission.capacity import Capacity
 from delivery.admission.reception import CATALOG_THREADS
 from servioticy.client.follower import Follower
 from servioticy.domain.model import StreamRef
@@ -27,7 +26,7 @@ from servioticy.domain.model import StreamRef
 
 def test_sockets_are_limited_for_each_tenant_and_in_all() -> None:
     with (
-        RunningDelivery(Capacity(connections=5, connections_per_tenant=3)) as running,
+        RunningDelivery(a_capacity(connections=5, sockets=3)) as running,
         contextlib.ExitStack() as open_sockets,
     ):
         first = [open_sockets.enter_context(running.watch(ATTACKER)) for _ in range(3)]
@@ -50,7 +49,7 @@ def test_a_follower_whose_place_is_taken_waits_for_the_next() -> None:
     """After a restart all sockets of a tenant come again at once."""
     frames: queue.Queue[str] = queue.Queue()
     stop = threading.Event()
-    with RunningDelivery(Capacity(connections_per_tenant=1)) as running:
+    with RunningDelivery(a_capacity(sockets=1)) as running:
         url = f"ws://127.0.0.1:{running.port}"
         follower = Follower(url, StreamRef("pump", "flow"), INNOCENT, after=0)
 
@@ -77,7 +76,7 @@ def test_a_follower_whose_place_is_taken_waits_for_the_next() -> None:
 
 def test_places_of_requests_that_end_without_a_socket_are_free_again() -> None:
     """A good token, and no upgrade."""
-    with RunningDelivery(Capacity(connections=1)) as running:
+    with RunningDelivery(a_capacity(connections=1)) as running:
         for _ in range(3):
             target = "/pump/streams/flow/live"
             asked = running.plain(
@@ -91,7 +90,7 @@ def test_places_of_requests_that_end_without_a_socket_are_free_again() -> None:
 
 def test_thousands_of_silent_connections_keep_nobody_out() -> None:
     """They go, the oldest first, as soon as there are too many of them."""
-    with RunningDelivery(Capacity(pending=200)) as running:
+    with RunningDelivery(a_capacity(pending=200)) as running:
         silent = [running.plain() for _ in range(3_000)]
         with running.watch(INNOCENT) as honest:
             running.publish(a_document(1))
@@ -102,7 +101,7 @@ def test_thousands_of_silent_connections_keep_nobody_out() -> None:
 
 
 def test_exactly_so_many_may_be_pending() -> None:
-    with RunningDelivery(Capacity(pending=20)) as running:
+    with RunningDelivery(a_capacity(pending=20)) as running:
         silent = [running.plain() for _ in range(20)]
         running.until(lambda: running.pending == 20)
         silent[0].setblocking(False)
@@ -117,7 +116,7 @@ def test_exactly_so_many_may_be_pending() -> None:
 
 def test_a_flood_of_requests_waits_for_itself_alone() -> None:
     """Invented tokens, each another one; the store answers nobody for a while."""
-    with RunningDelivery(Capacity(asking=300, asking_each=100)) as running:
+    with RunningDelivery(a_capacity(asking=300, asking_each=100)) as running:
         with running.watch(INNOCENT):
             pass
         running.until(lambda: running.sockets == 0)

@@ -19,8 +19,8 @@ from websockets.exceptions import ConnectionClosed
 
 from delivery import hub, watcher
 from delivery.hub import HISTORY_THREADS
+from delivery.transport import WRITE_BUFFER_BYTES
 from delivery.transports import websocket
-from delivery.transports.transport import WRITE_BUFFER_BYTES
 from servioticy.domain.model import LastUpdate
 
 

@@ -54,6 +54,7 @@ def ground(real_postgres: EmbeddedPostgres, real_kafka: EmbeddedKafka) -> Iterat
             "bootstrap_servers": real_kafka.bootstrap_servers,
             "topic_prefix": "exactly-once-",
             "max_batch_updates": BATCH,
+            "tenant_share": 1.0,
             # A new task every so often, with a new count of its failures.
             "batch_seconds": 10,
         }
@@ -193,6 +194,24 @@ def test_deaths_at_random_moments_change_nothing(
     replay.finish()
 
     expected.assert_equal(replay, emitted)
+
+
+def test_deaths_while_slow_scripts_are_computed_beside_change_nothing(
+    ground: Ground, pipeline: Pipeline, emitted: Emitted, expected: Expected
+) -> None:
+    """Of two tenants each gets what it would get alone, in its order."""
+    slow, quick = Replay(ground, slow=True, share=2), Replay(ground, share=2)
+    slow.first_offset = quick.first_offset
+    for number in range(UPDATES):
+        for each in (slow, quick):
+            each.send(1, first=number)
+    for _ in range(3):
+        until(slow.is_put_off, SECONDS)
+        until(partial(pipeline.signal, "worker", signal.SIGKILL), SECONDS)
+    slow.finish()
+
+    for each in (slow, quick):
+        expected.assert_equal(each, emitted)
 
 
 def test_a_death_is_noticed_though_nothing_follows(

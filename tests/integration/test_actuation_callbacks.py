@@ -13,12 +13,12 @@ from callback_receivers import Receiver
 
 from delivery.actuations.couriers import Couriers
 from delivery.admission.fair_executor import FairExecutor
-from delivery.callbacks import caller as caller_module
-from delivery.callbacks.caller import Caller
+from delivery.callbacks import http_client
+from delivery.callbacks.http_client import HttpClient
 from delivery.callbacks.receiver import REFUSALS, Callbacks
 from delivery.callbacks.signing import signed_headers
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.ports.actuations import Asked
+from servioticy.ports.actuations import ActuationRequest
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.change_store import PostgresChangeStore
@@ -50,7 +50,7 @@ class World:
 
     def submit(self, key: ServiceObjectKey, count: int = 1) -> None:
         for number in range(count):
-            asked = Asked(f"{key.id}-{number}", "blink", str(number))
+            asked = ActuationRequest(f"{key.id}-{number}", "blink", str(number))
             assert self.store.ask(key, asked, int(self.now * 1000))
 
     def states(self, key: ServiceObjectKey) -> list[tuple[str, str]]:
@@ -66,10 +66,10 @@ class World:
         await asyncio.sleep(0.001)
 
     async def run(self, until: Callable[[], object]) -> None:
-        caller = Caller(["127.0.0.0/8"])
-        await caller.start()
+        client = HttpClient(["127.0.0.0/8"])
+        await client.start()
         dead: Any = None
-        callbacks = Callbacks(caller, dead, clock=lambda: self.now)
+        callbacks = Callbacks(client, dead, clock=lambda: self.now)
         ask = FairExecutor("store", 2).run
         couriers = Couriers(self.store, callbacks, ask, lambda: True, lambda: self.now, self.sleep)
         couriers.start()
@@ -79,13 +79,13 @@ class World:
                     await asyncio.sleep(0.01)
         finally:
             await couriers.stop()
-            await caller.stop()
+            await client.stop()
 
 
 @pytest.fixture
 def world(dsn: str) -> Iterator[World]:
     database, delivery = Database(dsn), Database(dsn, role=Role.DELIVERY)
-    with mock.patch.object(caller_module, "SECONDS", 1.0):
+    with mock.patch.object(http_client, "SECONDS", 1.0):
         yield World(database, delivery)
     database.close()
     delivery.close()

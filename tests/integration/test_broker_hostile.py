@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import orjson
 import pytest
 import waiting
+from support.delivery_stores import a_capacity
 from support.mqtt_client import Bare, MqttClient, hello, publish, subscribe
 from support.running_broker import RunningBroker, an_update
 
-from delivery.admission.capacity import Capacity
 from delivery.broker.client import MAX_SUBSCRIPTIONS, MAX_UNSENT_BYTES
 from delivery.broker.mqtt import MAX_INCOMPLETE
 
@@ -146,7 +146,7 @@ def test_a_foreign_stream_is_asked_for_again_when_it_has_changed(broker: Running
 
 
 def test_connections_of_a_tenant_are_bounded() -> None:
-    with RunningBroker(Capacity(connections_per_tenant=1)) as broker:
+    with RunningBroker(a_capacity(sockets=1)) as broker:
         first = MqttClient(broker.port, ALICE, client="1")
         assert MqttClient(broker.port, ALICE, client="2").refusal is not None
         assert MqttClient(broker.port, BOB, client="3").refusal is None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import orjson
 import pytest
+from support.delivery_stores import a_capacity
 from support.mqtt_client import MqttClient
 from support.running_broker import RunningBroker, an_update
 from support.stomp_client import StompClient
@@ -105,3 +106,25 @@ def test_what_is_not_to_be_had_is_an_error(alice: StompClient, destination: str)
 
 def test_a_wrong_passcode_is_an_error(broker: RunningBroker) -> None:
     assert StompClient(broker.port, "nobody's").welcome.command == "ERROR"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "told"),
+    [
+        ({"sockets": 1}, "a quota of 1 open sockets"),
+        ({"connections": 1}, "Too many at once; try again"),
+    ],
+)
+def test_who_finds_no_place_is_told_whose_places_are_taken(
+    bounds: dict[str, int], told: str
+) -> None:
+    """The tenant's own, or all that the process has."""
+    with RunningBroker(a_capacity(**bounds)) as broker:
+        first = StompClient(broker.port, ALICE)
+        second = StompClient(broker.port, ALICE)
+        first.close()
+        second.close()
+
+    assert first.welcome.command == "CONNECTED"
+    assert second.welcome.command == "ERROR"
+    assert told in str(second.welcome)

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from integration.test_delivery import WAIT_SECONDS, World, health, settings, world
+from support.delivery_program import WAIT_SECONDS, World, health, settings, world
 
 from servioticy import bootstrap
 from servioticy.domain.model import StreamRef

@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx
 import pytest
-from integration.test_delivery import World, settings, world
 from integration.test_delivery_events import subscribe
+from support.delivery_program import World, settings, world
 from support.mqtt_client import MqttClient
 from support.stomp_client import StompClient
 from websockets.exceptions import InvalidStatus

@@ -11,7 +11,7 @@ from servioticy.domain.access import MemberRole, Resource, scope_of
 from servioticy.domain.model import Grant, ServiceObjectKey
 from servioticy.domain.persons import Person
 from servioticy.domain.tokens import digest
-from servioticy.ports.addresses import Address, AskedByPerson
+from servioticy.ports.addresses import Address, Lookup, LookupByPerson
 from servioticy.ports.change_store import NewGrant
 
 pytestmark = pytest.mark.real
@@ -94,11 +94,11 @@ def test_a_person_is_known_by_its_issuer_for_the_tenants_it_is_a_member_of(
 
     one, other, none, foreign, nothing = stored.addresses.of_members(
         [
-            AskedByPerson(ALICE, "acme", "so1", "a"),
-            AskedByPerson(ALICE, "umbrella", "so1", "a"),
-            AskedByPerson(ALICE, "initech", "so1", "a"),
-            AskedByPerson(ELSEWHERE, "acme", "so1", "a"),
-            AskedByPerson(ALICE, "acme\0", None, None),
+            LookupByPerson(ALICE, "acme", "so1", "a"),
+            LookupByPerson(ALICE, "umbrella", "so1", "a"),
+            LookupByPerson(ALICE, "initech", "so1", "a"),
+            LookupByPerson(ELSEWHERE, "acme", "so1", "a"),
+            LookupByPerson(ALICE, "acme\0", None, None),
         ]
     )
 
@@ -116,7 +116,7 @@ def test_what_a_member_reads_by_a_grant_ends_with_it(stored: Stored) -> None:
     until = int(time.time() * 1000) + 600_000
     stored.change_store.grant(NewGrant(key, grant, 1000, until), 9)
 
-    (found,) = stored.addresses.of_members([AskedByPerson(ALICE, "umbrella", "so1", "a")])
+    (found,) = stored.addresses.of_members([LookupByPerson(ALICE, "umbrella", "so1", "a")])
 
     assert found is not None
     assert found.granted
@@ -125,18 +125,18 @@ def test_what_a_member_reads_by_a_grant_ends_with_it(stored: Stored) -> None:
 
 def test_members_of_a_tenant_that_is_deleted_are_nobody(stored: Stored) -> None:
     stored.add_member("m1", ALICE, "viewer")
-    asked = [AskedByPerson(ALICE, "acme", None, None)]
-    assert stored.addresses.of_members(asked) != [None]
+    lookups = [LookupByPerson(ALICE, "acme", None, None)]
+    assert stored.addresses.of_members(lookups) != [None]
 
     stored.tenants.delete_tenant("acme")
 
-    assert stored.addresses.of_members(asked) == [None]
+    assert stored.addresses.of_members(lookups) == [None]
     assert stored.database.rows("SELECT id FROM members") == []
 
 
 def test_an_address_tells_by_what_its_caller_is_known(stored: Stored) -> None:
     address = stored.addresses.address(stored.token, None, None)
-    (again,) = stored.addresses.addresses([(stored.token, None, None)])
+    (again,) = stored.addresses.addresses([Lookup(stored.token, None, None)])
 
     assert address is not None and again is not None
     assert address.known_by == again.known_by == digest(stored.token)

@@ -28,8 +28,8 @@ def test_records_that_are_put_off_wait_with_the_progress_past_them(storage: Stor
     assert storage.store.put_off(0, 2, 9, 100) == [later(1, 2)]
     assert storage.store.waiting(1) == {}
     assert storage.history.stored(0, [1, 2, 3]) == (4, {1: 0, 2: 1})
-    assert storage.history.backlog(0, 1, 9) == 3
-    assert storage.history.backlog(0, 1, 2) == 2
+    assert storage.history.put_off(0, 1, 9) == 3
+    assert storage.history.put_off(0, 1, 2) == 2
 
 
 @pytest.mark.parametrize(("most_bytes", "found"), [(1, 1), (4, 1), (5, 2), (8, 2), (9, 3)])

@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from port_builders import Stored
 from support.memory_actuations import MemoryActuations
 
-from servioticy.domain import actuations as rules
-from servioticy.domain.actuations import State, before, said
+from servioticy.domain.actuations import State
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.ports.actuations import Asked
+from servioticy.ports.actuations import ActuationRequest, NewActuation, Submission
 from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.database import Database
-from servioticy.storage.statements import PostgresStatements
 
 pytestmark = pytest.mark.real
 
@@ -39,13 +37,8 @@ def submit(
     database: Database, key: ServiceObjectKey, id_: str, now_ms: int, seconds: int = 1000
 ) -> None:
     """As the REST API does."""
-    values = {"action": "blink", "parameters": "", "description": '{"name":"blink"}'}
-    more = {"timeout": seconds, "anyway": False, "failed": False}
-    bounds = {"kept": 1000, "most": 1000, "most_of_tenant": 1000}
-    whose = {"id": id_, "tenant": key.tenant, "service_object": key.id}
-    statements = PostgresStatements(database, "actuations")
-    row = statements.row("submit", status="x", now=now_ms, **whose, **values, **more, **bounds)
-    assert row == (True, False, False, True)
+    new = NewActuation(id_, {"name": "blink"}, "", seconds)
+    assert PostgresActuations(database).submit(key, new, now_ms) is Submission.MADE
 
 
 def test_what_is_committed_late_is_news_all_the_same(
@@ -85,7 +78,7 @@ def test_who_asks_hears_of_what_has_waited(
 
 
 def test_one_output_asks_once(store: PostgresActuations, lamp: ServiceObjectKey) -> None:
-    asked = Asked("1", "blink", '{"x":1}')
+    asked = ActuationRequest("1", "blink", '{"x":1}')
 
     assert store.ask(lamp, asked, 5)
     assert store.ask(lamp, asked._replace(parameters="other"), 6)
@@ -103,7 +96,7 @@ def test_only_actions_that_there_are_can_be_asked_for(
 ) -> None:
     key = ServiceObjectKey(lamp.tenant if tenant is None else tenant, name)
 
-    assert not store.ask(key, Asked("1", action, ""), 5)
+    assert not store.ask(key, ActuationRequest("1", action, ""), 5)
 
 
 def test_what_cannot_be_done_is_kept_as_failed(
@@ -114,9 +107,9 @@ def test_what_cannot_be_done_is_kept_as_failed(
 ) -> None:
     """Nothing that an output asks for goes without a trace."""
     monkeypatch.setattr("servioticy.storage.actuations.MOST", 1)
-    assert store.ask(lamp, Asked("1", "blink", "", "too long"), 5)
-    assert store.ask(lamp, Asked("2", "blink", ""), 5)
-    assert store.ask(lamp, Asked("3", "blink", ""), 5)
+    assert store.ask(lamp, ActuationRequest("1", "blink", "", "too long"), 5)
+    assert store.ask(lamp, ActuationRequest("2", "blink", ""), 5)
+    assert store.ask(lamp, ActuationRequest("3", "blink", ""), 5)
 
     found = stored.database.rows("SELECT id, state, status FROM actuations ORDER BY sequence")
 
@@ -171,7 +164,7 @@ def test_states_go_as_the_rules_say(
                 for each in (store, twin):
                     each.moved(lamp.tenant, [id_], more[1], now)
             else:
-                report(stored.database, lamp, id_, more[1], now)
+                assert store.report(lamp, id_, more[1], now)
                 twin.report(id_, more[1], now)
         expected = twin.waiting(lamp.tenant, ["lamp"], 100, now).get("lamp", ())
         assert store.waiting(lamp.tenant, ["lamp"], 100, now).get("lamp", []) == [
@@ -179,22 +172,6 @@ def test_states_go_as_the_rules_say(
         ]
     found = stored.database.rows("SELECT id, state, times FROM actuations ORDER BY sequence")
     assert found == [(id_, each.state.value, each.times) for id_, each in twin.kept.items()]
-
-
-def report(database: Database, key: ServiceObjectKey, id_: str, status: str, now: int) -> None:
-    """As the REST API does."""
-    state = said(status)
-    PostgresStatements(database, "actuations").rows(
-        "report",
-        id=id_,
-        tenant=key.tenant,
-        service_object=key.id,
-        status=status,
-        state=state.value,
-        before=before(state),
-        now=now,
-        kept=rules.KEPT,
-    )
 
 
 def test_devices_of_a_tenant_that_have_something_to_get(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from delivery.backlog import Backlog
-from delivery.callbacks.caller import Answer, Caller
+from delivery.callbacks.http_client import Answer, HttpClient
 from delivery.callbacks.requests import Outgoing, outgoing
 from delivery.fanout import FanOut, LiveUpdate
 from delivery.feeds.deliveries import Delivery
@@ -123,8 +123,8 @@ class Dead:
         self.troubles.append((trouble, stop))
 
 
-class Answers(Caller):
-    """A caller that hears what a test says, the last of it for ever, in no time."""
+class Answers(HttpClient):
+    """A client that hears what a test says, the last of it for ever, in no time."""
 
     def __init__(self, *statuses: int, seconds: float = 1.0) -> None:
         super().__init__()

@@ -9,12 +9,20 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from delivery.admission.capacity import Capacity
 from servioticy.domain.model import LastUpdate, StreamKey, Timestamp
+from servioticy.domain.quotas import SOCKETS, quotas
 from servioticy.domain.tokens import digest
 from servioticy.ports.access_changes import AccessChange
-from servioticy.ports.addresses import Address, Asked
+from servioticy.ports.addresses import Address, Lookup
+from servioticy.settings import Settings
 
 WAIT_SECONDS = 30.0
+
+
+def a_capacity(sockets: int = 1_000, **bounds: int) -> Capacity:
+    """So many sockets of each tenant."""
+    return Capacity(quotas(Settings())[SOCKETS]._replace(most=sockets), **bounds)
 
 
 class Catalog:
@@ -61,9 +69,9 @@ class Catalog:
             until = {"expires_in": min(granted, left) if is_public else until["expires_in"]}
         return Address(tenant, service_object, owner, is_public, 1, 0, tenant, **until)
 
-    def addresses(self, asked: Sequence[Asked]) -> list[Address | None]:
+    def addresses(self, lookups: Sequence[Lookup]) -> list[Address | None]:
         self.questions += 1
-        return [self.address(*each) for each in asked]
+        return [self.address(*each) for each in lookups]
 
     def wait(self, seconds: float) -> AccessChange:
         try:

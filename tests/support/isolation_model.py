@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 
 from api.app import create_app
 from sandbox.text import argument_names
-from servioticy.domain.access import OPEN_TO_ALL, Right, Scope
+from servioticy.domain.access import OF_GRANTS, Right, Scope
 from servioticy.settings import Settings, changed
 
 TENANTS = 3
@@ -143,5 +143,5 @@ class Walk:
     def expected(self, actor: Actor, right: Right, thing: Thing, good: int) -> int:
         if not thing.there:
             return 404
-        may = actor.tenant in thing.owners or (thing.public and right in OPEN_TO_ALL)
+        may = actor.tenant in thing.owners or (thing.public and right in OF_GRANTS)
         return good if may else 401

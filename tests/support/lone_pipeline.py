@@ -195,7 +195,9 @@ class Ground:
         graph = PostgresStreamGraph(self._api)
         self.changes = Changes(graph, PostgresChangeStore(self._api), self.log)
         tenants = PostgresTenants(self._api)
-        self.tenant = tenants.tenant_of(tenants.create_tenant("t")) or 0
+        self.tenant, self.slow_tenant = (
+            tenants.tenant_of(tenants.create_tenant(name)) or 0 for name in "ts"
+        )
 
     def close(self) -> None:
         """Close all connections."""
@@ -273,6 +275,10 @@ class Replay:
     """
 
     ground: Ground
+    slow: bool = False
+    """Whether its scripts take some milliseconds each, and belong to another tenant."""
+    share: int = 1
+    """One of so many records of the log, from its first one on, is of this replay."""
 
     def __post_init__(self) -> None:
         mark = secrets.token_hex(6)
@@ -280,7 +286,8 @@ class Replay:
         self.derived = f"{mark}-derived"
         for id_ in self.devices:
             self._create(id_, _DEVICE)
-        self._create(self.derived, _derived(*self.devices))
+        busy = BUSY if self.slow else ""
+        self._create(self.derived, _derived(*self.devices, busy))
         self.first_offset = self.ground.log.end_offset(0)
 
     def send(self, updates: int = UPDATES, first: int = 0) -> None:
@@ -298,10 +305,10 @@ class Replay:
     def finish(self) -> None:
         """Wait until everything is stored, emitted, and known to be."""
         end = self.ground.log.end_offset(0)
-        until(lambda: not self._put_off() and self.ground.progress() == (end, end), SECONDS)
+        until(lambda: not self.is_put_off() and self.ground.progress() == (end, end), SECONDS)
 
-    def _put_off(self) -> bool:
-        """Whether something waits to be computed, as its documents were not loaded in time."""
+    def is_put_off(self) -> bool:
+        """Whether something waits to be computed later."""
         sql = "SELECT EXISTS (SELECT FROM put_off WHERE NOT taken_up)"
         return bool(self.ground.database.rows(sql)[0][0])
 
@@ -310,7 +317,8 @@ class Replay:
         ids = {"ids": [*self.devices, self.derived]}
         tables = {name: self.ground.database.rows(sql, ids) for name, sql in _STORED.items()}
         tables["updates"] = [
-            (*row[:5], row[5] - self.first_offset, row[6]) for row in tables["updates"]
+            (*row[:5], (row[5] - self.first_offset) // self.share, row[6])
+            for row in tables["updates"]
         ]
         return {name: [self._plain(row) for row in rows] for name, rows in tables.items()}
 
@@ -336,9 +344,8 @@ class Replay:
             for member in group.service_objects
         )
         streams = tuple(stream.ref.stream for stream in definition.streams)
-        new = NewServiceObject(
-            id_, self.ground.tenant, False, orjson.dumps(document), streams, sources, 0
-        )
+        tenant = self.ground.slow_tenant if self.slow else self.ground.tenant
+        new = NewServiceObject(id_, tenant, False, orjson.dumps(document), streams, sources, 0)
         self.ground.changes.create(new)
 
 
@@ -365,7 +372,11 @@ _STORED = {
 _DEVICE = {"version": "0.2.0", "streams": {"data": {"channels": {"v": {"type": "number"}}}}}
 
 
-def _derived(first: str, second: str) -> dict[str, Any]:
+BUSY = "for(var i=0;i<200000;i++);"
+"""Some four milliseconds."""
+
+
+def _derived(first: str, second: str, busy: str) -> dict[str, Any]:
     value = '.channels.v["current-value"]'
     return {
         "version": "0.2.0",
@@ -374,12 +385,15 @@ def _derived(first: str, second: str) -> dict[str, Any]:
             "both": {"soIds": [first, second], "stream": "data"},
         },
         "streams": {
-            "some": _stream(f"function(first){{return first{value}<20?null:first{value}+1}}"),
+            "some": _stream(
+                f"function(first){{{busy}return first{value}<20?null:first{value}+1}}"
+            ),
             "next": _stream(
-                f"function(some){{if(some{value}===51)throw new Error('no');return some{value}*2}}"
+                f"function(some){{if(some{value}===51)throw new Error('no');{busy}"
+                f"return some{value}*2}}"
             ),
             "mean": _stream(
-                f"function(both, mean){{return mean===null?both{value}:"
+                f"function(both, mean){{{busy}return mean===null?both{value}:"
                 f"mean{value}+(both{value}-mean{value})/8}}"
             ),
         },

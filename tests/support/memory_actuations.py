@@ -12,7 +12,7 @@ from delivery.broker.api import Answer
 from servioticy.domain.actuations import WAITING, State, before, said, seen
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
-from servioticy.ports.actuations import Actuation, Asked, CalledBack, News
+from servioticy.ports.actuations import Actuation, ActuationRequest, CalledBack, News
 
 
 @dataclass
@@ -24,8 +24,8 @@ class Kept:
     times: dict[str, int] = field(default_factory=dict)
 
 
-def _actuation(asked: Asked, now_ms: int) -> Actuation:
-    return Actuation(asked.id, asked.parameters, b"{}", now_ms, now_ms + 1_000_000)
+def _actuation(request: ActuationRequest, now_ms: int) -> Actuation:
+    return Actuation(request.id, request.parameters, b"{}", now_ms, now_ms + 1_000_000)
 
 
 class MemoryActuations:
@@ -87,9 +87,9 @@ class MemoryActuations:
         self._check()
         self.report(id_, f"failed: {reason}", now_ms)
 
-    def ask(self, key: ServiceObjectKey, asked: Asked, now_ms: int) -> bool:
+    def ask(self, key: ServiceObjectKey, request: ActuationRequest, now_ms: int) -> bool:
         self._check()
-        self.kept.setdefault(asked.id, Kept(key, _actuation(asked, now_ms), len(self.kept)))
+        self.kept.setdefault(request.id, Kept(key, _actuation(request, now_ms), len(self.kept)))
         return True
 
     def moved(self, tenant: int, ids: Sequence[str], state: State, now_ms: int) -> None:

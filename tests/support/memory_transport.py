@@ -8,7 +8,7 @@ from collections.abc import Callable
 from delivery.admission.refusals import Refusal
 from delivery.endings import Ending
 from delivery.hub import Hub
-from delivery.transports.transport import Disconnected
+from delivery.transport import Disconnected
 from servioticy.domain.model import LastUpdate
 
 

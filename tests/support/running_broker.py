@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 import orjson
-from support.delivery_stores import WAIT_SECONDS, Catalog, History
+from support.delivery_stores import WAIT_SECONDS, Catalog, History, a_capacity
 from support.memory_actuations import MemoryActuations
 
 from delivery.actuations.queues import Queues
@@ -97,7 +97,7 @@ class RunningBroker:
         self.hub: Hub
         self.broker: Broker
         self.queues: Queues
-        self._capacity = capacity
+        self._capacity = capacity or a_capacity()
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
         self._ready = threading.Event()

@@ -12,7 +12,7 @@ from functools import partial
 from typing import cast
 
 import msgspec
-from support.delivery_stores import WAIT_SECONDS, Catalog, History
+from support.delivery_stores import WAIT_SECONDS, Catalog, History, a_capacity
 from support.memory_actuations import MemoryActuations, ReportingApi, Unsubscribed
 from support.memory_feeds import MemoryCursors, MemoryTopic
 from websockets.sync.client import ClientConnection, connect
@@ -49,7 +49,8 @@ class RunningDelivery:
 
     async def _run(self, capacity: Capacity | None, limits: dict[str, int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        self.hub = Hub(self.catalog, self.history, capacity, access_changes=self.catalog, **limits)
+        room = capacity or a_capacity()
+        self.hub = Hub(self.catalog, self.history, room, access_changes=self.catalog, **limits)
         pulls = Pulls()
         self.topic, self.cursors = MemoryTopic(), MemoryCursors()
         self.feeds = self.hub.feeds(self.cursors, self.topic, {"test": pulls.receive})

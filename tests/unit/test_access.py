@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from servioticy.domain.access import (
+    OF_GRANTS,
     OF_OBJECT_TOKENS,
     OF_ROLES,
-    OPEN_TO_ALL,
     MemberRole,
     Resource,
     Right,
@@ -53,7 +53,7 @@ def test_others_may_read_what_is_public_and_have_it_sent(right: Right) -> None:
     allowed = {Right.READ, Right.SUBSCRIBE}
 
     assert may(OTHER, right, Resource((OWNER,), True)) is (right in allowed)
-    assert allowed == OPEN_TO_ALL
+    assert allowed == OF_GRANTS
 
 
 def test_what_belongs_to_two_is_for_both() -> None:

@@ -14,7 +14,7 @@ from servioticy.identity.addresses import AddressesOfPersons
 from servioticy.identity.errors import NoKeys
 from servioticy.identity.keys import IssuerKeys
 from servioticy.identity.tokens import Tokens
-from servioticy.ports.addresses import Address, Asked, AskedByPerson
+from servioticy.ports.addresses import Address, Lookup, LookupByPerson
 
 TENANTS = {"acme": 1, "umbrella": 2, "Größe & ~": 3, "acme.eu": 4}
 """Alice is a member of these."""
@@ -33,18 +33,18 @@ class Stored:
         self.questions += 1
         return Address(9, so, 9, False, 1, 0, None) if token == OURS else None
 
-    def addresses(self, asked: Sequence[Asked]) -> list[Address | None]:
-        found = [self.address(*each) for each in asked]
-        self.questions += 1 - len(asked)
+    def addresses(self, lookups: Sequence[Lookup]) -> list[Address | None]:
+        found = [self.address(*each) for each in lookups]
+        self.questions += 1 - len(lookups)
         return found
 
-    def of_members(self, asked: Sequence[AskedByPerson]) -> list[Address | None]:
+    def of_members(self, lookups: Sequence[LookupByPerson]) -> list[Address | None]:
         self.questions += 1
-        return [self._member(each) for each in asked]
+        return [self._member(each) for each in lookups]
 
-    def _member(self, asked: AskedByPerson) -> Address | None:
-        tenant = TENANTS.get(asked.tenant) if asked.person == Person(ISSUER, "alice") else None
-        found = Address(tenant or 0, asked.service_object, 1, False, 1, 0, 5)
+    def _member(self, lookup: LookupByPerson) -> Address | None:
+        tenant = TENANTS.get(lookup.tenant) if lookup.person == Person(ISSUER, "alice") else None
+        found = Address(tenant or 0, lookup.service_object, 1, False, 1, 0, 5)
         return None if tenant is None else found._replace(expires_in=self.granted_for)
 
 
@@ -120,18 +120,18 @@ def test_what_a_person_may_do_ends_with_its_token_or_with_what_is_granted(
 def test_many_are_looked_up_with_two_questions_whatever_is_wrong_with_some() -> None:
     world = World()
     good, expired = world.issuer.token(), world.issuer.token(exp=int(NOW) - 1)
-    asked: list[Asked] = [
-        (OURS, "a", None),
-        (f"acme~{good}", "b", "s"),
-        (f"acme~{expired}", None, None),
-        (good, None, None),
-        ("strange", None, None),
-        (f"umbrella~{good}", None, None),
-        (f"acme~{world.issuer.token('mallory')}", None, None),
-        ("a.b.c", None, None),
+    lookups = [
+        Lookup(OURS, "a", None),
+        Lookup(f"acme~{good}", "b", "s"),
+        Lookup(f"acme~{expired}", None, None),
+        Lookup(good, None, None),
+        Lookup("strange", None, None),
+        Lookup(f"umbrella~{good}", None, None),
+        Lookup(f"acme~{world.issuer.token('mallory')}", None, None),
+        Lookup("a.b.c", None, None),
     ]
 
-    found = world.addresses.addresses(asked)
+    found = world.addresses.addresses(lookups)
 
     assert [each and (each.caller, each.service_object) for each in found] == [
         *((9, "a"), (1, "b"), None, None, None, (2, None), None, None),
@@ -144,7 +144,7 @@ def test_tokens_of_the_platform_cost_what_they_did() -> None:
     world = World()
     assert world.addresses.address(OURS, None, None) is not None
     assert world.addresses.address("unknown", None, None) is None
-    assert world.addresses.addresses([(OURS, None, None), ("", None, None)])[1] is None
+    assert world.addresses.addresses([Lookup(OURS, None, None), Lookup("", None, None)])[1] is None
     assert world.stored.questions == 3
 
 
@@ -157,5 +157,5 @@ def test_where_the_keys_are_not_known_one_is_told_and_many_are_nobody() -> None:
 
     with pytest.raises(NoKeys):
         addresses.address(token, None, None)
-    found = addresses.addresses([(token, None, None), (OURS, None, None)])
+    found = addresses.addresses([Lookup(token, None, None), Lookup(OURS, None, None)])
     assert [each is not None for each in found] == [False, True]

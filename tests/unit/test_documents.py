@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument, parse_service_object, parse_update
-from servioticy.domain.documents.values import fits, normal_type
 from servioticy.domain.model import Channel, Composite, Definition, Stream, StreamRef
+from servioticy.domain.values import fits, normal_type
 
 SIMPLE = {"channels": {"x": {"type": "number"}}}
 

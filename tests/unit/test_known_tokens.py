@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from servioticy.domain.known_tokens import GOOD_SECONDS, KnownTokens, share_of
@@ -76,3 +78,15 @@ def test_only_so_many_tokens_are_remembered(tokens: KnownTokens) -> None:
     assert len(tokens) == 2
     assert tokens.share("two", "here") == unknown
     assert tokens.share("one", "here") == tokens.share("three", "here") != unknown
+
+
+def test_a_long_token_takes_as_much_memory_as_a_short_one(tokens: KnownTokens) -> None:
+    """Anything may be presented as a token, and whatever differs is another one."""
+    long = "x" * 1_000_000
+    tokens.good("x", 7)
+    tokens.good(long, 8)
+    held, differing = len(pickle.dumps(tokens._tenants)), long[:-1] + "y"
+
+    assert held < 1_000
+    assert tokens.share(long, "here") == share_of(8)
+    assert tokens.share(differing, "here") == tokens.share("x1", "here")

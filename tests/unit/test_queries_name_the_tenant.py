@@ -75,7 +75,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     # One Service Object's: of the subscriptions to it each belongs to another tenant, perhaps.
     "subscriptions.of_source": ({"subscriptions", "cursors"}, "its object is the tenant's"),
     "cursors.store": ({"cursors"}, DELIVERY),
-    "callback_tests.take": ({"callback_tests", "subscriptions", "streams"}, DELIVERY),
+    "callback_test_runs.take": ({"callback_tests", "subscriptions", "streams"}, DELIVERY),
     "audit.forget": ({"audit"}, FLEETS),
     "jobs.next": ({"jobs", "template_objects"}, FLEETS),
     "dynamic_groups.marks": ({"membership_marks"}, FLEETS),
@@ -211,7 +211,7 @@ def test_a_query_of_the_api_says_where_it_goes_between_tenants() -> None:
     """Nobody's rows are hidden from it then: whoever says so has to tell here why."""
     saying = {name for name, text in every_query() if is_between_tenants(text)}
     delivery = {
-        *("callback_tests.take", "actuations.news", "actuations.calling", "quotas.of_all"),
+        *("callback_test_runs.take", "actuations.news", "actuations.calling", "quotas.of_all"),
     }
 
     assert (

@@ -2,70 +2,43 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 import pytest
-from sandbox_trees import a_call_of, a_formula, an_event
+from grown_answers import (
+    BY_INPUT,
+    CALL,
+    DOCUMENT,
+    ENDED,
+    FAILED,
+    FIRST,
+    INPUTS,
+    KIND,
+    MADE,
+    MESSAGE,
+    NODE,
+    OTHER,
+    PARENT,
+    READ,
+    STATE,
+    THEN,
+    TICKS,
+    TIME,
+    TIMES,
+    TREE,
+    WAKE,
+    WIRING,
+    WOKEN_BY,
+    an_answer,
+    decoded,
+    document,
+)
 
 from sandbox.host.answers import MAX_MESSAGE, MalformedAnswer
-from sandbox.host.grown import MAX_TICKS, Known, Part, decode_grown
-from sandbox.trees import Bounds, Call, Ended, Last, Made, Node, Wake, Wiring
-
-CODE = a_formula("$0")
-READ, OTHER, FIRST, THEN, BY_INPUT = range(5)
-WIRING = Wiring(
-    "w",
-    (
-        Node((Wake(1, FIRST, 0), Wake(3, THEN, 1), Wake(5, BY_INPUT, 0)), name="read"),
-        Node((Wake(0, FIRST, 1),), name="other"),
-        Node((Wake(0, THEN, 0),), CODE, ((READ,), (OTHER,))),
-        Node((), CODE, ((FIRST,), (READ,))),
-        Node((), CODE, ((READ,),), by_input=True),
-    ),
-)
-LASTS = (Last(OTHER, 7, b"0"), Last(FIRST, 4, b"0"))
-CALL = a_call_of(WIRING, an_event(at=5), an_event(at=6), lasts=LASTS, bounds=Bounds(5, 9))
-
-
-def document(at: int) -> dict[str, Any]:
-    return {"channels": {"t": {"current-value": 1}}, "lastUpdate": at}
-
-
-def an_answer() -> list[Any]:
-    """All that is true: each of the two trees made three updates, and one was stale."""
-    return [
-        [
-            [
-                [0, 1, FIRST, 7, document(7)],
-                [0, 3, THEN, 5, document(5)],
-                [0, 5, BY_INPUT, 5, document(5), {"read": 5}],
-                [1, 0, THEN, 7, document(7)],
-            ],
-            [[0, 5, BY_INPUT, 6, document(6), {"read": "6"}]],
-        ],
-        [
-            [FIRST, "emitted", 1, 0, 0, "", [5, 7]],
-            [THEN, "emitted", 2, 0, 1, "", [7, 5]],
-            [BY_INPUT, "emitted", 2, 1, 0, "", [6]],
-            [FIRST, "stale", 1, 1, 0, "older"],
-            [THEN, "stale", 1, 1, 0, "older"],
-        ],
-        [[FIRST, 2], [THEN, 0], [READ, 5], [BY_INPUT, -1], [THEN, MAX_TICKS + 1], [99, 1]],
-        -1,
-    ]
-
-
-def decoded(*answers: Any, calls: Sequence[Call] = (CALL,)) -> list[Part]:
-    texts = [
-        each if isinstance(each, bytes) else json.dumps(each, separators=(",", ":")).encode()
-        for each in answers
-    ]
-    raw = b"[%b]" % b",".join(texts)
-    return decode_grown(raw, calls, [Known(each.wiring, {}) for each in calls])
+from sandbox.host.grown import MAX_TICKS, Known, decode_grown
+from sandbox.trees import Ended, Made
 
 
 def test_what_fits_is_believed() -> None:
@@ -87,7 +60,6 @@ def test_milliseconds_are_kept_within_reason() -> None:
     assert part.ticks == {FIRST: 2, THEN: MAX_TICKS}
 
 
-MADE, ENDED, TICKS, FAILED = range(4)
 Wrong = Callable[[list[Any]], Any]
 
 
@@ -142,9 +114,8 @@ def added(tree: int, row: list[Any], *counts: Wrong) -> Wrong:
     return change
 
 
-PARENT, WAKE, NODE, TIME, DOCUMENT, STATE = range(6)
-KIND, TIMES, TREE, WOKEN_BY, MESSAGE, INPUTS = range(1, 7)
 NO_NUMBERS: list[Any] = [-1, None, 1.5, True, "1", [], {}, 2**70]
+
 
 WRONG: dict[str, Wrong] = {
     **{f"parent {each}": at(MADE, 0, 0, PARENT, value=each) for each in [*NO_NUMBERS, 1, 9]},
@@ -280,146 +251,3 @@ def test_a_long_message_is_clipped() -> None:
 
     assert part.ended[3].message == "x" * MAX_MESSAGE
     assert part.ended[4].message == "x" * MAX_MESSAGE + "..."
-
-
-def test_a_refused_composite_makes_nothing() -> None:
-    """Its program did not run, whoever says so; it ends as was asked, or did not come so far."""
-    call = replace(CALL, refused={FIRST: ("suspended", "")})
-    with pytest.raises(MalformedAnswer):
-        decoded(an_answer(), calls=[call])
-
-    answer = an_answer()
-    answer[MADE] = [[], []]
-    answer[ENDED] = [
-        [FIRST, "suspended", 2, 1, 0, "", [6, 7]],
-        [THEN, "filtered", 2, 1, 0, "", [4, 6]],
-        [BY_INPUT, "filtered", 2, 1, 0, "", [6]],
-    ]
-    assert decoded(answer, calls=[call])[0].ended[0].kind == "suspended"
-    for kind in ("filtered", "emitted", "syntax", "policy"):
-        answer[ENDED][0][KIND] = kind
-        with pytest.raises(MalformedAnswer):
-            decoded(answer, calls=[call])
-    answer[ENDED][0][KIND] = "missing"
-    assert decoded(answer, calls=[call])
-
-
-def test_a_tree_keeps_within_its_bounds() -> None:
-    """A worker that makes more than it may would make others pay for storing it."""
-    for bounds in (Bounds(2, 4), Bounds(5, 4)):
-        assert decoded(an_answer(), calls=[replace(CALL, bounds=bounds)])
-    for bounds in (Bounds(1, 9), Bounds(5, 3)):
-        with pytest.raises(MalformedAnswer):
-            decoded(an_answer(), calls=[replace(CALL, bounds=bounds)])
-
-
-def test_an_update_from_outside_is_a_last_update() -> None:
-    """What a composite makes afterwards has to be newer; an older one changes nothing."""
-    put = an_event(at=6, node=FIRST)._replace(path=(0,))
-    source = an_event(at=5)._replace(path=())
-    call = a_call_of(WIRING, [source, put], lasts=LASTS, bounds=Bounds(5, 9))
-    answer = [
-        [[[0, 1, FIRST, 7, document(7)]]],
-        [
-            [FIRST, "emitted", 1, 0, 0, "", [5, 7]],
-            [THEN, "filtered", 3, 0, 2, "", [7, 5]],
-            [BY_INPUT, "filtered", 1, 0, 0, "", [5]],
-        ],
-        [],
-        -1,
-    ]
-    assert decoded(answer, calls=[call])
-    older = replace(call, trees=[[source, put._replace(timestamp=3)]])
-    assert decoded(answer, calls=[older])
-    late = replace(call, trees=[[source, put._replace(timestamp=8)]])
-    with pytest.raises(MalformedAnswer):
-        decoded(answer, calls=[late])
-    afterwards = replace(call, trees=[[source, put._replace(timestamp=8, path=(2,))]])
-    assert decoded(answer, calls=[afterwards])
-
-
-def test_updates_of_several_events_are_in_order_of_their_places() -> None:
-    """By depth, then by path: whoever gets them next relies on it."""
-    first, then = (an_event(at=5)._replace(path=(each,)) for each in (2, 4))
-    call = a_call_of(WIRING, [first, then], lasts=LASTS, bounds=Bounds(5, 9))
-
-    def answer(*rows: list[Any]) -> list[Any]:
-        stale = [FIRST, "stale", 2 - len(rows) // 2, 0, 0, ""]
-        return [
-            [list(rows)],
-            [
-                [BY_INPUT, "emitted", 1, 0, 0, "", [5]],
-                [THEN, "emitted", 1, 0, 1, "", [4, 5]],
-                [BY_INPUT, "stale", 1, 0, 1, ""],
-                [THEN, "stale", 1, 0, 0, ""],
-                stale,
-            ],
-            [],
-            -1,
-        ]
-
-    of_first = [0, 5, BY_INPUT, 5, document(5), {"read": 5}]
-    of_then = [1, 3, THEN, 5, document(5)]
-    right = answer(of_first, of_then)
-    right[ENDED][4][TIMES] = 2
-
-    assert decoded(right, calls=[call])
-    wrong = answer(of_then, of_first)
-    wrong[ENDED][4][TIMES] = 2
-    with pytest.raises(MalformedAnswer):
-        decoded(wrong, calls=[call])
-
-
-STEP = replace(CALL, trees=[[an_event(at=5)._replace(only=1)]])
-
-
-def test_of_a_step_nothing_follows() -> None:
-    """It is asked for one computation, and may answer no other."""
-    row = [0, 1, FIRST, 7, document(7)]
-    ended = [FIRST, "emitted", 1, 0, 0, "", [5, 7]]
-    assert decoded([[[row]], [ended], [], -1], calls=[STEP])
-
-    for rows, endings in (
-        ([row, [1, 0, THEN, 7, document(7)]], [ended, [THEN, "emitted", 1, 0, 1, "", [7, 5]]]),
-        ([[0, 3, THEN, 5, document(5)]], [[THEN, "emitted", 1, 0, 0, "", [4, 5]]]),
-        ([row], [ended, [THEN, "filtered", 1, 0, 0, "", [4, 5]]]),
-        ([row], [ended, [THEN, "filtered", 1, 0, 1, "", [4, 5]]]),
-        ([], [[THEN, "filtered", 1, 0, 0, "", [4, 5]]]),
-        ([], []),
-    ):
-        with pytest.raises(MalformedAnswer):
-            decoded([[rows], endings, [], -1], calls=[STEP])
-
-
-def test_calls_after_one_that_was_left_may_have_no_trees() -> None:
-    """There was no time for more. The first call has one tree at least, or has failed."""
-    whole, nothing = an_answer(), [[], [], [], -1]
-
-    assert [len(each.made) for each in decoded(whole, nothing, calls=[CALL, CALL])] == [2, 0]
-    assert decoded([[], [], [], 0], nothing, calls=[CALL, CALL])[0].failed == 0
-    assert decoded(nothing, calls=[replace(CALL, trees=[])])[0].made == []
-    with pytest.raises(MalformedAnswer):
-        decoded(nothing, whole, calls=[CALL, CALL])
-
-
-def test_a_time_may_be_a_tick_newer_where_somebody_goes_by_inputs() -> None:
-    """For each update made so far, and not more."""
-    lasts = (*LASTS, Last(BY_INPUT, 40, b"0"))
-    call = replace(CALL, lasts=lasts, trees=CALL.trees[1:])
-
-    def answer(at: int) -> list[Any]:
-        return [
-            [[[0, 5, BY_INPUT, at, document(at), {"read": 6}]]],
-            [
-                [BY_INPUT, "emitted", 1, 0, 0, "", [6]],
-                [FIRST, "filtered", 1, 0, 0, "", [6, 7]],
-                [THEN, "filtered", 1, 0, 0, "", [4, 6]],
-            ],
-            [],
-            -1,
-        ]
-
-    assert decoded(answer(41), calls=[call])
-    for wrong in (40, 42):
-        with pytest.raises(MalformedAnswer):
-            decoded(answer(wrong), calls=[call])

@@ -13,7 +13,6 @@ from servioticy.domain.documents.codes import (
     WRONG_TYPE,
 )
 from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
-from servioticy.domain.documents.values import ANY
 from servioticy.domain.model import Stream
 from servioticy.domain.search.criteria import (
     AnyTerm,
@@ -25,6 +24,7 @@ from servioticy.domain.search.criteria import (
     terms,
 )
 from servioticy.domain.search.places import Place, around, between
+from servioticy.domain.values import ANY
 
 FIRST, LAST = -(2**63) + 1, 2**63 - 1
 MAX_TERMS = 100

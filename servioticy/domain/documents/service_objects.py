@@ -29,8 +29,8 @@ from servioticy.domain.documents.limits import (
     MAX_SUBSCRIPTIONS,
     Meter,
 )
-from servioticy.domain.documents.values import normal_type
 from servioticy.domain.model import Channel, Definition, Dialect, Group, Stream, StreamRef
+from servioticy.domain.values import normal_type
 
 ArgumentNames = Callable[[str], tuple[str, ...]]
 """Reads the argument names of a JavaScript function's text (the sandbox knows how)."""

@@ -23,8 +23,8 @@ from servioticy.domain.documents.service_objects import (
     parse_group,
     parse_service_object,
 )
-from servioticy.domain.documents.values import ANY, normal_type
 from servioticy.domain.model import Channel, Composite, Definition, Group, Input, Stream, StreamRef
+from servioticy.domain.values import ANY, normal_type
 from servioticy.errors import Unavailable
 
 Parse = Callable[[dict[str, Any], str, Meter], Definition]

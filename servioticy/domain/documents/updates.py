@@ -15,8 +15,8 @@ from servioticy.domain.documents.codes import (
     WRONG_TYPE,
 )
 from servioticy.domain.documents.errors import WHOLE, BadDocument
-from servioticy.domain.documents.values import fits
 from servioticy.domain.model import SensorUpdate, Stream
+from servioticy.domain.values import fits
 
 MAX_TIMESTAMP = 2**63 - 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from servioticy.domain.documents.values import fits
+from servioticy.domain.values import fits
 
 EARTH_METRES = 6_371_008.8
 """The mean radius."""

@@ -151,12 +151,13 @@ SELECT callback::text, secrets::text
  WHERE service_object = %(service_object)s
    AND tenant_id = %(tenant)s;
 
--- renew_secret --
+-- exchange_secrets --
+-- Nothing where somebody else has exchanged them meanwhile.
 UPDATE actuation_callbacks
-   SET secrets = %(secrets)s
+   SET secrets = %(after)s
  WHERE service_object = %(service_object)s
    AND tenant_id = %(tenant)s
-   AND secrets::text = %(before)s
+   AND secrets::jsonb = %(before)s::jsonb
 RETURNING service_object;
 
 -- waiting --

@@ -122,7 +122,7 @@ SELECT coalesce((SELECT next_offset FROM progress WHERE log_partition = %(partit
            AND NOT taken_up) AS first_put_off
   FROM unnest(%(tenants)s::bigint[]) AS tenant;
 
--- backlog --
+-- put_off --
 SELECT count(*)
   FROM (SELECT
           FROM put_off

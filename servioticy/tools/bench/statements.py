@@ -15,6 +15,7 @@ from pathlib import Path
 from sandbox import argument_names
 from servioticy.bootstrap import connect
 from servioticy.domain.model import StreamKey
+from servioticy.ports.addresses import Lookup
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.partition_store import Batch, StoredUpdate, Use
 from servioticy.settings import Settings
@@ -66,7 +67,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         owner.rows("ANALYZE")  # as autovacuum does within a minute
         owner.close()
         _measure("who asks, for what", api, times, lambda: addresses.address(token, "so", "s"))
-        many = [(token, "so", "s")] * 20
+        many = [Lookup(token, "so", "s")] * 20
         _measure("the same of 20 PUTs", api, times, lambda: addresses.addresses(many))
         _measure("how far it is stored", api, times, lambda: history.stored(0, [tenant]))
         _measure("last update", api, times, lambda: history.last_update(stream))
@@ -76,7 +77,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         _measure("batch of 100 rows", pipeline, times // 5, lambda: batch(100))
         use = Use(*stream, tenant, 1, 1, 100, {"emitted": 1, "stale": 1})
         _measure("accounts of a stream", pipeline, times // 5, lambda: store.account([use]))
-        quotas = PostgresStatements(api, "quotas")
+        quotas = PostgresStatements(api, "used_quotas")
         twenty = [tenant, *range(10**6, 10**6 + 19)]
         _measure("quotas of 20", api, times, lambda: quotas.rows("known", tenants=twenty))
         api.close()

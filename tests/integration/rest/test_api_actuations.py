@@ -9,8 +9,9 @@ import orjson
 import pytest
 from api_builders import NOW, SIMPLE, Caller, Served
 
-from api.resources import actuations
-from servioticy.domain.actuations import MAX_DESCRIPTION, MAX_TIMEOUT
+from api.resources.actuations import MAX_STATUS
+from servioticy.domain.actuations import MAX_DESCRIPTION, MAX_PARAMETERS, MAX_TIMEOUT
+from servioticy.storage import actuations
 
 ACTIONS = [{"name": "Reboot", "description": "d"}, {"name": "blink now"}]
 DOCUMENT = {**SIMPLE, "actions": ACTIONS}
@@ -96,8 +97,8 @@ def test_an_actuation_is_found_at_its_own_object_only(alice: Caller, bob: Caller
         (b"", None, 201),
         (b"", "text/plain", 201),
         ("é{".encode(), "text/plain;charset=UTF-8", 201),
-        (b"x" * actuations.MAX_PARAMETERS, "text/plain", 201),
-        (b"x" * (actuations.MAX_PARAMETERS + 1), "text/plain", 413),
+        (b"x" * MAX_PARAMETERS, "text/plain", 201),
+        (b"x" * (MAX_PARAMETERS + 1), "text/plain", 413),
         (b"{}", "application/json", 415),
         (b"a=b", "application/x-www-form-urlencoded", 415),
         (b"\xff", "text/plain", 400),
@@ -117,7 +118,7 @@ def test_parameters_are_text(
 
 @pytest.mark.parametrize(
     ("size", "status"),
-    [(0, 400), (actuations.MAX_STATUS, 201), (actuations.MAX_STATUS + 1, 413)],
+    [(0, 400), (MAX_STATUS, 201), (MAX_STATUS + 1, 413)],
 )
 def test_a_state_is_text(alice: Caller, size: int, status: int) -> None:
     so = alice.create(DOCUMENT)

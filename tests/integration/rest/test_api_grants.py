@@ -1,117 +1,30 @@
-"""What tenants let each other do with their streams: given, used, seen, and ended."""
+"""What tenants let each other do with their streams: given, used and seen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from api_builders import NOW, SIMPLE, Caller, Served
 from contract_world import OPERATIONS
+from granting import (
+    ALICE,
+    BOB,
+    TWO,
+    alice,
+    bob,
+    derives,
+    give,
+    id_of,
+    reader,
+    reads,
+    so,
+    ways_to_read,
+)
 
-from api.app import create_app
-from api.background.worker import worker
 from api.resources.grants import MOST
-from delivery.admission.refusals import Refusal
-from delivery.admission.requests import WatchRequest, admit
-from sandbox.text import argument_names
-from servioticy.domain.model import StreamRef
-from servioticy.domain.records import GrantRecord, RevocationRecord
-from servioticy.errors import Unavailable
-from servioticy.settings import Settings
-from servioticy.storage.cursors import PostgresCursors
 
-ALICE, BOB = "a" * 32, "b" * 32
-"""Their ids as others know them, in the place of those that chance gave them."""
-TWO = {"streams": dict.fromkeys(("a", "b"), SIMPLE["streams"]["a"])}
-BODIES: dict[str, Any] = {
-    "search": {"timerange": True, "rangefrom": 0},
-    "subscriptions": {"callback": "pubsub"},
-}
-
-
-@pytest.fixture
-def so(alice: Caller, served: Served) -> str:
-    """A private Service Object of alice with an update in its stream `a`."""
-    made = alice.create(TWO)
-    assert alice.put(made).status_code == 202
-    served.store()
-    return made
-
-
-@pytest.fixture
-def bob(served: Served) -> Caller:
-    return known(served, "bob", BOB)
-
-
-@pytest.fixture
-def alice(served: Served) -> Caller:
-    return known(served, "alice", ALICE)
-
-
-def known(served: Served, name: str, public_id: str) -> Caller:
-    found = served.tenant(name)
-    sql = "UPDATE tenants SET public_id = %(public_id)s WHERE name = %(name)s"
-    served.platform.database.rows(sql, {"public_id": public_id, "name": name})
-    return found
-
-
-def id_of(who: Caller) -> str:
-    id_: str = who.ask("GET", "/grants").get_json()["tenant"]
-    return id_
-
-
-def give(owner: Caller, so: str, stream: str | None = "a", **wanted: Any) -> str:
-    """A grant to bob, who has told his id."""
-    path = f"/{so}/grants" if stream is None else f"/{so}/streams/{stream}/grants"
-    answer = owner.ask("POST", path, json={"tenant": BOB, **wanted})
-    assert answer.status_code == 201, answer.text
-    id_: str = answer.get_json()["id"]
-    return id_
-
-
-def reader(*sources: str, stream: str = "a") -> dict[str, Any]:
-    """A document with a composite over these Service Objects."""
-    channel = {"type": "number", "current-value": "function(g) { return 1 }"}
-    groups = {"g": {"soIds": list(sources), "stream": stream}}
-    streams = {"c": {"channels": {"x": channel}}}
-    return {"version": "0.2.0", "groups": groups, "streams": streams}
-
-
-def derives(who: Caller, so: str, stream: str = "a") -> bool:
-    answer = who.ask("POST", "/", json=reader(so, stream=stream))
-    assert answer.status_code in (201, 401), answer.text
-    return answer.status_code == 201
-
-
-def ways_to_read(so: str, stream: str = "a") -> Iterator[tuple[str, str, Any]]:
-    """Every route by which others get something of a stream, as the OpenAPI document has them."""
-    for (method, path), operation in OPERATIONS.items():
-        if operation["x-right"] in ("read", "subscribe") and "{so}/streams/{s}" in path:
-            last = path.rsplit("/", 1)[-1]
-            yield method, path.format(so=so, s=stream), BODIES.get(last)
-
-
-def live(served: Served, who: Caller, so: str, stream: str = "a") -> int:
-    """The status with which a socket is refused; 101 where it is not."""
-    found = admit(
-        WatchRequest(StreamRef(so, stream), who.token, None), served.platform.ports.addresses
-    )
-    return found.status if isinstance(found, Refusal) else 101
-
-
-def reads(served: Served, who: Caller, so: str, stream: str = "a") -> set[bool]:
-    """Whether each way leads to the stream: one answer, where all of them agree."""
-    found = {
-        who.ask(method, path, json=body).status_code != 401
-        for method, path, body in ways_to_read(so, stream)
-    }
-    asked = {"streams": [{"serviceObject": so, "stream": stream}]}
-    (last,) = who.ask("POST", "/lastUpdates", json=asked).get_json()["data"]
-    if stream == "a":
-        found.add("update" in last or "lastUpdate" in str(last))
-    return found | {live(served, who, so, stream) == 101}
+__all__ = ["alice", "bob", "so"]
 
 
 def test_a_grant_to_read_is_for_all_ways_to_read_one_stream(
@@ -289,137 +202,13 @@ def test_grants_are_listed_a_page_at_a_time_and_so_many(
     assert MOST > 3
 
 
-def test_a_revoked_grant_is_good_for_nothing_from_then_on(
-    served: Served, alice: Caller, bob: Caller, so: str
-) -> None:
-    id_ = give(alice, so)
-    own = bob.create(reader(so))
-    wanted = {"callback": "pull"}
-    made = bob.ask("POST", f"/{so}/streams/a/subscriptions", json=wanted).get_json()["id"]
-    cursors = PostgresCursors(served.platform.database)
-    before = set(cursors.changes())
-
-    assert bob.ask("DELETE", f"/grants/{id_}").status_code == 404
-    assert alice.ask("DELETE", f"/grants/{id_}").status_code == 204
-
-    assert alice.ask("DELETE", f"/grants/{id_}").status_code == 404
-    assert reads(served, bob, so) == {False}
-    assert not derives(bob, so)
-    assert (before, set(cursors.changes())) == ({made}, set())
-    assert bob.ask("GET", "/grants").get_json()["grants"] == []
-    assert bob.ask("PUT", f"/{own}", json=reader(so)).status_code == 200, "it named it before"
-    records = [record for n in (0, 1) for _, record in served.platform.records(n)]
-    assert GrantRecord(so, id_) in records
-    assert RevocationRecord(so, id_) in records
-
-
-def test_another_grant_beside_a_revoked_one_stays(
-    served: Served, alice: Caller, bob: Caller, so: str
-) -> None:
-    first, _second = give(alice, so), give(alice, so, use="derive")
-
-    alice.ask("DELETE", f"/grants/{first}")
-
-    assert reads(served, bob, so) == {False}
-    assert derives(bob, so)
-
-
-@dataclass
-class Late:
-    """A clock."""
-
-    now: float = NOW
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_an_expired_grant_ends_by_itself_and_the_log_is_told(
-    served: Served, alice: Caller, bob: Caller, so: str
-) -> None:
-    """For reads at once, by the clock of the store; for composites where the record stands."""
-    id_, clock = give(alice, so, expiresIn=60), Late()
-    app = create_app(served.platform.ports, Settings(), clock, argument_names)
-    background = worker(app.extensions["servioticy"])
-    told = len(served.platform.log.records(0)) + len(served.platform.log.records(1))
-    while background.turn():
-        pass
-    early = len(served.platform.log.records(0)) + len(served.platform.log.records(1))
-    clock.now += 60
-    while background.turn():
-        pass
-    records = [record for n in (0, 1) for _, record in served.platform.records(n)]
-
-    assert early == told
-    assert records.count(RevocationRecord(so, id_)) == 1
-    assert reads(served, bob, so) == {False}
-
-
-def test_what_is_read_by_a_grant_holds_until_the_last_one_ends(
-    served: Served, alice: Caller, bob: Caller, so: str
-) -> None:
-    """By the clock of the store, which delivery is told with the answer."""
-
-    def holds_for(who: Caller) -> float | None:
-        found = served.platform.ports.addresses.address(who.token, so, "a")
-        assert found is not None
-        return found.expires_in
-
-    sql = (
-        "UPDATE grants SET expires_at = extract(epoch FROM now()) * 1000 + %(ms)s"
-        " WHERE id = %(id)s"
-    )
-    for ms, stream, use in ((5e5, "a", "read"), (9e5, None, "read"), (9e6, "a", "derive")):
-        values = {"ms": ms, "id": give(alice, so, stream, use=use)}
-        served.platform.database.rows(sql, values)
-
-    assert 800 < (holds_for(bob) or 0) <= 900
-    assert holds_for(alice) is None
-    give(alice, so)
-    assert holds_for(bob) is None
-
-
-def test_readers_hold_a_stream_until_their_grant_ends(alice: Caller, bob: Caller, so: str) -> None:
-    """As for readers of what is public: a stream that others compute from stays."""
-    id_ = give(alice, so, use="derive")
-    bob.create(reader(so))
-    without = {"streams": {"b": TWO["streams"]["b"]}}
-
-    assert alice.ask("PUT", f"/{so}", json=without).status_code == 409
-    alice.ask("DELETE", f"/grants/{id_}")
-    assert alice.ask("PUT", f"/{so}", json=without).status_code == 200
-
-
-def test_an_end_that_did_not_reach_the_log_is_finished_by_itself(
-    served: Served, alice: Caller, bob: Caller, so: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The broker was away, or the program was killed: no client asks for this end again."""
-    assert bob.token  # the grant is for him
-    id_ = give(alice, so, expiresIn=60)
-    changes = served.platform.ports.changes
-    later = int(NOW * 1000) + 61_000
-
-    def away(*_: object) -> int:
-        raise Unavailable("the broker does not answer")
-
-    with monkeypatch.context() as patch:
-        for name in ("append", "append_all"):
-            patch.setattr(changes._log, name, away)
-        with pytest.raises(Unavailable):
-            changes.end_expired(later)
-    changes.end_expired(later)
-
-    records = [record for n in (0, 1) for _, record in served.platform.records(n)]
-    assert records.count(RevocationRecord(so, id_)) == 1
-
-
 def test_what_one_may_only_derive_from_tells_nothing_of_its_document(
     alice: Caller, bob: Caller
 ) -> None:
     """A group with conditions would: on whether it has this member."""
     secret = {**SIMPLE, "customFields": {"owner": "carol"}}
-    for so in (alice.create(secret), alice.create(secret)):
-        give(alice, so, use="derive")
+    for made in (alice.create(secret), alice.create(secret)):
+        give(alice, made, use="derive")
     where = {"customFields.owner": "carol", "public": True}
     code = {"x": {"type": "number", "current-value": "{$all.channels.x.current-value}"}}
     composite = {

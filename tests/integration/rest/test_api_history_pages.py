@@ -11,7 +11,7 @@ from histories import store
 from werkzeug.test import TestResponse
 
 from api.http import cursors
-from api.resources import pages
+from api.resources import history_pages
 
 
 def following(answer: TestResponse) -> str | None:
@@ -65,7 +65,7 @@ def test_a_page_ends_with_its_bytes(
 ) -> None:
     so = alice.create()
     store(served, so, 5, size=100)
-    monkeypatch.setattr(pages, "PAGE_BYTES", 200)
+    monkeypatch.setattr(history_pages, "PAGE_BYTES", 200)
 
     assert all_pages(alice, f"/{so}/streams/a/updates") == [[0, 1], [2, 3], [4]]
 

@@ -7,7 +7,7 @@ import pytest
 from api_builders import NOW, SIMPLE, Platform, Served
 
 from api import app
-from api.documents.document_parser import DocumentParser
+from api.parsing.document_parser import DocumentParser
 from sandbox.text import argument_names
 from servioticy.settings import Settings
 from servioticy.tools.bench import worst_documents

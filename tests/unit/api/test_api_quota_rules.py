@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from api.http.backlog import SECONDS as BACKLOG_SECONDS
-from api.http.backlog import Backlog
+from api.http.put_off import SECONDS as PUT_OFF_SECONDS
+from api.http.put_off import PutOff
 from api.http.quotas import MAX_KNOWN, SECONDS, Quotas
 from servioticy.domain.quotas import Kind, quotas
 from servioticy.ports.addresses import Address
@@ -248,18 +248,18 @@ def test_updates_are_refused_where_too_many_wait(waiting: int) -> None:
     class History:
         asked = 0
 
-        def backlog(self, partition: int, tenant: int, most: int) -> int:
+        def put_off(self, partition: int, tenant: int, most: int) -> int:
             self.asked += 1
             return min(most, waiting if (partition, tenant) == (1, 7) else 0)
 
     history, clock = History(), Clock()
-    backlog = Backlog(history, 3, clock)  # type: ignore[arg-type]
+    put_off = PutOff(history, 3, clock)  # type: ignore[arg-type]
     address = Address(7, "so", 7, False, 1, 1, 5)
 
-    assert backlog.is_full(address) == (waiting == 3)
-    assert backlog.is_full(address) == (waiting == 3)
-    assert not backlog.is_full(address._replace(owner=8))
+    assert put_off.is_full(address) == (waiting == 3)
+    assert put_off.is_full(address) == (waiting == 3)
+    assert not put_off.is_full(address._replace(owner=8))
     assert history.asked == 2
-    clock.now += BACKLOG_SECONDS + 0.1
-    backlog.is_full(address)
+    clock.now += PUT_OFF_SECONDS + 0.1
+    put_off.is_full(address)
     assert history.asked == 3

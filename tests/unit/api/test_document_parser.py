@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
-from api.documents.definitions import AT_ONCE, Definitions
-from api.documents.document_parser import COMMAND, DocumentParser, TookTooLong
+from api.parsing.definitions import AT_ONCE, Definitions
+from api.parsing.document_parser import COMMAND, DocumentParser, TookTooLong
 from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.domain.documents.limits import MAX_STEPS, Laborious, Meter

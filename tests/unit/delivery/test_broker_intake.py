@@ -10,15 +10,17 @@ from typing import NamedTuple
 import orjson
 import pytest
 
+from delivery.admission.refusals import Refusal, Refused
+from delivery.admission.requests import Identity
 from delivery.backlog import Backlog
 from delivery.broker import retries
 from delivery.broker.api import Answer
-from delivery.broker.client import Client, Identity, Publication, Subscription, Taken
-from delivery.broker.errors import Refused
+from delivery.broker.client import Client, Publication, Subscription, Taken
 from delivery.broker.intake import Intake
 from delivery.broker.published import MAX_BATCH_BYTES, Published
 from delivery.broker.retries import WITH_BATCH, WITH_ONE
 from servioticy.domain.access import Scope
+from servioticy.domain.tokens import digest
 
 TOKEN = "the token of tenant 1"
 SMALL = b'{"channels":{}}'
@@ -74,7 +76,7 @@ class World:
     def __init__(self, answer: Callable[[Asked], int], scope: Scope) -> None:
         self.api = PlayedApi(answer)
         self.client = Client(Nobody(), Backlog(1 << 30))
-        self.client.identity = Identity(TOKEN, 1, scope)
+        self.client.identity = Identity(1, scope, TOKEN, digest(TOKEN))
         self.refusals: deque[int] = deque()
         """What whoever asks for an identity is told, before it gets one."""
         self.replies: list[Publication] = []
@@ -82,7 +84,7 @@ class World:
 
     async def identify(self, client: Client, token: str) -> Identity:
         if self.refusals:
-            raise Refused(self.refusals.popleft(), "not now")
+            raise Refused(Refusal(self.refusals.popleft(), "not now"))
         return client.known
 
     async def publish(self, messages: Sequence[tuple[str, bytes]], *, is_promise: bool) -> None:

@@ -11,7 +11,7 @@ import pytest
 from callback_receivers import Answers, Dead, Receiver, an_outgoing
 
 from delivery.callbacks.addresses import ForbiddenAddress, Rules
-from delivery.callbacks.caller import Answer, Caller
+from delivery.callbacks.http_client import Answer, HttpClient
 from delivery.callbacks.lookups import TENANT, Lookups
 from delivery.callbacks.receiver import Callbacks
 from delivery.callbacks.requests import CallbackForm
@@ -56,15 +56,15 @@ def test_what_an_operator_allows_may_be_called() -> None:
 
 @pytest.mark.parametrize("host", [*WRITTEN.split(), FULL_WIDTH])
 def test_no_way_of_writing_leads_inside(host: str) -> None:
-    """Whatever the caller makes of it, a canary on loopback hears nothing."""
+    """Whatever the client makes of it, a canary on loopback hears nothing."""
 
     async def run() -> None:
         async with Receiver() as canary:
-            caller = Caller()
-            await caller.start()
+            client = HttpClient()
+            await client.start()
             form = CallbackForm("s", f"http://{host}:{canary.port}/")
-            answer = await caller.call(form.request(an_outgoing(), 1), 7)
-            await caller.stop()
+            answer = await client.call(form.request(an_outgoing(), 1), 7)
+            await client.stop()
             assert answer.status == 0
             assert canary.requests == []
 

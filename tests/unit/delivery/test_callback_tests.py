@@ -6,9 +6,9 @@ import asyncio
 
 from callback_receivers import DOCUMENT, STREAM, an_update
 
-from delivery.callbacks.caller import Answer
+from delivery.callbacks.asked_tests import AskedTests
+from delivery.callbacks.http_client import Answer
 from delivery.callbacks.requests import CallbackForm, Outgoing
-from delivery.callbacks.tests import AskedTests
 from servioticy.ports.callback_tests import CallbackTest
 
 TEST = CallbackTest("t", 7, "s", DOCUMENT, STREAM, an_update(1).update)

@@ -9,20 +9,24 @@ import sys
 import pytest
 
 from delivery.admission.capacity import RESERVED_DESCRIPTORS, capacity
+from servioticy.domain.quotas import SOCKETS, quotas
+from servioticy.settings import Settings
+
+EACH = quotas(Settings())[SOCKETS]
 
 
 @pytest.mark.parametrize("descriptors", [256, 1024, 4096, 20_000, 1_000_000])
 def test_all_connections_fit_and_leave_some_for_the_rest(descriptors: int) -> None:
-    found = capacity(10_000, 1_000, descriptors)
+    found = capacity(10_000, EACH, descriptors)
 
     assert found.connections + found.pending + found.asking + RESERVED_DESCRIPTORS <= descriptors
     assert min(found.connections, found.pending, found.asking, found.asking_each) > 0
 
 
 def test_where_there_is_room_it_is_as_set() -> None:
-    found = capacity(10_000, 1_000, 20_000)
+    found = capacity(10_000, EACH, 20_000)
 
-    assert (found.connections, found.connections_per_tenant) == (10_000, 1_000)
+    assert (found.connections, found.sockets) == (10_000, EACH)
 
 
 def test_descriptors_are_raised_to_what_the_system_allows() -> None:

@@ -12,7 +12,7 @@ from support.memory_actuations import MemoryActuations
 from delivery import repeating
 from delivery.actuations import couriers
 from delivery.actuations.couriers import Couriers
-from delivery.callbacks.caller import Answer
+from delivery.callbacks.http_client import Answer
 from delivery.callbacks.requests import CallbackForm, Outgoing
 from servioticy.domain.actuations import State
 from servioticy.domain.model import ServiceObjectKey

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
-from delivery.admission.capacity import Capacity
+from support.delivery_stores import a_capacity
+
 from delivery.admission.reception import Reception
 from delivery.admission.refusals import Refusal
 from delivery.admission.requests import Admission
@@ -40,7 +41,7 @@ class Client:
 def test_a_token_that_is_refused_takes_no_turn_of_its_tenant_any_more() -> None:
     """Else whoever found it could make the tenant's own devices wait, or be refused."""
     catalog = Catalog()
-    reception = Reception(catalog, Capacity())
+    reception = Reception(catalog, a_capacity())
     reception.is_open = True
     client = cast(Any, Client())
 

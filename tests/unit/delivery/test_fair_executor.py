@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from delivery.admission.fair_executor import FairExecutor
-from delivery.admission.quotas import QuotaExceeded
+from delivery.admission.owner_semaphore import SemaphoreFull
 
 
 class Store:
@@ -74,11 +74,11 @@ def test_the_queue_is_bounded_for_each_and_in_all() -> None:
         store, executor = Store(), FairExecutor("test", 1, max_waiting=3, max_waiting_each=2)
         tasks = [asyncio.create_task(executor.run("a", store.question("a"))) for _ in range(3)]
         await settle()
-        with pytest.raises(QuotaExceeded) as own:
+        with pytest.raises(SemaphoreFull) as own:
             await executor.run("a", store.question("a"))
         tasks.append(asyncio.create_task(executor.run("b", store.question("b"))))
         await settle()
-        with pytest.raises(QuotaExceeded) as everybody:
+        with pytest.raises(SemaphoreFull) as everybody:
             await executor.run("b", store.question("b"))
         store.may_answer.release(4)
         await asyncio.gather(*tasks)

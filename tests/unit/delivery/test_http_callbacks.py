@@ -12,7 +12,7 @@ from http import HTTPStatus
 import pytest
 from callback_receivers import SECRET, Receiver, a_delivery, an_outgoing
 
-from delivery.callbacks.caller import Answer, Caller
+from delivery.callbacks.http_client import Answer, HttpClient
 from delivery.callbacks.requests import CallbackForm
 from delivery.callbacks.templates import (
     MAX_PATHS,
@@ -31,14 +31,14 @@ def called(form: CallbackForm, **behaviour: object) -> tuple[Answer, Got]:
 
     async def run() -> tuple[Answer, Got]:
         async with Receiver(**behaviour) as receiver:
-            caller = Caller(["127.0.0.0/8"])
-            await caller.start()
+            client = HttpClient(["127.0.0.0/8"])
+            await client.start()
             url = form.url.replace("HOST", f"127.0.0.1:{receiver.port}")
             request = CallbackForm(
                 form.subscription, url, form.format, form.fields, form.secrets
             ).request(an_outgoing(), 1614265330)
-            answer = await caller.call(request, 7)
-            await caller.stop()
+            answer = await client.call(request, 7)
+            await client.stop()
             return answer, receiver.requests
 
     return asyncio.run(run())

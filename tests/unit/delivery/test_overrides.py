@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from delivery.admission.overrides import Overrides
-from delivery.admission.quotas import Quota, QuotaExceeded
+from delivery.admission.owner_semaphore import OwnerSemaphore, SemaphoreFull
 from servioticy.errors import Unavailable
 
 
@@ -24,7 +24,7 @@ class Said:
 
 
 def test_places_follow_what_operators_say() -> None:
-    said, admitted = Said(), Quota(10, 1)
+    said, admitted = Said(), OwnerSemaphore(10, 1)
     overrides = Overrides(said, admitted)
     asyncio.run(overrides.look())
 
@@ -32,12 +32,12 @@ def test_places_follow_what_operators_say() -> None:
     admitted.acquire(7)
     admitted.acquire(9)
     for tenant in (7, 8, 9):
-        with pytest.raises(QuotaExceeded):
+        with pytest.raises(SemaphoreFull):
             admitted.acquire(tenant)
     said.answers = False
     with pytest.raises(Unavailable):
         asyncio.run(overrides.look())
-    with pytest.raises(QuotaExceeded):
+    with pytest.raises(SemaphoreFull):
         admitted.acquire(8)
     said.answers, said.most = True, {}
     asyncio.run(overrides.look())

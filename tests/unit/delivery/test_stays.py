@@ -21,7 +21,7 @@ from servioticy.domain.model import StreamRef
 from servioticy.domain.tokens import digest
 from servioticy.errors import Unavailable
 from servioticy.ports.access_changes import AccessChange
-from servioticy.ports.addresses import Address, Asked
+from servioticy.ports.addresses import Address, Lookup
 
 SECONDS = 20.0
 
@@ -202,7 +202,7 @@ def test_a_token_for_something_else_than_before_ends_who_is_known_by_it() -> Non
 def test_one_that_loses_the_right_goes() -> None:
     world = World()
     watching = world.watch("token-1")
-    found = world.catalog.address(*watching.asked)
+    found = world.catalog.address(*watching.lookup)
     assert found is not None
 
     assert watching.ending(found) is None
@@ -215,11 +215,11 @@ def test_nobody_goes_because_the_store_is_silent_and_it_is_asked_again() -> None
     class Silent(Catalog):
         failures = 3
 
-        def addresses(self, asked: list[Asked]) -> list[Address | None]:  # type: ignore[override]
+        def addresses(self, lookups: list[Lookup]) -> list[Address | None]:  # type: ignore[override]
             if self.failures:
                 self.failures -= 1
                 raise Unavailable("silent")
-            return super().addresses(asked)
+            return super().addresses(lookups)
 
     async def run() -> None:
         world = World()

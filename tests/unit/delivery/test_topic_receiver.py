@@ -9,8 +9,9 @@ import orjson
 from support.memory_feeds import MemoryCursors, MemoryHistory, MemoryTopic
 
 from delivery.admission.fair_executor import FairExecutor
+from delivery.admission.requests import Identity
 from delivery.backlog import Backlog
-from delivery.broker.client import Client, Identity, Subscription, Taken
+from delivery.broker.client import Client, Subscription, Taken
 from delivery.broker.exchange import Exchange
 from delivery.broker.receiver import WINDOW, TopicReceiver
 from delivery.broker.topics import EVERYTHING, Filter, read_filter
@@ -78,7 +79,7 @@ class Device:
         self.got: list[tuple[str, int]] = []
         self.owed: list[Taken] = []
         self.client = Client(self, BACKLOG)
-        self.client.identity = Identity(TOKEN, tenant, Scope(bound or None))
+        self.client.identity = Identity(tenant, Scope(bound or None), TOKEN, digest(TOKEN))
         topics = wanted or read_filter(f"{TOKEN}/+/streams/#")
         self.subscription = self.client.subscribe("a", topics, qos)
         self.exchange = world.exchange

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 import pytest
 from memory_transport import MemoryClient, MemoryTransport
-from support.delivery_stores import WAIT_SECONDS, Catalog, History, a_document
+from support.delivery_stores import WAIT_SECONDS, Catalog, History, a_capacity, a_document
 from support.memory_feeds import MemoryCursors
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -21,9 +21,9 @@ from delivery.admission.refusals import Refusal
 from delivery.endings import Ending
 from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
+from delivery.transport import Transport
 from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
-from delivery.transports.transport import Transport
 from delivery.transports.websocket import WebSocketTransport, close_code
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 from servioticy.embedded import tcp_ports as ports
@@ -216,7 +216,7 @@ def through(
     """Run a test's coroutine while the transport is open."""
 
     async def run() -> None:
-        hub = Hub(Catalog(), history or History(), capacity)
+        hub = Hub(Catalog(), history or History(), capacity or a_capacity())
         harness = make(hub)
         await hub.start([harness.transport])
         hub.let_in()
@@ -316,7 +316,7 @@ def test_a_place_is_free_again_when_its_client_has_gone(harness) -> None:
         assert refused.value.args == (429,)
         assert await again.receive() == a_document(1)
 
-    through(harness, scenario, capacity=Capacity(connections_per_tenant=1))
+    through(harness, scenario, capacity=a_capacity(sockets=1))
 
 
 def test_others_have_to_ask_again_when_a_document_has_changed(harness) -> None:

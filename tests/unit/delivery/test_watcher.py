@@ -11,7 +11,7 @@ from delivery.admission.requests import Admission
 from delivery.backlog import Backlog
 from delivery.endings import Ending
 from delivery.fanout import LiveUpdate
-from delivery.transports.transport import WRITE_BUFFER_BYTES
+from delivery.transport import WRITE_BUFFER_BYTES
 from delivery.watcher import MAX_UNSENT_BYTES, STALL_SECONDS, Watcher
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import Position

@@ -80,6 +80,8 @@ class Moods:
     def of(self, _tenant: int) -> float:
         return 0.001
 
+    of_scripts = of
+
     def learn(self, *_what: object) -> None:
         """It does not matter."""
 

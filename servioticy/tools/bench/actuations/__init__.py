@@ -24,7 +24,7 @@ from typing import NamedTuple
 from servioticy import bootstrap
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.embedded import tcp_ports as ports
-from servioticy.ports.actuations import Asked
+from servioticy.ports.actuations import ActuationRequest
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.settings import Settings, changed, to_environment
 from servioticy.storage.actuations import PostgresActuations
@@ -117,7 +117,7 @@ def _asked(
             if rate is not None:
                 time.sleep(max(0.0, began + number / rate - time.perf_counter()))
             device, id_ = devices[number % len(devices)], uuid.uuid4().hex
-            store.ask(device.key, Asked(id_, "blink", ""), int(time.time() * 1000))
+            store.ask(device.key, ActuationRequest(id_, "blink", ""), int(time.time() * 1000))
             made[id_] = time.perf_counter()
         database.close()
 

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from support.memory_feeds import MemoryCursors, MemoryHistory, MemoryTopic
 
-from delivery.actuations.acting import Acting
+from delivery.actuations.acting_streams import ActingStreams
 from delivery.actuations.conditions import Verdict
 from delivery.admission.fair_executor import FairExecutor
 from delivery.backlog import Backlog
@@ -20,7 +20,7 @@ from delivery.feeds.feeds import Feeds
 from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, ServiceObjectKey, StreamRef
 from servioticy.errors import Unavailable
-from servioticy.ports.actuations import Asked
+from servioticy.ports.actuations import ActuationRequest
 from servioticy.ports.service_objects import VersionKey
 
 STREAM = StreamRef("tank", "full")
@@ -31,12 +31,12 @@ class Store:
     """Keeps what is asked for, by its id; and it has documents. May fail as often as told."""
 
     def __init__(self) -> None:
-        self.made: dict[str, tuple[ServiceObjectKey, Asked]] = {}
+        self.made: dict[str, tuple[ServiceObjectKey, ActuationRequest]] = {}
         self.calls = 0
         self.fails = 0
         self.documents: dict[int, dict[str, Any]] = {}
 
-    def ask(self, key: ServiceObjectKey, asked: Asked, now_ms: int) -> bool:
+    def ask(self, key: ServiceObjectKey, asked: ActuationRequest, now_ms: int) -> bool:
         self.calls += 1
         if self.fails:
             self.fails -= 1
@@ -79,7 +79,7 @@ class World:
         ask = FairExecutor("store", 1).run
         store: Any = self.store
         conditions: Any = Conditions()
-        self.acting = Acting(store, store, conditions, ask, ask, lambda: 1.0)
+        self.acting = ActingStreams(store, store, conditions, ask, ask, lambda: 1.0)
         self.feeds = Feeds(
             self.cursors,
             self.topic,

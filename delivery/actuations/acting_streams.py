@@ -27,7 +27,7 @@ from servioticy.domain.actuations import MAX_PARAMETERS
 from servioticy.domain.documents.actions import AskedAction, actions_of
 from servioticy.domain.documents.errors import BadDocument
 from servioticy.domain.model import ServiceObjectKey, StreamRef
-from servioticy.ports.actuations import Actuations, Asked
+from servioticy.ports.actuations import ActuationRequest, Actuations
 from servioticy.ports.service_objects import ServiceObjects, VersionKey
 
 ROOM = 16 * 1024 * 1024
@@ -38,7 +38,7 @@ T = TypeVar("T")
 log = logging.getLogger("servioticy.delivery")
 
 
-class Acting:
+class ActingStreams:
     """The receiver of the feeds of such streams."""
 
     def __init__(
@@ -76,9 +76,9 @@ class Acting:
     async def _act(self, tenant: int, delivery: Delivery) -> None:
         for number, action in enumerate(await self._actions(tenant, delivery)):
             if await self._holds(tenant, action, delivery):
-                asked = _asked(number, action, delivery)
+                request = _request(number, action, delivery)
                 key = ServiceObjectKey(tenant, action.service_object)
-                store = partial(self._actuations.ask, key, asked, int(self._clock() * 1000))
+                store = partial(self._actuations.ask, key, request, int(self._clock() * 1000))
                 if await patiently(partial(self._ask, tenant, store), "actions"):
                     self.asked += 1
                 else:
@@ -136,7 +136,7 @@ def _size(actions: Sequence[AskedAction]) -> int:
     return 500 + sum(10_000 + 5 * len(orjson.dumps(each.parameters)) for each in actions)
 
 
-def _asked(number: int, action: AskedAction, delivery: Delivery) -> Asked:
+def _request(number: int, action: AskedAction, delivery: Delivery) -> ActuationRequest:
     """Return the actuation that an output asks for, under an id that follows from both."""
     facts = (*delivery.stream, delivery.update.timestamp, number, action.action)
     name = orjson.dumps([*facts, action.service_object])
@@ -146,7 +146,9 @@ def _asked(number: int, action: AskedAction, delivery: Delivery) -> Asked:
         parameters = filled_json(action.parameters, orjson.loads(delivery.update.document))
         text = parameters if isinstance(parameters, str) else orjson.dumps(parameters).decode()
     except (TemplateTooLong, orjson.JSONDecodeError, orjson.JSONEncodeError) as error:
-        return Asked(id_, action.action, "", str(error))
+        return ActuationRequest(id_, action.action, "", str(error))
     if len(text.encode()) > MAX_PARAMETERS:
-        return Asked(id_, action.action, "", f"more than {MAX_PARAMETERS} bytes of parameters")
-    return Asked(id_, action.action, text)
+        return ActuationRequest(
+            id_, action.action, "", f"more than {MAX_PARAMETERS} bytes of parameters"
+        )
+    return ActuationRequest(id_, action.action, text)

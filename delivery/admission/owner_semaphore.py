@@ -1,4 +1,4 @@
-"""How many may come, in all and of each owner. A quota counts, and knows no connection."""
+"""How many may come, in all and of each owner: counted without knowing any connection."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 
-class QuotaExceeded(Exception):
+class SemaphoreFull(Exception):
     """No place is left. `own`: the owner has used its part up, others still find a place."""
 
     def __init__(self, *, own: bool, most: int) -> None:
@@ -17,8 +17,8 @@ class QuotaExceeded(Exception):
         """How many places there are, for the owner or in all."""
 
 
-class Quota:
-    """A quota has a bounded number of places in all, and a bounded number for each owner."""
+class OwnerSemaphore:
+    """A semaphore with so many places in all, and so many for each owner; nobody waits for one."""
 
     def __init__(self, in_all: int, each: int) -> None:
         self._in_all = in_all
@@ -29,12 +29,12 @@ class Quota:
         self._total = 0
 
     def acquire(self, owner: Hashable) -> None:
-        """Take one place for the owner, to be released later. Raises QuotaExceeded."""
+        """Take one place for the owner, to be released later. Raises SemaphoreFull."""
         most = self.others.get(owner, self._each)
         if self._in_use[owner] >= most:
-            raise QuotaExceeded(own=True, most=most)
+            raise SemaphoreFull(own=True, most=most)
         if self._total >= self._in_all:
-            raise QuotaExceeded(own=False, most=self._in_all)
+            raise SemaphoreFull(own=False, most=self._in_all)
         self._in_use[owner] += 1
         self._total += 1
 

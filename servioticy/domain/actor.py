@@ -17,11 +17,11 @@ class Actor(NamedTuple):
 _present: ContextVar[Actor | None] = ContextVar("actor", default=None)
 
 
-def acting() -> Actor | None:
+def current_actor() -> Actor | None:
     """Return who acts now; None: the platform by itself, or its operator."""
     return _present.get()
 
 
-def act(actor: Actor | None) -> None:
-    """Whatever this thread stores from now on is on behalf of the actor."""
+def set_actor(actor: Actor | None) -> None:
+    """Let whatever this thread stores from now on be on behalf of the actor."""
     _present.set(actor)

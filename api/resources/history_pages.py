@@ -19,7 +19,7 @@ LIMIT = 100
 
 def blueprint(services: Services) -> Blueprint:
     """`GET /{service_object}/streams/{stream}/updates`."""
-    routes = Blueprint("pages", __name__)
+    routes = Blueprint("history_pages", __name__)
 
     @routes.get("/<service_object>/streams/<stream>/updates")
     @needs(Right.READ)

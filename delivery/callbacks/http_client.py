@@ -1,4 +1,4 @@
-"""Makes one request, and bounds whatever its receiver may do to us."""
+"""The HTTP client that calls receivers, and bounds whatever they may do to us."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
     """The receiver asks not to be called before."""
 
 
-class Caller:
+class HttpClient:
     """Calls receivers. Follows no redirect, asks no proxy, and keeps no cookies."""
 
     def __init__(self, networks: Iterable[str] = (), *, connections: int = 500) -> None:

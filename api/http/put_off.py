@@ -16,8 +16,8 @@ SECONDS = 1.0
 MAX_KNOWN = 10_000
 
 
-class Backlog:
-    """The accepted updates of each tenant that wait for the pipeline, asked for now and then.
+class PutOff:
+    """The updates of each tenant that the pipeline has put off, counted now and then.
 
     What waits already is bounded by refusing more.
     """
@@ -43,7 +43,7 @@ class Backlog:
             self._known.move_to_end(key)
             if len(self._known) > MAX_KNOWN:
                 self._known.popitem(last=False)
-        full = self._history.backlog(*key, self._most) >= self._most
+        full = self._history.put_off(*key, self._most) >= self._most
         with self._lock:
             self._known[key] = (now, full)
         return full

@@ -1,0 +1,75 @@
+-- known --
+-- What operators let each of these tenants have, the seconds that the hour has yet, and what is
+-- used in it: a row for each.
+SELECT wanted.tenant_id,
+       coalesce((SELECT json_object_agg(name, most)
+                   FROM quotas
+                  WHERE quotas.tenant_id = wanted.tenant_id), '{}'),
+       (this_hour() / 1000 + 3600 - extract(epoch FROM now()))::bigint,
+       coalesce(computations, 0),
+       coalesce(processor_us, 0) / 1000000,
+       coalesce(deliveries, 0),
+       coalesce(bytes, 0)
+  FROM unnest(%(tenants)s::bigint[]) AS wanted (tenant_id)
+  LEFT JOIN used_amounts ON used_amounts.tenant_id = wanted.tenant_id
+   AND hour = this_hour()
+  LEFT JOIN stored_amounts ON stored_amounts.tenant_id = wanted.tenant_id;
+
+-- documents --
+-- With those that its jobs have still to make.
+SELECT (SELECT count(*)
+          FROM service_objects
+         WHERE tenant_id = %(tenant)s
+           AND deleted_at IS NULL)
+     + (SELECT coalesce(sum(total - done - failed), 0)::bigint
+          FROM jobs
+         WHERE tenant_id = %(tenant)s
+           AND kind = 'creation'
+           AND state IN ('waiting', 'running'));
+
+-- streams --
+-- With those that its jobs have still to make.
+SELECT (SELECT count(*)
+          FROM streams
+          JOIN service_objects ON service_objects.id = service_object
+           AND service_objects.tenant_id = streams.tenant_id
+           AND deleted_at IS NULL
+         WHERE streams.tenant_id = %(tenant)s
+           AND declared)
+     + (SELECT coalesce(sum((total - done - failed) * streams_in(content)), 0)::bigint
+          FROM jobs
+          JOIN template_versions ON template_versions.template = jobs.template
+           AND template_versions.version = jobs.version
+           AND template_versions.tenant_id = jobs.tenant_id
+         WHERE jobs.tenant_id = %(tenant)s
+           AND kind = 'creation'
+           AND state IN ('waiting', 'running'))
+     + (SELECT coalesce(sum(still.objects * greatest(0,
+                   streams_in(wanted.content) - streams_in(had.content))), 0)::bigint
+          FROM (SELECT jobs.template, jobs.version AS wanted, template_objects.version AS had,
+                       count(*) AS objects
+                  FROM jobs
+                  JOIN template_objects ON template_objects.template = jobs.template
+                   AND template_objects.tenant_id = jobs.tenant_id
+                   AND template_objects.version <> jobs.version
+                   AND template_objects.service_object > jobs.reached
+                 WHERE jobs.tenant_id = %(tenant)s
+                   AND kind = 'roll-out'
+                   AND state IN ('waiting', 'running')
+                 GROUP BY jobs.template, jobs.version, template_objects.version) AS still
+          JOIN template_versions AS wanted ON wanted.template = still.template
+           AND wanted.version = still.wanted
+           AND wanted.tenant_id = %(tenant)s
+          JOIN template_versions AS had ON had.template = still.template
+           AND had.version = still.had
+           AND had.tenant_id = %(tenant)s);
+
+-- subscriptions --
+SELECT count(*)
+  FROM subscriptions
+ WHERE tenant_id = %(tenant)s;
+
+-- members --
+SELECT count(*)
+  FROM members
+ WHERE tenant_id = %(tenant)s;

@@ -1,0 +1,173 @@
+"""The delivery program as a process, with a tenant that watches and updates to give it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from confluent_kafka import Producer
+from websockets.sync.client import ClientConnection, connect
+
+from sandbox import argument_names
+from servioticy import bootstrap
+from servioticy.domain.emissions import emission
+from servioticy.domain.records import EmittedRecord
+from servioticy.domain.topics import MAX_MESSAGE_BYTES, Topics
+from servioticy.embedded import tcp_ports as ports
+from servioticy.embedded.kafka import EmbeddedKafka
+from servioticy.messaging.admin import ensure_topics
+from servioticy.messaging.emitter import Emitter
+from servioticy.ports.change_store import NewServiceObject
+from servioticy.ports.partition_store import Batch, StoredUpdate
+from servioticy.settings import Settings, load, to_environment
+from servioticy.storage.addresses import PostgresAddresses
+from servioticy.storage.change_store import PostgresChangeStore
+from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.tenants import PostgresTenants
+
+WAIT_SECONDS = 120.0
+
+
+def a_document(at: int, padding: int = 0) -> bytes:
+    filler = f',"padding":"{"x" * padding}"' if padding else ""
+    return f'{{"channels":{{"v":{{"current-value":{at}}}}},"lastUpdate":{at}{filler}}}'.encode()
+
+
+class World:
+    """A tenant `ours` with objects `mine` and `open`, and a tenant `theirs` with `private`."""
+
+    def __init__(self, settings: Settings, program: subprocess.Popen[bytes]) -> None:
+        self.settings = settings
+        self.program = program
+        database = bootstrap.connect(settings)
+        self.addresses = PostgresAddresses(database)
+        tenants = PostgresTenants(database)
+        self.ours, self.theirs = map(tenants.create_tenant, ("ours", "theirs"))
+        for name, token, public in (
+            ("mine", self.ours, False),
+            ("open", self.theirs, True),
+            ("private", self.theirs, False),
+        ):
+            tenant = tenants.tenant_of(token) or 0
+            document = b'{"streams":{"data":{"channels":{"v":{"type":"number"}}}}}'
+            new = NewServiceObject(name, tenant, public, document, ("data",), (), 1)
+            PostgresChangeStore(database).create(new, 1)
+        self.store = PostgresPartitionStore(database, argument_names)
+        self.store.begin(0)
+        self.offset = 0
+        self.emitter: Emitter = bootstrap.emitter(settings, 0)
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.settings.delivery.port}"
+
+    def stored(self, *times: int, name: str = "mine", padding: int = 0) -> None:
+        address = self.addresses.address(self.ours, name, "data")
+        assert address is not None
+        rows = [
+            StoredUpdate(
+                address.owner or 0, address.stream_id or 0, at, a_document(at, padding), 1, n, 0
+            )
+            for n, at in enumerate(times, self.offset)
+        ]
+        after = self.offset + len(rows)
+        self.store.store(Batch(0, self.offset, after, 0, rows))
+        self.offset = after
+
+    def emitted(self, *times: int, name: str = "mine", padding: int = 0, version: int = 1) -> None:
+        records = [
+            emission(
+                EmittedRecord(name, "data", 1, version, at, msgspec.Raw(a_document(at, padding)))
+            )
+            for at in times
+        ]
+        self.emitter.emit(self.offset, records)
+        self.emitter.flush()
+
+    def produced(self, *values: bytes) -> None:
+        """Put bytes into the topic that no emitter of ours would write."""
+        servers = self.settings.log.bootstrap_servers
+        producer = Producer({"bootstrap.servers": servers, "message.max.bytes": MAX_MESSAGE_BYTES})
+        for value in values:
+            producer.produce(Topics(self.settings.log.topic_prefix).emitted, value, partition=0)
+        assert producer.flush(10) == 0
+
+    def most_memory(self) -> int:
+        """The most bytes that the program ever had in memory."""
+        shown = Path(f"/proc/{self.program.pid}/status").read_text()
+        return int(shown.split("VmHWM:")[1].split()[0]) * 1024
+
+    def watch(self, query: str = "", name: str = "mine", **more: Any) -> ClientConnection:
+        more.setdefault("additional_headers", {"Authorization": self.ours})
+        address = f"{self.url}/{name}/streams/data/live{query}"
+        return connect(address, compression=None, proxy=None, **more)
+
+
+def received(connection: ClientConnection, count: int) -> list[int]:
+    return [json.loads(connection.recv(timeout=10))["lastUpdate"] for _ in range(count)]
+
+
+def bare(world: World, target: str) -> socket.socket:
+    """A connection that has asked for a WebSocket, and reads when we read."""
+    client = socket.create_connection(("127.0.0.1", world.settings.delivery.port))
+    client.settimeout(10)
+    client.sendall(
+        (
+            f"GET {target} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n"
+            "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            f"Sec-WebSocket-Version: 13\r\nAuthorization: {world.ours}\r\n\r\n"
+        ).encode()
+    )
+    return client
+
+
+def health(port: int) -> int:
+    try:
+        return urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2).status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return 0
+
+
+@pytest.fixture
+def settings(dsn: str, real_kafka: EmbeddedKafka, topic_prefix: str) -> Settings:
+    chosen = load(
+        {},
+        {
+            "dsn": dsn,
+            "bootstrap_servers": real_kafka.bootstrap_servers,
+            "topic_prefix": topic_prefix,
+            "live_port": ports.free(),
+            "mqtt_port": ports.free(),
+        },
+    )
+    ensure_topics(bootstrap.kafka(chosen), Topics(topic_prefix), 1)
+    return chosen
+
+
+@pytest.fixture
+def world(settings: Settings) -> Iterator[World]:
+    environment = {**os.environ, **to_environment(settings)}
+    command = [sys.executable, "-m", "delivery"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as program:
+        try:
+            deadline = time.monotonic() + WAIT_SECONDS
+            while health(settings.delivery.port) != 200:
+                assert program.poll() is None, program.stderr and program.stderr.read()
+                assert time.monotonic() < deadline, "delivery was not ready in time"
+                time.sleep(0.02)
+            yield World(settings, program)
+        finally:
+            program.kill()
