@@ -160,7 +160,9 @@ class Schedule:
         """Whether others would wait for it, or its component is lent."""
         if update.origin.service_object in self._partition.lent:
             return True
-        return self._shares.contested and self._pace.is_slow(update.tenant)
+        if not self._shares.contested or not self._pace.is_slow(update.tenant):
+            return False
+        return bool(self._partition.graph.stream(update.origin).entries)
 
     def _run(self, batch: FormingBatch) -> None:
         work = batch.work(self._intake.pop_forwarded())
