@@ -29,18 +29,29 @@ def group(*members: str) -> dict[str, Any]:
 
 
 def test_a_read_sees_what_was_derived_from_the_last_write(platform: RunningPlatform) -> None:
-    """Clients of the original PUT and GET at once and expect their data."""
+    """Clients of the original PUT and GET at once and expect their data.
+
+    A read waits for it; where that takes too long for a request, it says so.
+    """
     device = platform.create(DEVICE)
     doubled = platform.create(composite(f"function(d){{return d{VALUE}*2}}", d=group(device)))
     for number in range(1, 31):
         platform.put(StreamRef(device, "data"), number, v=number)
 
-        status, headers, body = platform.request("GET", f"/{doubled}/streams/out/lastUpdate")
+        status, body = read_whole(platform, f"/{doubled}/streams/out/lastUpdate")
 
-        assert (status, "x-servioticy-behind" in headers) == (200, False)
+        assert status == 200
         assert json.loads(body)["data"] == [
             {"channels": {"v": {"current-value": number * 2}}, "lastUpdate": number}
         ]
+
+
+def read_whole(platform: RunningPlatform, path: str) -> tuple[int, bytes]:
+    """Status and body of the first read that does not say that it is behind."""
+    while True:
+        status, headers, body = platform.request("GET", path)
+        if "x-servioticy-behind" not in headers:
+            return status, body
 
 
 def test_templates_convert_filter_and_keep_units_out(platform: RunningPlatform) -> None:
