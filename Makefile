@@ -24,6 +24,8 @@ ENGINE ?= v8
 
 # One process of tests for each core.
 BESIDE := -n auto --dist worksteal
+# Two, as they wait most of the time; a file in one, as its tests share what they start.
+IN_FILES := -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -35,6 +37,7 @@ help: ## list these commands
 
 setup: $(STAMP) ## install all that is needed into .venv and ~/.cache/servioticy, without root
 	@$(BIN)/python -m servioticy.embedded.setup
+	@$(BIN)/python -m pipeline.spark.archive
 
 demo: setup ## run the whole platform here with a demonstration to look at
 	@$(BIN)/servioticy up --demo
@@ -42,10 +45,10 @@ demo: setup ## run the whole platform here with a demonstration to look at
 unit: setup ## run the quick tests: no server, few examples, half a minute
 	@$(BIN)/pytest tests/unit -m 'not slow' --hypothesis-profile=quick $(BESIDE)
 
-# Those that kill and starve programs have the machine for themselves.
+# Those that kill and starve programs are apart from those that need all of the processor.
 test: setup ## run every test, those on the real servers too
 	@$(BIN)/pytest tests/unit tests/ports tests/integration $(BESIDE) $(PYTEST_OPTIONS)
-	@$(BIN)/pytest tests/end_to_end tests/faults $(PYTEST_OPTIONS)
+	@$(BIN)/pytest tests/end_to_end tests/faults $(IN_FILES) $(PYTEST_OPTIONS)
 
 # A million a test is days of work: `make property EXAMPLES=1000000`. By plain chance: that takes
 # two thirds of the time of Hypothesis, which could make a failure smaller.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.metrics import Lag
-from pipeline.spark import job
+from pipeline.spark import archive, job
 from servioticy import logs
 from servioticy.bootstrap import (
     check_log,
@@ -75,10 +75,11 @@ def _run(settings: Settings, stopping: list[int], registry: Registry) -> int:
     ends, store = log_ends(settings), partition_store(database)
     partitions = ends.partitions()
     lag, starts = Lag(ends, registry), registry.counter(QUERY_STARTS)
-    os.environ["JAVA_HOME"] = str(java.find(settings).home)
-    classes = jars.spark_jars(settings)
+    runtime, classes = java.find(settings), jars.spark_jars(settings)
+    os.environ["JAVA_HOME"] = str(runtime.home)
+    ready = archive.options(classes, runtime)
     with _scratch() as scratch:
-        spark = job.session(settings, classes, partitions, scratch)
+        spark = job.session(settings, classes, partitions, scratch, ready)
         try:
             while not stopping:
                 check_log(settings, database)

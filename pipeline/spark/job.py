@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,14 +43,22 @@ _SPARK = {
 }
 
 
-def session(settings: Settings, jars: list[Path], partitions: int, scratch: Path) -> SparkSession:
+def session(
+    settings: Settings,
+    jars: list[Path],
+    partitions: int,
+    scratch: Path,
+    java_options: Sequence[str] = (),
+) -> SparkSession:
     """The Spark that the settings name, else a local one.
 
-    What it writes down for itself goes to the scratch folder, to be removed after it.
+    What it writes down for itself goes to the scratch folder, to be removed after it. The
+    driver's Java gets these options, and those of the settings.
     """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     builder = SparkSession.builder.appName("servioticy")
-    for key, value in configuration(settings.spark, jars, partitions, scratch).items():
+    chosen = configuration(settings.spark, jars, partitions, scratch, java_options)
+    for key, value in chosen.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
@@ -58,18 +66,23 @@ def session(settings: Settings, jars: list[Path], partitions: int, scratch: Path
 
 
 def configuration(
-    settings: Spark, jars: list[Path], partitions: int, scratch: Path
+    settings: Spark,
+    jars: list[Path],
+    partitions: int,
+    scratch: Path,
+    java_options: Sequence[str] = (),
 ) -> dict[str, str]:
     """What Spark is told at its start; what the settings say themselves wins.
 
     A local Spark has room for every partition's task and a spare slot.
     """
+    options = [f'"{each}"' for each in (*java_options, f"-Djava.io.tmpdir={scratch}")]
     return {
         "spark.master": settings.master or f"local[{partitions + 1},4]",
         "spark.driver.host": settings.driver_host,
         "spark.driver.bindAddress": settings.driver_host,
         "spark.driver.memory": settings.heap,
-        "spark.driver.extraJavaOptions": f'{settings.java_options} "-Djava.io.tmpdir={scratch}"',
+        "spark.driver.extraJavaOptions": " ".join((settings.java_options, *options)),
         "spark.driver.extraClassPath": os.pathsep.join(str(each) for each in jars),
         "spark.jars": ",".join(str(each) for each in jars if each.is_file()),
         "spark.local.dir": str(scratch),

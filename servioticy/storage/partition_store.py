@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, assert_never
+from typing import Any
 
 import msgspec
 import psycopg2.errors
@@ -22,22 +22,19 @@ from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
     Activate,
-    Allow,
     Batch,
     Charge,
     ComponentMember,
-    Delete,
-    Effect,
-    Erase,
     PutOff,
     Release,
-    Revoke,
     StoredUpdate,
     Use,
 )
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.batches import batch_parts, fence, superseded, update_columns
 from servioticy.storage.database import Database, Prepared
+from servioticy.storage.effects import take_effect
+from servioticy.storage.purge import purge
 from servioticy.storage.queries import queries
 
 log = logging.getLogger("servioticy.storage")
@@ -237,8 +234,12 @@ class PostgresPartitionStore:
             self._database.together(parts)
             if displaced:
                 self._set_aside(displaced, batch)
+            if isinstance(batch.effect, Release):
+                # From now on updates are forwarded: they must not be in another's log while a
+                # server that fell has forgotten why.
+                self._database.rows(self._sql["wait_for_the_disk"])
             if batch.effect is not None:
-                self._take_effect(batch.effect, batch.partition)
+                take_effect(self._database, batch.effect, batch.partition)
             if late:
                 self._store_put_off(batch)
 
@@ -254,23 +255,6 @@ class PostgresPartitionStore:
                 {"key": _CLAIM, "partition": batch.partition, "claim": batch.claim},
             ),
         ]
-
-    def _take_effect(self, effect: Effect, partition: int) -> None:
-        match effect:
-            case Activate():
-                self._activate(effect)
-            case Delete():
-                self._delete(effect, partition)
-            case Erase():
-                self._erase(effect, partition)
-            case Allow():
-                self._database.rows(self._sql["allow"], effect._asdict())
-            case Revoke():
-                self._database.rows(self._sql["revoke"], effect._asdict())
-            case Release():
-                self._release(effect, partition)
-            case unknown:
-                assert_never(unknown)
 
     def _store_put_off(self, batch: Batch) -> None:
         """Records that are computed later, and those that have been."""
@@ -305,60 +289,9 @@ class PostgresPartitionStore:
         self._database.rows(self._sql["forget_superseded"], values)
         self._database.rows(self._sql["set_aside"], values)
 
-    def _activate(self, effect: Activate) -> None:
-        self._database.rows(self._sql["activate"], effect._asdict())
-
-    def _delete(self, effect: Delete, partition: int) -> None:
-        self._database.rows(self._sql["delete"], {"partition": partition, **effect._asdict()})
-
-    def _erase(self, effect: Erase, partition: int) -> None:
-        self._database.rows(self._sql["erase"], {"partition": partition, **effect._asdict()})
-
-    def _release(self, effect: Release, partition: int) -> None:
-        # From now on updates are forwarded: they must not be in another's log while a server
-        # that fell has forgotten why.
-        self._database.rows(self._sql["wait_for_the_disk"])
-        values = {
-            "partition": partition,
-            "service_objects": list(effect.service_objects),
-            "to_partition": effect.to_partition,
-        }
-        self._database.rows(self._sql["release"], values)
-
     def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
-        """Remove a piece of what was deleted or erased; whose it was. None: nothing is left.
-
-        A transaction of its own, and no matter who does it: nobody can read these rows.
-        """
-        with self._database.transaction():
-            row = self._database.row(self._sql["next_purge"], {"partition": partition})
-            if row is None:
-                return None
-            id_, tenant, service_object, stored_as, reached = row
-            values = {
-                "id": id_,
-                "tenant": tenant,
-                "service_object": service_object,
-                "stored_as": stored_as,
-                "reached": reached,
-                "partition": partition,
-                "most": most,
-                "most_bytes": most_bytes,
-            }
-            for name in self._purge_steps(values):
-                if self._database.rows(self._sql[name], values):
-                    break
-        return int(tenant)
-
-    def _purge_steps(self, values: dict[str, Any]) -> tuple[str, ...]:
-        """Statements of which each is run where the one before found nothing to remove."""
-        if values["stored_as"] is not None:
-            return ("purge_updates", "purge_rest_of_stream", "purged")
-        stream = self._database.row(self._sql["stream_to_purge"], values)
-        if stream is None:
-            return ("purge_subscriptions_of", "purge_edges_to", "purge_definitions", "purged")
-        values["stream"] = stream[0]
-        return ("purge_subscriptions_to", "purge_edges_from", "purge_stream")
+        """Remove a piece of what was deleted or erased; whose it was. None: nothing is left."""
+        return purge(self._database, partition, most, most_bytes)
 
     def charge(self, charges: Sequence[Charge]) -> None:
         """Add to what streams have used."""

@@ -29,18 +29,29 @@ def group(*members: str) -> dict[str, Any]:
 
 
 def test_a_read_sees_what_was_derived_from_the_last_write(platform: RunningPlatform) -> None:
-    """Clients of the original PUT and GET at once and expect their data."""
+    """Clients of the original PUT and GET at once and expect their data.
+
+    A read waits for it; where that takes too long for a request, it says so.
+    """
     device = platform.create(DEVICE)
     doubled = platform.create(composite(f"function(d){{return d{VALUE}*2}}", d=group(device)))
     for number in range(1, 31):
         platform.put(StreamRef(device, "data"), number, v=number)
 
-        status, headers, body = platform.request("GET", f"/{doubled}/streams/out/lastUpdate")
+        status, body = read_whole(platform, f"/{doubled}/streams/out/lastUpdate")
 
-        assert (status, "x-servioticy-behind" in headers) == (200, False)
+        assert status == 200
         assert json.loads(body)["data"] == [
             {"channels": {"v": {"current-value": number * 2}}, "lastUpdate": number}
         ]
+
+
+def read_whole(platform: RunningPlatform, path: str) -> tuple[int, bytes]:
+    """Status and body of the first read that does not say that it is behind."""
+    while True:
+        status, headers, body = platform.request("GET", path)
+        if "x-servioticy-behind" not in headers:
+            return status, body
 
 
 def test_templates_convert_filter_and_keep_units_out(platform: RunningPlatform) -> None:
@@ -180,11 +191,14 @@ def test_a_stream_that_keeps_hanging_is_suspended(platform: RunningPlatform) -> 
     for at in range(1, 6):
         platform.put(StreamRef(device, "data"), at, v=1)
 
+    def told() -> tuple[str, dict[str, int]]:
+        status = json.loads(platform.request("GET", f"/{bad}/streams/out/status")[2])
+        return status["state"], {each["verdict"]: each["count"] for each in status["verdicts"]}
+
+    # Slow ones are computed beside the others, each when it has its turn.
+    until(lambda: sum(told()[1].values()) == 5)
+    assert told() == ("suspended", {"timeout": 3, "suspended": 2})
     assert platform.updates(StreamRef(bad, "out")) == []
-    status = json.loads(platform.request("GET", f"/{bad}/streams/out/status")[2])
-    counts = {each["verdict"]: each["count"] for each in status["verdicts"]}
-    assert status["state"] == "suspended"
-    assert counts == {"timeout": 3, "suspended": 2}
     until(lambda: cpu_seconds(platform, bad) > 0.2, 20)
 
 

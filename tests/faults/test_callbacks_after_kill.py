@@ -20,7 +20,7 @@ from servioticy.domain.model import StreamRef
 DELIVERIES = int(os.environ.get("SERVIOTICY_TEST_DELIVERIES", "400"))
 UPDATES = max(20, DELIVERIES // 1_000)
 SUBSCRIPTIONS = DELIVERIES // UPDATES
-SECONDS = 90 + DELIVERIES // 100
+SECONDS = 300 + DELIVERIES // 100
 KILLS = [
     ("delivery", signal.SIGKILL),
     ("kafka", signal.SIGKILL),

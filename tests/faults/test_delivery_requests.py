@@ -13,12 +13,13 @@ from support.running_delivery import (
     status,
 )
 
-from delivery.transports import websocket
+from delivery.transports import doorway, websocket
 from delivery.transports.websocket_caller import MAX_REQUEST_BYTES
 
 
 @pytest.mark.parametrize("begin", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nA: b\r\n"])
 def test_a_request_has_to_be_made_in_time(monkeypatch, begin: bytes) -> None:
+    monkeypatch.setattr(doorway, "FIRST_LINE_SECONDS", 0.2)
     monkeypatch.setattr(websocket, "HANDSHAKE_SECONDS", 0.2)
     with RunningDelivery() as running:
         assert received(running.plain(begin)) == b""

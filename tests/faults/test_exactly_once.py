@@ -23,12 +23,12 @@ from running_platform import until
 
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres
-from servioticy.settings import changed, load
+from servioticy.settings import Settings, changed, load
 from servioticy.supervisor.process import Child
 
 BATCH = 20
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 
 
 class Expected(NamedTuple):
@@ -131,6 +131,11 @@ POINTS = {
 }
 
 
+def in_one_batch(ground: Ground) -> Settings:
+    """Settings with one Spark batch: between two, whoever waits may have the partition."""
+    return changed(ground.settings, batch_seconds=86_400)
+
+
 def run_with(fault: Fault, ground: Ground, pipeline: Pipeline) -> Replay:
     pipeline.proxy.fault = nothing
     replay = Replay(ground)
@@ -213,7 +218,7 @@ def test_a_death_is_noticed_though_nothing_follows(
     ground: Ground, pipeline: Pipeline, emitted: Emitted, expected: Expected
 ) -> None:
     """The last update for a long time must not wait for the next one."""
-    pipeline.start_again(changed(ground.settings, batch_seconds=300))
+    pipeline.work_with(in_one_batch(ground))
     replay = Replay(ground)
     until(lambda: ground.progress()[0] == ground.log.end_offset(0), SECONDS)
     killing = Killing(pipeline, "worker", "before", 1, lambda: None)
@@ -230,7 +235,10 @@ def test_a_death_is_noticed_though_nothing_follows(
 
 
 def test_a_postgres_that_forgets_its_last_moments_changes_nothing(
-    run_part: Callable[[str, Any], Child], real_kafka: EmbeddedKafka, tmp_path: Path
+    run_part: Callable[[str, Any], Child],
+    real_kafka: EmbeddedKafka,
+    expected: Expected,
+    tmp_path: Path,
 ) -> None:
     """The pipeline's commits do not wait for the disk. Progress goes back together with what
     was stored, so that is computed again, whether more updates follow or none."""
@@ -245,24 +253,17 @@ def test_a_postgres_that_forgets_its_last_moments_changes_nothing(
         }
     )
     ground = Ground(settings)
-    ground.database.rows("ALTER SYSTEM SET wal_writer_delay = '10s'")
-    ground.database.rows("SELECT pg_reload_conf()")
     emitted = Emitted(ground)
     pipeline = Pipeline(settings, tmp_path / "log")
     try:
-        undisturbed = Replay(ground)
-        undisturbed.send()
-        undisturbed.finish()
-        expected = Expected(undisturbed.stored(), undisturbed.emitted(emitted))
-
         replay = Replay(ground)
         half = UPDATES // 2
         for first, before_the_fall in ((0, half - BATCH), (half, half)):
-            replay.send(before_the_fall, first)
-            replay.finish()
-            pipeline.signal("worker", signal.SIGSTOP)
-            stored = ground.progress()
-            server.kill_group()
+            with ground.forgetting(server):
+                replay.send(before_the_fall, first)
+                replay.finish()
+                pipeline.signal("worker", signal.SIGSTOP)
+                stored = ground.progress()
             server = run_part("forgetful", postgres)
             assert ground.progress()[0] < stored[0], "it forgot nothing: this proves nothing"
             replay.send(half - before_the_fall, first + before_the_fall)
@@ -287,9 +288,8 @@ def test_a_second_pipeline_stands_by_and_takes_over(
 ) -> None:
     """One stores, the other waits; when the first is paused and forgotten, the second goes
     on; the first, awake again, is fenced out; when the second is killed, it takes over."""
-    # Between two Spark batches whoever waits may have the partition.
-    settings = changed(ground.settings, batch_seconds=300)
-    pipeline.start_again(settings)
+    settings = in_one_batch(ground)
+    pipeline.work_with(settings)
     second = Pipeline(settings, tmp_path / "log")
     try:
         until(lambda: "partition_waits" in second.said(), SECONDS)

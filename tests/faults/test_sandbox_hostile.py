@@ -131,11 +131,11 @@ def test_nothing_grows_and_nothing_is_left_over_many_kills() -> None:
         assert descriptors(zygote) == files
         # What earlier tests have left open may be closed meanwhile.
         assert descriptors(os.getpid()) <= ours
-        until(lambda: len(children(zygote)) == 2)  # the tenant's last and the neighbour's
-        workers = children(zygote)
+        workers = {each.pid for each in pool._workers.values()}
+        assert 1 <= len(workers) <= 2  # the neighbour's, and the last tenant's where it has one
+        until(lambda: set(children(zygote)) == workers)
     finally:
         pool.close()
-    assert len(workers) == 2
     until(lambda: not any(os.path.exists(f"/proc/{each}") for each in workers))
 
 

@@ -19,7 +19,7 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.settings import Settings, changed, to_environment
 from servioticy.tools.bench import processes
 
-SECONDS = 60.0
+SECONDS = 300.0
 HEALTH = 'servioticy_http_requests_total{method="GET",route="/private/health",status="200"}'
 
 

@@ -17,7 +17,7 @@ from servioticy.domain.actuations import State
 from servioticy.domain.model import ServiceObjectKey
 
 ALICE, BOB = "token-1", "token-2"
-SECONDS = 20.0
+SECONDS = 60.0
 numbers = itertools.count()
 
 

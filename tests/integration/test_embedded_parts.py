@@ -28,7 +28,7 @@ from servioticy.settings import load
 from servioticy.supervisor.process import Child, Guard
 from servioticy.supervisor.program import Program
 
-SECONDS = 60.0
+SECONDS = 300.0
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.settings import Settings, changed, to_environment
 from servioticy.storage.database import Database
 
-SECONDS = 60.0
+SECONDS = 300.0
 OBJECTS = 900
 """Some batches."""
 

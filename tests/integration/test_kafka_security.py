@@ -31,7 +31,7 @@ from servioticy.settings.sections import Kafka
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.supervisor.process import Child
 
-SECONDS = 60.0
+SECONDS = 300.0
 PASSWORD = 'hunter2 "and" \\ more'
 PROPERTIES = """
 listeners={listeners},CONTROLLER://127.0.0.1:{controller}

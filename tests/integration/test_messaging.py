@@ -33,7 +33,7 @@ from servioticy.messaging.emitted_pages import KafkaEmittedPages
 from servioticy.messaging.emitter import SHORT_LETTER_BYTES, Emitter
 from servioticy.messaging.log_writer import LogWriter
 
-SECONDS = 60.0
+SECONDS = 300.0
 
 
 @pytest.fixture

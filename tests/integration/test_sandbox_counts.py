@@ -9,7 +9,7 @@ from sandbox_pools import a_pool
 from sandbox_trees import a_call, a_formula, an_event
 
 pytestmark = pytest.mark.real
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 def test_frames_and_kills_are_counted() -> None:

@@ -36,7 +36,7 @@ from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.tenants import PostgresTenants
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 120.0
 
 
 def a_document(at: int, padding: int = 0) -> bytes:

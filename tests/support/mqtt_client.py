@@ -11,7 +11,7 @@ import paho.mqtt.client as mqtt
 import waiting
 from paho.mqtt.enums import CallbackAPIVersion
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class MqttClient:

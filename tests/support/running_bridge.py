@@ -22,7 +22,7 @@ from servioticy.settings.outward import Bridge
 
 ALICE, BOB = "token-1", "token-2"
 MOST_BYTES = 100_000
-SECONDS = 20.0
+SECONDS = 60.0
 numbers = itertools.count()
 
 

@@ -21,9 +21,9 @@ from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
 from servioticy.errors import Unavailable
 
-SECONDS_TO_START = 150.0
-SECONDS_TO_RECOVER = 90.0
-SECONDS_FOR_AN_ANSWER = 30.0
+SECONDS_TO_START = 300.0
+SECONDS_TO_RECOVER = 300.0
+SECONDS_FOR_AN_ANSWER = 60.0
 
 
 class RunningPlatform:

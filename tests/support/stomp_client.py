@@ -8,7 +8,7 @@ from typing import NamedTuple
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Got(NamedTuple):

@@ -84,21 +84,21 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.components": ({"service_objects"}, PIPELINE),
     "partition.service_objects": ({"service_objects", "definitions", "grants"}, PIPELINE),
     "partition.changed": ({"service_objects", "definitions", "grants"}, PIPELINE),
-    "partition.allow": ({"grants"}, PIPELINE),
-    "partition.revoke": ({"grants"}, PIPELINE),
+    "effects.allow": ({"grants"}, PIPELINE),
+    "effects.revoke": ({"grants"}, PIPELINE),
     "partition.owner": ({"service_objects"}, PIPELINE),
     "partition.last_updates": ({"updates", "states"}, PIPELINE),
     "partition.note_late": ({"searched_streams"}, PIPELINE),
     "partition.drop_blocks": ({"search_blocks"}, PIPELINE),
-    "partition.activate": ({"service_objects"}, PIPELINE),
-    "partition.release": ({"service_objects"}, PIPELINE),
-    "partition.delete": ({"service_objects"}, PIPELINE),
-    "partition.erase": ({"streams", "states", "verdicts", "usage"}, PIPELINE),
-    "partition.next_purge": ({"purge"}, PIPELINE),
+    "effects.activate": ({"service_objects"}, PIPELINE),
+    "effects.release": ({"service_objects"}, PIPELINE),
+    "effects.delete": ({"service_objects"}, PIPELINE),
+    "effects.erase": ({"streams", "states", "verdicts", "usage"}, PIPELINE),
+    "purge.next_purge": ({"purge"}, PIPELINE),
     # What others wished or read of a stream that is gone.
-    "partition.purge_subscriptions_to": ({"subscriptions"}, PIPELINE),
-    "partition.purge_subscriptions_of": ({"subscriptions"}, PIPELINE),
-    "partition.purge_edges_from": ({"graph_edges"}, PIPELINE),
+    "purge.purge_subscriptions_to": ({"subscriptions"}, PIPELINE),
+    "purge.purge_subscriptions_of": ({"subscriptions"}, PIPELINE),
+    "purge.purge_edges_from": ({"graph_edges"}, PIPELINE),
     "partition.not_acknowledged": ({"updates", "superseded", "put_off"}, PIPELINE),
     "partition.take_up": ({"put_off"}, PIPELINE),
     "partition.forget_emitted_late": ({"put_off"}, PIPELINE),
@@ -136,7 +136,7 @@ BETWEEN_TENANTS = {
 }
 """Those that name a tenant and read what is not its own."""
 
-FOR_ALL = {"partition", "log", "cursors"}
+FOR_ALL = {"partition", "effects", "purge", "log", "cursors"}
 """Files of the pipeline and of delivery, which have roles of their own."""
 
 

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
+from unittest import mock
 
 import pytest
 from api_builders import NOW, Caller, Platform, Served, SwitchedDatabase
 from token_issuer import OIDC, TokenIssuer
+from werkzeug.routing import Rule
 
 from api.app import create_app
 from sandbox.text import argument_names
 from servioticy.identity.addresses import AddressesOfPersons
 from servioticy.settings import Settings, changed
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _routes_are_compiled_once() -> Iterator[None]:
+    """Werkzeug compiles two functions a route: three quarters of the making of an application."""
+    compile_, known = Rule._compile_builder, {}
+
+    def compiled(rule: Rule, append_unknown: bool = True) -> Callable[..., Any]:
+        key = (rule.rule, repr(rule.defaults), append_unknown)
+        if key not in known:
+            known[key] = compile_(rule, append_unknown)
+        return known[key]
+
+    with mock.patch.object(Rule, "_compile_builder", compiled):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -76,11 +76,13 @@ def test_nobody_gives_an_object_to_another_or_himself_more(alice: Caller, bob: C
     refused(alice.ask("POST", "/tokens", json=body), 400)
 
 
-def test_many_tokens_of_a_tenant_have_one_share(backend: Platform, served: Served) -> None:
+def test_many_tokens_of_a_tenant_have_one_share(backend: Platform) -> None:
     """And who is told to come later is told when."""
     settings = changed(Settings(), tenant_bytes_per_second=2 * len(UPDATE) - 1)
     app = create_app(backend.ports, settings, lambda: NOW, argument_names)
-    alice, bob = Served(app, backend).tenant("alice"), Served(app, backend).tenant("bob")
+    limited = Served(app, backend)
+    limited.stop_clock()
+    alice, bob = limited.tenant("alice"), limited.tenant("bob")
     so, other = alice.create(), bob.create()
     wanted = {"name": "another", "serviceObject": so, "rights": ["send"]}
     tokens = [alice.ask("POST", "/tokens", json=wanted).get_json()["token"] for _ in range(3)]

@@ -25,7 +25,7 @@ from schemathesis.specs.openapi.checks import (
 
 from schemas import contracts
 
-CALLS = int(os.environ.get("CALLS", "35"))
+CALLS = int(os.environ.get("CALLS", "20"))
 TAKES_ANYTHING = {
     *("POST /updates", "POST /{so}/streams/{s}/updates"),  # refused part by part
     "PUT /{so}/actuations/{actuation}",  # whatever the device has to say

@@ -22,7 +22,7 @@ from servioticy.storage.queries import queries
 
 DOCUMENT = orjson.dumps(SIMPLE)
 BATCH = b'[{"channels":{"x":{"current-value":1}},"lastUpdate":1},7]'
-SECONDS = 60.0
+SECONDS = 300.0
 
 
 class Clock:

@@ -40,6 +40,7 @@ def test_which_quota_is_used_up_is_told(
     carol = served.tenant("carol")
     assert given.give("carol", "updates", 2)
     own = carol.create()
+    served.stop_clock()
 
     answers = [carol.put(own) for _ in range(3)]
 

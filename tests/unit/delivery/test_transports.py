@@ -191,6 +191,7 @@ class Published:
 
 def _on_port(hub: Hub, port: int) -> Both:
     pulls = Pulls()
+    hub.fanout.begin_at({0: 0})  # a feed has to know what it missed while it read the history
     feeds = hub.feeds(MemoryCursors(), Published(hub), {})
     feeds.start()
     http = HttpTransport(hub, feeds, pulls)

@@ -18,7 +18,7 @@ from sandbox_pools import a_pool
 from pipeline.evaluators.javascript import JavaScript
 from pipeline.state import components
 
-for name, usual in {"law": 500, "changes": 100}.items():
+for name, usual in {"law": 200, "changes": 60}.items():
     settings.register_profile(
         name,
         max_examples=examples(usual),
