@@ -10,7 +10,8 @@ import pytest
 from api_builders import NOW, Caller, Platform, Served
 
 from api.app import create_app
-from api.resources import around, trees
+from api.documents import around
+from api.resources import trees
 from sandbox.text import argument_names
 from servioticy.domain.documents.limits import Meter
 from servioticy.settings import Settings
