@@ -29,7 +29,7 @@ from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
-from servioticy.domain.quotas import SOCKETS, quotas
+from servioticy.domain.quotas import DELIVERIES, SOCKETS, quotas
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.identity.issuers import with_persons
 from servioticy.metrics import Registry, serve
@@ -92,9 +92,10 @@ async def run(chosen: Settings) -> None:
         "pubsub": topics,
         "service": topics,
     }
-    accounts = Accounts(PostgresUsage(quick))
+    quotas_given, deliveries = PostgresQuotas(quick), quotas(chosen)[DELIVERIES]
+    accounts = Accounts(PostgresUsage(quick), quotas_given, deliveries, hub.resting)
     hub.fanout.note = accounts.note
-    overrides = Overrides(PostgresQuotas(quick), hub.reception.admitted)
+    overrides = Overrides(quotas_given, hub.reception.admitted)
     feeds = hub.feeds(cursors, pages, receivers)
     largest = chosen.requests.max_body_bytes
     bridges = Bridges(broker, chosen.bridge, largest + ENVELOPE_BYTES, lambda: feeds.is_owner)
@@ -110,7 +111,8 @@ async def run(chosen: Settings) -> None:
     try:
         await client.start()
         await api.start()
-        for part in (actuating, tests, accounts, overrides, bridges):
+        await accounts.start()
+        for part in (actuating, tests, overrides, bridges):
             part.start()
         await hub.start([http, sockets, messages])
         await _read(chosen, hub, feeds, stop)

@@ -1,4 +1,4 @@
-"""What tenants were given of whose streams, stored now and then.
+"""What tenants were given of whose streams, stored now and then; and who may be given no more.
 
 What delivery has not stored when it is killed is lost, in favour of who would pay.
 """
@@ -9,9 +9,12 @@ import asyncio
 import logging
 from collections import Counter
 
+from delivery.admission.resting import Resting
 from delivery.repeating import for_ever
-from servioticy.domain.records import EmittedRecord
+from servioticy.domain.model import StreamRef
+from servioticy.domain.quotas import Quota
 from servioticy.errors import Unavailable
+from servioticy.ports.quotas import Quotas
 from servioticy.ports.usage import Given, Usage
 
 SECONDS = 10.0
@@ -23,21 +26,29 @@ log = logging.getLogger("servioticy.delivery")
 
 
 class Accounts:
-    """Counts in the loop's thread, and stores in another."""
+    """Counts in the loop's thread, and asks the store in another."""
 
-    def __init__(self, usage: Usage) -> None:
+    def __init__(self, usage: Usage, quotas: Quotas, quota: Quota, resting: Resting) -> None:
+        """`quota` is that of deliveries, `resting` hears who has used it up."""
         self._usage = usage
+        self._quotas = quotas
+        self._quota = quota
+        self._resting = resting
         self._counted: Counter[Given] = Counter()
         self._storing: asyncio.Task[None] | None = None
 
-    def note(self, tenant: int, record: EmittedRecord) -> None:
-        """Note that an update was offered to a subscriber of this tenant."""
-        key = Given(tenant, record.tenant, record.service_object, record.stream)
+    def note(self, tenant: int, provider: int, stream: StreamRef) -> None:
+        """Note that an update was given to a subscriber of this tenant."""
+        key = Given(tenant, provider, *stream)
         if key in self._counted or len(self._counted) < MAX_COUNTED:
             self._counted[key] += 1
 
-    def start(self) -> None:
-        """Store from now on, in the running loop."""
+    async def start(self) -> None:
+        """Learn who rests, before anybody is given anything; then go on in the running loop."""
+        try:
+            await self.look()
+        except Unavailable as error:
+            log.warning("accounts_wait", extra={"why": str(error)})
         self._storing = asyncio.create_task(for_ever(self._settle_later, "accounts"))
 
     async def stop(self) -> None:
@@ -57,6 +68,12 @@ class Accounts:
             log.warning("deliveries_not_noted", extra={"why": str(error)})
             self._counted.update(counted)
 
+    async def look(self) -> None:
+        """Learn who rests. Raises Unavailable: then what was known stays."""
+        found = await asyncio.to_thread(self._quotas.deliveries_used_up, self._quota)
+        self._resting.change(found)
+
     async def _settle_later(self) -> None:
         await asyncio.sleep(SECONDS)
         await self.settle()
+        await self.look()

@@ -18,6 +18,8 @@ class Ending(Enum):
     FAILED = "an update could not be sent; reconnect with ?after="
     """Something of ours is not as we think."""
 
+    QUOTA_USED_UP = "your quota of deliveries is used up; reconnect later with ?after="
+
     REPLACED = "another client gets the updates of this subscription now"
     UNACKNOWLEDGED = "acknowledge what you have got: reconnect with the id of your last event"
     SUBSCRIPTION_CHANGED = "the subscription has changed, or is gone; ask again"

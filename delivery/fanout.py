@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from delivery.admission.resting import Resting
 from delivery.byte_semaphore import ByteSemaphore
 from delivery.cursors import Cursor
 from delivery.endings import Ending
@@ -46,6 +47,10 @@ class Subscriber(Protocol):
     def tenant(self) -> int:
         """Return whose it is."""
 
+    @property
+    def takes_later(self) -> bool:
+        """Whether it keeps what is offered until somebody takes it: it counts as given then."""
+
     def offer(self, live: LiveUpdate) -> None:
         """Send it this update, or keep it, or close it. Does not wait."""
 
@@ -60,14 +65,17 @@ class FanOut:
         self,
         subscribers_of: Callable[[StreamRef], Sequence[Subscriber]],
         semaphore: ByteSemaphore | None = None,
+        resting: Resting | None = None,
     ) -> None:
+        """`resting` are the tenants to which nothing is given; None: there are none."""
+        self.resting = resting or Resting()
         self._subscribers_of = subscribers_of
         self._semaphore = semaphore or ByteSemaphore(MAX_WAITING_BYTES, MAX_WAITING_BATCHES)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._batches: deque[tuple[list[ConsumedRecord], int]] = deque()
         self._work: Iterator[None] | None = None
-        self.note: Callable[[int, EmittedRecord], None] | None = None
-        """Is told of each update that was offered, and to a subscriber of whom."""
+        self.note: Callable[[int, int, StreamRef], None] = _unheard
+        """Is told of each update that was given: to whose subscriber, and of whose stream."""
         self.records_read = 0
         """Records that were published so far."""
         self.updates_offered = 0
@@ -149,14 +157,25 @@ class FanOut:
             return
         for subscriber in subscribers:
             try:
-                subscriber.offer(live)
-                self.updates_offered += 1
-                if self.note is not None:
-                    self.note(subscriber.tenant, record)
+                self._give(subscriber, live, record.tenant)
             except Exception:
                 log.exception("offer_failed")
                 subscriber.close(Ending.FAILED)
             yield
+
+    def _give(self, subscriber: Subscriber, live: LiveUpdate, provider: int) -> None:
+        """Offer it, unless its tenant may have nothing now: whoever is connected is told so."""
+        if not subscriber.takes_later:
+            if self.resting.has(subscriber.tenant):
+                subscriber.close(Ending.QUOTA_USED_UP)
+                return
+            self.note(subscriber.tenant, provider, live.stream)
+        subscriber.offer(live)
+        self.updates_offered += 1
+
+
+def _unheard(_tenant: int, _provider: int, _stream: StreamRef) -> None:
+    """Nobody asks what was given."""
 
 
 def live_update(record: EmittedRecord, position: Position) -> LiveUpdate | None:

@@ -14,6 +14,7 @@ from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.reception import Reception
 from delivery.admission.requests import Admission
+from delivery.admission.resting import Resting
 from delivery.backlog import Backlog
 from delivery.fanout import FanOut, Subscriber
 from delivery.feeds.feeds import Feeds, Receiver
@@ -54,10 +55,11 @@ class Hub:
         """`access_changes` tells at once who may stay no longer; else that is seen later."""
         self.connections = 0
         """Clients that are served now."""
-        self.reception = Reception(catalog, capacity)
+        self.resting = Resting()
+        self.reception = Reception(catalog, capacity, self.resting)
         self.watchers: Watchers[Subscriber] = Watchers()
         self.backlog = Backlog(max_backlog_bytes)
-        self.fanout = FanOut(self.watchers.of)
+        self.fanout = FanOut(self.watchers.of, resting=self.resting)
         self.history_calls = FairExecutor("history", HISTORY_THREADS)
         self._history = history
         self._access_changes = access_changes

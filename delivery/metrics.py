@@ -26,6 +26,7 @@ from servioticy.metrics.names import (
     FEEDS,
     FEEDS_BEHIND,
     OFFERED,
+    RESTING,
 )
 
 
@@ -37,6 +38,7 @@ def observe(hub: Hub, feeds: Feeds, callbacks: Callbacks, registry: Registry) ->
     registry.observe(OFFERED, lambda: hub.fanout.updates_offered)
     registry.observe(FEEDS, lambda: len(feeds.feeds))
     registry.observe(FEEDS_BEHIND, lambda: feeds.behind)
+    registry.observe(RESTING, lambda: hub.resting.count)
     registry.observe(CALLBACKS, lambda: callbacks.delivered)
     registry.observe(CALLBACKS_FAILED, lambda: callbacks.failed)
 

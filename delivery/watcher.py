@@ -35,6 +35,8 @@ log = logging.getLogger("servioticy.delivery")
 class Watcher:
     """A client that watches a stream. All methods belong to the event loop's thread."""
 
+    takes_later = False
+
     def __init__(
         self,
         connection: Connection,

@@ -10,15 +10,19 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from servioticy.domain.quotas import LATER_SECONDS, Exceeded, Kind, Quota
+from servioticy.domain.quotas import DELIVERIES, LATER_SECONDS, Exceeded, Kind, Quota
 from servioticy.ports.statements import Statements
 
 SECONDS = 5.0
 """So old may be what is known of a tenant."""
 MAX_KNOWN = 10_000
+MANY = 10_000
+"""Fewer are counted each time: it is quick, and of more nobody else adds half in some seconds."""
 
 
 @dataclass(slots=True)
@@ -33,6 +37,16 @@ class _Known:
     """when they were counted, and how many there were: to count many takes a while"""
     buckets: dict[str, tuple[float, float]] = field(default_factory=dict)
     """of each rate, what is left, and when it was so"""
+
+
+class Standing(NamedTuple):
+    """How a tenant stands with a quota of its own."""
+
+    quota: Quota
+    used: int | None
+    """None: another program counts it."""
+    exceeded: Exceeded | None
+    """Where it is metered and used up."""
 
 
 class Quotas:
@@ -52,6 +66,8 @@ class Quotas:
         self._known: OrderedDict[int, _Known] = OrderedDict()
         self._rates = self._of_kind(Kind.RATE)
         self._metered = self._of_kind(Kind.METERED)
+        # Who may be given no more is given no more; what comes is stored all the same.
+        self._of_senders = tuple(each for each in self._metered if each != DELIVERIES)
         self._counted = self._of_kind(Kind.COUNTED)
 
     def learn(self, tenants: Collection[int]) -> None:
@@ -79,7 +95,7 @@ class Quotas:
     def send(self, tenant: int, updates: int, size: int) -> Exceeded | None:
         """Count updates of so many bytes that come now; else what the tenant has used up."""
         known = self._of(tenant)
-        exceeded = self._used_up(known, self._metered)
+        exceeded = self._used_up(known, self._of_senders)
         if exceeded is not None:
             return exceeded
         wanted = dict(zip(self._rates, (updates, size), strict=True))
@@ -107,14 +123,46 @@ class Quotas:
                 most, left = self._left(known, name)
                 if left < min(1, most) or most == 0:
                     return Exceeded(self._quota(known, name), 1)
-        return self._used_up(known, self._metered)
+        return self._used_up(known, self._of_senders)
 
-    def add(self, tenant: int, **more: int) -> Exceeded | None:
-        """Tell what the tenant would have too much of if so many were added; None: of nothing."""
+    @contextmanager
+    def adding(self, tenant: int, **more: int) -> Iterator[Exceeded | None]:
+        """Tell what the tenant would have too much of if so many were added; None: of nothing.
+
+        They have to be stored inside: near a border whoever adds for the same tenant, in any API
+        process, waits meanwhile. So those that come together do not pass it. Raises Unavailable.
+        """
+        known = self._of(tenant)
+        near = {
+            name: amount
+            for name, amount in more.items()
+            if amount > 0 and not self._is_far_below(known, name, amount)
+        }
+        if not near:
+            yield None
+            return
+        with self.held(tenant):
+            yield self.too_many(tenant, **near)
+
+    @contextmanager
+    def held(self, tenant: int) -> Iterator[None]:
+        """Let nobody else add anything near a border for this tenant. Raises Unavailable."""
+        self._stored.rows("hold", tenant=tenant)
+        try:
+            yield
+        finally:
+            self._stored.rows("let_go", tenant=tenant)
+
+    def too_many(self, tenant: int, **more: int) -> Exceeded | None:
+        """Tell the same as `adding`, to who has the tenant held."""
         known = self._of(tenant)
         for name, amount in more.items():
-            most = self._limit(known, name)
-            if amount > 0 and self._with(tenant, known, name, amount, most) > most:
+            if amount <= 0:
+                continue
+            count = self._count(tenant, name) + amount
+            with self._lock:
+                known.counts[name] = self._clock(), count
+            if count > self._limit(known, name):
                 return Exceeded(self._quota(known, name), LATER_SECONDS)
         return None
 
@@ -128,7 +176,7 @@ class Quotas:
             known = self._known.get(tenant)
         return self._quotas[name] if known is None else self._quota(known, name)
 
-    def of(self, tenant: int) -> list[tuple[Quota, int | None]]:
+    def of(self, tenant: int) -> list[Standing]:
         """Return all quotas of a tenant as they are for it, each with what it has used."""
         known = self._of(tenant)
         used: dict[str, int | None] = {name: self._count(tenant, name) for name in self._counted}
@@ -137,7 +185,11 @@ class Quotas:
             for name in self._rates:
                 most, left = self._left(known, name)
                 used[name] = max(0, round(most - left))
-        return [(self._quota(known, name), used.get(name)) for name in self._quotas]
+        over = {name: self._used_up(known, (name,)) for name in self._metered}
+        return [
+            Standing(self._quota(known, name), used.get(name), over.get(name))
+            for name in self._quotas
+        ]
 
     def _of_kind(self, kind: Kind) -> tuple[str, ...]:
         return tuple(each.name for each in self._quotas.values() if each.kind is kind)
@@ -169,13 +221,16 @@ class Quotas:
         known.buckets[name] = left, now
         return most, left
 
-    def _with(self, tenant: int, known: _Known, name: str, amount: int, most: int) -> int:
-        """How many there are with these; far below the limit, by what was counted last."""
-        at, count = known.counts.get(name, (0.0, most))
-        if count + amount > most // 2 or self._clock() - at >= SECONDS:
-            at, count = self._clock(), self._count(tenant, name)
-        known.counts[name] = at, count + amount
-        return count + amount
+    def _is_far_below(self, known: _Known, name: str, amount: int) -> bool:
+        """Tell whether a large border is far, by what was counted last; then count these, too."""
+        most = self._limit(known, name)
+        with self._lock:
+            at, count = known.counts.get(name, (float("-inf"), 0))
+            is_known = most >= MANY and self._clock() - at < SECONDS
+            is_far = is_known and count + amount <= most // 2
+            if is_far:
+                known.counts[name] = at, count + amount
+        return is_far
 
     def _count(self, tenant: int, name: str) -> int:
         count: int = self._stored.rows(name, tenant=tenant)[0][0]

@@ -137,10 +137,12 @@ class Claiming:
         complete(version.template.parameters, values, WHOLE.at("parameters"))
         key = ServiceObjectKey(code.tenant, new_id(self._services.now()))
         new = Maker(self._services).created(key, version, values)
-        within(self._services.quotas.add(code.tenant, documents=1, streams=len(new.streams)))
         answers: list[Response] = []
         taking = self._taking(code, wanted, new.id, number, answers)
-        self._services.ports.changes.create(new, taking)
+        more = {"documents": 1, "streams": len(new.streams)}
+        with self._services.quotas.adding(code.tenant, **more) as exceeded:
+            within(exceeded)
+            self._services.ports.changes.create(new, taking)
         return answers[0]
 
     @contextmanager

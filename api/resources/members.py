@@ -44,9 +44,11 @@ def blueprint(services: Services) -> Blueprint:
         if role is None:
             raise WHOLE.bad("A member has to have a role", REQUIRED)
         names = {"name": _text(wanted, "name") or "", "email": _text(wanted, "email") or ""}
-        within(services.quotas.add(tenant, members=1))
         values = {"id": uuid.uuid4().hex, "tenant": tenant, "person": person.digest, "role": role}
-        row = stored.row("add", **values, **names, issuer=person.issuer, subject=person.subject)
+        names |= {"issuer": person.issuer, "subject": person.subject}
+        with services.quotas.adding(tenant, members=1) as exceeded:
+            within(exceeded)
+            row = stored.row("add", **values, **names)
         if row is None:
             raise Conflict("This person is a member already")
         place = f"{services.base}/members/{quote(row[0])}"

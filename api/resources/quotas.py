@@ -19,9 +19,10 @@ def blueprint(services: Services) -> Blueprint:
     def quotas() -> Response:
         """Tell each quota with what is used of it, as far as this program knows that."""
         rows = []
-        for quota, used in services.quotas.of(authenticated().caller):
+        for quota, used, exceeded in services.quotas.of(authenticated().caller):
             row = {"name": quota.name, "limit": quota.most, "unit": quota.unit, "used": used}
             row["window"] = quota.window
+            row["retryAfter"] = exceeded and exceeded.retry_after
             rows.append({name: value for name, value in row.items() if value is not None})
         return answer({"quotas": rows})
 

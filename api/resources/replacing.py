@@ -176,7 +176,6 @@ def _replaced(
     check_targets(body, key, services)
     before = services.definitions.of(key.id, found.version, found.document)
     more = len(definition.streams) - len(before.streams)
-    within(services.quotas.add(key.tenant, streams=more))
     now = services.now()
     created_at = orjson.loads(found.document)["createdAt"]
     document = to_stored(body, key.id, created_at, now)
@@ -190,7 +189,9 @@ def _replaced(
         created_at=now,
         custom_fields=custom_fields(body),
     )
-    return put_in_force(new, definition, found, services)
+    with services.quotas.adding(key.tenant, streams=more) as exceeded:
+        within(exceeded)
+        return put_in_force(new, definition, found, services)
 
 
 def detaches() -> bool:

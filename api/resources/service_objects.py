@@ -57,9 +57,10 @@ def blueprint(services: Services) -> Blueprint:
             custom_fields=custom_fields(document),
             token_digest=digest(token),
         )
-        within(services.quotas.add(caller, documents=1, streams=len(new.streams)))
         findings = warnings(definition, caller, services)
-        services.ports.changes.create(new)
+        with services.quotas.adding(caller, documents=1, streams=len(new.streams)) as exceeded:
+            within(exceeded)
+            services.ports.changes.create(new)
         place = {"Location": f"{services.base}/{id_}", "ETag": etag(1, 1)}
         body = {"id": id_, "api_token": token, "createdAt": now} | findings
         return answer(body, 201, place)

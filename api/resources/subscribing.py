@@ -26,6 +26,7 @@ from servioticy.domain.documents.callbacks import (
 from servioticy.domain.documents.codes import NO_CHOICE, TOO_MUCH
 from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.model import StreamRef
+from servioticy.domain.quotas import DELIVERIES
 from servioticy.domain.tokens import digest
 from servioticy.domain.webhook_secrets import exchanged, new_secret
 from servioticy.ports.cursors import Source, StoredCursor, write_cursor
@@ -62,8 +63,7 @@ class Subscribing:
         if source.stream is None and callback not in DURABLE:
             reason = f"The callback has to be one of {', '.join(KINDS_OF_MANY)} here"
             raise WHOLE.at("callback").bad(reason, NO_CHOICE)
-        within(self._services.quotas.metered(caller.caller, "deliveries"))
-        within(self._services.quotas.add(caller.caller, subscriptions=1))
+        within(self._services.quotas.metered(caller.caller, DELIVERIES))
         destination = _destination(wanted, callback, caller.token)
         id_, now = uuid.uuid4().hex, self._services.now()
         document = _document(id_, now, source, callback, destination, wanted)
@@ -75,21 +75,23 @@ class Subscribing:
             document["secrets"] = exchanged([], secret, now)
         if callback in DURABLE:
             cursor = write_cursor(self._beginning(source, partition, wanted))
-        is_full, is_new = self._stored.rows(
-            "subscribe",
-            id=id_,
-            tenant=caller.caller,
-            stream=stream_id,
-            service_object=None if stream_id is not None else source.service_object,
-            group=source.group,
-            document=orjson.dumps(document).decode(),
-            callback=callback,
-            destination=destination,
-            now=now,
-            most=room.most,
-            cursor=cursor,
-            expires_at=expires_at(document),
-        )[0]
+        values = {
+            "id": id_,
+            "tenant": caller.caller,
+            "stream": stream_id,
+            "service_object": None if stream_id is not None else source.service_object,
+            "group": source.group,
+            "document": orjson.dumps(document).decode(),
+            "callback": callback,
+            "destination": destination,
+            "now": now,
+            "most": room.most,
+            "cursor": cursor,
+            "expires_at": expires_at(document),
+        }
+        with self._services.quotas.adding(caller.caller, subscriptions=1) as exceeded:
+            within(exceeded)
+            is_full, is_new = self._stored.rows("subscribe", **values)[0]
         if not is_new:
             raise Refused(room.full if is_full else "Duplicated pubsub subscription")
         place = f"{self._services.base}{quote(request.path.rstrip('/'))}/{id_}"

@@ -17,6 +17,7 @@ from api.resources.subscribing import Room, Subscribing
 from api.services import Services
 from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.documents.callbacks import expires_at
+from servioticy.domain.quotas import DELIVERIES, Exceeded
 from servioticy.errors import Unavailable
 from servioticy.ports.cursors import Source, read_cursor
 from servioticy.ports.statements import Statements
@@ -25,6 +26,19 @@ TO_STREAM = Room(1_000, "You have 1000 subscriptions to this stream already")
 """Of one tenant."""
 PAGE_ROWS = 100
 """Of an answer that lists them, at once: each has at most some 32 KiB."""
+
+
+PAUSED = "paused"
+"""Of a subscription: its tenant's quota of deliveries is used up, and what comes waits."""
+
+
+class Reader(NamedTuple):
+    """Who wants to know of subscriptions, and when."""
+
+    tenant: int
+    now: int
+    exceeded: Exceeded | None
+    """Why its own subscriptions get nothing now; how others' stand is theirs to know."""
 
 
 class Subscription(NamedTuple):
@@ -65,14 +79,14 @@ def blueprint(services: Services) -> Blueprint:
         sees_all = may(address.caller, Right.INSPECT, Resource((key.tenant,)))
         only = None if sees_all else address.caller
         names = {**key._asdict(), "only": only}
-        return paged("subscriptions", pages(stored, "of_stream", names, services.now()))
+        return paged("subscriptions", pages(stored, "of_stream", names, reader(services)))
 
     @routes.get("/subscriptions/<subscription>")
     @needs(Right.READ)
     def read(subscription: str) -> Response:
-        caller, own = authentication.authenticated().caller, found(subscription, stored)
-        told = _to_public(own, caller, services.now())
-        if own.active is not None and own.tenant == caller:
+        asking, own = reader(services), found(subscription, stored)
+        told = _to_public(own, asking)
+        if own.active is not None and own.tenant == asking.tenant:
             told |= _progress(subscription, own.tenant, stored, services)
         return answer(told)
 
@@ -86,18 +100,24 @@ def blueprint(services: Services) -> Blueprint:
     return routes
 
 
+def reader(services: Services) -> Reader:
+    """Return who makes the present request. Raises Unavailable."""
+    caller = authentication.authenticated().caller
+    exceeded = services.quotas.metered(caller, DELIVERIES)
+    return Reader(caller, services.now(), exceeded)
+
+
 def pages(
-    stored: Statements, statement: str, names: Mapping[str, Any], now: int
+    stored: Statements, statement: str, names: Mapping[str, Any], asking: Reader
 ) -> Iterator[list[bytes]]:
     """Yield the subscriptions that a statement finds, a few at a time."""
     created_at, id_ = -1, ""
-    caller = authentication.authenticated().caller
     while True:
         at = {"created_at": created_at, "id": id_, "rows": PAGE_ROWS}
         rows = stored.rows(statement, **names, **at)
         if rows:
             created_at, id_ = rows[-1][:2]
-            yield [orjson.dumps(_to_public(Subscription(*row[2:]), caller, now)) for row in rows]
+            yield [orjson.dumps(_to_public(Subscription(*row[2:]), asking)) for row in rows]
         if len(rows) < PAGE_ROWS:
             return
 
@@ -119,13 +139,17 @@ def _progress(
     return {"position": position, "lag": lag}
 
 
-def _to_public(subscription: Subscription, caller: int, now: int) -> dict[str, Any]:
+def _to_public(subscription: Subscription, asking: Reader) -> dict[str, Any]:
     """Return the document; where it goes to is for its own tenant to know: it may be a token."""
     document: dict[str, Any] = orjson.loads(subscription.document)
     document.pop("secrets", None)
     if subscription.active is not None:
-        document["state"] = _state(subscription.active, expires_at(document), now)
-    if not may(caller, Right.INSPECT, Resource((subscription.tenant,))):
+        exceeded = asking.exceeded if asking.tenant == subscription.tenant else None
+        document["state"] = _state(subscription.active, expires_at(document), asking.now, exceeded)
+        if exceeded is not None and document["state"] == PAUSED:
+            until = asking.now + exceeded.retry_after * 1000
+            document["paused"] = {"quota": exceeded.quota.name, "until": until}
+    if not may(asking.tenant, Right.INSPECT, Resource((subscription.tenant,))):
         # What it is called with may hold a password of that tenant's.
         del document["destination"], document["customFields"]
     elif subscription.trouble is not None:
@@ -133,10 +157,12 @@ def _to_public(subscription: Subscription, caller: int, now: int) -> dict[str, A
     return document
 
 
-def _state(active: bool, expires_at: int | None, now: int) -> str:
+def _state(active: bool, expires_at: int | None, now: int, exceeded: Exceeded | None) -> str:
     if expires_at is not None and expires_at <= now:
         return "expired"
-    return "active" if active else "stopped"
+    if not active:
+        return "stopped"
+    return "active" if exceeded is None else PAUSED
 
 
 def found(subscription: str, stored: Statements) -> Subscription:

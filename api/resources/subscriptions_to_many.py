@@ -11,7 +11,7 @@ from api.http.authentication import authenticated, needs, service_object
 from api.http.errors import Denied, NotAuthorized, NotFound
 from api.http.pages import paged
 from api.resources.subscribing import Room, Subscribing
-from api.resources.subscriptions import pages
+from api.resources.subscriptions import pages, reader
 from api.services import Services
 from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.model import ServiceObjectKey
@@ -56,7 +56,7 @@ def blueprint(services: Services) -> Blueprint:
 
     def _of(key: ServiceObjectKey, group: str | None, only: int | None) -> Iterator[list[bytes]]:
         names = {"service_object": key.id, "tenant": key.tenant, "group": group, "only": only}
-        return pages(stored, "of_source", names, services.now())
+        return pages(stored, "of_source", names, reader(services))
 
     def _of_group(group: str) -> ServiceObjectKey:
         """Return whose group it is: the caller's, as it tells who belongs. Raises NotFound."""

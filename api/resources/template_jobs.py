@@ -78,20 +78,22 @@ class TemplateJobs:
             for part, each in sets:
                 complete(parsed.parameters, each, part)
             streams = len(sets) * _streams(parsed.document)
-            within(self._services.quotas.add(tenant, documents=len(sets), streams=streams))
             now = self._services.now()
             made = Made(new_id(now), [new_id(now) for _ in sets])
-            row = self._jobs.row(
-                "make_objects",
-                job=made.job,
-                template=template,
-                tenant=tenant,
-                version=found.version,
-                ids=made.ids,
-                parameters=[orjson.dumps(each).decode() for _, each in sets],
-                now=now,
-                most=MAX_WAITING,
-            )
+            values = {
+                "job": made.job,
+                "template": template,
+                "tenant": tenant,
+                "version": found.version,
+                "ids": made.ids,
+                "parameters": [orjson.dumps(each).decode() for _, each in sets],
+                "now": now,
+                "most": MAX_WAITING,
+            }
+            more = {"documents": len(sets), "streams": streams}
+            with self._services.quotas.held(tenant):  # however far the border: these are many
+                within(self._services.quotas.too_many(tenant, **more))
+                row = self._jobs.row("make_objects", **values)
             if row is not None:
                 return made
         raise TooMany(f"{MAX_WAITING} jobs are not finished: wait for some of them")
@@ -106,31 +108,36 @@ class TemplateJobs:
         if wanted and wanted.strip() != "*" and etag_of(current) not in wanted.split(","):
             reason = f"The template has changed: version {current} is there"
             raise Outdated(reason, etag_of(current))
-        self._check_streams(template, content or self.found(template, version).content)
+        wanted_content = content or self.found(template, version).content
         forget_finished(self._jobs, tenant)
         job = new_id(now)
-        row = self._stored.row(
-            "replace",
-            id=template,
-            tenant=tenant,
-            version=version,
-            expected=current if wanted else None,
-            content=content,
-            job=job,
-            now=now,
-            most=MAX_VERSIONS,
-        )
+        values = {
+            "id": template,
+            "tenant": tenant,
+            "version": version,
+            "expected": current if wanted else None,
+            "content": content,
+            "job": job,
+            "now": now,
+            "most": MAX_VERSIONS,
+        }
+        with self._services.quotas.held(tenant):
+            self._check_streams(template, wanted_content)
+            row = self._stored.row("replace", **values)
         if row is None:
             raise Conflict(f"It has just changed, or has had {MAX_VERSIONS} versions")
         return RollOut(job, self.found(template).current if version is None else version)
 
     def _check_streams(self, template: str, content: str) -> None:
-        """Raises OverQuota where the objects would have more streams than their tenant may."""
+        """Raises OverQuota where the objects would have more streams than their tenant may.
+
+        Whoever asks has the tenant held.
+        """
         tenant = authenticated().caller
         each = _streams(orjson.loads(content)["document"])
         had = self._stored.rows("streams_of_objects", id=template, tenant=tenant)
         more = sum(objects * max(0, each - streams) for objects, streams in had)
-        within(self._services.quotas.add(tenant, streams=more))
+        within(self._services.quotas.too_many(tenant, streams=more))
 
 
 def etag_of(version: int) -> str:

@@ -78,7 +78,6 @@ def _activated(key: ServiceObjectKey, version: int, services: Services) -> Respo
     definition = services.definitions.that_computes(key.id, version, document)
     before = services.definitions.of(key.id, found.version, found.document)
     more = len(definition.streams) - len(before.streams)
-    within(services.quotas.add(key.tenant, streams=more))
     new = NewServiceObject(
         id=key.id,
         tenant=key.tenant,
@@ -88,4 +87,6 @@ def _activated(key: ServiceObjectKey, version: int, services: Services) -> Respo
         group_sources=group_sources(definition, key.tenant, services, members(definition)),
         created_at=services.now(),
     )
-    return put_in_force(new, definition, found, services, version)
+    with services.quotas.adding(key.tenant, streams=more) as exceeded:
+        within(exceeded)
+        return put_in_force(new, definition, found, services, version)

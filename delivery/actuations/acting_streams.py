@@ -66,7 +66,7 @@ class ActingStreams:
     async def receive(self, feed: Feed) -> None:
         """Ask for what each output asks for, in order, until cancelled."""
         while True:
-            delivery = await feed.take()
+            delivery = await feed.take_patiently()
             try:
                 await self._act(feed.tenant, delivery)
             except Exception:  # a bug of ours: what follows is not to wait for it

@@ -11,7 +11,7 @@ from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.owner_semaphore import OwnerSemaphore, SemaphoreFull
 from delivery.admission.pending import Caller, PendingConnections
-from delivery.admission.refusals import RETRY_SECONDS, Refusal, Refused
+from delivery.admission.refusals import RETRY_SECONDS, Refusal, Refused, beyond
 from delivery.admission.requests import (
     Admission,
     Identity,
@@ -21,6 +21,7 @@ from delivery.admission.requests import (
     identify,
     read_request,
 )
+from delivery.admission.resting import Resting
 from delivery.admission.sources import SourceAdmission, admit_to_source
 from delivery.admission.stays import Stays
 from servioticy.domain.known_tokens import KnownTokens
@@ -39,8 +40,9 @@ A = TypeVar("A", Admission, Identity, SourceAdmission, ServiceObjectKey)
 class Reception:
     """Decides who may watch what, within the capacity of the process, for all transports."""
 
-    def __init__(self, catalog: Addresses, capacity: Capacity) -> None:
+    def __init__(self, catalog: Addresses, capacity: Capacity, resting: Resting) -> None:
         self._catalog = catalog
+        self._resting = resting
         self._sockets = capacity.sockets
         self._tokens = KnownTokens()
         self.is_open = False
@@ -67,17 +69,17 @@ class Reception:
         if isinstance(request, Refusal):
             return request
         asked = partial(admit, request, self._catalog, self.stays.changes)
-        return await self._admitted(caller, request.token, asked)
+        return self._placed(caller, await self._watching(caller.address, request.token, asked))
 
     async def examine(self, request: WatchRequest) -> Admission | Refusal:
         """Decide on a request of a caller that has its place already."""
         asked = partial(admit, request, self._catalog, self.stays.changes)
-        return await self._answered("", request.token, asked)
+        return await self._watching("", request.token, asked)
 
     async def examine_source(self, source: Source, token: str) -> SourceAdmission | Refusal:
         """Decide on many streams at once, for a caller that has its place already."""
         asked = partial(admit_to_source, source, token, self._catalog, self.stays.changes)
-        return await self._answered("", token, asked)
+        return await self._watching("", token, asked)
 
     async def examine_device(self, token: str, service_object: str) -> ServiceObjectKey | Refusal:
         """Decide whether a caller that has its place may speak for this device."""
@@ -87,17 +89,24 @@ class Reception:
     async def identify(self, caller: Caller, token: str) -> Identity | Refusal:
         """Find out who asks; whoever is known has a place, too."""
         asked = partial(identify, token, self._catalog, self.stays.changes)
-        return await self._admitted(caller, token, asked)
+        return self._placed(caller, await self._answered(caller.address, token, asked))
 
     async def recognise(self, caller: Caller, token: str) -> Identity | Refusal:
         """Find out who has this token, and take no place for it."""
         asked = partial(identify, token, self._catalog, self.stays.changes)
         return await self._answered(caller.address, token, asked)
 
-    async def _admitted(
-        self, caller: Caller, token: str, ask: Callable[[], A | Refusal]
+    async def _watching(
+        self, address: str, token: str, ask: Callable[[], A | Refusal]
     ) -> A | Refusal:
-        answer = await self._answered(caller.address, token, ask)
+        """Answer somebody who wants updates: not while his tenant's quota of them is used up."""
+        answer = await self._answered(address, token, ask)
+        if isinstance(answer, Refusal):
+            return answer
+        return self._resting.refusal(answer.tenant) or answer
+
+    def _placed(self, caller: Caller, answer: A | Refusal) -> A | Refusal:
+        """Give whoever is let in a place, if there is one."""
         if isinstance(answer, Refusal):
             return answer
         try:
@@ -117,8 +126,7 @@ class Reception:
     def _no_socket(self, full: SemaphoreFull) -> Refusal:
         if not full.own:
             return _full(full)
-        exceeded = Exceeded(self._sockets._replace(most=full.most), RETRY_SECONDS)
-        return Refusal(429, exceeded.message, RETRY_SECONDS, exceeded)
+        return beyond(Exceeded(self._sockets._replace(most=full.most), RETRY_SECONDS))
 
     async def _answered(
         self, address: str, token: str, ask: Callable[[], A | Refusal]

@@ -52,6 +52,11 @@ class Refused(Exception):
         self.refusal = refusal
 
 
+def beyond(exceeded: Exceeded) -> Refusal:
+    """Return what whoever has used up a quota is told."""
+    return Refusal(429, exceeded.message, exceeded.retry_after, exceeded)
+
+
 NO_TOKEN = Refusal(403, "Missing Authorization Header")
 UNKNOWN_TOKEN = Refusal(403, "Access was denied!")
 NOT_FOR_THIS = Refusal(403, "The web object has presented the wrong API_TOKEN")

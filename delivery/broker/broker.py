@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from functools import partial
 from typing import Protocol
@@ -14,9 +15,10 @@ from delivery.admission.refusals import Refusal, Refused
 from delivery.admission.requests import Identity, WatchRequest
 from delivery.admission.stays import Grounds, Stay
 from delivery.broker.api import Answer, Api
+from delivery.broker.claims import Claims, told
 from delivery.broker.client import Client, Subscription
 from delivery.broker.exchange import Exchange
-from delivery.broker.topics import ERRORS, Filter, read_filter
+from delivery.broker.topics import CLAIMS, ERRORS, OWN, Filter, read_filter
 from delivery.broker.watch import Watch
 from delivery.hub import Hub
 from servioticy.domain.model import StreamKey, StreamRef
@@ -26,6 +28,7 @@ from servioticy.ports.history import VersionedUpdate
 
 OLD_LOGIN = ("compose", "shines")
 """All clients of the original have it; who they are is told by their topics."""
+NOT_LISTENING = Refusal(400, f"Subscribe to {CLAIMS} first: the answer comes there")
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -47,6 +50,7 @@ class Broker:
         self.hub = hub
         self.api = api
         self.exchange = Exchange()
+        self._claims = Claims(api)
         self.clients: dict[Client, Caller] = {}
         self.refused = 0
         """Messages of clients that could not be taken."""
@@ -133,11 +137,11 @@ class Broker:
         stream = wanted.watched
         if stream is not None:
             return await self._watch(client, name, wanted, stream, qos)
-        if client.identity is None and wanted.levels != (ERRORS,):
+        if client.identity is None and wanted.levels not in OWN:
             await self.identify(client, wanted.levels[0])
         self.unsubscribe(client, name)
         subscription = client.subscribe(name, wanted, qos)
-        if wanted.levels != (ERRORS,):
+        if wanted.levels not in OWN:
             self.exchange.add(subscription)
         return subscription
 
@@ -185,10 +189,29 @@ class Broker:
     def tell(self, client: Client, topic: str, answer: Answer) -> None:
         """Tell a client that asks for its errors that a message was not taken."""
         self.refused += 1
-        told = {"topic": topic, "status": answer.status, "message": answer.message}
-        for each in client.subscriptions.values():
-            if each.wanted.levels == (ERRORS,):
-                each.send((ERRORS,), orjson.dumps(told), _nothing, old=False)
+        refusal = {"topic": topic, "status": answer.status, "message": answer.message}
+        for each in _own(client, ERRORS):
+            each.send((ERRORS,), orjson.dumps(refusal), _nothing, old=False)
+
+    async def claim(self, client: Client, body: bytes) -> None:
+        """Claim for a device, and tell its client what comes of that. Raises Refused.
+
+        A client that was nobody is the device from then on.
+        """
+        if not _own(client, CLAIMS):
+            raise Refused(NOT_LISTENING)
+        answer = await self._claims.ask(self.clients[client].address, body)
+        message, token = told(answer)
+        if token is not None and client.identity is None:
+            with contextlib.suppress(Refused):  # it may come again with the token
+                await self.identify(client, token)
+        for each in _own(client, CLAIMS):
+            each.send((CLAIMS,), message, _nothing, old=False)
+
+
+def _own(client: Client, topic: str) -> list[Subscription]:
+    """Return the subscriptions of a client to what is about itself."""
+    return [each for each in client.subscriptions.values() if each.wanted.levels == (topic,)]
 
 
 def _nothing(_is_taken: bool) -> None:

@@ -23,7 +23,7 @@ from delivery.broker.errors import BadTopic
 from delivery.broker.published import MAX_BATCH_BYTES, Batch, Published, Update, named
 from delivery.broker.rest_requests import JSON, TEXT, Request
 from delivery.broker.retries import WITH_BATCH, WITH_ONE, Patience, Retries
-from delivery.broker.topics import ACTUATIONS, FROM, TO, Levels, read_topic, stream_of
+from delivery.broker.topics import ACTUATIONS, CLAIMS, FROM, TO, Levels, read_topic, stream_of
 from servioticy.domain.model import StreamRef
 
 MAX_BATCH = 500
@@ -36,6 +36,7 @@ LINES = "application/x-ndjson"
 log = logging.getLogger("servioticy.delivery")
 
 Identify = Callable[[Client, str], Awaitable[Identity]]
+Claim = Callable[[Client, bytes], Awaitable[None]]
 Reply = Callable[[Publication], object]
 """Publishes the answer to a request."""
 
@@ -43,11 +44,20 @@ Reply = Callable[[Publication], object]
 class Intake:
     """Takes what one client publishes."""
 
-    def __init__(self, client: Client, api: Asks, reply: Reply, identify: Identify) -> None:
+    def __init__(
+        self,
+        client: Client,
+        api: Asks,
+        reply: Reply,
+        identify: Identify,
+        claim: Claim | None = None,
+    ) -> None:
+        """Without `claim`, nobody claims by such messages."""
         self._client = client
         self._api = api
         self._reply = reply
         self._identify = identify
+        self._claim = claim
         self._waiting: asyncio.Queue[Published | None] = asyncio.Queue()
         self._working: asyncio.Task[None] | None = None
         self._has_room = asyncio.Event()
@@ -191,6 +201,9 @@ class Intake:
                 return await self._request(levels, message)
             if len(levels) == 3 and levels[1] == ACTUATIONS:
                 return await self._report(levels, message)
+            if levels == (CLAIMS,) and self._claim is not None:
+                await self._claim(self._client, message.payload)
+                return ACCEPTED
         except BadTopic as error:
             return _answer(Refusal(400, str(error)))
         except Refused as error:

@@ -41,7 +41,8 @@ class MqttConversation:
         self._max_packet = max_packet
         self._outlet = MqttOutlet(wire)
         self._client = Client(self._outlet, broker.hub.backlog)
-        self._intake = Intake(self._client, broker.api, broker.exchange.publish, broker.identify)
+        publish = broker.exchange.publish
+        self._intake = Intake(self._client, broker.api, publish, broker.identify, broker.claim)
         self._incomplete: dict[int, bool] = {}
         """Of the messages of quality of service 2: whether they are accepted."""
         self._will: Message | None = None

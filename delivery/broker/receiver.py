@@ -88,7 +88,7 @@ class _Round:
         loop = asyncio.get_running_loop()
         while True:
             await self._until(lambda: not self._is_full())
-            delivery = self._again.popleft() if self._again else await self._feed.take()
+            delivery = await self._next()
             if not self._feed.gives(delivery.stream):
                 continue
             given = _Given(delivery, loop.create_future())
@@ -100,6 +100,12 @@ class _Round:
             await self._exchange.hand_over(message, taken, is_wanted)
             if not self._feed.gives(delivery.stream):
                 taken(True)  # nobody may have it any more
+
+    async def _next(self) -> Delivery:
+        if not self._again:
+            return await self._feed.take_patiently()
+        await self._feed.rested()
+        return self._again.popleft()
 
     def _is_wanted(self, stream: StreamRef) -> bool:
         return not self._is_broken and self._feed.gives(stream)

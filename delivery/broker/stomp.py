@@ -34,7 +34,8 @@ class StompConversation:
         self._max_frame = max_frame
         self._outlet = StompOutlet(wire)
         self._client = Client(self._outlet, broker.hub.backlog)
-        self._intake = Intake(self._client, broker.api, broker.exchange.publish, broker.identify)
+        publish = broker.exchange.publish
+        self._intake = Intake(self._client, broker.api, publish, broker.identify, broker.claim)
         self._silence: float | None = None
         self._beating: asyncio.Task[None] | None = None
 

@@ -14,7 +14,7 @@ from delivery.broker.errors import BadTopic
 from servioticy.domain.model import StreamRef
 from servioticy.domain.tokens import digest
 
-UPDATES, ERRORS = "updates", "errors"
+UPDATES, ERRORS, CLAIMS = "updates", "errors", "claims"
 ACTIONS, ACTUATIONS = "actions", "actuations"
 FROM, TO = "from", "to"
 MAX_TOPIC = 2_000
@@ -22,6 +22,8 @@ MAX_LEVELS = 32
 ONE, ALL = "+", "#"
 
 Levels = tuple[str, ...]
+OWN: frozenset[Levels] = frozenset({(ERRORS,), (CLAIMS,)})
+"""Under these a client is told what is about itself, also before it has said who it is."""
 
 
 class Filter(NamedTuple):

@@ -13,6 +13,8 @@ MAX_HELD = 100
 class Watch:
     """Keeps to the protocol `Subscriber`; what is live waits until the last value is known."""
 
+    takes_later = False
+
     def __init__(self, subscription: Subscription, admission: Admission) -> None:
         self.admission = admission
         self._subscription = subscription

@@ -119,7 +119,7 @@ class _Courier:
         """Deliver until cancelled. Raises Stopped."""
         await self._redrive()
         while True:
-            delivery = await self._feed.take()
+            delivery = await self._feed.take_patiently()
             await self._deliver(delivery)
             self._feed.done(delivery)
             # What is under way when we are killed comes twice; so nothing else may be.
@@ -130,6 +130,7 @@ class _Courier:
         dead = self._callbacks.dead
         while found := await _stored(partial(dead.to_redrive, *self._whose)):
             for each in found:
+                await self._feed.rested()
                 if await self._deliver(Delivery(each.stream, each.update, None)):
                     await _stored(partial(dead.revived, *self._whose, each.id))
 

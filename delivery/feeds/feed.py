@@ -12,6 +12,7 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 
+from delivery.admission.refusals import Refusal
 from delivery.backlog import Backlog
 from delivery.cursors import Cursor
 from delivery.endings import Ending
@@ -41,6 +42,8 @@ class Feed:
     All methods belong to the event loop's thread. `changed` is called when the feed may have to
     read on, or has something new to store.
     """
+
+    takes_later = True
 
     def __init__(
         self,
@@ -83,8 +86,9 @@ class Feed:
 
     @property
     def has_room(self) -> bool:
-        """Whether it is worth reading on for it."""
-        return self._waiting.bytes <= self._max_bytes // 2 and self.ending is None
+        """Whether it is worth reading on for it: its receiver will take what is read."""
+        goes_on = self.ending is None and not self._fanout.resting.has(self.tenant)
+        return goes_on and self._waiting.bytes <= self._max_bytes // 2
 
     @property
     def waiting(self) -> int:
@@ -266,19 +270,45 @@ class Feed:
     async def take(self) -> Delivery:
         """Return the next update as soon as there is one; it counts as delivered by `done`.
 
-        Raises FeedEnded where none will come.
+        Raises FeedEnded where none will come, or while its tenant may have no more.
         """
         while not self._waiting:
             if self.ending is not None:
                 raise FeedEnded(self.ending)
             await self._waiting.woken()
+        if self._fanout.resting.has(self.tenant):
+            raise FeedEnded(Ending.QUOTA_USED_UP)
         had_room = self.has_room
         delivery = self._waiting.pop()
+        key = self.subscription.streams.get(delivery.stream)
+        if key is not None:  # else it is not about that stream any more
+            self._fanout.note(self.tenant, key.tenant, delivery.stream)
         self._taken += 1
         self._backlog.update(self)
         if not had_room and self.has_room:
             self._changed(self)
         return delivery
+
+    async def take_patiently(self) -> Delivery:
+        """Return the next update as soon as there is one, and its tenant may have it.
+
+        Raises FeedEnded where none will come.
+        """
+        while True:
+            await self.rested()
+            try:
+                return await self.take()
+            except FeedEnded as ended:
+                if ended.ending is not Ending.QUOTA_USED_UP:
+                    raise
+
+    async def rested(self) -> None:
+        """Return when its tenant may have more: at once, where its quota is not used up."""
+        await self._fanout.resting.over(self.tenant)
+
+    def refusal(self) -> Refusal | None:
+        """Return what its client is told while its tenant may have no more."""
+        return self._fanout.resting.refusal(self.tenant)
 
     def done(self, delivery: Delivery) -> None:
         """Note that the receiver has got it, and all before it."""

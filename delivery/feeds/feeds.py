@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -82,6 +82,7 @@ class Feeds:
         # One thread: the claim is its connection's.
         self._calls = calls
         self._storing = ThreadPoolExecutor(1, "cursors")
+        fanout.resting.ended = self._go_on
 
     @property
     def behind(self) -> int:
@@ -202,6 +203,12 @@ class Feeds:
             self._has_moved.set()
         if not feed.is_live and feed.has_room:
             self._rereading.want(feed)
+
+    def _go_on(self, tenants: Collection[int]) -> None:
+        """Read on for those whose tenants rested."""
+        for feed in (*self.feeds.values(), *self._lent.values()):
+            if feed.tenant in tenants:
+                self.changed(feed)
 
     def _has(self, feed: Feed) -> bool:
         id_ = feed.subscription.id

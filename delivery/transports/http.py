@@ -169,6 +169,7 @@ class HttpTransport:
         if isinstance(last, Refusal):
             return call.refuse(last)
         pull = await pulling.find(self._pulls, self._feeds, id_, who)
+        pulling.check_rest(pull)
         if last is not None:
             pulling.acknowledge(pull, last)
         reader = Reader()
@@ -186,6 +187,7 @@ class HttpTransport:
     ) -> None:
         wanted = pulling.read_wanted(query)
         pull = await pulling.find(self._pulls, self._feeds, id_, who)
+        pulling.check_rest(pull)
         if wanted.cursor is not None:
             pulling.acknowledge(pull, wanted.cursor)
         reader = Reader()

@@ -162,6 +162,7 @@ class LiveSession:
 
     async def _durable(self, id_: str, name: str, last: EventId | None) -> None:
         pull = await pulling.find(self._pulls, self._feeds, name, self._who)
+        pulling.check_rest(pull)
         if last is not None:
             pulling.acknowledge(pull, last)
         self._start(id_, partial(self._pull, id_, pull, last))

@@ -10,6 +10,7 @@ import orjson
 from delivery.admission.refusals import NO_ANSWER, NOT_FOR_THIS, Refusal, Refused
 from delivery.admission.requests import Identity
 from delivery.endings import Ending
+from delivery.feeds.deliveries import FeedEnded
 from delivery.feeds.event_ids import EventId, event_id, read_event_id
 from delivery.feeds.feed import Feed
 from delivery.feeds.feeds import Feeds
@@ -81,6 +82,13 @@ async def find_feed(feeds: Feeds, id_: str, who: Identity) -> Feed:
     return feed
 
 
+def check_rest(pull: Pull) -> None:
+    """Raises Refused while the tenant's quota of deliveries is used up."""
+    refusal = pull.feed.refusal()
+    if refusal is not None:
+        raise Refused(refusal)
+
+
 def acknowledge(pull: Pull, last: EventId) -> None:
     """Move the cursor of a subscription. Raises Refused."""
     try:
@@ -114,6 +122,9 @@ async def collect(pull: Pull, wanted: Wanted, reader: Reader) -> bytes:
                 cursor, size = event_id(delivery), size + len(found[-1])
     except TimeoutError:
         pass
+    except FeedEnded:
+        if not found:
+            check_rest(pull)
     except asyncio.CancelledError:
         raise Refused(_ended(reader.why())) from None
     place = b"null" if cursor is None else b'"%s"' % str(cursor).encode()

@@ -48,6 +48,8 @@ COMPUTATIONS, PROCESSOR_SECONDS = "computations", "processor-seconds"
 STORED_BYTES = "stored-bytes"
 RESTING = (COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES)
 """Used up, a tenant's composites rest that others' updates would wake."""
+DELIVERIES = "deliveries"
+"""Used up, nothing more is given to a tenant's subscribers; all else goes on."""
 SOCKETS = "sockets"
 REQUESTS = "requests-waiting"
 
@@ -72,9 +74,7 @@ def quotas(settings: Settings) -> Mapping[str, Quota]:
             HOUR,
             Kind.METERED,
         ),
-        Quota(
-            "deliveries", 36_000_000, "updates given to subscribers an hour", HOUR, Kind.METERED
-        ),
+        Quota(DELIVERIES, 36_000_000, "updates given to subscribers an hour", HOUR, Kind.METERED),
         Quota(STORED_BYTES, 100_000_000_000, "bytes of stored updates", None, Kind.METERED),
         Quota("documents", 100_000, "Service Objects", None, Kind.COUNTED),
         Quota("streams", 1_000_000, "streams of Service Objects", None, Kind.COUNTED),

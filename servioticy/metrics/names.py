@@ -72,6 +72,12 @@ FEEDS_BEHIND = Metric(
     "delivery",
     "of those, how many have to read what they could not take live",
 )
+RESTING = Metric(
+    "servioticy_delivery_tenants_resting",
+    "gauge",
+    "delivery",
+    "tenants that are given nothing: their deliveries of the hour are used up",
+)
 CALLBACKS = Metric(
     "servioticy_callbacks_total",
     "counter",

@@ -1,8 +1,10 @@
-"""The quotas that operators give to tenants."""
+"""The quotas that operators give to tenants, and who has used one up."""
 
 from __future__ import annotations
 
 from typing import Protocol
+
+from servioticy.domain.quotas import Exceeded, Quota
 
 
 class Quotas(Protocol):
@@ -10,3 +12,8 @@ class Quotas(Protocol):
 
     def of_all(self, quota: str) -> dict[int, int]:
         """Return of those tenants that have another one what it is. Raises Unavailable."""
+
+    def deliveries_used_up(self, quota: Quota) -> dict[int, Exceeded]:
+        """Return the tenants that have used up their deliveries of this hour, each with its own
+        quota; `quota` is that of a tenant of which nothing else is said. Raises Unavailable.
+        """

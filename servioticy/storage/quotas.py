@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from servioticy.domain.quotas import Exceeded, Quota
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -16,6 +17,14 @@ class PostgresQuotas:
     def of_all(self, quota: str) -> dict[int, int]:
         """Return of those tenants that have another one what it is. Raises Unavailable."""
         return dict(self._database.rows(self._sql["of_all"], {"name": quota}))
+
+    def deliveries_used_up(self, quota: Quota) -> dict[int, Exceeded]:
+        """Return who has used up its deliveries of this hour. Raises Unavailable."""
+        rows = self._database.rows(self._sql["deliveries_used_up"], {"most": quota.most})
+        return {
+            tenant: Exceeded(quota._replace(most=most), max(1, left))
+            for tenant, most, left in rows
+        }
 
     def of_tenant(self, name: str) -> dict[str, int] | None:
         """Return those of the tenant of this name; None: there is no such tenant."""

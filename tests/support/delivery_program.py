@@ -151,6 +151,7 @@ def settings(dsn: str, real_kafka: EmbeddedKafka, topic_prefix: str) -> Settings
             "topic_prefix": topic_prefix,
             "live_port": ports.free(),
             "mqtt_port": ports.free(),
+            "live_callback_networks": "127.0.0.0/8",
         },
     )
     ensure_topics(bootstrap.kafka(chosen), Topics(topic_prefix), 1)

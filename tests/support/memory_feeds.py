@@ -9,10 +9,14 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from servioticy.domain.model import LastUpdate, StreamKey, StreamRef, Timestamp
+from servioticy.domain.quotas import DELIVERIES, Exceeded, quotas
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 from servioticy.ports.cursors import About, Change, DurableSubscription, Source, StoredCursor
 from servioticy.ports.emitted import EmittedPage
+from servioticy.settings import Settings
 
+USED_UP = Exceeded(quotas(Settings())[DELIVERIES], 60)
+"""The quota of a tenant that may be given nothing."""
 PARTITIONS = 2
 PAGE = 7
 

@@ -4,6 +4,19 @@ SELECT tenant_id, most
   FROM quotas
  WHERE name = %(name)s;
 
+-- deliveries_used_up --
+-- Who has used up the quota of deliveries of this hour, how much that is, and the seconds that the
+-- hour has yet.
+SELECT tenant_id, coalesce(most, %(most)s),
+       (this_hour() / 1000 + 3600 - extract(epoch FROM now()))::bigint
+  FROM (SELECT tenant_id, deliveries
+          FROM used_amounts
+         WHERE hour = this_hour()) AS used
+  FULL JOIN (SELECT tenant_id, most
+               FROM quotas
+              WHERE name = 'deliveries') AS own USING (tenant_id)
+ WHERE coalesce(deliveries, 0) >= coalesce(most, %(most)s);
+
 -- set --
 -- Between tenants: an operator names one.
 INSERT INTO quotas (tenant_id, name, most)

@@ -15,6 +15,13 @@ SELECT wanted.tenant_id,
    AND hour = this_hour()
   LEFT JOIN stored_amounts ON stored_amounts.tenant_id = wanted.tenant_id;
 
+-- hold --
+-- Until `let_go`, or until the connection ends: who adds something for this tenant waits here.
+SELECT pg_advisory_lock(hashtextextended('quotas', %(tenant)s));
+
+-- let_go --
+SELECT pg_advisory_unlock(hashtextextended('quotas', %(tenant)s));
+
 -- documents --
 -- With those that its jobs have still to make.
 SELECT (SELECT count(*)

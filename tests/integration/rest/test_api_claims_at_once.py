@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
 from api_builders import Caller, Served
 from claim_builders import a_code, a_code_of, claim, id_of, objects
 from fleet_builders import DOCUMENT, TEMPLATE, a_template, get
+from support.together import together
 
 from api.resources import claims
 from servioticy.errors import Unavailable
@@ -75,23 +75,6 @@ def test_of_devices_that_come_together_none_gets_a_token_too_many(
 def put_template(caller: Caller, template: str, number: int) -> int:
     content = {**TEMPLATE, "document": {**DOCUMENT, "description": f"the {number}th"}}
     return caller.ask("PUT", f"/templates/{template}", json=content).status_code
-
-
-def together(asked: list[Any]) -> list[Any]:
-    """The results of these calls, each by a thread of its own, begun at once."""
-    found: list[Any] = [None] * len(asked)
-    begin = threading.Barrier(len(asked))
-
-    def run(number: int) -> None:
-        begin.wait()
-        found[number] = asked[number]()
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(asked))]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    return found
 
 
 def test_a_broker_that_is_away_costs_no_second_use(

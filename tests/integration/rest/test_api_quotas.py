@@ -180,7 +180,7 @@ def used(served: Served, so: str) -> dict[str, Any]:
     return {"computations": 7, "deliveries": 4, "stored-bytes": 1000}
 
 
-@pytest.mark.parametrize("quota", ["computations", "deliveries", "stored-bytes"])
+@pytest.mark.parametrize("quota", ["computations", "stored-bytes"])
 def test_what_is_metered_ends_where_it_is_used_up(
     served: Served, alice: Caller, given: PostgresQuotas, quota: str
 ) -> None:
@@ -192,6 +192,35 @@ def test_what_is_metered_ends_where_it_is_used_up(
 
     assert told(alice.put(so))[0] == quota
     assert alice.ask("GET", f"/{so}").status_code == 200
+
+
+def test_subscriptions_of_who_may_be_given_no_more_are_paused_and_nothing_else_is(
+    served: Served, alice: Caller, bob: Caller, given: PostgresQuotas
+) -> None:
+    so = alice.create({"public": True, **SIMPLE})
+    path, wanted = f"/{so}/streams/a/subscriptions", {"callback": "pull"}
+    mine, theirs = (who.ask("POST", path, json=wanted).get_json()["id"] for who in (alice, bob))
+    given.give("alice", "deliveries", used(served, so)["deliveries"])
+    served.app.extensions["servioticy"].quotas._known.clear()
+
+    def states(who: Caller) -> dict[str, Any]:
+        listed = who.ask("GET", path).get_json()["subscriptions"]
+        return {each["id"]: (each["state"], "paused" in each) for each in listed}
+
+    assert states(alice) == {mine: ("paused", True), theirs: ("active", False)}
+    assert states(bob) == {theirs: ("active", False)}
+    told_of_it = alice.ask("GET", f"/subscriptions/{mine}").get_json()
+    assert told_of_it["paused"]["quota"] == "deliveries"
+    left = told_of_it["paused"]["until"] - served.app.extensions["servioticy"].now()
+    assert 0 < left <= 3_600_000, "until the hour is over"
+    rows = {each["name"]: each for each in alice.ask("GET", "/quotas").get_json()["quotas"]}
+    assert {name for name, each in rows.items() if "retryAfter" in each} == {"deliveries"}
+    assert alice.put(so).status_code == 202
+    assert told(alice.ask("POST", path, json=wanted))[0] == "deliveries"
+
+    given.give("alice", "deliveries", 100)
+    served.app.extensions["servioticy"].quotas._known.clear()
+    assert states(alice) == {mine: ("active", False), theirs: ("active", False)}
 
 
 def test_what_is_purged_is_not_stored_any_more(served: Served, alice: Caller) -> None:

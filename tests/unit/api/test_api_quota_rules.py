@@ -8,13 +8,14 @@ import pytest
 
 from api.http.put_off import SECONDS as PUT_OFF_SECONDS
 from api.http.put_off import PutOff
-from api.http.quotas import MAX_KNOWN, SECONDS, Quotas
-from servioticy.domain.quotas import Kind, quotas
+from api.http.quotas import MANY, MAX_KNOWN, SECONDS, Quotas
+from servioticy.domain.quotas import DELIVERIES, Kind, quotas
 from servioticy.ports.addresses import Address
 from servioticy.settings import Settings
 
 ALL = quotas(Settings())
 METERED = [each.name for each in ALL.values() if each.kind is Kind.METERED]
+OF_SENDERS = [each for each in METERED if each != DELIVERIES]
 COUNTED = [each.name for each in ALL.values() if each.kind is Kind.COUNTED]
 
 
@@ -34,12 +35,18 @@ class Store:
         self.counts = dict.fromkeys(COUNTED, 0)
         self.hour_left = 1200
         self.asked = 0
+        self.held = 0
+        self.is_adding = False
 
     def rows(self, name: str, /, **values: Any) -> list[Any]:
         self.asked += 1
         if name == "known":
             told = dict(self.limits), self.hour_left, *self.used.values()
             return [(tenant, *told) for tenant in values["tenants"]]
+        if name in ("hold", "let_go"):
+            self.held += 1 if name == "hold" else -1
+            return [("",)]
+        assert self.held or not self.is_adding, "others may add while it is counted"
         return [(self.counts[name],)]
 
 
@@ -51,6 +58,14 @@ class Ground:
             name: each._replace(most=named.get(name, each.most)) for name, each in ALL.items()
         }
         self.quotas = Quotas(self.store, every, self.clock)  # type: ignore[arg-type]
+
+    def add(self, **more: int) -> str | None:
+        self.store.is_adding = True
+        with self.quotas.adding(1, **more) as exceeded:
+            found = exceeded and exceeded.quota.name
+        self.store.is_adding = False
+        assert self.store.held == 0
+        return found
 
     def send(self, size: int, tenant: int = 1, number: int = 1) -> str | None:
         exceeded = self.quotas.send(tenant, number, size)
@@ -99,7 +114,7 @@ def test_who_may_have_none_has_none() -> None:
     assert ground.send(1) == "updates"
 
 
-@pytest.mark.parametrize("name", METERED)
+@pytest.mark.parametrize("name", OF_SENDERS)
 def test_what_is_metered_ends_at_its_border_until_the_hour_is_over(name: str) -> None:
     ground = Ground()
     ground.store.limits[name] = 50
@@ -116,34 +131,64 @@ def test_what_is_metered_ends_at_its_border_until_the_hour_is_over(name: str) ->
     assert ground.quotas.metered(1, name) == exceeded
 
 
+def test_who_may_be_given_no_more_may_send_all_the_same() -> None:
+    """What comes is stored; what is to be delivered waits."""
+    ground = Ground(deliveries=3)
+    ground.store.used[DELIVERIES] = 3
+
+    assert ground.send(1) is None
+    assert ground.quotas.beyond(1) is None
+    exceeded = ground.quotas.metered(1, DELIVERIES)
+    assert exceeded is not None
+    assert exceeded.retry_after == 1200
+    over = {quota.name: why for quota, _, why in ground.quotas.of(1) if why is not None}
+    assert over == {DELIVERIES: exceeded}
+
+
 @pytest.mark.parametrize("name", COUNTED)
 def test_what_is_counted_ends_at_its_border(name: str) -> None:
     ground = Ground()
     ground.store.limits[name] = 10
     ground.store.counts[name] = 8
 
-    assert ground.quotas.add(1, **{name: 2}) is None
-    exceeded = ground.quotas.add(1, **{name: 3})
-    assert exceeded is not None
-    assert exceeded.quota.name == name
+    assert ground.add(**{name: 2}) is None
+    assert ground.add(**{name: 3}) == name
     ground.store.counts[name] = 99
-    assert ground.quotas.add(1, **{name: 0}) is None, "who has too much may change what he has"
-    assert ground.quotas.add(1, **{name: -1}) is None
+    assert ground.add(**{name: 0}) is None, "who has too much may change what he has"
+    assert ground.add(**{name: -1}) is None
 
 
 def test_what_is_far_below_its_border_is_not_counted_each_time() -> None:
-    ground = Ground(documents=10)
-    ground.quotas.add(1, documents=1)
+    ground = Ground(documents=MANY)
+    ground.add(documents=1)
     asked = ground.store.asked
-    assert ground.quotas.add(1, documents=1) is None
+    assert ground.add(documents=1) is None
     assert ground.store.asked == asked
 
-    ground.store.counts["documents"] = 10
+    ground.store.counts["documents"] = MANY
     ground.clock.now += SECONDS
 
-    assert ground.quotas.add(1, documents=1) is not None
-    ground.store.counts["documents"] = 9
-    assert ground.quotas.add(1, documents=1) is None, "near the border it is counted each time"
+    assert ground.add(documents=1) == "documents"
+    ground.store.counts["documents"] = MANY - 1
+    assert ground.add(documents=1) is None, "near the border it is counted each time"
+
+
+def test_who_may_have_few_is_counted_each_time() -> None:
+    """Another process may have added as many since."""
+    ground = Ground(documents=MANY - 1)
+    ground.add(documents=1)
+    ground.store.counts["documents"] = MANY - 1
+
+    assert ground.add(documents=1) == "documents"
+
+
+def test_it_is_let_go_where_storing_fails() -> None:
+    ground = Ground()
+    with pytest.raises(ZeroDivisionError), ground.quotas.adding(1, documents=1):
+        assert ground.store.held == 1
+        _ = 1 / 0
+
+    assert ground.store.held == 0
 
 
 def test_what_an_operator_says_holds_after_some_seconds_and_asks_are_few() -> None:
@@ -179,7 +224,7 @@ def test_who_is_beyond_a_quota_is_known_without_asking() -> None:
     assert ground.send(1) is None, "to ask has used up nothing"
 
 
-@pytest.mark.parametrize("name", METERED)
+@pytest.mark.parametrize("name", OF_SENDERS)
 def test_what_is_metered_keeps_updates_out_there_too(name: str) -> None:
     ground = Ground()
     ground.store.limits[name] = ground.store.used[name] = 1
@@ -222,7 +267,7 @@ def test_all_quotas_are_told_with_what_is_used() -> None:
     ground.store.used["deliveries"] = 3
     ground.send(10, number=2)
 
-    told = {quota.name: (quota.most, used) for quota, used in ground.quotas.of(1)}
+    told = {quota.name: (quota.most, used) for quota, used, _ in ground.quotas.of(1)}
 
     assert told.keys() == ALL.keys()
     assert told["updates"] == (5, 2)

@@ -11,6 +11,7 @@ from callback_receivers import (
     a_feed,
     an_update,
 )
+from support.memory_feeds import USED_UP
 
 from delivery.callbacks.receiver import GIVE_UP_SECONDS, REFUSALS, STOP_SECONDS, Callbacks
 from servioticy.ports.dead_deliveries import DeadDelivery
@@ -98,3 +99,21 @@ def test_what_died_is_delivered_once_more() -> None:
 
     assert answers.bodies == [update.update.document, an_update(1).update.document]
     assert dead.again == []
+
+
+def test_what_is_dead_is_not_tried_again_while_its_tenant_may_have_nothing() -> None:
+    async def run() -> None:
+        feed, dead, answers = a_feed(), Dead(), Answers(200)
+        dead.again = [DeadDelivery("d", STREAM, an_update(5).update)]
+        feed._fanout.resting.change({feed.tenant: USED_UP})
+        callbacks = Callbacks(answers, dead, answers.sleep, lambda: answers.now)
+        receiving = asyncio.create_task(callbacks.receive(feed))
+        await asyncio.sleep(0.05)
+        assert answers.bodies == []
+        feed._fanout.resting.change({})
+        async with asyncio.timeout(20):
+            while dead.again:
+                await asyncio.sleep(0.002)
+        receiving.cancel()
+
+    asyncio.run(run())

@@ -1,4 +1,4 @@
-"""What tenants were given is counted, and stored once."""
+"""What tenants were given is counted, and stored once; who has used up its quota rests."""
 
 from __future__ import annotations
 
@@ -6,40 +6,68 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 
-import msgspec
 import pytest
 
 from delivery import accounts as module
 from delivery.accounts import Accounts
-from servioticy.domain.records import EmittedRecord
+from delivery.admission.resting import Resting
+from servioticy.domain.model import StreamRef
+from servioticy.domain.quotas import DELIVERIES, Exceeded, Quota, quotas
 from servioticy.errors import Unavailable
 from servioticy.ports.usage import Given
+from servioticy.settings import Settings
+
+QUOTA = quotas(Settings())[DELIVERIES]._replace(most=2)
 
 
 class Store:
+    """What is stored of all tenants, and who has used up the quota by it."""
+
     def __init__(self) -> None:
         self.answers = True
         self.stored: Counter[Given] = Counter()
+        self.more: dict[int, int] = {}
+        """What operators say of single tenants."""
 
     def deliver(self, counted: Mapping[Given, int]) -> None:
         if not self.answers:
             raise Unavailable("away")
         self.stored.update(counted)
 
+    def of_all(self, quota: str) -> dict[int, int]:
+        raise NotImplementedError
 
-def a_record(stream: str = "a") -> EmittedRecord:
-    return EmittedRecord("so", stream, 8, 1, 1, msgspec.Raw(b"{}"))
+    def deliveries_used_up(self, quota: Quota) -> dict[int, Exceeded]:
+        if not self.answers:
+            raise Unavailable("away")
+        each: Counter[int] = Counter()
+        for given, times in self.stored.items():
+            each[given.receiver] += times
+        most = {tenant: self.more.get(tenant, quota.most) for tenant in each}
+        return {
+            tenant: Exceeded(quota._replace(most=most[tenant]), 60)
+            for tenant, times in each.items()
+            if times >= most[tenant]
+        }
+
+
+def accounts_of(store: Store, resting: Resting | None = None) -> Accounts:
+    return Accounts(store, store, QUOTA, resting or Resting())
+
+
+def a_stream(name: str = "a") -> StreamRef:
+    return StreamRef("so", name)
 
 
 def test_what_could_not_be_stored_is_stored_later() -> None:
     store = Store()
-    accounts = Accounts(store)
-    accounts.note(7, a_record())
-    accounts.note(7, a_record())
+    accounts = accounts_of(store)
+    accounts.note(7, 8, a_stream())
+    accounts.note(7, 8, a_stream())
     store.answers = False
     asyncio.run(accounts.settle())
     store.answers = True
-    accounts.note(8, a_record())
+    accounts.note(8, 8, a_stream())
     asyncio.run(accounts.settle())
     asyncio.run(accounts.settle())
 
@@ -49,9 +77,56 @@ def test_what_could_not_be_stored_is_stored_later() -> None:
 def test_so_much_is_counted_while_the_store_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_COUNTED", 2)
     store = Store()
-    accounts = Accounts(store)
+    accounts = accounts_of(store)
     for name in ("a", "b", "c", "a"):
-        accounts.note(7, a_record(name))
+        accounts.note(7, 8, a_stream(name))
     asyncio.run(accounts.settle())
 
     assert store.stored == {(7, 8, "so", "a"): 2, (7, 8, "so", "b"): 1}
+
+
+def test_who_has_used_up_the_quota_rests_until_there_is_more() -> None:
+    async def run() -> None:
+        store, resting = Store(), Resting()
+        accounts = accounts_of(store, resting)
+        accounts.note(7, 8, a_stream())
+        accounts.note(7, 8, a_stream())
+        accounts.note(8, 8, a_stream())
+        await accounts.settle()
+        await accounts.look()
+        assert (resting.has(7), resting.has(8), resting.count) == (True, False, 1)
+        refusal = resting.refusal(7)
+        assert refusal is not None
+        assert refusal.status == 429
+        assert refusal.headers()["RateLimit"] == '"deliveries";r=0;t=60'
+
+        waiting = asyncio.create_task(resting.over(7))
+        await asyncio.wait_for(resting.over(8), 10)
+        store.answers = False
+        with pytest.raises(Unavailable):
+            await accounts.look()
+        assert resting.has(7), "what was known stays"
+        store.answers, store.more = True, {7: 3}
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await accounts.look()
+        await asyncio.wait_for(waiting, 10)
+        assert resting.refusal(7) is None
+
+    asyncio.run(run())
+
+
+def test_it_is_known_who_rests_before_anybody_is_given_anything() -> None:
+    """Else whoever has used up everything gets more of it each time the program begins anew."""
+
+    async def run() -> None:
+        store, resting = Store(), Resting()
+        store.stored[Given(7, 8, "so", "a")] = 2
+        accounts = accounts_of(store, resting)
+        await accounts.start()
+        assert resting.has(7)
+        await accounts.stop()
+        store.answers = False
+        await accounts_of(store).start()  # it begins without the store, too
+
+    asyncio.run(run())

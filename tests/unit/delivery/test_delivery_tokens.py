@@ -11,6 +11,7 @@ from support.delivery_stores import a_capacity
 from delivery.admission.reception import Reception
 from delivery.admission.refusals import Refusal
 from delivery.admission.requests import Admission
+from delivery.admission.resting import Resting
 from servioticy.domain.known_tokens import share_of, stranger
 from servioticy.ports.addresses import Address
 
@@ -41,7 +42,7 @@ class Client:
 def test_a_token_that_is_refused_takes_no_turn_of_its_tenant_any_more() -> None:
     """Else whoever found it could make the tenant's own devices wait, or be refused."""
     catalog = Catalog()
-    reception = Reception(catalog, a_capacity())
+    reception = Reception(catalog, a_capacity(), Resting())
     reception.is_open = True
     client = cast(Any, Client())
 

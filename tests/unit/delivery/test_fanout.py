@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 from support.delivery_stores import WAIT_SECONDS
+from support.memory_feeds import USED_UP
 from waiting import until
 
 from delivery.byte_semaphore import ByteSemaphore
@@ -28,6 +29,8 @@ class Recorder:
     got: list[bytes] = field(default_factory=list)
     positions: list[Position] = field(default_factory=list)
     ending: Ending | None = None
+    tenant: int = 1
+    takes_later: bool = False
 
     def offer(self, live: LiveUpdate) -> None:
         if self.fails:
@@ -80,6 +83,28 @@ def test_updates_read_and_offered_are_counted() -> None:
 
     asyncio.run(run())
     assert (fanout.records_read, fanout.updates_offered) == (2, 2)
+
+
+def test_who_has_used_up_its_deliveries_is_told_so_and_others_notice_nothing() -> None:
+    """What keeps it for later is offered it all the same, and counts when it is taken."""
+    mine, others, later = Recorder(tenant=7), Recorder(tenant=8), Recorder(tenant=7)
+    later.takes_later = True
+    noted: list[tuple[int, int, StreamRef]] = []
+
+    async def run() -> None:
+        fanout = FanOut(lambda _stream: [mine, later, others], ByteSemaphore(1000, 100))
+        fanout.note = lambda *what: noted.append(what)
+        fanout.resting.change({7: USED_UP})
+        fanout.start()
+        await asyncio.to_thread(fanout.publish, [a_record(b"{}")])
+        while fanout._batches or fanout._work is not None:
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert (mine.got, mine.ending) == ([], Ending.QUOTA_USED_UP)
+    assert (others.got, others.ending) == ([b"{}"], None)
+    assert (later.got, later.ending) == ([b"{}"], None)
+    assert noted == [(8, 1, FLOW)]
 
 
 UGLY = {

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from unittest import mock
 
 import pytest
-from memory_feeds import PARTITIONS, MemoryCursors, MemoryHistory, MemoryTopic
+from memory_feeds import PARTITIONS, USED_UP, MemoryCursors, MemoryHistory, MemoryTopic
 
 from delivery.admission.fair_executor import FairExecutor
 from delivery.backlog import Backlog
@@ -43,7 +43,7 @@ class World:
 
     async def receive(self, feed: Feed) -> None:
         while True:
-            delivery = await feed.take()
+            delivery = await feed.take_patiently()
             self.most_kept = max(self.most_kept, feed.kept_bytes())
             await self.holds.wait()
             self.got.append(delivery.update.timestamp)
@@ -226,6 +226,68 @@ def test_it_stands_by_while_another_process_delivers() -> None:
     asyncio.run(run())
 
 
+REST = {1: USED_UP}
+"""Of the tenant of all subscriptions here."""
+
+
+def test_nothing_is_given_while_its_tenant_rests_and_all_of_it_afterwards() -> None:
+    """Without a limit in memory: what waits, waits in the topic, also through a crash."""
+
+    async def run() -> None:
+        world = World()
+        world.cursors.add("s", FLOW)
+        with mock.patch.object(feed_module.Feed.__init__, "__defaults__", (2000,)):
+            async with world.running():
+                feed = await world.until_fed()
+                world.emit(1, 2)
+                await world.until_got(2)
+                assert world.fanout is not None
+                world.fanout.resting.change(REST)
+                world.emit(*range(3, 500))
+                await asyncio.sleep(0.05)
+                assert feed.kept_bytes() < 3000
+                feed.drop()  # memory runs short
+                await asyncio.sleep(0.02)
+                pages = world.topic.pages_read
+                world.emit(*range(500, 600))
+                await asyncio.sleep(0.05)
+                assert world.got == [1, 2]
+                assert world.topic.pages_read == pages, "nothing is read for nobody"
+                world.fanout.resting.change({})
+                await world.until_got(599)
+        assert world.got == list(range(1, 600))
+
+    asyncio.run(run())
+
+
+def test_what_is_given_is_counted_when_it_is_taken() -> None:
+    """Else what waited would be free, and what is dropped and read again would not."""
+
+    async def run() -> None:
+        world = World()
+        world.emit(1, 2)
+        world.cursors.add("s", FLOW)
+        noted: list[tuple[int, int, StreamRef]] = []
+        async with world.running():
+            assert world.fanout is not None
+            world.fanout.note = lambda *what: noted.append(what)
+            world.holds.clear()
+            world.emit(3)
+            feed = await world.until_fed()
+            async with asyncio.timeout(SECONDS):
+                while not noted:
+                    await asyncio.sleep(0.002)
+            feed.drop()
+            await asyncio.sleep(0.02)
+            assert len(noted) == 1
+            world.holds.set()
+            await world.until_got(1, 2, 3)
+        assert len(noted) == len(world.got)
+        assert {each[0] for each in noted} == {1}
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_everything_comes_whatever_happens(seed: int) -> None:
     """Processes that die, memory that runs short, receivers that are slow, streams that move."""
@@ -251,6 +313,8 @@ def test_everything_comes_whatever_happens(seed: int) -> None:
                         feeds = world.feeds.feeds if world.feeds else {}
                         if "s" in feeds and choice.random() < 0.2:
                             feeds["s"].drop()
+                        if world.fanout and choice.random() < 0.4:
+                            world.fanout.resting.change(choice.choice([REST, {}]))
             world.feeds = None
             world.emit(*range(at + 1, at + 4), partition=partition)
             at += 3

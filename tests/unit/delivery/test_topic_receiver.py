@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import orjson
-from support.memory_feeds import MemoryCursors, MemoryHistory, MemoryTopic
+from support.memory_feeds import USED_UP, MemoryCursors, MemoryHistory, MemoryTopic
 
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.requests import Identity
@@ -157,6 +157,26 @@ def test_what_a_client_has_not_acknowledged_comes_again_in_its_order() -> None:
         await world.until(lambda: len(second.got) == 8)
 
         assert second.times == list(range(3, 11))
+
+    run(story)
+
+
+def test_what_comes_again_waits_too_while_its_tenant_may_have_nothing() -> None:
+    """Else a client that comes and goes would get the same again and again."""
+
+    async def story(world: World) -> None:
+        first = Device(world)
+        world.emit(1, 2)
+        await world.until(lambda: len(first.got) == 2)
+        world.fanout.resting.change({1: USED_UP})
+        first.go()
+        second = Device(world)
+        world.emit(3)
+        await asyncio.sleep(0.05)
+        assert second.times == []
+
+        world.fanout.resting.change({})
+        await world.until(lambda: second.times == [1, 2, 3])
 
     run(story)
 

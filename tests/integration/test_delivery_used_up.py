@@ -1,0 +1,252 @@
+"""A tenant that has used up its deliveries gets no more, is told so, and loses nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import httpx
+import pytest
+from flaky_receiver import FlakyReceiver
+from integration.test_delivery_events import again
+from support.delivery_program import World, settings, world
+from support.delivery_stores import WAIT_SECONDS
+from support.mqtt_client import MqttClient
+from support.running_broker import RunningBroker
+from support.running_delivery import RunningDelivery
+from waiting import until
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from delivery.admission.resting import Resting
+from delivery.feeds import feeds as feeds_module
+from servioticy import bootstrap
+from servioticy.domain.model import StreamRef
+from servioticy.domain.quotas import DELIVERIES, Exceeded, quotas
+from servioticy.ports.cursors import StoredCursor, write_cursor
+from servioticy.settings import Settings
+from servioticy.storage.queries import queries
+from servioticy.storage.quotas import PostgresQuotas
+
+__all__ = ["settings", "world"]
+
+OVER = Exceeded(quotas(Settings())[DELIVERIES]._replace(most=5), 60)
+REASON = "your quota of deliveries is used up; reconnect later with ?after="
+ABOUT = {"name": "deliveries", "limit": 5, "unit": "updates given to subscribers an hour"}
+HTTP = "http://127.0.0.1"
+
+
+# What clients see of it
+
+
+@pytest.fixture
+def running() -> Iterator[RunningDelivery]:
+    with mock.patch.object(feeds_module, "LOOK_SECONDS", 0.01), RunningDelivery() as delivery:
+        delivery.cursors.add("s", StreamRef("pump", "flow"))
+        yield delivery
+
+
+def rest(resting: Resting, tenant: int = 1) -> Callable[[], bool]:
+    def begin() -> bool:
+        resting.change({tenant: OVER})
+        return True
+
+    return begin
+
+
+def emit(running: RunningDelivery, *times: int) -> None:
+    stream = StreamRef("pump", "flow")
+    running.hub.publish([running.topic.append(0, stream, at) for at in times])
+
+
+def live(running: RunningDelivery, *wishes: dict[str, Any]) -> ClientConnection:
+    url = f"ws://127.0.0.1:{running.port}/live?access_token=token-1"
+    socket = connect(url, proxy=None, open_timeout=WAIT_SECONDS, close_timeout=0.5)
+    for wish in wishes:
+        socket.send(json.dumps({"do": "subscribe"} | wish))
+    return socket
+
+
+STREAM = {"id": "stream", "serviceObject": "pump", "stream": "flow"}
+DURABLE = {"id": "durable", "subscription": "s"}
+
+
+def test_a_socket_is_closed_with_the_reason_and_another_tenants_is_not(
+    running: RunningDelivery,
+) -> None:
+    own, other = running.watch("token-1"), running.watch("token-2")
+    running.until(rest(running.hub.resting))
+    emit(running, 1)
+
+    with pytest.raises(ConnectionClosed) as closed:
+        own.recv(WAIT_SECONDS)
+    assert closed.value.rcvd is not None
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1013, REASON)
+    assert json.loads(other.recv(WAIT_SECONDS))["lastUpdate"] == 1
+    with pytest.raises(InvalidStatus) as refused:
+        running.watch("token-1", "?after=0")
+    assert refused.value.response.status_code == 429
+    assert refused.value.response.headers["Retry-After"] == "60"
+    assert json.loads(refused.value.response.body)["quota"] == ABOUT
+    assert running.sockets == 1, "who is refused takes no place"
+
+
+def test_subscriptions_of_a_socket_end_and_new_ones_are_refused(running: RunningDelivery) -> None:
+    """The socket stays: its device's actuations come over it, too."""
+    socket = live(running, STREAM, DURABLE)
+    begun = {json.loads(socket.recv(WAIT_SECONDS))["is"] for _ in range(2)}
+    assert begun == {"subscribed"}
+    running.until(rest(running.hub.resting))
+    emit(running, 1)
+
+    told = [json.loads(socket.recv(WAIT_SECONDS)) for _ in range(2)]
+    assert {each["id"] for each in told} == {"stream", "durable"}
+    assert {(each["is"], each["reason"]) for each in told} == {("ended", REASON)}
+    for wish in (STREAM, DURABLE):
+        socket.send(json.dumps({"do": "subscribe"} | wish))
+        answer = json.loads(socket.recv(WAIT_SECONDS))
+        assert (answer["is"], answer["status"]) == ("refused", 429)
+    running.until(lambda: running.hub.resting.change({}) is None)
+    socket.send(json.dumps({"do": "subscribe"} | DURABLE))
+    assert json.loads(socket.recv(WAIT_SECONDS))["is"] == "subscribed"
+    assert json.loads(socket.recv(WAIT_SECONDS))["update"]["lastUpdate"] == 1
+
+
+@pytest.mark.parametrize("path", ["pump/streams/flow/events", "subscriptions/s/events"])
+def test_events_end_with_the_reason_and_are_refused(running: RunningDelivery, path: str) -> None:
+    url = f"{HTTP}:{running.port}/{path}"
+    headers = {"Authorization": "token-1"}
+    with httpx.stream("GET", url, headers=headers, timeout=WAIT_SECONDS) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        running.until(rest(running.hub.resting))
+        emit(running, 1)
+        got = [each for each in lines if each]
+
+    assert got[-2:] == ["event: end", f'data: {{"reason":"{REASON}"}}']
+    refused = httpx.get(url, headers=headers, timeout=WAIT_SECONDS)
+    assert (refused.status_code, refused.json()["quota"]) == (429, ABOUT)
+
+
+def test_a_poll_is_refused_and_what_is_acknowledged_stays_so(running: RunningDelivery) -> None:
+    base, headers = f"{HTTP}:{running.port}/subscriptions/s", {"Authorization": "token-1"}
+    ask = {"headers": headers, "timeout": WAIT_SECONDS}
+    httpx.get(f"{base}/updates?wait=0", **ask)
+    emit(running, 1, 2)
+    got = httpx.get(f"{base}/updates?limit=1", **ask).json()
+    running.until(rest(running.hub.resting))
+
+    assert httpx.get(f"{base}/updates", **ask).status_code == 429
+    cursor = {"id": got["cursor"]}
+    assert httpx.post(f"{base}/acknowledgements", json=cursor, **ask).status_code == 200
+    assert httpx.get(f"{base}/position", **ask).json()["lag"] == 1
+    running.until(lambda: running.hub.resting.change({}) is None)
+    again = httpx.get(f"{base}/updates", **ask).json()["updates"]
+    assert [each["update"]["lastUpdate"] for each in again] == [2]
+
+
+def test_an_mqtt_client_that_watches_is_cut_off_and_may_come_to_publish() -> None:
+    with RunningBroker() as broker:
+        watching = MqttClient(broker.port, "token-1", version=5, client="watches")
+        assert watching.subscribe("updates/pump/flow")
+        broker.run(_rest(broker))
+        broker.emit(1)
+
+        assert watching.is_gone.wait(WAIT_SECONDS)
+        assert watching.messages == []
+        with MqttClient(broker.port, "token-1", version=5, client="watches") as back:
+            assert not back.subscribe("updates/pump/flow")
+            back.acknowledged(back.publish("updates/pump/flow", b"{}", 1))
+
+
+async def _rest(broker: RunningBroker) -> None:
+    broker.hub.resting.change({1: OVER})
+
+
+# The program itself, on real servers
+
+
+def call(world: World, token: str, name: str, path: str, receiver: FlakyReceiver) -> None:
+    """Let a tenant's subscription to the stream of an object call the receiver."""
+    address = world.addresses.address(token, name, "data")
+    assert address is not None
+    url = f"{HTTP}:{receiver.port}/{path}"
+    bootstrap.connect(world.settings).rows(
+        queries("subscriptions")["subscribe"],
+        {
+            "id": path,
+            "tenant": address.caller,
+            "stream": address.stream_id,
+            "service_object": None,
+            "group": None,
+            "document": json.dumps({"id": path, "callback": "http", "destination": url}),
+            "callback": "http",
+            "destination": url,
+            "now": int(time.time() * 1000),
+            "most": 10,
+            "cursor": write_cursor(StoredCursor()),
+            "expires_at": None,
+        },
+    )
+
+
+def test_nothing_is_lost_while_deliveries_are_used_up_and_the_program_is_killed(
+    world: World, settings: Settings
+) -> None:
+    """A tenant with two callbacks and a socket beside a neighbour, over restarts and a kill."""
+    given = PostgresQuotas(bootstrap.connect(settings))
+    given.give("ours", DELIVERIES, 4)
+    with FlakyReceiver() as receiver:
+
+        def times(path: str) -> list[int]:
+            return receiver.first_times(f"/{path}")
+
+        call(world, world.ours, "open", "ours", receiver)
+        call(world, world.ours, "open", "more", receiver)
+        call(world, world.theirs, "open", "theirs", receiver)
+        world.emitted(1, 2, name="open")
+        until(lambda: receiver.count() == 6, WAIT_SECONDS)
+        world.program.terminate()  # it stores what it has counted
+        world.program.wait()
+        with again(settings):
+            world.emitted(3, 4, name="open")
+            until(lambda: times("theirs") == [1, 2, 3, 4], WAIT_SECONDS)
+            with pytest.raises(InvalidStatus) as refused:
+                world.watch(name="open")
+            assert refused.value.response.status_code == 429
+            assert times("ours") == times("more") == [1, 2]
+        # It was killed.
+        world.emitted(5, name="open")
+        with again(settings):
+            until(lambda: times("theirs") == [1, 2, 3, 4, 5], WAIT_SECONDS)
+            assert times("ours") == times("more") == [1, 2]
+            given.give("ours", DELIVERIES, 100)
+            until(lambda: times("ours") == times("more") == [1, 2, 3, 4, 5], WAIT_SECONDS)
+            with world.watch(name="open") as socket:
+                world.emitted(6, name="open")
+                assert json.loads(socket.recv(WAIT_SECONDS))["lastUpdate"] == 6
+
+
+def test_an_hour_begins_with_deliveries_and_a_quota_of_none_has_none(world: World) -> None:
+    database = bootstrap.connect(world.settings)
+    given, quota = PostgresQuotas(database), quotas(Settings())[DELIVERIES]._replace(most=7)
+    tenant = world.addresses.address(world.ours, "mine", "data")
+    assert tenant is not None
+    database.rows(
+        "INSERT INTO used_amounts VALUES (%(t)s, this_hour(), 0, 0, 7)", {"t": tenant.caller}
+    )
+
+    found = given.deliveries_used_up(quota)
+    assert {each: (over.quota.most, over.retry_after <= 3600) for each, over in found.items()} == {
+        tenant.caller: (7, True)
+    }
+    given.give("ours", DELIVERIES, 8)
+    given.give("theirs", DELIVERIES, 0)
+    assert {over.quota.most for over in given.deliveries_used_up(quota).values()} == {0}
+    given.give("ours", DELIVERIES, None)
+    given.give("theirs", DELIVERIES, None)
+    database.rows("UPDATE used_amounts SET hour = hour - 3600000")
+    assert given.deliveries_used_up(quota) == {}
