@@ -27,6 +27,8 @@ class Engine:
     heals: tuple[type[Exception], ...] = (Unavailable,)
     """Errors after which the same is tried again, as waiting heals them."""
     sleep: Callable[[float], None] = time.sleep
+    beside: Evaluators | None = None
+    """Those of what is computed beside; without them the same."""
     clock: Callable[[], float] = time.monotonic
     """Seconds."""
 

@@ -116,6 +116,8 @@ class Task:
         far all is acknowledged.
         """
         begun = self._begun
+        if begun is not None and begun.schedule.is_computing:
+            return
         if begun is None or begun.partition.waiting or begun.partition.to_purge:
             self.take(())
         else:
@@ -157,6 +159,7 @@ class Task:
     def _is_as_it_was(self, partition: Partition) -> bool:
         """Whether nobody has stored anything in the partition since; claims it."""
         next_offset, _emitted = self._store.begin(self._number)
+        partition.claim = self._store.claim(self._number)
         # What is computed late moves no progress: somebody may have done that.
         late = partition.waiting or partition.emitted_late
         return next_offset == partition.next_offset and not late

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, ParamSpec, TypeVar
 
@@ -20,6 +21,7 @@ from pipeline.engine import Engine
 from pipeline.sharing.fairness import Fairness
 from pipeline.state.excerpt import Excerpt
 from pipeline.work import Work
+from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.output import Output
 
 log = logging.getLogger("servioticy.pipeline")
@@ -44,11 +46,14 @@ class InTurn(Executor):
         return done
 
 
-class _Under(NamedTuple):
-    """What is under way."""
+class _Piece(NamedTuple):
+    """What is under way, or begins as soon as it may."""
 
+    work: Work
     excerpt: Excerpt
-    future: Future[None]
+    before: int
+    """The partition's own client has to be acknowledged up to here first."""
+    future: Future[None] | None = None
 
 
 class Beside:
@@ -57,55 +62,87 @@ class Beside:
     def __init__(
         self,
         executor: Executor,
+        output: Output,
         new_output: Callable[[], Output],
         engine: Engine,
         fairness: Fairness,
         cutting: Cutting,
     ) -> None:
-        """`new_output` makes the one that what comes out late is sent by."""
+        """`output` is the partition's own, `new_output` makes the one that is used here."""
         self._executor = executor
+        self._partitions_output = output
         self._new_output = new_output
         self._output: Output | None = None
-        self._engine = engine
+        self._engine = replace(engine, evaluators=engine.beside or engine.evaluators)
         self._fairness = fairness
         self._cutting = cutting
-        self._under: _Under | None = None
+        self._piece: _Piece | None = None
 
     @property
     def is_busy(self) -> bool:
         """Whether a piece is under way, or has not been noted yet."""
-        return self._under is not None
+        return self._piece is not None
 
-    def start(self, work: Work, excerpt: Excerpt) -> None:
-        """Begin to compute, store and emit a piece of work; nothing else is under way."""
-        self._under = _Under(excerpt, self._executor.submit(partial(self._run, work, excerpt)))
+    @property
+    def is_computing(self) -> bool:
+        """Whether there is nothing to do but wait for a piece."""
+        future = self._piece.future if self._piece else None
+        return future is not None and not future.done()
+
+    def start(self, work: Work, excerpt: Excerpt, before: int) -> None:
+        """Compute, store and emit a piece of work; nothing else is under way.
+
+        It begins when all is acknowledged that the partition has emitted `before` this offset of
+        the log: what follows is sent by another client, and is not to overtake that.
+        """
+        self._piece = _Piece(work, excerpt, before)
+        self.is_idle()
 
     def is_idle(self) -> bool:
         """Whether nothing is under way; what has just ended is given back.
 
-        Raises what it ended with.
+        Raises what it ended with, and Unavailable.
         """
-        if self._under is not None and self._under.future.done():
+        if self._piece is not None and self._piece.future is None:
+            self._partitions_output.poll()
+            if self._partitions_output.acknowledged >= self._piece.before:
+                self._piece = self._begun(self._piece)
+        if self._piece is not None and not self.is_computing and self._piece.future is not None:
             self.settle()
-        return self._under is None
+        return self._piece is None
 
     def settle(self) -> None:
-        """Wait until nothing is under way. Raises what it ended with."""
-        if self._under is not None:
-            excerpt, future = self._under
-            future.result()
-            self._under = None
-            excerpt.give_back()
+        """Wait until nothing is under way. Raises what it ended with, and Unavailable."""
+        piece = self._piece
+        if piece is None:
+            return
+        if piece.future is None:
+            self._partitions_output.flush()
+            piece = self._piece = self._begun(piece)
+        try:
+            self._result(piece)
+        except Fenced as error:  # whoever has it now, beginning it tells
+            raise Unavailable(str(error)) from error
+        self._piece = None
+        piece.excerpt.give_back()
 
     def withdraw(self) -> None:
         """Wait until nothing is under way, of which no more is stored; forget what came of it."""
-        if self._under is not None:
-            excerpt, future = self._under
-            self._under = None
-            excerpt.withdraw()
-            error = future.exception()
+        piece, self._piece = self._piece, None
+        if piece is not None and piece.future is not None:
+            piece.excerpt.withdraw()
+            error = piece.future.exception()
             if error is not None:
                 log.info("late_work_withdrawn", extra={"why": str(error)})
+
+    def _begun(self, piece: _Piece) -> _Piece:
+        act = partial(self._run, piece.work, piece.excerpt)
+        return piece._replace(future=self._executor.submit(act))
+
+    @staticmethod
+    def _result(piece: _Piece) -> None:
+        if piece.future is not None:
+            piece.future.result()
 
     def _run(self, work: Work, excerpt: Excerpt) -> None:
         output = self._output = self._output or self._new_output()

@@ -20,7 +20,6 @@ from servioticy.domain.records import (
     UpdateRecord,
     read_record,
 )
-from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PutOff
 
 SHORTEST = 0.0001
@@ -33,7 +32,6 @@ class LateWork:
     def __init__(
         self,
         partition: Partition,
-        output: Output,
         intake: Intake,
         batches: Batches,
         beside: Beside,
@@ -41,7 +39,6 @@ class LateWork:
         fairness: Fairness,
     ) -> None:
         self._partition = partition
-        self._output = output
         self._intake = intake
         self._batches = batches
         self._beside = beside
@@ -66,7 +63,10 @@ class LateWork:
         if not found:
             del self._partition.waiting[tenant]
         elif _control_record(found[0]) is None:
+            began = time.monotonic()
             self._take_up_updates(_until_control(found), at_once=at_once)
+            self._partition.pop_loading()  # all of it is this tenant's
+            self._shares.charge({tenant: time.monotonic() - began})
         else:
             self._take_up_control(found[0])
 
@@ -92,33 +92,25 @@ class LateWork:
                 done.append(each)
             else:
                 break
+        work = Work(updates, here, (), [each.put_off for each in updates])
+        # It is lent before anything else may be forgotten.
+        excerpt = Excerpt(self._partition, work) if updates else None
         if done:
             self._batches.run(Work((), here, (), done))
-        self._shares.charge(self._partition.pop_loading())
-        if updates:
-            work = Work(updates, here, (), [each.put_off for each in updates])
-            excerpt = Excerpt(self._partition, work)
-            self._let_out(updates[0].offset)
-            self._beside.start(work, excerpt)
-            self._beside.is_idle()
+        if excerpt is not None:
+            self._beside.start(work, excerpt, self._emitted_before(updates[0].offset))
 
-    def _let_out(self, offset: int) -> None:
-        """Wait until what these components have emitted before is acknowledged.
+    def _emitted_before(self, offset: int) -> int:
+        """The offset of the log before which all is that these components have emitted.
 
-        What follows is emitted by another client. Of a component of one tenant that is all
-        before the tenant's first record that waits, whose offset this is; it does not take long
-        in any case.
+        Of a component of one tenant that is before the tenant's first record that waits, whose
+        offset this is; or else from before the partition was begun.
         """
         tenants = {
             known.tenant for each in self._partition.lent if (known := self._partition.known(each))
         }
-        before = self._partition.next_offset
-        if len(tenants) == 1:
-            before = max(offset, self._begun_at)
-        if self._output.acknowledged < before:
-            self._output.poll()
-        if self._output.acknowledged < before:
-            self._output.flush()
+        is_shared = len(tenants) != 1
+        return self._partition.next_offset if is_shared else max(offset, self._begun_at)
 
     def _take_up_control(self, late: PutOff) -> None:
         row, record = Row(late.offset, late.record), _control_record(late)

@@ -69,9 +69,9 @@ class Schedule:
         cutting = Cutting(fairness.shares, engine.clock)
         self._batches = Batches(partition, output, engine, fairness, dead_letters, cutting)
         self._control = Control(partition, output, engine.sleep)
-        self._beside = Beside(executor, new_output, engine, fairness, cutting)
+        self._beside = Beside(executor, output, new_output, engine, fairness, cutting)
         self._late = LateWork(
-            partition, output, self._intake, self._batches, self._beside, self._control, fairness
+            partition, self._intake, self._batches, self._beside, self._control, fairness
         )
         self._purging = Purging(partition, fairness.shares, engine.heals, engine.clock)
 
@@ -83,6 +83,8 @@ class Schedule:
         self._intake.prepare(records)
         for row, read in zip(rows, records, strict=True):
             decided = self._partition.decided.covers(row.offset)
+            if decided:
+                self._beside.settle()
             record = self._intake.admit(row, read, at_once=decided)
             end = row.offset + 1
             if isinstance(record, LoggedUpdate):
@@ -91,7 +93,6 @@ class Schedule:
                 decided = self._partition.decided.covers(row.offset)
                 # What subscribers know of already was not put off the first time.
                 if decided:
-                    self._beside.settle()
                     batch.add(record, end)
                 elif record.tenant in put_off or self._is_late(record):
                     batch.put_off(record.put_off, end)
@@ -127,6 +128,11 @@ class Schedule:
     def is_busy(self) -> bool:
         """Whether something is computed beside."""
         return self._beside.is_busy
+
+    @property
+    def is_computing(self) -> bool:
+        """Whether there is nothing to do but wait for what is computed beside."""
+        return self._beside.is_computing
 
     def settle(self) -> None:
         """Wait until nothing is computed beside. Raises what it ended with."""
@@ -175,7 +181,8 @@ class Schedule:
         tenant = self._intake.tenant_changing(record)
         if tenant is not None:
             self._shares.saw((tenant,))
-        if tenant is not None and tenant in self._put_off_now():
+        is_lent = self.is_busy and self._partition.is_lent(_concerned(record))
+        if tenant is not None and (is_lent or tenant in self._put_off_now()):
             later = PutOff(
                 row.offset, tenant, getattr(record, "service_object", ""), row.value or b""
             )
@@ -183,7 +190,7 @@ class Schedule:
             return
         if isinstance(record, ReleaseRecord):
             self._late.finish(self.max_updates)
-        elif self.is_busy and self._partition.is_lent(_concerned(record)):
+        elif is_lent:
             self._beside.settle()
         began = time.monotonic()
         self._batches.guard(row, lambda: self._control.apply(record, row.offset))

@@ -16,8 +16,18 @@ from servioticy.domain.timing import becomes_last
 class Sandbox(Protocol):
     """Grows trees of one tenant; raises only where nobody's code is to blame."""
 
-    def grow(self, tenant: str, calls: Sequence[Call], within: float | None = None) -> list[Grown]:
-        """Of each call its trees, or the first of them. Raises TookTooLong after so long."""
+    def grow(
+        self,
+        tenant: str,
+        calls: Sequence[Call],
+        within: float | None = None,
+        *,
+        beside: bool = False,
+    ) -> list[Grown]:
+        """Of each call its trees, or the first of them. Raises TookTooLong after so long.
+
+        What is grown `beside` does not wait for what else is grown of the tenant.
+        """
 
 
 class JavaScript:
@@ -27,14 +37,15 @@ class JavaScript:
     others of its call one at a time: it may be they that do it, too.
     """
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, *, beside: bool = False) -> None:
         self._sandbox = sandbox
+        self._beside = beside
 
     def evaluate(
         self, tenant: str, calls: Sequence[Call], within: float | None = None
     ) -> list[Grown]:
         """What came of each call. Raises TookTooLong."""
-        turn = _Turn(self._sandbox, tenant, within)
+        turn = _Turn(self._sandbox, tenant, within, beside=self._beside)
         growing = [_Growing(each) for each in calls]
         while left := [each for each in growing if not each.is_done]:
             answers = turn.grow([each.next() for each in left])
@@ -51,8 +62,11 @@ class JavaScript:
 class _Turn:
     """The sandbox, for one tenant and so many seconds."""
 
-    def __init__(self, sandbox: Sandbox, tenant: str, within: float | None) -> None:
+    def __init__(
+        self, sandbox: Sandbox, tenant: str, within: float | None, *, beside: bool
+    ) -> None:
         self._sandbox = sandbox
+        self._beside = beside
         self._tenant = tenant
         self._within = within
         self._began = time.monotonic()
@@ -64,7 +78,7 @@ class _Turn:
             left = self._within - spent
             if left <= 0:
                 raise TookTooLong(spent, self._within)
-        return self._sandbox.grow(self._tenant, calls, left)
+        return self._sandbox.grow(self._tenant, calls, left, beside=self._beside)
 
     def step(self, _node: int, call: Call) -> Grown:
         return self.grow([call])[0]

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
-from cachetools import LRUCache
-
 from sandbox.trees import Bounds, Call, Event, Grown, Last, Made, Node, Wake, Wiring
+from servioticy.domain.cache import Cache
 from servioticy.domain.regions import wiring as wiring_of
 from servioticy.domain.timing import triggers
 from servioticy.domain.verdicts import STALE
@@ -19,9 +18,7 @@ Lasts: TypeAlias = dict[int, Last]
 MAX_NODES = 200_000
 """Of all wirings of single composites that are kept, some 300 bytes each."""
 
-_singles: LRUCache[tuple[object, ...], Wiring] = LRUCache(
-    MAX_NODES, getsizeof=lambda wiring: len(wiring.nodes)
-)
+_singles: Cache[tuple[object, ...], Wiring] = Cache(MAX_NODES)
 
 
 class Outcome(NamedTuple):
@@ -83,7 +80,8 @@ def single(whole: Wiring, node: int, inputs: tuple[int, ...], names: tuple[str, 
     key = whole.id, node, inputs, names
     found = _singles.get(key)
     if found is None:
-        _singles[key] = found = _cut_out(whole.nodes[node], inputs, names)
+        found = _cut_out(whole.nodes[node], inputs, names)
+        _singles.put(key, found, len(found.nodes))
     return found
 
 

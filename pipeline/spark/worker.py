@@ -100,6 +100,7 @@ def _task(partition: int, settings: Settings) -> Task:
         limits_of(settings),
         stages=timed(STAGES, metrics.stage),
         heals=(Unavailable, InfraError),
+        beside={"javascript": JavaScript(_sandbox(settings), beside=True)},
     )
     fairness = Fairness(Shares(settings.pipeline.tenant_share), used_up=UsedUp(quotas(settings)))
     store = observed(partition_store(connect(settings, Role.PIPELINE, durable=False)), metrics)

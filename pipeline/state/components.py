@@ -14,6 +14,7 @@ from typing import NamedTuple
 from pipeline.limits import LOADING_SECONDS
 from pipeline.state.loading import Loading
 from servioticy.domain.graph import Graph
+from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import ServiceObject
 from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
@@ -47,6 +48,8 @@ class Components:
         self._store = store
         self._clock = clock
         self._members: dict[str, frozenset[str]] = {}
+        self._graphs: dict[str, Graph] = {}
+        """Of each Service Object the graph of its component alone."""
         self._weights: dict[str, int] = {}
         self._weight = 0
         self._used: dict[str, int] = {}
@@ -146,6 +149,7 @@ class Components:
         for each in gone:
             self.known.pop(each, None)
             self._members.pop(each, None)
+            self._graphs.pop(each, None)
             self._used.pop(each, None)
             self._weight -= self._weights.pop(each, 0)
         return gone
@@ -167,6 +171,11 @@ class Components:
         """Of these all that is known in their components."""
         found = (self._members.get(each, frozenset({each})) for each in service_objects)
         return frozenset().union(*found)
+
+    def excerpt(self, service_objects: Iterable[str], origins: Iterable[KnownStream]) -> Graph:
+        """The graph of their components as they are now; it knows what these streams enter."""
+        parts = dict.fromkeys(self._graphs[each] for each in service_objects)
+        return self.graph.excerpt(list(parts), origins)
 
     def trim(self, lent: Set[str] = frozenset()) -> None:
         """Between two batches: forget what there is no room for, the least recently used first.
@@ -242,6 +251,7 @@ class Components:
         self._weight += loading.weight
         if loading.graph is not None:
             self.graph.merge(loading.graph)
+            self._graphs.update(dict.fromkeys(members, loading.graph))
 
     def _charge(
         self, service_objects: Sequence[ServiceObject], weights: Mapping[str, int], seconds: float

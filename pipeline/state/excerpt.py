@@ -3,7 +3,7 @@
 Components have nothing in common: what is computed of one neither reads nor changes what is
 computed of another. So those of a late piece of work are lent as they are, computed in another
 thread, and given back with what has become of them. Until then the partition computes nothing
-of them.
+of them, and what it learns or forgets meanwhile does not change what it has lent.
 """
 
 from __future__ import annotations
@@ -29,38 +29,51 @@ class Excerpt:
     """
 
     def __init__(self, partition: Partition, work: Work) -> None:
-        """Lend the components of the streams that the work updates. Raises Unavailable."""
+        """Lend the components of the streams that the work updates."""
         self.number = partition.number
         self.store = partition.store
-        self.graph = partition.graph
         self.decided = Decided()  # late work is not read back from what was emitted
         self.accounts = Accounts()
         self.next_offset = work.next_offset
         self.waiting: Counter[int] = Counter()
         self.emitted_late: list[int] = []
         self._partition = partition
-        self._claim = partition.claim
-        origins = dict.fromkeys(self.graph.stream(each.origin) for each in work.updates)
-        needed = partition.needed(origins)
-        known = partition.recalled(needed)
-        self._last_updates = {ref: known.get(ref) for ref in needed}
+        self._claim, self._emitted_offset = partition.claim, partition.emitted_offset
+        self._emitted_before = frozenset(partition.emitted_late)
+        self._noted: Set[int] = frozenset()
+        self._last_updates: dict[StreamRef, LastUpdate | None] = {}
         self._changed: dict[KnownStream, LastUpdate] = {}
         self._stored: list[Work] = []
         self._is_withdrawn = False
-        self._emitted_before = frozenset(partition.emitted_late)
-        self._noted: Set[int] = frozenset()
-        partition.lend({each.origin.service_object for each in work.updates})
+        refs = dict.fromkeys(each.origin for each in work.updates)
+        origins = [partition.graph.stream(each) for each in refs]
+        self.graph, self._remembered = partition.lend({r.service_object for r in refs}, origins)
 
-    def recall(self, _origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
-        """Return the last updates that trees of the work need."""
-        return self._last_updates
+    def recall(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
+        """The last updates that trees of these streams' updates need; one query at most."""
+        known, unknown = self._last_updates, {}
+        for ref in self.graph.needed(origins):
+            if ref not in known:
+                try:
+                    known[ref] = self._remembered(ref)
+                except KeyError:
+                    unknown[ref] = self.graph.stream(ref).stream_id
+        if unknown:
+            found = self.store.last_updates(unknown.values())
+            known.update({ref: found.get(row) for ref, row in unknown.items()})
+        return known
 
     def commit(self, batch: Callable[[int], Batch]) -> Mapping[int, int]:
         """Store what was computed. Raises Unavailable, also where it is not to be any more."""
         if self._is_withdrawn:
             raise Unavailable("the partition is begun anew")
-        emitted_late = sorted(self._emitted_before - self._noted)
-        content = replace(batch(self.next_offset), claim=self._claim, emitted_late=emitted_late)
+        content = replace(
+            batch(self.next_offset),
+            claim=self._claim,
+            # How far the partition's own client has come; this one's tells nothing of that.
+            emitted_offset=self._emitted_offset,
+            emitted_late=sorted(self._emitted_before - self._noted),
+        )
         replaced = self.store.store(content)
         self._noted = self._emitted_before
         return replaced

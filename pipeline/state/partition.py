@@ -15,6 +15,7 @@ from pipeline.state.components import Components, StillLoading
 from pipeline.state.decided import Decided
 from pipeline.state.last_updates import LastUpdates
 from pipeline.work import Work
+from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef
 from servioticy.errors import Unavailable
@@ -122,9 +123,17 @@ class Partition:
             self.waiting.subtract(each.tenant for each in work.late)
             self.waiting = +self.waiting
 
-    def lend(self, service_objects: Iterable[str]) -> None:
-        """Let the components of these be computed elsewhere: here they stay as they are."""
+    def lend(
+        self, service_objects: Set[str], origins: Iterable[KnownStream]
+    ) -> tuple[Graph, Callable[[StreamRef], LastUpdate | None]]:
+        """Let the components of these be computed elsewhere: here they stay as they are.
+
+        Returns their graph, and where another thread may look up those of their last updates that
+        are remembered; it raises KeyError for others.
+        """
         self.lent = self._components.members(service_objects)
+        graph = self._components.excerpt(service_objects, origins)
+        return graph, self._last_updates.known.__getitem__
 
     def is_lent(self, service_objects: Iterable[str]) -> bool:
         """Whether a component of these has been lent, as it is now or as it will be."""
@@ -138,25 +147,11 @@ class Partition:
         self.lent = frozenset()
 
     def recall(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
-        """The last updates that trees of these streams' updates need, among others."""
-        return self.recalled(self.needed(origins))
+        """The last updates that trees of these streams' updates need, among others.
 
-    def needed(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, None]:
-        """The streams whose last updates trees of these streams' updates need."""
-        needed: dict[StreamRef, None] = {}
-        groups = {}
-        for origin in origins:
-            plan = self.graph.plan(origin)
-            needed.update(dict.fromkeys([each.ref for each in plan.streams]))
-            groups.update({(region, id(members)): members for region, members in plan.groups})
-        for (region, _id), members in groups.items():
-            streams = [region.streams[member] for member in members]
-            needed.update(dict.fromkeys([each.ref for each in streams if each is not None]))
-        return needed
-
-    def recalled(self, needed: Iterable[StreamRef]) -> Mapping[StreamRef, LastUpdate | None]:
-        """The last updates of these streams, among others; one query at most."""
-        unknown = self._last_updates.use(needed)
+        One query at most.
+        """
+        unknown = self._last_updates.use(self.graph.needed(origins))
         if unknown:
             rows = {ref: self.graph.stream(ref).stream_id for ref in unknown}
             found = self.store.last_updates(rows.values())

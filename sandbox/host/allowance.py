@@ -45,6 +45,10 @@ class Allowance:
         """Note that something was done that lasts: a program is known from now on."""
         self._prepared = True
 
+    def leave_out(self, seconds: float) -> None:
+        """Do not count seconds in which others were waited for."""
+        self._began += seconds
+
     def check(self) -> None:
         """Raise TookTooLong if more is used than is allowed; called between two frames."""
         if self._used() > self._within:

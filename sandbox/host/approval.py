@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -48,17 +49,17 @@ class Approval:
         zygote: ZygoteClient,
         idle_seconds: float,
         clock: Callable[[], float] = time.monotonic,
-        elsewhere: Callable[[], AbstractContextManager[None]] = nullcontext,
+        turn: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        """`elsewhere` is what this waits for the checker in."""
-        self._elsewhere = elsewhere
+        """The checker is asked within a `turn`, one thread at a time."""
+        self._turn = turn
+        self._used = threading.local()
         self._zygote = zygote
         self._idle_seconds = idle_seconds
         self._checker: WorkerClient | None = None
         self._clock = clock
         self._known: ByTenant[Fault | None] = ByTenant(MAX_REMEMBERED)
         self._failed: LRUCache[str, float] = LRUCache(MAX_FAILED)
-        self._seconds = 0.0  # processor time nobody has been charged for
 
     def fault(self, tenant: str, program: Program) -> Fault | None:
         """Return why a program may not run, None if it may; learn() it first."""
@@ -95,18 +96,21 @@ class Approval:
         return self._failed.get(name, 0.0) <= self._clock()
 
     def take_cpu(self) -> float:
-        """Return the processor seconds used since this was last asked."""
-        taken, self._seconds = self._seconds, 0.0
-        return taken
+        """Return the processor seconds used for this thread since it last asked for them."""
+        taken = getattr(self._used, "seconds", 0.0)
+        self._used.seconds = 0.0
+        return float(taken)
 
     def ask(self, texts: Sequence[bytes], allowance: Allowance) -> list[Problems] | Failure:
         """Return what the allow-list has against each program (JSON). Raises TookTooLong."""
-        with self._elsewhere():
+        began = time.monotonic()
+        with self._turn():
+            allowance.leave_out(time.monotonic() - began)
             checker = self._ready()
             try:
                 return checker.check(texts, allowance)
             finally:
-                self._seconds += checker.take_cpu()
+                self._used.seconds = getattr(self._used, "seconds", 0.0) + checker.take_cpu()
                 if checker.ended:
                     self._checker = None
 

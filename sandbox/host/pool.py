@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +23,7 @@ from sandbox.host.options import SandboxOptions
 from sandbox.host.refusals import KILL_CLASS, Refusals
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import Budget, Failure, WorkerClient
-from sandbox.host.workers import Workers
+from sandbox.host.workers import BESIDE, Workers
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Program
 from sandbox.trees import Call, Grown
@@ -44,8 +46,9 @@ class SandboxPool:
 
     Nothing is started before the first use. Tenants' faults are values; InfraError means
     that nothing can be said about the calls and they may be tried again. Several threads may
-    run calls of several tenants at once; those of one tenant wait for each other. After a fork
-    the child starts processes of its own.
+    run calls of several tenants at once; those of one tenant wait for each other, but for what
+    is run `beside`: for that the tenant has a second process. After a fork the child starts
+    processes of its own.
     """
 
     def __init__(self, javascript: Path, options: SandboxOptions | None = None) -> None:
@@ -58,6 +61,8 @@ class SandboxPool:
     def _begin(self) -> None:
         self._owner = os.getpid()
         self._exclusion = Exclusion()
+        self._here = threading.local()
+        """Which process the calls of this thread are run in."""
         options = self.options
         self._zygote = ZygoteClient(
             options.engine,
@@ -66,9 +71,7 @@ class SandboxPool:
             worker_idle_seconds=options.idle_seconds + 10,
             unprotected=options.unprotected,
         )
-        self._approval = Approval(
-            self._zygote, options.idle_seconds, elsewhere=self._exclusion.elsewhere
-        )
+        self._approval = Approval(self._zygote, options.idle_seconds, turn=self._checker_turn)
         self._checking = Checking(self._zygote, options.idle_seconds, options.allow_list)
         self._usage = Usage()
         self._sizes = Sizes()
@@ -79,9 +82,16 @@ class SandboxPool:
         self._kills: Counter[str] = Counter()
         self._breaker = Breaker()
         allowed = self._approval if options.allow_list else None
-        self._refusals = Refusals(allowed, self._breaker, self._usage, self._exclusion)
+        self._refusals = Refusals(allowed, self._breaker, self._usage)
 
-    def grow(self, tenant: str, calls: Sequence[Call], within: float | None = None) -> list[Grown]:
+    def grow(
+        self,
+        tenant: str,
+        calls: Sequence[Call],
+        within: float | None = None,
+        *,
+        beside: bool = False,
+    ) -> list[Grown]:
         """Grow the trees of each call, or the first ones of them. Raises InfraError.
 
         A call of which not all trees are grown, and none failed, is to be gone on with: there
@@ -93,7 +103,9 @@ class SandboxPool:
         no less than the base budget: so it is at most one frame too long. Whatever was
         found until then is dropped, except whom it was charged to and who ended a process.
         """
-        with self._entered(), self._exclusion.of(tenant):
+        process = tenant + BESIDE if beside else tenant
+        with self._entered(), self._exclusion.of(process):
+            self._here.process = process
             allowance = Allowance(within)
             self._refusals.learn(tenant, calls, allowance)
             return [
@@ -165,6 +177,11 @@ class SandboxPool:
             self._approval.close()
             self._checking.close()
             self._zygote.close()
+
+    @contextmanager
+    def _checker_turn(self) -> Iterator[None]:
+        with self._exclusion.of(self._approval), self._exclusion.elsewhere():
+            yield
 
     def _entered(self) -> Exclusion:
         if os.getpid() != self._owner:
@@ -301,7 +318,8 @@ class SandboxPool:
         calls: Sequence[Call],
     ) -> T | Failure:
         """Ask the tenant's worker once, and charge the tenant for it, whatever comes of it."""
-        worker = self._workers.of(tenant)
+        process: str = self._here.process
+        worker = self._workers.of(process)
         self._frames += 1
         parts: Any = ()
         try:
@@ -319,5 +337,5 @@ class SandboxPool:
             raise
         finally:
             self._usage.charge(tenant, worker.take_cpu(), calls, parts)
-            if worker.ended and self._workers.get(tenant) is worker:
-                del self._workers[tenant]
+            if worker.ended and self._workers.get(process) is worker:
+                del self._workers[process]

@@ -10,7 +10,6 @@ from cachetools import LRUCache, TTLCache
 from sandbox.host.allowance import Allowance
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import WINDOW_SECONDS, Breaker
-from sandbox.host.exclusion import Exclusion
 from sandbox.host.grown import RAN, Part
 from sandbox.host.knowledge import programs_of
 from sandbox.host.usage import Usage
@@ -32,12 +31,9 @@ Refusal = tuple[str, str]
 class Refusals:
     """Refusals are made before a call is sent, so that no code of such a program is run."""
 
-    def __init__(
-        self, approval: Approval | None, breaker: Breaker, usage: Usage, exclusion: Exclusion
-    ) -> None:
+    def __init__(self, approval: Approval | None, breaker: Breaker, usage: Usage) -> None:
         """Without `approval` everything is allowed."""
         self._approval, self._breaker, self._usage = approval, breaker, usage
-        self._exclusion = exclusion
         self._faults: LRUCache[str, dict[int, Refusal]] = LRUCache(MAX_WIRINGS)
         self._unready: TTLCache[tuple[str, str], Refusal] = TTLCache(MAX_UNREADY, WINDOW_SECONDS)
         """By tenant and program: another tenant may have the same one, and a sound worker."""
@@ -56,11 +52,10 @@ class Refusals:
             for name, wiring in new.items()
         }
         every = [code for some in codes.values() for code in some.values()]
-        with self._exclusion.of(approval):
-            try:
-                approval.learn(tenant, every, allowance)
-            finally:
-                self._usage.charge(tenant, approval.take_cpu())
+        try:
+            approval.learn(tenant, every, allowance)
+        finally:
+            self._usage.charge(tenant, approval.take_cpu())
         for name, wiring in new.items():
             if all(approval.knows(tenant, code) for code in codes[name].values()):
                 self._faults[name] = _faults_of(approval, tenant, wiring)

@@ -10,6 +10,9 @@ from sandbox.host.usage import Usage
 from sandbox.host.worker_client import WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
 
+BESIDE = " beside"
+"""Behind a tenant's name: its second process."""
+
 
 class Workers(OrderedDict[str, WorkerClient]):
     """Workers by their tenants, in order of their last use: the longest unused is the first."""
@@ -55,7 +58,7 @@ class Workers(OrderedDict[str, WorkerClient]):
         """End the tenant's worker, and charge the tenant for what it has used."""
         worker = self.pop(tenant)
         worker.kill()
-        self._usage.charge(tenant, worker.take_cpu())
+        self._usage.charge(tenant.removesuffix(BESIDE), worker.take_cpu())
 
     def _make_room(self, now: float) -> None:
         """End workers that are idle or too many."""

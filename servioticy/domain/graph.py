@@ -82,6 +82,25 @@ class Graph:
         for service_object, refs in other._refs.items():
             self._refs.setdefault(service_object, set()).update(refs)
 
+    def excerpt(self, parts: Sequence[Graph], origins: Iterable[KnownStream]) -> Graph:
+        """Parts of it that were merged with it, as they are now, whatever becomes of it.
+
+        For another thread; what updates of these streams enter is known already.
+        """
+        made = Graph(())
+        made._shared, made._needs = self._shared, self._needs
+        if len(parts) == 1:
+            made._streams, made._wakes = parts[0]._streams, parts[0]._wakes
+            made._parts, made._refs = parts[0]._parts, parts[0]._refs
+        else:
+            for each in parts:
+                made.merge(each)
+        made._tenants = set(self._tenants)
+        for origin in origins:
+            plan = self.plan(origin)
+            made._plans.put(origin.ref, plan, 1 + len(plan.streams) + len(plan.groups))
+        return made
+
     def drop(self, service_objects: set[str]) -> None:
         """Forget these Service Objects, which nobody else here subscribes to."""
         for service_object in service_objects:
@@ -120,6 +139,19 @@ class Graph:
             plan = plan_of(origin, self.needs)
             self._plans.put(origin.ref, plan, 1 + len(plan.streams) + len(plan.groups))
         return plan
+
+    def needed(self, origins: Iterable[KnownStream]) -> Iterable[StreamRef]:
+        """Return the streams whose last updates the trees of these streams' updates need."""
+        needed: dict[StreamRef, None] = {}
+        groups = {}
+        for origin in origins:
+            plan = self.plan(origin)
+            needed.update(dict.fromkeys([each.ref for each in plan.streams]))
+            groups.update({(region, id(members)): members for region, members in plan.groups})
+        for (region, _id), members in groups.items():
+            streams = [region.streams[member] for member in members]
+            needed.update(dict.fromkeys([each.ref for each in streams if each is not None]))
+        return needed
 
     def needs(self, region: Region, node: int) -> Needs:
         """What has to be known where an update of this stream of the region enters it.

@@ -63,7 +63,8 @@ def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
 
 
 def test_tenants_do_not_wait_for_each_other() -> None:
-    """Nor is the process of one that computes ended to make room for another's."""
+    """Nor what is run beside for the rest of its tenant; and the process of one that computes is
+    not ended to make room for another."""
     pool = a_pool(budget_ms=60_000, max_workers=1)
     assert is_right(pool, "a")
     pid = pool._workers["a"].pid
@@ -74,6 +75,8 @@ def test_tenants_do_not_wait_for_each_other() -> None:
         try:
             until(lambda: pool.frames > before)
             assert is_right(pool, "b")
+            (grown,) = pool.grow("a", [GOOD], beside=True)
+            assert values(grown) == RIGHT
             assert not first.done()
         finally:
             os.kill(pid, signal.SIGCONT)

@@ -71,6 +71,8 @@ class PlainTrees:
         tenant: str,
         calls: Sequence[Call],
         within: float | None = None,
+        *,
+        beside: bool = False,
     ) -> list[Grown]:
         return [grow(each) for each in calls]
 

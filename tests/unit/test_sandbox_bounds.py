@@ -12,7 +12,6 @@ from sandbox import ChannelCode, Fault, Program
 from sandbox.host import approval, breaker, usage
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker
-from sandbox.host.exclusion import Exclusion
 from sandbox.host.grown import Part
 from sandbox.host.refusals import Refusals
 from sandbox.host.usage import STEP_WEIGHT, Usage
@@ -169,7 +168,7 @@ def test_what_was_starved_is_asked_again() -> None:
 def test_only_a_program_that_ran_has_proven_itself() -> None:
     """One whose input is missing, or that is no JavaScript, would get its tenant's others in."""
     fuse = Breaker(lambda: 0.0)
-    refusals = Refusals(None, fuse, Usage(), Exclusion())
+    refusals = Refusals(None, fuse, Usage())
     for _ in range(breaker.TENANT_KILLS + 1):
         fuse.killed("tenant", "another", "timeout")
 
@@ -187,7 +186,7 @@ def test_only_a_program_that_ran_has_proven_itself() -> None:
 
 def test_a_program_that_cannot_be_made_ready_is_refused_wherever_it_is() -> None:
     """By its content: the streams of other devices have it too."""
-    refusals = Refusals(None, Breaker(lambda: 0.0), Usage(), Exclusion())
+    refusals = Refusals(None, Breaker(lambda: 0.0), Usage())
     call = a_call(a_program("p"))
     composite = len(call.wiring.nodes) - 1
     refusals.blame_unready("tenant", [call], "p", Failure("timeout", "too long"))
@@ -202,4 +201,4 @@ def test_what_the_caller_refuses_stays_refused() -> None:
     call = a_call(a_program("p"))
     refused = Call(call.wiring, call.names, (), (), call.bounds, {0: ("size-limit", "")})
 
-    assert Refusals(None, Breaker(), Usage(), Exclusion()).applied("tenant", refused) == refused
+    assert Refusals(None, Breaker(), Usage()).applied("tenant", refused) == refused

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sandbox_trees import a_call, a_formula, an_event
 
 from sandbox.host.breaker import Breaker
-from sandbox.host.exclusion import Exclusion
 from sandbox.host.refusals import Refusals
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import Failure
@@ -13,7 +12,7 @@ from sandbox.host.worker_client import Failure
 
 def test_what_one_tenants_worker_cannot_make_ready_another_may_run() -> None:
     """Equal code is one program, but a worker may have been taken over, or be out of memory."""
-    refusals = Refusals(None, Breaker(), Usage(), Exclusion())
+    refusals = Refusals(None, Breaker(), Usage())
     program = a_formula("$0")
     call = a_call(program, an_event())
 

@@ -8,6 +8,7 @@ from threading import Event
 
 import pytest
 from oracle import Composite, Object
+from test_beside_law import Whenever
 from test_put_off_law import CODE, Runs, Whims, append
 from test_serial_law import define, functions
 from waiting import until
@@ -38,7 +39,7 @@ class Held:
 class World:
     """Two tenants with an object each, of which the first one's scripts take long."""
 
-    def __init__(self, executor: ThreadPoolExecutor) -> None:
+    def __init__(self, executor: ThreadPoolExecutor | Whenever) -> None:
         self.platform = MemoryPlatform()
         self.tenants = [
             self.platform.tenants.tenant_of(self.platform.tenants.create_tenant(name))
@@ -134,10 +135,36 @@ def test_a_change_of_what_is_not_lent_does_not_wait(world: World) -> None:
     assert world.platform.state.progress[0].next_offset == world.taken
 
 
+def test_what_the_partition_forgets_meanwhile_is_computed_all_the_same() -> None:
+    """It loads a component anew where a change may concern it."""
+    world = World(Whenever([False]))
+    world.held.goes_on.set()
+    world.put_late("slow", 1)
+    partition = world.task._begun.partition
+    partition.forget({"slow"}, last_updates=True)
+
+    world.finish()
+    assert world.stored() == BOTH
+    assert not world.platform.state.dead_letters
+
+
+def test_a_change_of_what_is_lent_is_put_off(world: World) -> None:
+    """Whosesoever it is: nobody else waits for it."""
+    world.put_late("slow", 1)
+    assert world.held.asked.wait(60)
+    world.task._begun.partition.waiting.clear()
+    world.platform.changes.erase(ServiceObjectKey(world.tenants[0], "slow"), "d0")
+    world.take()
+
+    assert world.task._begun.schedule.is_busy
+    assert world.platform.state.progress[0].next_offset == world.taken
+    assert len(world.platform.state.put_off) == 2
+
+
 def test_what_a_worker_has_begun_is_not_stored_once_it_has_let_go(world: World) -> None:
     world.put_late("slow", 1)
     assert world.held.asked.wait(60)
-    excerpt = world.task._begun.schedule._beside._under.excerpt
+    excerpt = world.task._begun.schedule._beside._piece.excerpt
     with ThreadPoolExecutor(1) as elsewhere:
         release = elsewhere.submit(world.task.release)
         until(lambda: excerpt._is_withdrawn)

@@ -41,7 +41,12 @@ class Moody:
         self.asked: list[list[int]] = []
 
     def grow(
-        self, tenant: str, calls: Sequence[Call], _within: float | None = None
+        self,
+        tenant: str,
+        calls: Sequence[Call],
+        _within: float | None = None,
+        *,
+        beside: bool = False,
     ) -> list[Grown]:
         self.asked.append([len(each.trees) for each in calls])
         return [self._some(tenant, each) for each in calls]
@@ -131,7 +136,7 @@ def test_it_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None
     within: list[float | None] = []
 
     class Slow(Moody):
-        def grow(self, tenant: str, calls: Sequence[Call], seconds: float | None = None):
+        def grow(self, tenant, calls, seconds=None, *, beside=False):
             within.append(seconds)
             return super().grow(tenant, calls, seconds)
 
