@@ -93,7 +93,8 @@ def test_a_worker_of_root_is_not_root(engine: str) -> None:
     pool = a_pool(engine=engine)
     try:
         assert missing(pool.layers()) <= {"network"}  # a container's root may not have it
-        worker = pool._workers.of("tenant")
+        with pool._exclusion:
+            worker = pool._workers.of("tenant")
         status = Path(f"/proc/{worker.pid}/status").read_text()
     finally:
         pool.close()
@@ -137,7 +138,8 @@ def test_no_thread_of_a_worker_has_powers(engine: str) -> None:
     """The engine's threads are not forgotten."""
     pool = a_pool(engine=engine)
     try:
-        worker = pool._workers.of("tenant")
+        with pool._exclusion:
+            worker = pool._workers.of("tenant")
         threads = list(Path(f"/proc/{worker.pid}/task").iterdir())
         statuses = [(each / "status").read_text() for each in threads]
     finally:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from cachetools import LRUCache
 from engine_builders import a_graph, document
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +14,7 @@ from python_evaluator import PythonEvaluator
 from pipeline.evaluators import steps
 from pipeline.evaluators.stepwise import Stepwise
 from sandbox.trees import Bounds, Call, Event, Grown, Last, Node, Wake, Wiring
+from servioticy.domain.cache import Cache
 from servioticy.domain.regions import wiring
 
 CODE = next(node.code for node in a_graph({"c": ("d",)}).regions()[0].wiring.nodes if node.code)
@@ -168,13 +168,12 @@ def test_a_step_has_its_inputs_and_not_all_members_of_its_groups() -> None:
 
 def test_what_is_kept_of_single_composites_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """By what they read: composites of many inputs would fill the memory by their number."""
-    kept: LRUCache[tuple[object, ...], Wiring] = LRUCache(
-        10, getsizeof=lambda wiring: len(wiring.nodes)
-    )
+    kept: Cache[tuple[object, ...], Wiring] = Cache(10)
     monkeypatch.setattr(steps, "_singles", kept)
     whole = Wiring("w", tuple(Node((), CODE, ((1,), (2,), (3,))) for _ in range(4)))
 
     for node in range(4):
         steps.single(whole, node, (1, 2, 3), ())
 
-    assert [key[1] for key in kept] == [2, 3]
+    found = [kept.get((whole.id, node, (1, 2, 3), ())) for node in range(4)]
+    assert [each is not None for each in found] == [False, False, True, True]
