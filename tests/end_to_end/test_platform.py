@@ -196,7 +196,7 @@ def test_a_stream_that_keeps_hanging_is_suspended(platform: RunningPlatform) -> 
         return status["state"], {each["verdict"]: each["count"] for each in status["verdicts"]}
 
     # Slow ones are computed beside the others, each when it has its turn.
-    until(lambda: sum(told()[1].values()) == 5)
+    until(lambda: sum(told()[1].values()) == 5, 60)
     assert told() == ("suspended", {"timeout": 3, "suspended": 2})
     assert platform.updates(StreamRef(bad, "out")) == []
     until(lambda: cpu_seconds(platform, bad) > 0.2, 20)

@@ -78,14 +78,16 @@ class RunningPlatform:
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a `servioticy` command beside it."""
-        return subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-m", "servioticy.tools.command.cli", *arguments],
             env=self._environment,
             capture_output=True,
             text=True,
             timeout=60,
-            check=True,
+            check=False,
         )
+        assert done.returncode == 0, done.stderr
+        return done
 
     def pids(self) -> dict[str, int]:
         """The programs' processes, as the supervisor notes them."""
