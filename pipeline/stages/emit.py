@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 
 from pipeline.stages import rows
@@ -18,8 +19,10 @@ from servioticy.ports.partition_store import Batch
 log = logging.getLogger("servioticy.pipeline")
 
 
-LATE_AT_ONCE = 500
-"""Records that are sent without a pause, of what comes out late."""
+LATE_AT_ONCE = 100
+LATE_PAUSE_SECONDS = 0.003
+"""Records that are sent together, of what comes out late, and the pause after them: delivery reads
+one record after the other, and what others emit meanwhile is not to stand behind thousands."""
 
 
 def emit(state: BatchState, work: Work, base: Base, output: Output) -> None:
@@ -90,10 +93,11 @@ def _send_stored(work: Work, emissions: Sequence[Emission], base: Base, output: 
         if not work.late:
             send(output, work.next_offset, emissions)
             return
-        # What is sent of others meanwhile is not to stand behind all of it.
         for first in range(0, len(emissions), LATE_AT_ONCE):
             send(output, work.next_offset, emissions[first : first + LATE_AT_ONCE])
             output.flush()
+            if first + LATE_AT_ONCE < len(emissions):
+                time.sleep(LATE_PAUSE_SECONDS)
         # Their place in the log is behind: it cannot tell how far emission has come.
         base.emitted_late.extend(each.offset for each in work.late)
     except Unavailable:
