@@ -94,7 +94,7 @@ class Schedule:
                 # What subscribers know of already was not put off the first time.
                 if decided:
                     batch.add(record, end)
-                elif record.tenant in put_off or self._is_late(record):
+                elif record.tenant in put_off or self._is_late(record, batch):
                     batch.put_off(record.put_off, end)
                     put_off |= {record.tenant}
                 else:
@@ -162,11 +162,18 @@ class Schedule:
         """The tenants whose records are put off: over their share, or with others waiting."""
         return frozenset(self._shares.over() | self._partition.waiting.keys())
 
-    def _is_late(self, update: LoggedUpdate) -> bool:
-        """Whether others would wait for it, or its component is lent."""
+    def _is_late(self, update: LoggedUpdate, batch: FormingBatch) -> bool:
+        """Whether others would wait for it, or its component is lent.
+
+        One tenant of a batch may be met for the first time: else a backlog of many would be put
+        off as a whole.
+        """
         if update.origin.service_object in self._partition.lent:
             return True
         if not self._shares.contested or not self._pace.is_slow(update.tenant):
+            return False
+        others = batch.tenants - {update.tenant}
+        if not self._pace.knows(update.tenant) and all(map(self._pace.knows, others)):
             return False
         return bool(self._partition.graph.stream(update.origin).entries)
 

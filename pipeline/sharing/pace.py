@@ -39,6 +39,10 @@ class Pace:
         """Seconds that the scripts of one update of this tenant are expected to take."""
         return self._scripts.get(tenant, SLOW_SECONDS)
 
+    def knows(self, tenant: int) -> bool:
+        """Whether an update of this tenant has been computed before."""
+        return tenant in self._scripts
+
     def is_slow(self, tenant: int) -> bool:
         """Whether an update of this tenant may hold up others, as far as is known."""
         return self.of_scripts(tenant) >= SLOW_SECONDS
