@@ -19,9 +19,10 @@ from servioticy.ports.partition_store import Batch
 log = logging.getLogger("servioticy.pipeline")
 
 
+MANY_LATE = 1000
 LATE_AT_ONCE = 100
 LATE_PAUSE_SECONDS = 0.003
-"""Records that are sent together, of what comes out late, and the pause after them: delivery reads
+"""Of so many records that come out late, those that go together, and the pause: delivery reads
 one record after the other, and what others emit meanwhile is not to stand behind thousands."""
 
 
@@ -93,10 +94,11 @@ def _send_stored(work: Work, emissions: Sequence[Emission], base: Base, output: 
         if not work.late:
             send(output, work.next_offset, emissions)
             return
-        for first in range(0, len(emissions), LATE_AT_ONCE):
-            send(output, work.next_offset, emissions[first : first + LATE_AT_ONCE])
+        at_once = LATE_AT_ONCE if len(emissions) > MANY_LATE else MANY_LATE
+        for first in range(0, len(emissions), at_once):
+            send(output, work.next_offset, emissions[first : first + at_once])
             output.flush()
-            if first + LATE_AT_ONCE < len(emissions):
+            if first + at_once < len(emissions):
                 time.sleep(LATE_PAUSE_SECONDS)
         # Their place in the log is behind: it cannot tell how far emission has come.
         base.emitted_late.extend(each.offset for each in work.late)
