@@ -103,11 +103,12 @@ class Beside:
 
         Raises what it ended with, and Unavailable.
         """
-        if self._piece is not None and self._piece.future is None:
+        piece = self._piece
+        if piece is not None and piece.future is None:
             self._partitions_output.poll()
-            if self._partitions_output.acknowledged >= self._piece.before:
-                self._piece = self._begun(self._piece)
-        if self._piece is not None and not self.is_computing and self._piece.future is not None:
+            if self._partitions_output.acknowledged >= piece.before:
+                self._begin(piece)
+        if self._piece is not None and self._piece.future is not None and not self.is_computing:
             self.settle()
         return self._piece is None
 
@@ -118,9 +119,8 @@ class Beside:
             return
         if piece.future is None:
             self._partitions_output.flush()
-            piece = self._piece = self._begun(piece)
         try:
-            self._result(piece)
+            (piece.future or self._begin(piece)).result()
         except Fenced as error:  # whoever has it now, beginning it tells
             raise Unavailable(str(error)) from error
         self._piece = None
@@ -135,14 +135,10 @@ class Beside:
             if error is not None:
                 log.info("late_work_withdrawn", extra={"why": str(error)})
 
-    def _begun(self, piece: _Piece) -> _Piece:
-        act = partial(self._run, piece.work, piece.excerpt)
-        return piece._replace(future=self._executor.submit(act))
-
-    @staticmethod
-    def _result(piece: _Piece) -> None:
-        if piece.future is not None:
-            piece.future.result()
+    def _begin(self, piece: _Piece) -> Future[None]:
+        future = self._executor.submit(partial(self._run, piece.work, piece.excerpt))
+        self._piece = piece._replace(future=future)
+        return future
 
     def _run(self, work: Work, excerpt: Excerpt) -> None:
         output = self._output = self._output or self._new_output()

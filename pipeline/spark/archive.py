@@ -6,6 +6,7 @@ notice of an archive that does not fit its version or its class path, so none ca
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import subprocess
@@ -52,7 +53,8 @@ def make(settings: Settings) -> None:
     new = target.with_name(f".{target.name}.{os.getpid()}")
     # It is written when Java ends, which is later than its Python; then the pipe has no writer.
     command = [sys.executable, "-m", "pipeline.spark.archive", str(new)]
-    subprocess.run(command, capture_output=True, timeout=SECONDS_TO_MAKE, check=False)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(command, capture_output=True, timeout=SECONDS_TO_MAKE, check=False)
     if not new.exists():
         sys.stderr.write("servioticy: this Java keeps none; Spark starts more slowly\n")
         return

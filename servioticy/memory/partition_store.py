@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import assert_never
 
 import msgspec
 
@@ -17,18 +16,15 @@ from servioticy.domain.model import LastUpdate, ServiceObject
 from servioticy.domain.quotas import COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
-from servioticy.memory.state import GONE, Progress, Purge, ServiceObjectRow, State
+from servioticy.memory.effects import take_effect
+from servioticy.memory.purge import purge
+from servioticy.memory.state import Progress, ServiceObjectRow, State
 from servioticy.ports.partition_store import (
     Activate,
-    Allow,
     Batch,
     Charge,
     ComponentMember,
-    Delete,
-    Erase,
     PutOff,
-    Release,
-    Revoke,
     Use,
 )
 
@@ -222,119 +218,14 @@ class MemoryPartitionStore:
         """What control and forwarded records of the batch bring about."""
         for origin, offset in batch.forwarded.items():
             self._state.forwarded[batch.partition, origin] = offset
-        match batch.effect:
-            case Activate() as effect:
-                self._activate(effect)
-            case Delete() as effect:
-                self._delete(effect, batch.partition)
-            case Erase() as effect:
-                self._erase(effect, batch.partition)
-            case Allow(grant):
-                if grant in self._state.grants:
-                    self._state.grants[grant].active = True
-            case Revoke(grant):
-                self._state.grants.pop(grant, None)
-            case Release() as effect:
-                self._release(effect, batch.partition)
-            case None:
-                pass
-            case unknown:
-                assert_never(unknown)
-
-    def _activate(self, effect: Activate) -> None:
-        row = self._state.service_objects.get(effect.service_object)
-        if row is None:
-            return
-        first = row.active_version is None and row.active_change == 0
-        if row.active_change < effect.change or first:
-            row.active_version, row.active_change = effect.version, effect.change
-
-    def _release(self, effect: Release, partition: int) -> None:
-        for each in effect.service_objects:
-            row = self._state.service_objects.get(each)
-            if row is not None and row.owner_partition == partition:
-                row.owner_partition = effect.to_partition
-
-    def _delete(self, effect: Delete, partition: int) -> None:
-        """Nothing of it can be read any more, and its id is used up; the rest is to be removed."""
-        state = self._state
-        row = state.service_objects.get(effect.service_object)
-        if row is None:
-            return
-        row.active_version, row.active_change = None, GONE
-        row.component = f"deleted {row.id}"
-        for each in [g for g in state.grants.values() if g.service_object == row.id]:
-            del state.grants[each.grant.id]
-        if not any(each.service_object == row.id for each in state.purge):
-            state.purge.append(Purge(partition, row.tenant, row.id))
-
-    def _erase(self, effect: Erase, partition: int) -> None:
-        """What comes is stored under another number, unless a later change has erased already."""
-        state = self._state
-        number = state.streams.get((effect.service_object, effect.stream))
-        if number is None or 0 < effect.change <= state.erased_by.get(number, 0):
-            return
-        before = state.stored_as(number)
-        state.last_stream += 1
-        state.erased_by[number], state.after_erasure[number] = effect.change, state.last_stream
-        state.states.pop(before, None)
-        state.verdicts = {
-            (state.last_stream if key[0] == before else key[0], key[1]): row
-            for key, row in state.verdicts.items()
-        }
-        if before in state.processor_us:
-            state.processor_us[state.last_stream] = state.processor_us.pop(before)
-        tenant = state.service_objects[effect.service_object].tenant
-        state.purge.append(Purge(partition, tenant, stored_as=before))
+        if batch.effect is not None:
+            take_effect(self._state, batch.effect, batch.partition)
 
     def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
         """Remove a piece of what was deleted or erased; whose it was. None: nothing is left."""
         self._state.ask_postgres()
         with self._state.lock:
-            left = [each for each in self._state.purge if each.partition == partition]
-            if not left:
-                return None
-            first = min(left, key=lambda each: each.stored_as is None)
-            if first.stored_as is not None:
-                self._purge_stored(first, first.stored_as, most, most_bytes)
-            else:
-                self._purge_service_object(first, first.service_object or "", most)
-            return first.tenant
-
-    def _purge_stored(self, entry: Purge, number: int, most: int, most_bytes: int) -> None:
-        state = self._state
-        rows = sorted(each for each in state.updates if each[0] == number)[:most]
-        for key in rows:
-            if most_bytes <= 0:
-                break
-            most_bytes -= len(state.updates.pop(key)[1].document)
-        if not rows:
-            state.states.pop(number, None)
-            state.processor_us.pop(number, None)
-            state.verdicts = {key: row for key, row in state.verdicts.items() if key[0] != number}
-            state.superseded = [row for row in state.superseded if row[1].stream_id != number]
-            state.purge.remove(entry)
-
-    def _purge_service_object(self, entry: Purge, service_object: str, most: int) -> None:
-        state = self._state
-        own = next((ref for ref in state.streams if ref[0] == service_object), None)
-        edges = [
-            each
-            for each in state.edges
-            if (each.source == own if own else each.reader == service_object)
-        ]
-        versions = [each for each in state.definitions if each[0] == service_object]
-        if edges:
-            for each in edges[:most]:
-                state.edges.remove(each)
-        elif own is not None:
-            stored_as = state.stored_as(state.streams.pop(own))
-            state.purge.append(Purge(entry.partition, entry.tenant, stored_as=stored_as))
-        elif versions:
-            for key in versions[:most]:
-                del state.definitions[key]
-        else:
-            state.purge.remove(entry)
+            return purge(self._state, partition, most, most_bytes)
 
     def charge(self, charges: Sequence[Charge]) -> None:
         """Add to what streams have used; those that are gone are left out."""

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from lone_pipeline import Emitted, Ground, Replay
+from lone_pipeline import Emitted, Ground
 from plain_trees import Ends
 from python_evaluator import PythonEvaluator, Trigger
+from replays import Replay
 
 from pipeline.engine import Engine
 from pipeline.task import Task

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from lone_pipeline import SECONDS, UPDATES, Emitted, Ground, Pipeline, Replay
+from lone_pipeline import SECONDS, Emitted, Ground, Pipeline
 from postgres_proxy import Fault, nothing
+from replays import UPDATES, Replay
 from running_platform import until
 
 from servioticy.embedded.kafka import EmbeddedKafka

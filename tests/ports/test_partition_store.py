@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import msgspec
 import pytest
-from port_builders import Storage, document, documents, everything, key
+from port_builders import Storage, a_batch, document, documents, everything, key
 
 from servioticy.domain.model import LastUpdate
 from servioticy.domain.records import EmittedRecord
-from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
     Batch,
     Charge,
@@ -22,58 +20,6 @@ from servioticy.ports.partition_store import (
     StoredVerdict,
     Use,
 )
-
-
-def a_batch(stream: int, first: int, at: int, value: int, position: int = 0) -> Batch:
-    """One update, at the offset `first`."""
-    return Batch(
-        partition=0,
-        first_offset=first,
-        next_offset=first + 1,
-        emitted_offset=first,
-        updates=[StoredUpdate(1, stream, at, document(value), 1, first, position)],
-    )
-
-
-def told(batch: Batch, *is_new: bool) -> Batch:
-    """The batch, where it is said of each update whether it is certainly new."""
-    pairs = zip(batch.updates, is_new, strict=True)
-    return replace(batch, updates=[each._replace(is_new=new) for each, new in pairs])
-
-
-def test_a_new_partition_begins_at_zero(storage: Storage) -> None:
-    assert storage.store.begin(1) == (0, 0)
-    assert storage.store.all_progress() == {1: 0}
-    assert storage.history.progress(1) == 0
-
-
-def test_late_work_is_stored_beside_the_batches(storage: Storage, stream: int) -> None:
-    """By the claim, wherever progress stands, in another thread too; and it moves nothing."""
-    storage.store.begin(0)
-    late = replace(a_batch(stream, 0, at=1, value=1), claim=storage.store.claim(0))
-    storage.store.store(a_batch(stream, 0, at=2, value=2))
-    with ThreadPoolExecutor(1) as elsewhere:
-        elsewhere.submit(storage.store.store, late).result()
-        with pytest.raises(Fenced):
-            elsewhere.submit(storage.store.store, replace(late, claim=late.claim + 1)).result()
-
-    assert storage.store.all_progress() == {0: 1}
-    assert documents(storage, stream) == [document(1), document(2)]
-
-
-def test_late_work_of_an_earlier_claim_is_refused(storage: Storage, stream: int) -> None:
-    """Also where nobody else has the partition yet, and where nothing has moved."""
-    storage.store.begin(0)
-    late = replace(a_batch(stream, 0, at=1, value=1), claim=storage.store.claim(0))
-    storage.store.end(0)
-    for _ in range(2):
-        with pytest.raises(Fenced):
-            storage.store.store(late)
-        storage.other_store.begin(0)
-    with pytest.raises(Fenced):
-        storage.store.claim(0)
-
-    assert documents(storage, stream) == []
 
 
 def test_what_takes_the_place_of_something_is_told_with_its_bytes(
@@ -113,32 +59,6 @@ def test_who_has_used_up_a_quota_of_the_hour_is_told(storage: Storage, stream: i
     assert used_up(5, 3, 99) == {tenant: "stored-bytes"}
 
 
-def test_a_second_worker_waits_until_the_first_gives_up(storage: Storage) -> None:
-    """Two pipelines on one log: the second is a standby, not a rival."""
-    storage.store.begin(0)
-    storage.store.begin(0)
-    with pytest.raises(Unavailable):
-        storage.other_store.begin(0)
-    assert storage.other_store.begin(1) == (0, 0)
-
-    storage.store.end(0)
-
-    assert storage.other_store.begin(0) == (0, 0)
-
-
-def test_readers_see_no_progress_where_nothing_began(storage: Storage) -> None:
-    assert storage.history.progress(7) == 0
-    assert storage.store.all_progress() == {}
-
-
-def test_progress_is_stored_with_the_updates(storage: Storage, stream: int) -> None:
-    storage.store.store(a_batch(stream, 0, at=5, value=1))
-
-    assert storage.store.begin(0) == (1, 0)
-    assert storage.history.progress(0) == 1
-    assert documents(storage, stream) == [document(1)]
-
-
 def test_every_update_tells_the_version_that_made_it(storage: Storage, stream: int) -> None:
     batch = a_batch(stream, 0, at=5, value=1)
     updates = [each._replace(version=3) for each in batch.updates]
@@ -146,30 +66,6 @@ def test_every_update_tells_the_version_that_made_it(storage: Storage, stream: i
 
     assert [each[1:] for each in everything(storage, stream)] == [(document(1), 3)]
     assert storage.history.last_update(key(stream)) == (5, document(1), 3)
-
-
-@pytest.mark.parametrize("is_new", [False, True])
-def test_a_second_worker_is_fenced_and_stores_nothing(
-    storage: Storage, stream: int, is_new: bool
-) -> None:
-    storage.store.store(a_batch(stream, 0, at=5, value=1))
-
-    with pytest.raises(Fenced):
-        storage.store.store(told(a_batch(stream, 0, at=6, value=2), is_new))
-    assert documents(storage, stream) == [document(1)]
-    assert storage.store.begin(0) == (1, 0)
-
-
-def test_a_partition_that_never_began_is_fenced(storage: Storage, stream: int) -> None:
-    with pytest.raises(Fenced):
-        storage.store.store(replace(a_batch(stream, 0, at=5, value=1), partition=1))
-
-
-def test_emitted_offset_never_goes_back(storage: Storage, stream: int) -> None:
-    storage.store.store(Batch(0, 0, 10, emitted_offset=7))
-    storage.store.store(Batch(0, 10, 11, emitted_offset=3))
-
-    assert storage.store.begin(0) == (11, 7)
 
 
 def test_history_is_ascending_whatever_came_first(storage: Storage, stream: int) -> None:

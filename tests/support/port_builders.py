@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -22,7 +22,7 @@ from servioticy.ports.cursors import Source, StoredCursor, write_cursor
 from servioticy.ports.history import History, VersionedUpdate
 from servioticy.ports.log import BatchLog
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import PartitionStore
+from servioticy.ports.partition_store import Batch, PartitionStore, StoredUpdate
 from servioticy.ports.stream_graph import GraphNode, StreamGraph
 from servioticy.ports.tenants import Tenants
 from servioticy.storage.addresses import PostgresAddresses
@@ -225,3 +225,20 @@ def everything(storage: Storage, stream: int) -> list[VersionedUpdate]:
 
 def document(value: int) -> bytes:
     return b'{"v":%d}' % value
+
+
+def a_batch(stream: int, first: int, at: int, value: int, position: int = 0) -> Batch:
+    """One update, at the offset `first`."""
+    return Batch(
+        partition=0,
+        first_offset=first,
+        next_offset=first + 1,
+        emitted_offset=first,
+        updates=[StoredUpdate(1, stream, at, document(value), 1, first, position)],
+    )
+
+
+def told(batch: Batch, *is_new: bool) -> Batch:
+    """The batch, where it is said of each update whether it is certainly new."""
+    pairs = zip(batch.updates, is_new, strict=True)
+    return replace(batch, updates=[each._replace(is_new=new) for each, new in pairs])

@@ -236,8 +236,6 @@ def test_what_is_computed_beside_equals_one_after_the_other(data) -> None:
     )
     assert outcome(platform) == outcome(again)
     tenants = {each.id: each.tenant for each in objects}
-    history = [(ref, None) for ref, *_ in [*parts[0], *parts[1]]]
-    assert len(history) + len(objects) == end
     for tenant in set(tenants.values()):
         own = [o for o in runs.order if tenant_of(platform, o, tenants) == tenant]
         assert own == sorted(own)
