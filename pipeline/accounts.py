@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from pipeline.growth import NewRow, Verdict
 from servioticy.domain.known_streams import KnownStream
-from servioticy.ports.partition_store import PartitionStore, Use
+from servioticy.ports.partition_store import Use, UseKey
 
 NOTHING: Mapping[int, int] = MappingProxyType({})
 
@@ -23,7 +23,7 @@ class Accounts:
     def __init__(self) -> None:
         self._rows: dict[KnownStream, list[int]] = {}
         """Updates from outside, rows, bytes, and bytes that they have taken the place of."""
-        self._computations: defaultdict[tuple[int, int, int], dict[str, int]] = defaultdict(dict)
+        self._computations: defaultdict[UseKey, dict[str, int]] = defaultdict(dict)
         """By tenant, stream and whose stream woke it: how many ended how."""
 
     def note(
@@ -59,13 +59,19 @@ class Accounts:
             for kind, times in ended.items():
                 here[kind] = here.get(kind, 0) + times
 
-    def settle(self, store: PartitionStore) -> None:
-        """Store what has been counted. Raises Unavailable: then it is stored next time."""
-        uses: dict[tuple[int, int, int], Use] = {}
+    def take(self) -> Accounts:
+        """Return all that has been counted, and count from nothing again."""
+        taken = Accounts()
+        taken._rows, self._rows = self._rows, taken._rows
+        taken._computations, self._computations = self._computations, taken._computations
+        return taken
+
+    def add_to(self, uses: dict[UseKey, Use]) -> None:
+        """Add what has been counted to what is to be stored."""
         for stream, (updates, rows, size, replaced) in self._rows.items():
             own = stream.tenant, stream.stream_id, stream.tenant
             # Known anew meanwhile, a stream is here twice.
-            before = uses.get(own, Use(*own))
+            before = uses.get(own) or Use(*own)
             uses[own] = before._replace(
                 updates=before.updates + updates,
                 rows=before.rows + rows,
@@ -73,12 +79,9 @@ class Accounts:
                 replaced=before.replaced + replaced,
             )
         for key, ended in self._computations.items():
-            uses[key] = uses.get(key, Use(*key))._replace(computations=ended)
-        if uses:
-            store.account([uses[key] for key in sorted(uses)])
-        self.forget()
+            before = uses.get(key) or Use(*key)
+            uses[key] = before._replace(computations=_sum(before.computations, ended))
 
-    def forget(self) -> None:
-        """Forget what has been counted."""
-        self._rows.clear()
-        self._computations.clear()
+
+def _sum(counts: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:
+    return {each: counts.get(each, 0) + more.get(each, 0) for each in (*counts, *more)}

@@ -1,17 +1,38 @@
-"""Processor time of tenants' code: from what the sandbox counts to the streams' accounts."""
+"""What streams have used, from where it is counted to their accounts: beside all else.
+
+The processor time of tenants' code the sandbox counts, what is stored and computed
+`pipeline/accounts.py`. Ten thousand composites that have all done something are some tenths of
+a second of Postgres: no update waits for that.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
+from itertools import islice
+from typing import TypeAlias, TypeVar
 
+from pipeline.accounts import Accounts
+from pipeline.in_turn import InTurn
 from pipeline.state.partition import Partition
+from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.scripts import stream_of
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import Charge
+from servioticy.ports.partition_store import Charge, PartitionStore, Use, UseKey
 
 SECONDS = 10.0
+
+MANY = 500
+"""Accounts in one transaction; after it others have the store to themselves for as long as it
+took."""
+
+END_SECONDS = 1.0
+"""So long the end of a task waits for what is on its way to the accounts."""
+
+FindRow: TypeAlias = Callable[[StreamRef], tuple[ServiceObject, int] | None]
+T = TypeVar("T")
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -25,12 +46,22 @@ class Meter:
     """
 
     def __init__(
-        self, used: Callable[[], Mapping[str, float]], clock: Callable[[], float] = time.monotonic
+        self,
+        used: Callable[[], Mapping[str, float]],
+        clock: Callable[[], float] = time.monotonic,
+        executor: Executor | None = None,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        """The `executor`, of one thread, charges beside all else; without it in turn."""
         self._used = used
         self._clock = clock
-        self._charged: dict[str, float] = {}
+        self._executor = executor or InTurn()
+        self._sleep = sleep
         self._at = clock()
+        self._under_way: Future[None] | None = None
+        # Of the executor's thread:
+        self._charged: dict[str, float] = {}
+        self._uses: dict[UseKey, Use] = {}
 
     @property
     def due(self) -> bool:
@@ -38,32 +69,66 @@ class Meter:
         return self._clock() - self._at >= SECONDS
 
     def charge(self, partition: Partition) -> None:
-        """Charge the streams of this partition, and settle its accounts, or do that next time.
+        """Begin to charge the streams of this partition and to settle its accounts.
 
-        Raises Unavailable, having charged nothing that it will not charge again.
+        Where that cannot be stored, or an earlier one is under way, it is charged next time.
         """
+        if self._under_way is not None and not self._under_way.done():
+            return
         self._at = self._clock()
-        used = self._used()
-        charged = {each: self._charged[each] for each in self._charged if each in used}
-        charges: dict[int, Charge] = {}
-        for program, seconds in used.items():
-            before = self._charged.get(program, 0.0)
-            # Forgotten in between, it counts from zero again.
-            microseconds = round(1e6 * (seconds - before if seconds >= before else seconds))
-            row = partition.find_row(stream_of(program)) if microseconds else None
-            if row is not None:
-                owner, stream_id = row
-                earlier = charges.get(stream_id)
-                microseconds += earlier.microseconds if earlier else 0
-                charges[stream_id] = Charge(owner.tenant, stream_id, microseconds)
-                charged[program] = seconds
-        if charges:
-            partition.store.charge(sorted(charges.values(), key=lambda each: each.stream_id))
-        self._charged = charged
+        store, find_row = partition.store, partition.find_row
+        accounts = partition.accounts.take()
+        self._under_way = self._executor.submit(self._settle, store, find_row, accounts)
+
+    def wait(self) -> None:
+        """Wait for what is under way, but not for long."""
+        if self._under_way is not None:
+            wait([self._under_way], END_SECONDS)
+
+    def _settle(self, store: PartitionStore, find_row: FindRow, accounts: Accounts) -> None:
         try:
-            partition.accounts.settle(partition.store)
+            accounts.add_to(self._uses)
+            self._charge(store, find_row)
+            for keys in _parts(sorted(self._uses)):
+                self._and_a_pause(store.account, [self._uses[key] for key in keys])
+                for key in keys:
+                    del self._uses[key]
         except Unavailable as error:
             log.warning("accounts_wait", extra={"why": str(error)})
         except Exception:  # a measure stops nobody's updates
             log.exception("accounts_lost")
-            partition.accounts.forget()
+            self._uses.clear()
+
+    def _charge(self, store: PartitionStore, find_row: FindRow) -> None:
+        used = self._used()
+        self._charged = {each: self._charged[each] for each in self._charged if each in used}
+        for programs in _parts(list(used)):
+            charges: dict[int, Charge] = {}
+            charged: dict[str, float] = {}
+            for program in programs:
+                seconds, before = used[program], self._charged.get(program, 0.0)
+                # Forgotten in between, it counts from zero again.
+                microseconds = round(1e6 * (seconds - before if seconds >= before else seconds))
+                row = find_row(stream_of(program)) if microseconds else None
+                if row is not None:
+                    owner, stream_id = row
+                    earlier = charges.get(stream_id)
+                    microseconds += earlier.microseconds if earlier else 0
+                    charges[stream_id] = Charge(owner.tenant, stream_id, microseconds)
+                    charged[program] = seconds
+            if charges:
+                in_order = sorted(charges.values(), key=lambda each: each.stream_id)
+                self._and_a_pause(store.charge, in_order)
+            self._charged |= charged
+
+    def _and_a_pause(self, act: Callable[[list[T]], None], some: list[T]) -> None:
+        began = self._clock()
+        act(some)
+        if len(some) >= MANY:
+            self._sleep(self._clock() - began)
+
+
+def _parts(everything: Sequence[T]) -> Iterator[list[T]]:
+    left = iter(everything)
+    while some := list(islice(left, MANY)):
+        yield some

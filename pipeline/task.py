@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import NamedTuple
 
-from pipeline.batching.beside import InTurn
 from pipeline.batching.schedule import Schedule
 from pipeline.engine import Engine
 from pipeline.errors import ProgressLost
+from pipeline.in_turn import InTurn
 from pipeline.metering import Meter
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares
@@ -136,6 +136,8 @@ class Task:
             self.take(())
         else:
             self._note_acknowledged(self._begun)
+        if self._meter:
+            self._meter.wait()
 
     def release(self) -> None:
         """Let another worker have the partition; nothing more is stored by this one."""

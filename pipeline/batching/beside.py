@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import NamedTuple
 
 from pipeline.batching.batches import Batches
 from pipeline.batching.cutting import Cutting
@@ -25,25 +25,6 @@ from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.output import Output
 
 log = logging.getLogger("servioticy.pipeline")
-
-Arguments = ParamSpec("Arguments")
-Answer = TypeVar("Answer")
-
-
-class InTurn(Executor):
-    """Does at once what it is given: nothing is beside anything."""
-
-    def submit(
-        self,
-        act: Callable[Arguments, Answer],
-        /,
-        *arguments: Arguments.args,
-        **named: Arguments.kwargs,
-    ) -> Future[Answer]:
-        """Return what came of it; raises what it raises."""
-        done: Future[Answer] = Future()
-        done.set_result(act(*arguments, **named))
-        return done
 
 
 class _Piece(NamedTuple):

@@ -66,6 +66,7 @@ class Schedule:
         self._shares = fairness.shares
         self._pace = fairness.pace
         self._turns = Turns(fairness.shares, fairness.pace)
+        self._clock = engine.clock
         self.max_updates = max_updates
         self._intake = Intake(partition, output, dead_letters, engine.passes)
         cutting = Cutting(fairness.shares, engine.clock)
@@ -116,15 +117,25 @@ class Schedule:
         self._run(batch)
 
     def go_on(self) -> None:
-        """Note what has been computed beside; begin with a little more of what was put off."""
+        """Note what has been computed beside; begin with a little more of what was put off.
+
+        While only one tenant is active nobody is there to wait for it: then as much as fits a
+        slice is computed at once, so that what comes need not be put off any longer.
+        """
         waiting = self._partition.waiting
-        if not self._beside.is_idle() or not waiting:
-            return
-        self._shares.saw(waiting)
-        tenant = self._turns.next(waiting)
-        if tenant not in self._shares.over():
+        ends = self._clock() + self._fairness.slice_seconds
+        while self._beside.is_idle() and waiting:
+            self._shares.saw(waiting)
+            tenant = self._turns.next(waiting)
+            if tenant in self._shares.over():
+                return
             self._turns.took(tenant)
             self._late.take_up(tenant, self.max_updates)
+            if self._shares.contested:
+                return
+            self._beside.settle()
+            if self._clock() >= ends:
+                return
 
     @property
     def is_busy(self) -> bool:

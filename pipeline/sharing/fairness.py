@@ -41,7 +41,6 @@ class Fairness:
         `owners` tells whose each update of the batch was, `spent` the seconds by tenant, and
         `scripts` those of them that its scripts have taken.
         """
-        self.shares.saw(spent)
         self.shares.charge(spent)
         if owners:
             self.pace.learn(count_by_tenant(owners), spent, scripts)

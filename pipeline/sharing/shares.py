@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import islice
 
 BURST_SECONDS = 0.25
 """What a tenant may use at once before the share counts."""
@@ -29,8 +30,9 @@ class _Account:
 class Shares:
     """A bucket of seconds for each tenant, filled at the rate of the share.
 
-    Nobody is over a share while nobody else is active: time that nobody wants is free. For
-    several threads.
+    Nobody is over a share while nobody else is active: time that nobody wants is free. Active is
+    whose updates come: the composites of a tenant that only others' updates wake are computed in
+    the trees of those, so nothing of it waits for the sender. For several threads.
     """
 
     def __init__(self, share: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -64,20 +66,26 @@ class Shares:
     @property
     def contested(self) -> bool:
         """Whether more than one tenant is active."""
-        with self._lock:
-            if len(self._seen) < 2:
-                return False
-            newest = iter(reversed(self._seen.values()))
-            next(newest)
-            return self._clock() - next(newest) <= ACTIVE_SECONDS
+        return len(self._active()) > 1
 
     def over(self) -> Set[int]:
-        """The tenants that have used more than their share; none where nobody else is active."""
-        if not self.contested:
+        """The tenants that have used more than their share while somebody else is active."""
+        active = self._active()
+        if not active:
             return frozenset()
+        lone = active[0] if len(active) == 1 else None
         now = self._clock()
         with self._lock:
-            return {each for each in self._accounts if self._balance(each, now) < 0}
+            return {
+                each for each in self._accounts if each != lone and self._balance(each, now) < 0
+            }
+
+    def _active(self) -> Sequence[int]:
+        """The tenants that are active; two are enough."""
+        since = self._clock() - ACTIVE_SECONDS
+        with self._lock:
+            newest = islice(reversed(self._seen.items()), 2)
+            return [tenant for tenant, at in newest if at >= since]
 
     def balance(self, tenant: int) -> float:
         """Seconds that the tenant has; less than none where it is over its share."""

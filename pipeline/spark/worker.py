@@ -163,4 +163,5 @@ def _metrics(settings: Settings) -> TaskMetrics:
 
 @cache
 def _meter(settings: Settings) -> Meter:
-    return Meter(_sandbox(settings).program_cpu_seconds)
+    executor = ThreadPoolExecutor(1, thread_name_prefix="accounts")
+    return Meter(_sandbox(settings).program_cpu_seconds, executor=executor)

@@ -22,8 +22,9 @@ log = logging.getLogger("servioticy.pipeline")
 MANY_LATE = 1000
 LATE_AT_ONCE = 100
 LATE_PAUSE_SECONDS = 0.003
-"""Of so many records that come out late, those that go together, and the pause: delivery reads
-one record after the other, and what others emit meanwhile is not to stand behind thousands."""
+"""Of so many records that come out late, those that go together, and the pause, while others are
+active: delivery reads one record after the other, and what they emit is not to stand behind
+thousands."""
 
 
 def emit(state: BatchState, work: Work, base: Base, output: Output) -> None:
@@ -94,11 +95,12 @@ def _send_stored(work: Work, emissions: Sequence[Emission], base: Base, output: 
         if not work.late:
             send(output, work.next_offset, emissions)
             return
-        at_once = LATE_AT_ONCE if len(emissions) > MANY_LATE else MANY_LATE
+        is_sparing = base.spares_others and len(emissions) > MANY_LATE
+        at_once = LATE_AT_ONCE if is_sparing else max(1, len(emissions))
         for first in range(0, len(emissions), at_once):
             send(output, work.next_offset, emissions[first : first + at_once])
             output.flush()
-            if first + at_once < len(emissions):
+            if is_sparing and first + at_once < len(emissions):
                 time.sleep(LATE_PAUSE_SECONDS)
         # Their place in the log is behind: it cannot tell how far emission has come.
         base.emitted_late.extend(each.offset for each in work.late)

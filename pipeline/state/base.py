@@ -26,6 +26,8 @@ class Base(Protocol):
     next_offset: int
     waiting: Counter[int]
     """How many records of each tenant have been put off."""
+    spares_others: bool
+    """Whether many records are sent a few at a time: others are active."""
     emitted_late: list[int]
     """Records that had been put off, and of which all is emitted and acknowledged."""
 

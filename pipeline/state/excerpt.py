@@ -28,8 +28,9 @@ class Excerpt:
     It is made and given back by the thread that has the partition, and used by another.
     """
 
-    def __init__(self, partition: Partition, work: Work) -> None:
+    def __init__(self, partition: Partition, work: Work, *, spares_others: bool) -> None:
         """Lend the components of the streams that the work updates."""
+        self.spares_others = spares_others
         self.number = partition.number
         self.store = partition.store
         self.decided = Decided()  # late work is not read back from what was emitted

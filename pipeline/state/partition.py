@@ -37,6 +37,8 @@ class Partition:
         self.next_offset, self.emitted_offset = store.begin(number)
         self.claim = store.claim(number)
         """Of the partition, by which late work may be stored beside its batches."""
+        self.spares_others = False
+        """What is sent now is what all wait for."""
         self.lent: Set[str] = frozenset()
         """Service Objects whose components are computed elsewhere until they are given back."""
         self.forwarded_offsets = store.forwarded(number)

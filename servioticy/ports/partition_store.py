@@ -55,6 +55,10 @@ class Charge(NamedTuple):
     microseconds: int
 
 
+UseKey: TypeAlias = tuple[int, int, int]
+"""Whose account something is in, of which stream, and whose stream has caused it."""
+
+
 class Use(NamedTuple):
     """What a stream has used since: what was stored of it, and how its computations ended.
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import cast
 
 import msgspec
-import pytest
 from engine_builders import C, D, document
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,14 +18,12 @@ from pipeline.engine import Engine
 from pipeline.growth import NewRow, Verdict
 from pipeline.metering import Meter
 from pipeline.sharing.fairness import Fairness
-from pipeline.state.partition import Partition
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.records import UpdateRecord
-from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import Use
+from servioticy.ports.partition_store import Use, UseKey
 
 
 @LAW
@@ -76,17 +71,11 @@ OWN = KnownStream(C, 7, 1, 3, None)
 THEIRS = KnownStream(D, 8, 1, 4, None)
 
 
-class Store:
-    """Keeps what is settled, when it answers."""
-
-    def __init__(self) -> None:
-        self.answers = True
-        self.uses: list[Use] = []
-
-    def account(self, uses: list[Use]) -> None:
-        if not self.answers:
-            raise Unavailable("away")
-        self.uses += uses
+def uses(accounts: Accounts) -> list[Use]:
+    """What is to be stored, in order."""
+    found: dict[UseKey, Use] = {}
+    accounts.add_to(found)
+    return [found[key] for key in sorted(found)]
 
 
 def a_row(stream: KnownStream, *path: int) -> NewRow:
@@ -94,13 +83,12 @@ def a_row(stream: KnownStream, *path: int) -> NewRow:
 
 
 def test_the_consumer_pays_and_the_provider_is_told() -> None:
-    accounts, store, size = Accounts(), Store(), len(document(1))
+    accounts, size = Accounts(), len(document(1))
     ended = [Verdict(OWN, "emitted", THEIRS, 1, times=2), Verdict(OWN, "stale", OWN, 1)]
 
     accounts.note([a_row(THEIRS), a_row(OWN, 0)], ended)
-    accounts.settle(store)  # type: ignore[arg-type]
 
-    assert store.uses == [
+    assert uses(accounts) == [
         Use(7, 3, 7, 0, 1, size, {"stale": 1}),
         Use(7, 3, 8, computations={"emitted": 2}),
         Use(8, 4, 8, 1, 1, size),
@@ -109,35 +97,30 @@ def test_the_consumer_pays_and_the_provider_is_told() -> None:
 
 def test_what_takes_the_place_of_something_is_told_with_that() -> None:
     """A stream is in a batch more than once, and under two versions, perhaps."""
-    accounts, store, size = Accounts(), Store(), len(document(1))
+    accounts, size = Accounts(), len(document(1))
     newer = replace(OWN, version=2)
 
     accounts.note([a_row(OWN), a_row(newer), a_row(THEIRS)], [], {OWN.stream_id: 2 * size})
-    accounts.settle(store)  # type: ignore[arg-type]
 
-    assert store.uses == [
+    assert uses(accounts) == [
         Use(7, 3, 7, 2, 2, 2 * size, replaced=2 * size),
         Use(8, 4, 8, 1, 1, size),
     ]
 
 
-def test_what_could_not_be_stored_is_stored_next_time_and_nothing_twice() -> None:
-    accounts, store = Accounts(), Store()
+def test_what_was_taken_is_not_there_again() -> None:
+    accounts = Accounts()
     accounts.note([a_row(THEIRS)], [])
-    store.answers = False
-    with pytest.raises(Unavailable):
-        accounts.settle(store)  # type: ignore[arg-type]
-    store.answers = True
-    accounts.note([a_row(THEIRS)], [])
-    accounts.settle(store)  # type: ignore[arg-type]
-    accounts.settle(store)  # type: ignore[arg-type]
+    taken = accounts.take()
+    accounts.note([a_row(THEIRS), a_row(THEIRS)], [])
 
-    assert [(each.updates, each.rows) for each in store.uses] == [(2, 2)]
+    assert [each.updates for each in uses(taken)] == [1]
+    assert [each.updates for each in uses(accounts)] == [2]
 
 
 def test_what_was_counted_elsewhere_is_added() -> None:
     """As if it had been counted here."""
-    first, second, one, two = Accounts(), Accounts(), Store(), Store()
+    first, second = Accounts(), Accounts()
     ended = [Verdict(OWN, "emitted", THEIRS, 1, times=2), Verdict(OWN, "filtered", THEIRS, 1)]
     for each in (first, second):
         each.note([a_row(THEIRS), a_row(OWN, 0)], ended, {OWN.stream_id: 7})
@@ -145,37 +128,10 @@ def test_what_was_counted_elsewhere_is_added() -> None:
     both = Accounts()
     for _ in range(2):
         both.note([a_row(THEIRS), a_row(OWN, 0)], ended, {OWN.stream_id: 7})
-    first.settle(one)  # type: ignore[arg-type]
-    both.settle(two)  # type: ignore[arg-type]
 
-    assert one.uses == two.uses
-    assert one.uses == [
+    assert uses(first) == uses(both)
+    assert uses(first) == [
         Use(7, 3, 7, 0, 2, 2 * len(document(1)), replaced=14),
         Use(7, 3, 8, computations={"emitted": 4, "filtered": 2}),
         Use(8, 4, 8, 2, 2, 2 * len(document(1))),
-    ]
-
-
-def test_a_bug_in_the_accounts_stops_no_update_and_loses_only_what_was_counted(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    class Failing(Store):
-        def account(self, uses: list[Use]) -> None:
-            if self.answers:
-                super().account(uses)
-            else:
-                raise ValueError("a bug")
-
-    accounts, store, meter = Accounts(), Failing(), Meter(dict)
-    partition = cast(Partition, SimpleNamespace(accounts=accounts, store=store))
-    accounts.note([a_row(THEIRS)], [])
-    store.answers = False
-    meter.charge(partition)
-    store.answers = True
-    accounts.note([a_row(THEIRS)], [])
-    meter.charge(partition)
-
-    assert [each.updates for each in store.uses] == [1]
-    assert [(each.message, bool(each.exc_info)) for each in caplog.records] == [
-        ("accounts_lost", True)
     ]

@@ -77,7 +77,9 @@ class World:
         self.shares.always = {self.tenants[0]}
         self.put(name, at)
         self.shares.always = set()
+        self.shares.contested = True
         self.task.take([])
+        self.shares.contested = False
 
     def stored(self) -> list[tuple[str, int]]:
         state = self.platform.state

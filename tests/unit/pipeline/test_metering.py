@@ -1,19 +1,41 @@
-"""Processor time goes to the streams whose code used it, each bit once."""
+"""What streams have used comes to their accounts, each bit once, and nobody waits for it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pipeline.accounts import Accounts
-from pipeline.metering import SECONDS, Meter
+from pipeline.metering import MANY, SECONDS, Meter
+from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import Charge
+from servioticy.ports.partition_store import Charge, Use
 
-ROWS = {StreamRef("so", "a"): 1, StreamRef("so", "x/y@z"): 2}
+A = StreamRef("so", "a")
+ROWS = {A: 1, StreamRef("so", "x/y@z"): 2}
+
+
+class Later(Executor):
+    """Does what it is given when it is told to."""
+
+    def __init__(self) -> None:
+        self._left: list[tuple[Future[Any], Callable[[], Any]]] = []
+
+    def submit(self, act: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._left.append((future, partial(act, *arguments, **named)))
+        return future
+
+    def go_on(self) -> None:
+        for future, act in self._left:
+            future.set_result(act())
+        self._left.clear()
 
 
 class Ground:
@@ -25,9 +47,13 @@ class Ground:
         self.charges: list[Charge] = []
         self.store = self
         self.accounts = Accounts()
+        self.uses: list[list[Use]] = []
         self.answers = True
+        self.fails = False
         self.now = 0.0
-        self.meter = Meter(lambda: self.used, lambda: self.now)
+        self.paused = 0.0
+        self.executor = Later()
+        self.meter = Meter(lambda: self.used, lambda: self.now, self.executor, self.pause)
 
     def find_row(self, ref: StreamRef) -> Any:
         return (SimpleNamespace(tenant=7), self.known[ref]) if ref in self.known else None
@@ -35,12 +61,38 @@ class Ground:
     def charge(self, charges: list[Charge]) -> None:
         if not self.answers:
             raise Unavailable("away")
+        self.now += 0.25
         self.charges += charges
+
+    def account(self, uses: list[Use]) -> None:
+        if self.fails:
+            raise ValueError("a bug")
+        if not self.answers:
+            raise Unavailable("away")
+        self.uses.append(uses)
+
+    def pause(self, seconds: float) -> None:
+        self.paused += seconds
+
+    def counts(self, count: int = 1) -> None:
+        """So many streams have an update each."""
+        rows = [(KnownStream(A, 7, 1, n, None), 1, b"1", 0, 0, ()) for n in range(count)]
+        self.accounts.note(rows, [])
+
+    def settled(self) -> list[int]:
+        """The updates of each account that is settled now."""
+        self.uses.clear()
+        self.charged()
+        return [each.updates for some in self.uses for each in some]
+
+    def begin(self) -> None:
+        self.meter.charge(self)  # type: ignore[arg-type]
 
     def charged(self) -> list[tuple[int, int]]:
         """What is charged now: (stream, microseconds)."""
         self.charges.clear()
-        self.meter.charge(self)  # type: ignore[arg-type]
+        self.begin()
+        self.executor.go_on()
         assert all(each.tenant == 7 for each in self.charges)
         return [(each.stream_id, each.microseconds) for each in self.charges]
 
@@ -72,12 +124,17 @@ def test_what_the_sandbox_forgot_counts_from_zero(ground: Ground) -> None:
 
 def test_nothing_is_lost_while_the_store_is_away_or_the_stream_unknown(ground: Ground) -> None:
     ground.used = {"so/a@1": 0.5}
+    ground.counts()
     ground.answers = False
-    with pytest.raises(Unavailable):
-        ground.charged()
-    ground.answers = True
-    ground.known.clear()
     assert ground.charged() == []
+    assert ground.uses == []
+    ground.answers = True
+    ground.counts()
+    ground.executor.go_on()
+    ground.known.clear()
+    assert ground.settled() == [2]
+    assert ground.charges == []
+    assert ground.settled() == []
     ground.known.update(ROWS)
     assert ground.charged() == [(1, 500_000)]
 
@@ -88,3 +145,59 @@ def test_it_is_due_now_and_then(ground: Ground) -> None:
     assert ground.meter.due
     ground.charged()
     assert not ground.meter.due
+
+
+def test_what_is_under_way_is_not_begun_again(ground: Ground) -> None:
+    """What is counted meanwhile comes with the next."""
+    ground.used = {"so/a@1": 0.5}
+    ground.begin()
+    ground.counts()
+    ground.begin()
+    ground.executor.go_on()
+    assert ground.charges == [Charge(7, 1, 500_000)]
+    assert ground.uses == []
+
+    assert ground.settled() == [1]
+
+
+def test_many_go_in_parts_with_pauses_as_long_as_each_took(ground: Ground) -> None:
+    ground.known = {StreamRef("so", f"s{n}"): n for n in range(MANY + 1)}
+    ground.used = {f"so/s{n}@1": 0.5 for n in range(MANY + 1)}
+    ground.counts(2 * MANY + 1)
+
+    assert ground.settled() == [1] * (2 * MANY + 1)
+    assert len(ground.charges) == MANY + 1
+    assert [len(each) for each in ground.uses] == [MANY, MANY, 1]
+    assert ground.paused == 0.25
+
+
+def test_a_part_that_is_stored_is_not_stored_again(ground: Ground) -> None:
+    ground.counts(MANY + 1)
+    stored: list[list[Use]] = []
+
+    def account(uses: list[Use]) -> None:
+        if stored:
+            raise Unavailable("away")
+        stored.append(uses)
+
+    ground.account = account  # type: ignore[method-assign]
+    ground.charged()
+    del ground.account
+    assert len(stored[0]) == MANY
+
+    assert ground.settled() == [1]
+
+
+def test_a_bug_in_the_accounts_stops_no_update_and_loses_only_what_was_counted(
+    ground: Ground, caplog: pytest.LogCaptureFixture
+) -> None:
+    ground.counts()
+    ground.fails = True
+    assert ground.settled() == []
+    ground.fails = False
+    ground.counts()
+
+    assert ground.settled() == [1]
+    assert [(each.message, bool(each.exc_info)) for each in caplog.records] == [
+        ("accounts_lost", True)
+    ]

@@ -27,6 +27,30 @@ def test_time_that_nobody_else_wants_is_free() -> None:
     assert shares.over() == set()
 
 
+def test_whose_updates_come_alone_has_nobody_to_wait_for() -> None:
+    """Its trees wake another's composites; those may be over a share, and it is not."""
+    shares = shares_of(Clock())
+    shares.saw([1])
+    shares.charge({1: 60.0, 2: 60.0})
+
+    assert not shares.contested
+    assert shares.over() == {2}
+    shares.saw([2])
+    assert shares.over() == {1, 2}
+
+
+def test_where_no_updates_come_nobody_is_over_a_share() -> None:
+    clock = Clock()
+    shares = shares_of(clock)
+    shares.saw([1])
+    shares.charge({2: 1.0})
+    assert shares.over() == {2}
+    clock.now += ACTIVE_SECONDS + 0.1
+    shares.charge({2: 1.0})
+
+    assert shares.over() == set()
+
+
 def test_a_tenant_over_its_share_is_so_until_its_time_has_come() -> None:
     """Half a second a second: one second too much takes two."""
     clock = Clock()
