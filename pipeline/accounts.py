@@ -14,6 +14,9 @@ from pipeline.growth import NewRow, Verdict
 from servioticy.domain.known_streams import KnownStream
 from servioticy.ports.partition_store import Use, UseKey
 
+MANY = 1000
+"""Pieces of late work whose accounts are added later."""
+
 NOTHING: Mapping[int, int] = MappingProxyType({})
 
 
@@ -25,6 +28,7 @@ class Accounts:
         """Updates from outside, rows, bytes, and bytes that they have taken the place of."""
         self._computations: defaultdict[UseKey, dict[str, int]] = defaultdict(dict)
         """By tenant, stream and whose stream woke it: how many ended how."""
+        self._others: list[Accounts] = []
 
     def note(
         self,
@@ -50,24 +54,22 @@ class Accounts:
             ended[kind] = ended.get(kind, 0) + times
 
     def add(self, other: Accounts) -> None:
-        """Note all that the other has counted."""
-        for stream, counts in other._rows.items():
-            before = self._rows.get(stream, (0, 0, 0, 0))
-            self._rows[stream] = [sum(both) for both in zip(before, counts, strict=True)]
-        for key, ended in other._computations.items():
-            here = self._computations[key]
-            for kind, times in ended.items():
-                here[kind] = here.get(kind, 0) + times
+        """Note all that the other has counted, which counts no more; it takes no time here."""
+        self._others.append(other)
+        if len(self._others) >= MANY:
+            self._add_others()
 
     def take(self) -> Accounts:
         """Return all that has been counted, and count from nothing again."""
         taken = Accounts()
         taken._rows, self._rows = self._rows, taken._rows
         taken._computations, self._computations = self._computations, taken._computations
+        taken._others, self._others = self._others, taken._others
         return taken
 
     def add_to(self, uses: dict[UseKey, Use]) -> None:
         """Add what has been counted to what is to be stored."""
+        self._add_others()
         for stream, (updates, rows, size, replaced) in self._rows.items():
             own = stream.tenant, stream.stream_id, stream.tenant
             # Known anew meanwhile, a stream is here twice.
@@ -81,6 +83,15 @@ class Accounts:
         for key, ended in self._computations.items():
             before = uses.get(key) or Use(*key)
             uses[key] = before._replace(computations=_sum(before.computations, ended))
+
+    def _add_others(self) -> None:
+        others, self._others = self._others, []
+        for other in others:
+            for stream, counts in other._rows.items():
+                before = self._rows.get(stream, (0, 0, 0, 0))
+                self._rows[stream] = [sum(both) for both in zip(before, counts, strict=True)]
+            for key, ended in other._computations.items():
+                self._computations[key] = dict(_sum(self._computations[key], ended))
 
 
 def _sum(counts: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:

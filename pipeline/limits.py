@@ -30,6 +30,9 @@ CONTESTED_SECONDS = 0.05
 LOADING_SECONDS = 0.2
 """Loading components may take so long between two batches."""
 
+CONTESTED_LOADING_SECONDS = 0.02
+"""The same while several tenants are active: who has nothing to do with it waits meanwhile."""
+
 
 class Limits(NamedTuple):
     """How far one update may go.

@@ -81,7 +81,7 @@ class Batches:
                 raise
             except Exception as error:  # noqa: BLE001  whatever it is, others must go on
                 waiting += map(Piece, reversed(self._without_culprit(some, error)))
-        self._base.trim()
+        self._base.trim(contested=self._shares.contested)
 
     def _behind_what_waits(self, piece: Piece) -> Piece:
         """A piece of a batch, once an earlier piece has been put off: behind that.

@@ -21,6 +21,7 @@ from pipeline.engine import Engine
 from pipeline.sharing.fairness import Fairness
 from pipeline.state.excerpt import Excerpt
 from pipeline.work import Work
+from servioticy.domain.pauses import Paused, finished
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.output import Output
 
@@ -35,6 +36,8 @@ class _Piece(NamedTuple):
     before: int
     """The partition's own client has to be acknowledged up to here first."""
     future: Future[None] | None = None
+    giving_back: Paused[None] | None = None
+    """What is left of it, once it has ended."""
 
 
 class Beside:
@@ -80,17 +83,19 @@ class Beside:
         self.is_idle()
 
     def is_idle(self) -> bool:
-        """Whether nothing is under way; what has just ended is given back.
+        """Whether nothing is under way; of what has just ended a little more is given back.
 
         Raises what it ended with, and Unavailable.
         """
         piece = self._piece
-        if piece is not None and piece.future is None:
+        future = piece.future if piece else None
+        if piece is not None and future is None:
             self._partitions_output.poll()
             if self._partitions_output.acknowledged >= piece.before:
-                self._begin(piece)
-        if self._piece is not None and self._piece.future is not None and not self.is_computing:
-            self.settle()
+                future = self._begin(piece)
+        if piece is not None and future is not None and future.done():
+            is_over = next(self._giving_back(piece, future), True)
+            self._piece = None if is_over else self._piece
         return self._piece is None
 
     def settle(self) -> None:
@@ -100,12 +105,8 @@ class Beside:
             return
         if piece.future is None:
             self._partitions_output.flush()
-        try:
-            (piece.future or self._begin(piece)).result()
-        except Fenced as error:  # whoever has it now, beginning it tells
-            raise Unavailable(str(error)) from error
+        finished(self._giving_back(piece, piece.future or self._begin(piece)))
         self._piece = None
-        piece.excerpt.give_back()
 
     def withdraw(self) -> None:
         """Wait until nothing is under way, of which no more is stored; forget what came of it."""
@@ -120,6 +121,18 @@ class Beside:
         future = self._executor.submit(partial(self._run, piece.work, piece.excerpt))
         self._piece = piece._replace(future=future)
         return future
+
+    def _giving_back(self, piece: _Piece, future: Future[None]) -> Paused[None]:
+        """What is left of giving back the piece, once it has ended."""
+        giving_back = piece.giving_back
+        if giving_back is None:
+            try:
+                future.result()
+            except Fenced as error:  # whoever has it now, beginning it tells
+                raise Unavailable(str(error)) from error
+            giving_back = piece.excerpt.give_back()
+            self._piece = piece._replace(future=future, giving_back=giving_back)
+        return giving_back
 
     def _run(self, work: Work, excerpt: Excerpt) -> None:
         output = self._output = self._output or self._new_output()

@@ -47,5 +47,8 @@ class Base(Protocol):
     def note_waiting(self, work: Work) -> None:
         """Note that this work is stored: so many more, or fewer, records wait."""
 
-    def trim(self) -> None:
-        """Between two batches: forget what there is no room for."""
+    def trim(self, *, contested: bool = False) -> None:
+        """Between two batches: forget what there is no room for.
+
+        Then there is time to load something, less where several tenants are active.
+        """

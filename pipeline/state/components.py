@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from pipeline.limits import LOADING_SECONDS
+from pipeline.limits import CONTESTED_LOADING_SECONDS, LOADING_SECONDS
 from pipeline.state.loading import Loading
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream
@@ -177,14 +177,14 @@ class Components:
         parts = dict.fromkeys(self._graphs[each] for each in service_objects)
         return self.graph.excerpt(list(parts), origins)
 
-    def trim(self, lent: Set[str] = frozenset()) -> None:
+    def trim(self, lent: Set[str] = frozenset(), *, contested: bool = False) -> None:
         """Between two batches: forget what there is no room for, the least recently used first.
 
         A component goes as a whole, with the time of the one of its members used last; not while
-        it is `lent`. From here on there is time again to load others.
+        it is `lent`. From here on there is time again to load others, less while `contested`.
         """
         self._batches += 1
-        self._seconds_left = LOADING_SECONDS
+        self._seconds_left = CONTESTED_LOADING_SECONDS if contested else LOADING_SECONDS
         self._trim_loading()
         if self._weight <= MAX_DEFINITION_BYTES:
             return

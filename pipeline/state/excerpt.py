@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
+from itertools import islice
 
 from pipeline.accounts import Accounts
 from pipeline.state.decided import Decided
@@ -18,8 +19,12 @@ from pipeline.state.partition import Partition
 from pipeline.work import Work
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.pauses import Paused
 from servioticy.errors import Unavailable
 from servioticy.ports.partition_store import Batch
+
+AT_ONCE = 500
+"""Last updates that are given back between two batches."""
 
 
 class Excerpt:
@@ -88,17 +93,23 @@ class Excerpt:
         """Note that this work is stored."""
         self._stored.append(work)
 
-    def trim(self) -> None:
+    def trim(self, *, contested: bool = False) -> None:
         """Nothing is forgotten before it is given back."""
 
     def withdraw(self) -> None:
         """Let nothing more be stored of it."""
         self._is_withdrawn = True
 
-    def give_back(self) -> None:
-        """Let the partition know what has become of what it has lent."""
+    def give_back(self) -> Paused[None]:
+        """Let the partition know what has become of what it has lent; with pauses, if it is much.
+
+        It is lent until the end: nobody looks at what is known of it by half.
+        """
         partition = self._partition
-        partition.remember(self._changed)
+        changed = iter(self._changed.items())
+        while some := dict(islice(changed, AT_ONCE)):
+            partition.remember(some)
+            yield
         for each in self._stored:
             partition.note_waiting(each)
         partition.accounts.add(self.accounts)

@@ -13,7 +13,7 @@ from servioticy.domain.pauses import Paused
 from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
 ASKED_AT_ONCE = 32
-"""Service Objects that the store is asked for: a document may have a megabyte."""
+"""Service Objects that the store is asked for at most: a document may have a megabyte."""
 
 MAX_SMALL = 20
 """Members of a component that is loaded together with others."""
@@ -34,6 +34,7 @@ class Loading:
         """Of the whole component, once it is made."""
         self._making: Paused[Graph] | None = None
         self._left = dict.fromkeys(self.tenants)
+        self._asked_at_once = ASKED_AT_ONCE
 
     @property
     def is_complete(self) -> bool:
@@ -69,12 +70,15 @@ class Loading:
         until = clock() + seconds
         before = len(self.loaded)
         while self._left and (len(self.loaded) == before or clock() < until):
-            asked = list(islice(self._left, ASKED_AT_ONCE))
+            asked = list(islice(self._left, self._asked_at_once))
+            had = len(self.loaded)
             for each in store.service_objects(asked):
                 self.add(each)
-                if clock() >= until:
+                if clock() >= until:  # the others would be asked for again
+                    self._asked_at_once = max(1, len(self.loaded) - had)
                     break
             else:
+                self._asked_at_once = min(ASKED_AT_ONCE, 2 * self._asked_at_once)
                 for id_ in asked:  # also what was not found
                     self._left.pop(id_, None)
         return self.loaded[before:]

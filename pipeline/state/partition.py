@@ -164,10 +164,10 @@ class Partition:
         """Note that these were stored as last updates."""
         self._last_updates.keep((stream.ref, last) for stream, last in last_updates.items())
 
-    def trim(self) -> None:
+    def trim(self, *, contested: bool = False) -> None:
         """Between two batches: forget what there is no room for, the least recently used first."""
         self._last_updates.trim()
-        self._components.trim(self.lent)
+        self._components.trim(self.lent, contested=contested)
 
     def commit(self, batch: Callable[[int], Batch]) -> Mapping[int, int]:
         """Store the batch that begins at our progress, which then moves to its end.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import Future
 from itertools import pairwise
 from threading import Semaphore, Thread
+from unittest import mock
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_put_off_law import Runs, Store, Whims, append
@@ -17,12 +20,20 @@ from test_serial_law import LAW, Generous, define, functions, histories, value_o
 from pipeline.engine import Engine
 from pipeline.limits import Limits
 from pipeline.sharing.fairness import Fairness
+from pipeline.state import excerpt
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.memory import MemoryPlatform
 
 LIMITS = Limits(8, 1000)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _bit_by_bit() -> Iterator[None]:
+    """Each last update is given back by itself."""
+    with mock.patch.object(excerpt, "AT_ONCE", 1):
+        yield
 
 
 class Whenever:
