@@ -109,6 +109,11 @@ class Task:
         """Seconds until something is to be done though no rows come."""
         return self._begun.schedule.patience() if self._begun else REST_SECONDS
 
+    @property
+    def is_computing(self) -> bool:
+        """Whether something is computed beside."""
+        return self._begun is not None and self._begun.schedule.is_computing
+
     def rest(self) -> None:
         """Use that nothing has come for a while.
 
@@ -116,7 +121,7 @@ class Task:
         far all is acknowledged.
         """
         begun = self._begun
-        if begun is not None and begun.schedule.is_computing:
+        if self.is_computing:
             return
         if begun is None or begun.partition.waiting or begun.partition.to_purge:
             self.take(())

@@ -6,7 +6,6 @@ batch is one update when it is quiet and hundreds when it is not.
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
 import threading
@@ -26,6 +25,7 @@ from pipeline.sharing.shares import Shares
 from pipeline.sharing.used_up import UsedUp
 from pipeline.spark import quickack
 from pipeline.spark.bundles import unpack
+from pipeline.spark.garbage import Garbage
 from pipeline.spark.inbox import Inbox
 from pipeline.task import Task
 from sandbox import InfraError, SandboxPool
@@ -61,6 +61,7 @@ def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator
 
 
 def _work(task: Task, inbox: Inbox, most: int) -> None:
+    garbage = _garbage()
     try:
         task.take(())
         while (rows := inbox.get(most, task.patience)) is not None:
@@ -68,6 +69,7 @@ def _work(task: Task, inbox: Inbox, most: int) -> None:
                 task.take(rows)
             else:
                 task.rest()
+            garbage.look(computing=task.is_computing)
         task.end()
     finally:
         task.release()
@@ -113,7 +115,6 @@ def _task(partition: int, settings: Settings) -> Task:
         _meter(settings),
         ThreadPoolExecutor(1, thread_name_prefix="beside"),
     )
-    collect_rarely()
     switch_often()
     return task
 
@@ -138,14 +139,12 @@ def switch_often() -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
 
 
-def collect_rarely() -> None:
-    """Set garbage collection as the engine wants it."""
-    # Spark's worker daemon collects everything after each task; what we keep is not garbage.
-    gc.collect()
-    gc.freeze()
-    # A batch is thousands of small tuples that die together, and no cycles: a quarter of the
-    # engine's time would go into looking for some.
-    gc.set_threshold(100_000, 50, 50)
+@cache
+def _garbage() -> Garbage:
+    """Begun once: what is known of the partition by the next task may be garbage some day."""
+    garbage = Garbage()
+    garbage.begin()
+    return garbage
 
 
 @cache

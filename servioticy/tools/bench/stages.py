@@ -28,6 +28,7 @@ from pipeline.engine import Engine
 from pipeline.evaluators.javascript import JavaScript
 from pipeline.metering import Meter
 from pipeline.spark import bundles, worker
+from pipeline.spark.garbage import Garbage
 from pipeline.spark.inbox import Inbox
 from pipeline.state.batch import BatchState
 from pipeline.state.partition import Partition
@@ -89,7 +90,7 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         rows = bench.rows(options.devices, options.updates)
         bench.task.take(rows[: options.devices * 3])  # definitions, and some to warm up
         rows = rows[options.devices * 3 :]
-        worker.collect_rarely()
+        bench.garbage.begin()
         _measure(bench, rows, options.batch)
         if not options.no_accounts:
             _settle(bench)
@@ -109,6 +110,13 @@ class Bench:
     others: Callable[[], dict[str, float]]
     ids: list[str] = field(default_factory=list)
     log: list[bytes] = field(default_factory=list)
+    garbage: Garbage = field(default_factory=Garbage)
+
+    def take(self, rows: Sequence[Row], most: int) -> None:
+        """Let the task take these, so many at once."""
+        for start in range(0, len(rows), most):
+            self.task.take(rows[start : start + most])
+            self.garbage.look(computing=False)
 
     def rows(self, devices: int, updates: int) -> list[Row]:
         """The log: definitions of the devices, then updates of one after the other."""
@@ -260,8 +268,7 @@ def _measure(bench: Bench, rows: Sequence[Row], most: int) -> None:
     before = bench.others()
     began, processor = time.perf_counter(), time.process_time()
     bench.watch.timed("read: Arrow to rows", worker.read)(arrow, Inbox(sys.maxsize, sys.maxsize))
-    for start in range(0, len(rows), most):
-        bench.task.take(rows[start : start + most])
+    bench.take(rows, most)
     clock, processor = time.perf_counter() - began, time.process_time() - processor
     after = bench.others()
     count = len(rows) / 1e6
@@ -279,8 +286,7 @@ def _measure(bench: Bench, rows: Sequence[Row], most: int) -> None:
 def _profile(bench: Bench, rows: Sequence[Row], options: argparse.Namespace) -> None:
     profile = cProfile.Profile()
     profile.enable()
-    for start in range(0, len(rows), options.batch):
-        bench.task.take(rows[start : start + options.batch])
+    bench.take(rows, options.batch)
     profile.disable()
     profile.dump_stats(options.profile)
     text = io.StringIO()

@@ -1,0 +1,94 @@
+"""Garbage is looked for between batches, and everything seldom."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from pipeline.spark.garbage import FAR_TOO_MANY, MIDDLE, OLD, PART, YOUNG, Garbage
+
+
+class Ground:
+    """What Python counts, what was looked through, and a clock."""
+
+    def __init__(self) -> None:
+        self.counts = [0, 0, 0]
+        self.looked: list[int] = []
+        self.now = 100.0
+        self.garbage = Garbage(lambda: tuple(self.counts), self.collect, lambda: self.now)
+
+    def collect(self, generation: int) -> None:
+        self.looked.append(generation)
+        self.now += 0.5
+        self.counts[: generation + 1] = [0] * (generation + 1)
+        if generation < 2:
+            self.counts[generation + 1] += 1
+
+    def look(self, young: int, *, computing: bool = False) -> list[int]:
+        """How far it was looked, with so many objects more than before."""
+        self.looked.clear()
+        self.counts[0] = young
+        self.garbage.look(computing=computing)
+        return list(self.looked)
+
+
+@pytest.fixture
+def ground() -> Ground:
+    return Ground()
+
+
+def test_it_is_looked_for_when_many_have_come_to_stay(ground: Ground) -> None:
+    assert ground.look(YOUNG - 1) == []
+    assert ground.look(YOUNG) == [0]
+
+
+def test_what_is_being_computed_is_not_looked_through(ground: Ground) -> None:
+    assert ground.look(FAR_TOO_MANY - 1, computing=True) == []
+    assert ground.look(FAR_TOO_MANY, computing=True) == [0]
+
+
+def test_older_ones_are_looked_through_seldom_and_all_in_a_hundredth_of_the_time(
+    ground: Ground,
+) -> None:
+    found = [each for _ in range(2 * (MIDDLE + 1) * (OLD + 1)) for each in ground.look(YOUNG)]
+    assert found.count(2) == 1, "the second time would be too soon"
+    first = found.index(2)
+    assert found[:first].count(1) == OLD
+    assert first == (MIDDLE + 1) * OLD + MIDDLE
+
+    ground.now += 0.5 / PART
+    ground.counts[1:] = [MIDDLE, OLD]
+    assert ground.look(YOUNG) == [2]
+
+
+CYCLES = """
+import gc
+from pipeline.spark.garbage import Garbage
+
+class Held:
+    alive = 0
+    def __init__(self):
+        Held.alive += 1
+        self.me = self
+    def __del__(self):
+        Held.alive -= 1
+
+garbage = Garbage()
+garbage.begin()
+assert not gc.isenabled()
+most = 0
+for _ in range(200_000):
+    Held()
+    garbage.look(computing=False)
+    most = max(most, Held.alive)
+print(most)
+"""
+
+
+def test_cycles_do_not_stay_for_ever() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", CYCLES], capture_output=True, text=True, check=True
+    )
+    assert 1000 < int(found.stdout) <= YOUNG
