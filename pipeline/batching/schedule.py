@@ -3,12 +3,12 @@
 Records are taken in order of the log. While several tenants are active, the updates of one
 that has used more than its share of the partition's time are put off: stored as they are,
 in the transaction that moves progress past them, and taken up when the tenant has time
-again. So are those of tenants whose scripts are slow, or that nobody has met yet, but for one
-of a batch: a crowd of tenants, each with a little, does not hold up those whose updates are
-quick. What is taken up is computed beside the batches of the others (`beside.py`). What a tenant
-has waiting is taken in order of the log, and so is all that follows it, control records too.
-What comes out equals the serial order of a log in which the updates of that tenant had come
-later.
+again. So are those of tenants whose scripts are slow, or that nobody has met yet (but for one
+of a batch of a backlog): a crowd of tenants, each with a little, does not hold up those whose
+updates are quick. What is taken up is computed beside the batches of the others
+(`beside.py`). What a tenant has waiting is taken in order of the log, and so is all that
+follows it, control records too. What comes out equals the serial order of a log in which the
+updates of that tenant had come later.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ QUIET_SECONDS = 1.0
 WAITING_SECONDS = 0.02
 """Between two looks at what has been put off, where nothing of it may be taken yet."""
 
+BACKLOG = 200
+"""So many records have not come since the last look: there are more than can be served at once."""
+
 BUSY_SECONDS = 0.002
 """Between two looks at what is computed beside."""
 
@@ -67,6 +70,7 @@ class Schedule:
         self._pace = fairness.pace
         self._turns = Turns(fairness.shares, fairness.pace)
         self._clock = engine.clock
+        self._is_backlog = False
         self.max_updates = max_updates
         self._intake = Intake(partition, output, dead_letters, engine.passes)
         cutting = Cutting(fairness.shares, engine.clock)
@@ -80,6 +84,7 @@ class Schedule:
 
     def take(self, rows: Sequence[Row]) -> None:
         """Work on rows that follow the stored progress."""
+        self._is_backlog = len(rows) >= BACKLOG
         batch = self._new_batch(self._partition.next_offset)
         put_off = self._put_off_now()
         records = [self._intake.read(row) for row in rows]
@@ -178,16 +183,17 @@ class Schedule:
     def _is_late(self, update: LoggedUpdate, batch: FormingBatch) -> bool:
         """Whether others would wait for it, or its component is lent.
 
-        One tenant of a batch may be met for the first time: else a backlog of many would be put
-        off as a whole.
+        Of a backlog one tenant of a batch may be met for the first time: else one of many tenants
+        would be put off as a whole, and nobody is served quickly there anyway.
         """
         if update.origin.service_object in self._partition.lent:
             return True
         if not self._shares.contested or not self._pace.is_slow(update.tenant):
             return False
-        others = batch.tenants - {update.tenant}
-        if not self._pace.knows(update.tenant) and all(map(self._pace.knows, others)):
-            return False
+        if self._is_backlog and not self._pace.knows(update.tenant):
+            others = batch.tenants - {update.tenant}
+            if all(map(self._pace.knows, others)):
+                return False
         return bool(self._partition.graph.stream(update.origin).entries)
 
     def _run(self, batch: FormingBatch) -> None:

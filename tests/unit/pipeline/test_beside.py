@@ -13,6 +13,7 @@ from test_put_off_law import CODE, Runs, Whims, append
 from test_serial_law import define, functions
 from waiting import until
 
+from pipeline.batching.schedule import BACKLOG
 from pipeline.engine import Engine
 from pipeline.sharing.fairness import Fairness
 from pipeline.task import Task
@@ -177,3 +178,26 @@ def test_what_a_worker_has_begun_is_not_stored_once_it_has_let_go(world: World) 
     runs = Runs(world.platform, {"javascript": world.held}, Whims([]), {})
     runs.finish()
     assert world.stored() == BOTH
+
+
+def test_who_is_met_for_the_first_time_is_computed_beside(world: World) -> None:
+    """Nobody knows how long it takes."""
+    world.shares.contested = True
+    world.put("slow", 1)
+    assert world.held.asked.wait(60)
+
+    world.put("quick", 1)
+    assert world.stored() == []
+    assert len(world.platform.state.put_off) == 2
+    world.finish()
+    until(lambda: world.task.take([]) or len(world.stored()) == 4)
+
+
+def test_of_a_backlog_one_is_met_at_once(world: World) -> None:
+    world.shares.contested = True
+    updates = [(("quick", "d0"), at, at) for at in range(BACKLOG)]
+    append(world.platform, updates)
+    world.take()
+
+    assert not world.platform.state.put_off
+    assert len(world.stored()) == 2 * BACKLOG

@@ -17,6 +17,7 @@ from test_put_off_law import Runs, Store, Whims, append
 from test_regions_law import mixtures
 from test_serial_law import LAW, Generous, define, functions, histories, value_of
 
+from pipeline.batching import schedule
 from pipeline.engine import Engine
 from pipeline.limits import Limits
 from pipeline.sharing.fairness import Fairness
@@ -31,8 +32,8 @@ LIMITS = Limits(8, 1000)
 
 @pytest.fixture(autouse=True, scope="module")
 def _bit_by_bit() -> Iterator[None]:
-    """Each last update is given back by itself."""
-    with mock.patch.object(excerpt, "AT_ONCE", 1):
+    """Each last update is given back by itself, and two records are a backlog."""
+    with mock.patch.object(excerpt, "AT_ONCE", 1), mock.patch.object(schedule, "BACKLOG", 2):
         yield
 
 
@@ -143,7 +144,7 @@ class Moods:
     of_scripts = of
 
     def knows(self, _tenant: int) -> bool:
-        return True
+        return next(self._answers, True)
 
     def learn(self, *_what: object) -> None:
         """It does not matter."""
