@@ -14,8 +14,8 @@ from pipeline.growth import NewRow, Verdict
 from servioticy.domain.known_streams import KnownStream
 from servioticy.ports.partition_store import Use, UseKey
 
-MANY = 1000
-"""Pieces of late work whose accounts are added later."""
+MANY = 100_000
+"""Entries that are added later, not as soon as they come."""
 
 NOTHING: Mapping[int, int] = MappingProxyType({})
 
@@ -29,6 +29,7 @@ class Accounts:
         self._computations: defaultdict[UseKey, dict[str, int]] = defaultdict(dict)
         """By tenant, stream and whose stream woke it: how many ended how."""
         self._others: list[Accounts] = []
+        """What is to be added."""
 
     def note(
         self,
@@ -54,9 +55,9 @@ class Accounts:
             ended[kind] = ended.get(kind, 0) + times
 
     def add(self, other: Accounts) -> None:
-        """Note all that the other has counted, which counts no more; it takes no time here."""
+        """Note all that the other has counted, which counts no more; mostly that takes no time."""
         self._others.append(other)
-        if len(self._others) >= MANY:
+        if sum(len(each._rows) + len(each._computations) for each in self._others) >= MANY:
             self._add_others()
 
     def take(self) -> Accounts:

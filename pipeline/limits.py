@@ -27,11 +27,15 @@ SLICE_SECONDS = 0.2
 CONTESTED_SECONDS = 0.05
 """The same while several tenants are active: after each of them it is seen who is over a share."""
 
+BACKLOG = 200
+"""So many records at once have not just come: there are more than can be served quickly."""
+
 LOADING_SECONDS = 0.2
 """Loading components may take so long between two batches."""
 
 CONTESTED_LOADING_SECONDS = 0.02
-"""The same while several tenants are active: who has nothing to do with it waits meanwhile."""
+"""The same while several tenants are active and there is no backlog: who has nothing to do with it
+waits meanwhile."""
 
 
 class Limits(NamedTuple):

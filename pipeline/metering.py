@@ -24,11 +24,11 @@ from servioticy.ports.partition_store import Charge, PartitionStore, Use, UseKey
 
 SECONDS = 10.0
 
-MANY = 500
-"""Accounts in one transaction; after it others have the store to themselves for as long as it
-took."""
+PART = 500
+"""Accounts in one transaction; before the next one others have the store to themselves for as long
+as it took."""
 
-END_SECONDS = 1.0
+END_SECONDS = 0.1
 """So long the end of a task waits for what is on its way to the accounts."""
 
 FindRow: TypeAlias = Callable[[StreamRef], tuple[ServiceObject, int] | None]
@@ -42,7 +42,8 @@ class Meter:
 
     `used` gives the seconds that each program, by its id, has used in all. One meter serves
     all partitions that share a sandbox. What a worker has not charged when it is killed is
-    lost: this is a measure, not a promise.
+    lost, and what it does not know to be charged is charged again: this is a measure, not a
+    promise.
     """
 
     def __init__(
@@ -59,7 +60,9 @@ class Meter:
         self._sleep = sleep
         self._at = clock()
         self._under_way: Future[None] | None = None
+        self._kept = Accounts()
         # Of the executor's thread:
+        self._took = 0.0
         self._charged: dict[str, float] = {}
         self._uses: dict[UseKey, Use] = {}
 
@@ -76,9 +79,14 @@ class Meter:
         if self._under_way is not None and not self._under_way.done():
             return
         self._at = self._clock()
-        store, find_row = partition.store, partition.find_row
         accounts = partition.accounts.take()
+        accounts.add(self._kept.take())
+        store, find_row = partition.store, partition.find_row
         self._under_way = self._executor.submit(self._settle, store, find_row, accounts)
+
+    def keep(self, accounts: Accounts) -> None:
+        """Settle, with the next ones, the accounts of a partition that is begun anew."""
+        self._kept.add(accounts.take())
 
     def wait(self) -> None:
         """Wait for what is under way, but not for long."""
@@ -86,49 +94,58 @@ class Meter:
             wait([self._under_way], END_SECONDS)
 
     def _settle(self, store: PartitionStore, find_row: FindRow, accounts: Accounts) -> None:
+        """A measure stops nobody's updates, and none that fails stops another."""
+        accounts.add_to(self._uses)
         try:
-            accounts.add_to(self._uses)
             self._charge(store, find_row)
-            for keys in _parts(sorted(self._uses)):
-                self._and_a_pause(store.account, [self._uses[key] for key in keys])
-                for key in keys:
-                    del self._uses[key]
         except Unavailable as error:
             log.warning("accounts_wait", extra={"why": str(error)})
-        except Exception:  # a measure stops nobody's updates
-            log.exception("accounts_lost")
-            self._uses.clear()
+            return
+        except Exception:
+            log.exception("processor_time_lost")
+        for number, keys in enumerate(_parts(sorted(self._uses))):
+            try:
+                self._in_turn(number, store.account, [self._uses[key] for key in keys])
+            except Unavailable as error:
+                log.warning("accounts_wait", extra={"why": str(error)})
+                return
+            except Exception:
+                log.exception("accounts_lost")
+            for key in keys:
+                del self._uses[key]
 
     def _charge(self, store: PartitionStore, find_row: FindRow) -> None:
         used = self._used()
-        self._charged = {each: self._charged[each] for each in self._charged if each in used}
-        for programs in _parts(list(used)):
-            charges: dict[int, Charge] = {}
-            charged: dict[str, float] = {}
-            for program in programs:
-                seconds, before = used[program], self._charged.get(program, 0.0)
-                # Forgotten in between, it counts from zero again.
-                microseconds = round(1e6 * (seconds - before if seconds >= before else seconds))
-                row = find_row(stream_of(program)) if microseconds else None
-                if row is not None:
-                    owner, stream_id = row
-                    earlier = charges.get(stream_id)
-                    microseconds += earlier.microseconds if earlier else 0
-                    charges[stream_id] = Charge(owner.tenant, stream_id, microseconds)
-                    charged[program] = seconds
-            if charges:
-                in_order = sorted(charges.values(), key=lambda each: each.stream_id)
-                self._and_a_pause(store.charge, in_order)
-            self._charged |= charged
+        before = {each: self._charged[each] for each in self._charged if each in used}
+        self._charged = before
+        programs: dict[int, list[str]] = {}
+        charges: dict[int, Charge] = {}
+        for program, seconds in used.items():
+            # Forgotten in between, it counts from zero again.
+            since = before.get(program, 0.0)
+            microseconds = round(1e6 * (seconds - since if seconds >= since else seconds))
+            row = find_row(stream_of(program)) if microseconds else None
+            if row is not None:
+                owner, stream_id = row
+                earlier = charges.get(stream_id)
+                microseconds += earlier.microseconds if earlier else 0
+                charges[stream_id] = Charge(owner.tenant, stream_id, microseconds)
+                programs.setdefault(stream_id, []).append(program)
+        for number, streams in enumerate(_parts(sorted(charges))):
+            self._in_turn(number, store.charge, [charges[each] for each in streams])
+            for each in (program for stream in streams for program in programs[stream]):
+                self._charged[each] = used[each]
 
-    def _and_a_pause(self, act: Callable[[list[T]], None], some: list[T]) -> None:
+    def _in_turn(self, number: int, act: Callable[[list[T]], None], some: list[T]) -> None:
+        """Store a part; after the first one others have had their turn before."""
+        if number:
+            self._sleep(self._took)
         began = self._clock()
         act(some)
-        if len(some) >= MANY:
-            self._sleep(self._clock() - began)
+        self._took = self._clock() - began
 
 
 def _parts(everything: Sequence[T]) -> Iterator[list[T]]:
     left = iter(everything)
-    while some := list(islice(left, MANY)):
+    while some := list(islice(left, PART)):
         yield some

@@ -137,6 +137,8 @@ class Task:
         except self._engine.heals:  # it is emitted again where the partition is begun next
             self._forget()
             return
+        if self._meter:
+            self._meter.wait()
         if self._begun is None:
             self.take(())
         else:
@@ -242,5 +244,7 @@ class Task:
     def _forget(self) -> None:
         if self._begun is not None:
             self._begun.schedule.withdraw()
+            if self._meter:
+                self._meter.keep(self._begun.partition.accounts)
         self._begun = None
         self._claimed = False

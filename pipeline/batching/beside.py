@@ -22,7 +22,7 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.state.excerpt import Excerpt
 from pipeline.work import Work
 from servioticy.domain.pauses import Paused, finished
-from servioticy.errors import Fenced, Unavailable
+from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
 
 log = logging.getLogger("servioticy.pipeline")
@@ -68,6 +68,12 @@ class Beside:
         return self._piece is not None
 
     @property
+    def has_ended(self) -> bool:
+        """Whether a piece has ended, and is to be given back."""
+        future = self._piece.future if self._piece else None
+        return future is not None and future.done()
+
+    @property
     def is_computing(self) -> bool:
         """Whether there is nothing to do but wait for a piece."""
         future = self._piece.future if self._piece else None
@@ -94,6 +100,8 @@ class Beside:
             if self._partitions_output.acknowledged >= piece.before:
                 future = self._begin(piece)
         if piece is not None and future is not None and future.done():
+            # After the last of it there is a pause, too: the one moment at which a worker that
+            # computes all the time looks for garbage.
             is_over = next(self._giving_back(piece, future), True)
             self._piece = None if is_over else self._piece
         return self._piece is None
@@ -126,10 +134,13 @@ class Beside:
         """What is left of giving back the piece, once it has ended."""
         giving_back = piece.giving_back
         if giving_back is None:
-            try:
-                future.result()
-            except Fenced as error:  # whoever has it now, beginning it tells
-                raise Unavailable(str(error)) from error
+            error = future.exception()
+            if isinstance(error, self._engine.passes):
+                # Fenced, too: whoever has it now, beginning it tells. The error itself is held by
+                # the future; raised, its traceback would hold that, and with it the partition.
+                raise Unavailable(str(error)) from None
+            if error is not None:
+                raise error
             giving_back = piece.excerpt.give_back()
             self._piece = piece._replace(future=future, giving_back=giving_back)
         return giving_back

@@ -94,8 +94,8 @@ class LateWork:
                 break
         work = Work(updates, here, (), [each.put_off for each in updates])
         # It is lent before anything else may be forgotten.
-        spares = self._shares.contested
-        excerpt = Excerpt(self._partition, work, spares_others=spares) if updates else None
+        shares = self._shares
+        excerpt = Excerpt(self._partition, work, lambda: shares.contested) if updates else None
         if done:
             self._batches.run(Work((), here, (), done))
         if excerpt is not None:

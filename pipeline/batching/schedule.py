@@ -26,6 +26,7 @@ from pipeline.batching.intake import Intake
 from pipeline.batching.late import LateWork
 from pipeline.control import Control
 from pipeline.engine import Engine
+from pipeline.limits import BACKLOG
 from pipeline.purging import Purging
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.turns import Turns
@@ -38,9 +39,6 @@ from servioticy.ports.partition_store import PutOff
 QUIET_SECONDS = 1.0
 WAITING_SECONDS = 0.02
 """Between two looks at what has been put off, where nothing of it may be taken yet."""
-
-BACKLOG = 200
-"""So many records have not come since the last look: there are more than can be served at once."""
 
 BUSY_SECONDS = 0.002
 """Between two looks at what is computed beside."""
@@ -84,7 +82,7 @@ class Schedule:
 
     def take(self, rows: Sequence[Row]) -> None:
         """Work on rows that follow the stored progress."""
-        self._is_backlog = len(rows) >= BACKLOG
+        self._is_backlog = len(rows) >= min(BACKLOG, self.max_updates)
         batch = self._new_batch(self._partition.next_offset)
         put_off = self._put_off_now()
         records = [self._intake.read(row) for row in rows]
@@ -127,16 +125,15 @@ class Schedule:
         While only one tenant is active nobody is there to wait for it: then as much as fits a
         slice is computed at once, so that what comes need not be put off any longer.
         """
-        waiting = self._partition.waiting
         ends = self._clock() + self._fairness.slice_seconds
-        while self._beside.is_idle() and waiting:
+        while self._beside.is_idle() and (waiting := self._partition.waiting):
             self._shares.saw(waiting)
             tenant = self._turns.next(waiting)
             if tenant in self._shares.over():
                 return
             self._turns.took(tenant)
             self._late.take_up(tenant, self.max_updates)
-            if self._shares.contested:
+            if self._shares.contested or not self._beside.is_busy:
                 return
             self._beside.settle()
             if self._clock() >= ends:
@@ -168,7 +165,7 @@ class Schedule:
         """Seconds to wait for rows before something else is to be done."""
         waiting = self._partition.waiting
         if self.is_busy:
-            return BUSY_SECONDS
+            return 0.0 if self._beside.has_ended else BUSY_SECONDS
         if not waiting:
             return 0.0 if self._partition.to_purge else QUIET_SECONDS
         return WAITING_SECONDS if self._shares.over() >= waiting.keys() else 0.0

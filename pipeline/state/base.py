@@ -26,10 +26,12 @@ class Base(Protocol):
     next_offset: int
     waiting: Counter[int]
     """How many records of each tenant have been put off."""
-    spares_others: bool
-    """Whether many records are sent a few at a time: others are active."""
     emitted_late: list[int]
     """Records that had been put off, and of which all is emitted and acknowledged."""
+
+    @property
+    def spares_others(self) -> bool:
+        """Whether many records are sent a few at a time: others are active."""
 
     def recall(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
         """The last updates that trees of these streams' updates need, perhaps among others."""

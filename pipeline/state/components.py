@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from pipeline.limits import CONTESTED_LOADING_SECONDS, LOADING_SECONDS
-from pipeline.state.loading import Loading
+from pipeline.state.loading import ASKED_AT_ONCE, Loading
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import ServiceObject
@@ -112,11 +112,20 @@ class Components:
             if each.is_complete:
                 self._finish(each, self._seconds_left)
         by_id = {id_: each for each in some for id_ in each.left}
-        if self._seconds_left <= 0 or not by_id:
-            return
+        left = list(by_id)
+        for first in range(0, len(left), ASKED_AT_ONCE):
+            if self._seconds_left <= 0:
+                return
+            self._load_some(left[first : first + ASKED_AT_ONCE], by_id)
+        for loading in some if self._seconds_left > 0 else ():
+            if not loading.is_complete:
+                loading.end()  # what was not found is gone
+
+    def _load_some(self, service_objects: Sequence[str], loadings: Mapping[str, Loading]) -> None:
+        """Load these, each a member of one of the components; until there is no time left."""
         began = self._clock()
-        for found in self._store.service_objects(list(by_id)):
-            loading = by_id[found.id]
+        for found in self._store.service_objects(service_objects):
+            loading = loadings[found.id]
             loading.add(found)
             took = self._clock() - began
             self._seconds_left -= took
@@ -126,9 +135,6 @@ class Components:
             if self._seconds_left <= 0:
                 return
             began = self._clock()
-        for loading in some:
-            if not loading.is_complete:
-                loading.end()  # what was not found is gone
 
     def _is_computed_here(self, member: ComponentMember) -> bool:
         return member.version is not None and member.owner_partition == self._partition

@@ -33,9 +33,9 @@ class Excerpt:
     It is made and given back by the thread that has the partition, and used by another.
     """
 
-    def __init__(self, partition: Partition, work: Work, *, spares_others: bool) -> None:
-        """Lend the components of the streams that the work updates."""
-        self.spares_others = spares_others
+    def __init__(self, partition: Partition, work: Work, contested: Callable[[], bool]) -> None:
+        """Lend the components of the streams that the work updates; others may be active."""
+        self._contested = contested
         self.number = partition.number
         self.store = partition.store
         self.decided = Decided()  # late work is not read back from what was emitted
@@ -54,6 +54,11 @@ class Excerpt:
         refs = dict.fromkeys(each.origin for each in work.updates)
         origins = [partition.graph.stream(each) for each in refs]
         self.graph, self._remembered = partition.lend({r.service_object for r in refs}, origins)
+
+    @property
+    def spares_others(self) -> bool:
+        """Whether others are active now."""
+        return self._contested()
 
     def recall(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
         """The last updates that trees of these streams' updates need; one query at most."""

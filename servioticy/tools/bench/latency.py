@@ -10,14 +10,16 @@ from __future__ import annotations
 import argparse
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import orjson
 from websockets.sync.client import connect
 
+from servioticy.domain.model import StreamRef
 from servioticy.settings import Settings
 from servioticy.settings.places import reachable
-from servioticy.tools.bench import ground
+from servioticy.tools.bench import ground, hops
 from servioticy.tools.bench.connection import Connection
 
 
@@ -27,8 +29,10 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
     parser.add_argument("--rate", type=float, default=50.0, help="updates a second")
     parser.add_argument("--seconds", type=float, default=20.0, help="measured, a chain")
     parser.add_argument("--rounds", type=int, default=3, help="in turn: one, five, one, five ...")
+    parser.add_argument("--hops", action="store_true", help="tell where the time goes, too")
     options = parser.parse_args(arguments)
     measured: dict[int, list[float]] = {1: [], 5: []}
+    parts: dict[int, dict[str, list[float]]] = {1: {}, 5: {}}
     with ground.platform(settings) as found:
         token = ground.token(found)
         for length in measured:
@@ -36,10 +40,14 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         for _ in range(options.rounds):
             for length, values in measured.items():
                 seconds = options.seconds / options.rounds
-                values += _measure(found, token, length, options.rate, seconds)
+                run = _measure(found, token, length, options.rate, seconds)
+                values += [1000 * (each.arrived - each.sent) for each in run.updates.values()]
+                for name, more in run.hops(found).items() if options.hops else ():
+                    parts[length].setdefault(name, []).extend(more)
     for length, values in measured.items():
-        cuts = " ".join(f"{name} {ground.percentile(values, part):.1f}" for name, part in _PARTS)
-        print(f"chain of {length}: {cuts} max {max(values):.1f} ms ({len(values)} updates)")
+        print(f"chain of {length}: {_line(values)} ({len(values)} updates)")
+        for name, each in parts[length].items():
+            print(f"  {name}: {_line(each)}")
     ratio = ground.percentile(measured[5], 0.5) / ground.percentile(measured[1], 0.5)
     print(f"chain of 5 against 1, p50: {ratio:.2f} times")
 
@@ -47,14 +55,30 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
 _PARTS = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
 
 
-def _measure(
-    settings: Settings, token: str, length: int, rate: float, seconds: float
-) -> list[float]:
+def _line(values: Sequence[float]) -> str:
+    cuts = " ".join(f"{name} {ground.percentile(values, part):.1f}" for name, part in _PARTS)
+    return f"{cuts} max {max(values):.1f} ms"
+
+
+class _Run(NamedTuple):
+    """The updates of one device by their timestamps, and the stream that was watched."""
+
+    origin: StreamRef
+    watched: StreamRef
+    updates: Mapping[int, hops.Update]
+
+    def hops(self, settings: Settings) -> dict[str, list[float]]:
+        """Return the milliseconds of each hop."""
+        return hops.hops(settings, self.origin, self.watched, self.updates)
+
+
+def _measure(settings: Settings, token: str, length: int, rate: float, seconds: float) -> _Run:
     with ground.client(settings, token) as client:
         service_object = client.create(ground.chain(length))
     device = Connection(settings, token)
     updates = max(1, int(rate * seconds))
     sent: dict[int, float] = {}
+    answered: dict[int, float] = {}
     arrived: dict[int, float] = {}
     url = f"ws://{reachable(settings.host)}:{settings.delivery.port}/{service_object}/streams"
     with connect(
@@ -64,7 +88,7 @@ def _measure(
         def listen() -> None:
             while len(arrived) < updates:
                 frame = socket.recv(timeout=30)
-                arrived[orjson.loads(frame)["lastUpdate"]] = time.perf_counter()
+                arrived[orjson.loads(frame)["lastUpdate"]] = time.time()
 
         listener = threading.Thread(target=listen)
         listener.start()
@@ -73,7 +97,12 @@ def _measure(
             pause = began + number / rate - time.perf_counter()
             if pause > 0:
                 time.sleep(pause)
-            sent[number] = time.perf_counter()
+            sent[number] = time.time()
             device.put(service_object, "s0", number, number)
+            answered[number] = time.time()
         listener.join()
-    return [(arrived[number] - sent[number]) * 1000 for number in sent]
+    return _Run(
+        StreamRef(service_object, "s0"),
+        StreamRef(service_object, f"s{length}"),
+        {at: hops.Update(sent[at], answered[at], arrived[at]) for at in sent},
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
@@ -20,6 +22,7 @@ from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.model import ServiceObjectKey
+from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
 
 
@@ -201,3 +204,53 @@ def test_of_a_backlog_one_is_met_at_once(world: World) -> None:
 
     assert not world.platform.state.put_off
     assert len(world.stored()) == 2 * BACKLOG
+
+
+def test_while_one_is_active_what_waits_is_computed_until_nothing_waits(world: World) -> None:
+    """And then it is not asked for again."""
+    world.held.goes_on.set()
+    world.shares.always = {world.tenants[0]}
+    append(world.platform, [(("slow", "d0"), at, at) for at in range(250)])
+    world.take()
+    world.shares.always = set()
+    asked: list[int] = []
+    store = world.task._begun.partition.store
+
+    def put_off(partition, tenant, *most):
+        asked.append(tenant)
+        return type(store).put_off(store, partition, tenant, *most)
+
+    store.put_off = put_off
+    world.task.take([])
+
+    assert len(world.stored()) == 500
+    assert not world.task._begun.partition.waiting
+    assert len(asked) == 4, "20 of one that nobody knows, then a hundred at once"
+
+
+class Failing:
+    """An evaluator that cannot say anything, as its process is gone."""
+
+    def evaluate(self, tenant, calls, within=None):
+        raise Unavailable("no process")
+
+
+def test_what_has_failed_holds_nothing_of_its_partition(world: World) -> None:
+    """Garbage is looked for between batches only, and this may be tried again for long."""
+    world.put_late("slow", 1)
+    assert world.held.asked.wait(60)
+    piece = world.task._begun.schedule._beside._piece
+    excerpt = weakref.ref(piece.excerpt)
+    world.held._evaluator = Failing()
+    gc.collect()
+    gc.disable()
+    try:
+        world.held.goes_on.set()
+        until(piece.future.done)
+        with pytest.raises(Unavailable, match="no process"):
+            world.task._begun.schedule.settle()
+        piece = None
+        world.task._forget()
+        until(lambda: excerpt() is None)
+    finally:
+        gc.enable()

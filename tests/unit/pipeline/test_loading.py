@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from itertools import count, pairwise
 from unittest import mock
@@ -203,6 +204,32 @@ def test_no_more_than_there_is_room_for_is_loaded_in_part(
     assert isinstance(known.get("so0"), ServiceObject)
 
 
+@contextlib.contextmanager
+def slowly() -> Iterator[None]:
+    """As little as can be is loaded between two batches, whoever is active."""
+    names = ("LOADING_SECONDS", "CONTESTED_LOADING_SECONDS")
+    with mock.patch.multiple(components, **dict.fromkeys(names, 1e-9)):
+        yield
+
+
+@pytest.mark.parametrize("contested", [False, True])
+def test_updates_wait_for_their_component(in_sandbox: Evaluators, contested: bool) -> None:
+    """The law below would hold, too, if nothing had to wait."""
+    platform = MemoryPlatform()
+    tenant = platform.tenants.tenant_of(platform.tenants.create_tenant("a"))
+    things = [Object(each, ("d0",), ()) for each in ("first", "second", "third")]
+    for thing in things:
+        define(thing, {}, tenant, platform)
+    append(platform, [((each.id, "d0"), 1, 1) for each in things])
+    shares = Whims([])
+    shares.contested = contested
+    with slowly():
+        runs = Runs(platform, in_sandbox, shares, {})
+        runs.take(0, len(platform.state.log[0]))
+
+    assert platform.state.put_off
+
+
 @LAW
 @given(data=st.data())
 def test_updates_that_wait_for_their_component_are_computed_as_if_they_had_come_later(
@@ -228,7 +255,7 @@ def test_updates_that_wait_for_their_component_are_computed_as_if_they_had_come_
     first = len(platform.state.log[0])
     append(platform, history)
 
-    with mock.patch.object(components, "LOADING_SECONDS", 1e-9):
+    with slowly():
         runs = Runs(platform, in_sandbox, Whims([]), deaths)
         edges = sorted({0, first, len(platform.state.log[0]), *(first + c % 21 for c in cuts)})
         for begin, end in pairwise(each for each in edges if each <= len(platform.state.log[0])):

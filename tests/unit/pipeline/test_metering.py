@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.accounts import Accounts
-from pipeline.metering import MANY, SECONDS, Meter
+from pipeline.metering import PART, SECONDS, Meter
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
@@ -161,18 +161,20 @@ def test_what_is_under_way_is_not_begun_again(ground: Ground) -> None:
 
 
 def test_many_go_in_parts_with_pauses_as_long_as_each_took(ground: Ground) -> None:
-    ground.known = {StreamRef("so", f"s{n}"): n for n in range(MANY + 1)}
-    ground.used = {f"so/s{n}@1": 0.5 for n in range(MANY + 1)}
-    ground.counts(2 * MANY + 1)
+    """What has used nothing is no part of them."""
+    ground.known = {StreamRef("so", f"s{n}"): n for n in range(PART + 1)}
+    ground.used = {f"so/s{n}@1": 0.5 for n in range(PART + 1)}
+    ground.used |= {f"so/idle{n}@1": 0.0 for n in range(PART)}
+    ground.counts(2 * PART + 1)
 
-    assert ground.settled() == [1] * (2 * MANY + 1)
-    assert len(ground.charges) == MANY + 1
-    assert [len(each) for each in ground.uses] == [MANY, MANY, 1]
+    assert ground.settled() == [1] * (2 * PART + 1)
+    assert len(ground.charges) == PART + 1
+    assert [len(each) for each in ground.uses] == [PART, PART, 1]
     assert ground.paused == 0.25
 
 
 def test_a_part_that_is_stored_is_not_stored_again(ground: Ground) -> None:
-    ground.counts(MANY + 1)
+    ground.counts(PART + 1)
     stored: list[list[Use]] = []
 
     def account(uses: list[Use]) -> None:
@@ -183,7 +185,7 @@ def test_a_part_that_is_stored_is_not_stored_again(ground: Ground) -> None:
     ground.account = account  # type: ignore[method-assign]
     ground.charged()
     del ground.account
-    assert len(stored[0]) == MANY
+    assert len(stored[0]) == PART
 
     assert ground.settled() == [1]
 
@@ -201,3 +203,26 @@ def test_a_bug_in_the_accounts_stops_no_update_and_loses_only_what_was_counted(
     assert [(each.message, bool(each.exc_info)) for each in caplog.records] == [
         ("accounts_lost", True)
     ]
+
+
+def test_a_bug_in_what_scripts_have_used_loses_no_accounts(
+    ground: Ground, caplog: pytest.LogCaptureFixture
+) -> None:
+    def charge(charges: list[Charge]) -> None:
+        raise ValueError("a bug")
+
+    ground.used = {"so/a@1": 0.5}
+    ground.charge = charge  # type: ignore[method-assign]
+    ground.counts()
+
+    assert ground.settled() == [1]
+    assert [each.message for each in caplog.records] == ["processor_time_lost"]
+
+
+def test_what_a_partition_had_counted_when_it_was_begun_anew_is_settled(ground: Ground) -> None:
+    ground.counts()
+    ground.meter.keep(ground.accounts)
+    ground.counts(2)
+
+    assert ground.settled() == [2, 1]
+    assert ground.settled() == []
