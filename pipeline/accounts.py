@@ -88,6 +88,7 @@ class Accounts:
     def _add_others(self) -> None:
         others, self._others = self._others, []
         for other in others:
+            other._add_others()
             for stream, counts in other._rows.items():
                 before = self._rows.get(stream, (0, 0, 0, 0))
                 self._rows[stream] = [sum(both) for both in zip(before, counts, strict=True)]

@@ -178,14 +178,15 @@ PUT_OFF = Metric(
     "servioticy_put_off_records_total",
     "counter",
     "pipeline",
-    "records put off, as their tenant was over its share",
+    "records put off: their tenant was over its share, its scripts are slow or not known yet, "
+    "or their component was lent or not loaded",
     ("partition",),
 )
 PUT_OFF_WAITING = Metric(
     "servioticy_put_off_records_waiting",
     "gauge",
     "pipeline",
-    "records put off that wait for their tenant to have time again",
+    "records put off that wait for their turn",
     ("partition",),
 )
 SANDBOX_FRAMES = Metric(
