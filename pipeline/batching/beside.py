@@ -10,9 +10,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 from pipeline.batching.batches import Batches
 from pipeline.batching.cutting import Cutting
@@ -28,7 +27,8 @@ from servioticy.ports.output import Output
 log = logging.getLogger("servioticy.pipeline")
 
 
-class _Piece(NamedTuple):
+@dataclass(slots=True)
+class _Piece:
     """What is under way, or begins as soon as it may."""
 
     work: Work
@@ -36,8 +36,17 @@ class _Piece(NamedTuple):
     before: int
     """The partition's own client has to be acknowledged up to here first."""
     future: Future[None] | None = None
+    """Of its computation, once that has begun."""
     giving_back: Paused[None] | None = None
-    """What is left of it, once it has ended."""
+    """What is left of it, once that has ended."""
+
+    @property
+    def has_ended(self) -> bool:
+        return self.future is not None and self.future.done()
+
+    @property
+    def is_computing(self) -> bool:
+        return self.future is not None and not self.future.done()
 
 
 class Beside:
@@ -70,14 +79,12 @@ class Beside:
     @property
     def has_ended(self) -> bool:
         """Whether a piece has ended, and is to be given back."""
-        future = self._piece.future if self._piece else None
-        return future is not None and future.done()
+        return self._piece is not None and self._piece.has_ended
 
     @property
     def is_computing(self) -> bool:
         """Whether there is nothing to do but wait for a piece."""
-        future = self._piece.future if self._piece else None
-        return future is not None and not future.done()
+        return self._piece is not None and self._piece.is_computing
 
     def start(self, work: Work, excerpt: Excerpt, before: int) -> None:
         """Compute, store and emit a piece of work; nothing else is under way.
@@ -86,24 +93,22 @@ class Beside:
         the log: what follows is sent by another client, and is not to overtake that.
         """
         self._piece = _Piece(work, excerpt, before)
-        self.is_idle()
+        self.advance()
 
-    def is_idle(self) -> bool:
-        """Whether nothing is under way; of what has just ended a little more is given back.
+    def advance(self) -> bool:
+        """Begin with a piece that may, or give back a little of one that has ended.
 
-        Raises what it ended with, and Unavailable.
+        Returns whether nothing is under way. Raises what the piece ended with, and Unavailable.
         """
         piece = self._piece
-        future = piece.future if piece else None
-        if piece is not None and future is None:
+        if piece is not None and piece.future is None:
             self._partitions_output.poll()
             if self._partitions_output.acknowledged >= piece.before:
-                future = self._begin(piece)
-        if piece is not None and future is not None and future.done():
-            # After the last of it there is a pause, too: the one moment at which a worker that
-            # computes all the time looks for garbage.
-            is_over = next(self._giving_back(piece, future), True)
-            self._piece = None if is_over else self._piece
+                self._begin(piece)
+        # After the last bit there is a pause, too: the one moment at which a worker that computes
+        # all the time looks for garbage.
+        if piece is not None and piece.has_ended and next(self._giving_back(piece), True):
+            self._piece = None
         return self._piece is None
 
     def settle(self) -> None:
@@ -113,7 +118,8 @@ class Beside:
             return
         if piece.future is None:
             self._partitions_output.flush()
-        finished(self._giving_back(piece, piece.future or self._begin(piece)))
+            self._begin(piece)
+        finished(self._giving_back(piece))
         self._piece = None
 
     def withdraw(self) -> None:
@@ -125,25 +131,21 @@ class Beside:
             if error is not None:
                 log.info("late_work_withdrawn", extra={"why": str(error)})
 
-    def _begin(self, piece: _Piece) -> Future[None]:
-        future = self._executor.submit(partial(self._run, piece.work, piece.excerpt))
-        self._piece = piece._replace(future=future)
-        return future
+    def _begin(self, piece: _Piece) -> None:
+        piece.future = self._executor.submit(partial(self._run, piece.work, piece.excerpt))
 
-    def _giving_back(self, piece: _Piece, future: Future[None]) -> Paused[None]:
-        """What is left of giving back the piece, once it has ended."""
-        giving_back = piece.giving_back
-        if giving_back is None:
-            error = future.exception()
+    def _giving_back(self, piece: _Piece) -> Paused[None]:
+        """What is left of giving back a piece; waits until that has ended."""
+        if piece.giving_back is None:
+            error = piece.future.exception() if piece.future else None
             if isinstance(error, self._engine.passes):
                 # Fenced, too: whoever has it now, beginning it tells. The error itself is held by
                 # the future; raised, its traceback would hold that, and with it the partition.
                 raise Unavailable(str(error)) from None
             if error is not None:
                 raise error
-            giving_back = piece.excerpt.give_back()
-            self._piece = piece._replace(future=future, giving_back=giving_back)
-        return giving_back
+            piece.giving_back = piece.excerpt.give_back()
+        return piece.giving_back
 
     def _run(self, work: Work, excerpt: Excerpt) -> None:
         output = self._output = self._output or self._new_output()

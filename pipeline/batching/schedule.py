@@ -126,7 +126,7 @@ class Schedule:
         slice is computed at once, so that what comes need not be put off any longer.
         """
         ends = self._clock() + self._fairness.slice_seconds
-        while self._beside.is_idle() and (waiting := self._partition.waiting):
+        while self._beside.advance() and (waiting := self._partition.waiting):
             self._shares.saw(waiting)
             tenant = self._turns.next(waiting)
             if tenant in self._shares.over():
