@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from unittest import mock
 
 import pytest
 from oracle import Composite, Object
@@ -18,6 +19,7 @@ from waiting import until
 from pipeline.batching.schedule import BACKLOG
 from pipeline.engine import Engine
 from pipeline.sharing.fairness import Fairness
+from pipeline.state import excerpt as excerpts
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
@@ -226,6 +228,21 @@ def test_while_one_is_active_what_waits_is_computed_until_nothing_waits(world: W
     assert len(world.stored()) == 500
     assert not world.task._begun.partition.waiting
     assert len(asked) == 4, "20 of one that nobody knows, then a hundred at once"
+
+
+def test_what_is_given_back_is_lent_until_the_end(world: World) -> None:
+    """Others of its component would be computed with what is known by half."""
+    world.put_late("slow", 1)
+    begun = world.task._begun
+    world.held.goes_on.set()
+    until(lambda: begun.schedule._beside.has_ended)
+    lent = []
+    with mock.patch.object(excerpts, "AT_ONCE", 1):
+        while not begun.schedule._beside.advance():
+            lent.append(begun.partition.lent)
+
+    assert lent == [{"slow"}] * 2, "two streams have changed"
+    assert not begun.partition.lent
 
 
 class Failing:

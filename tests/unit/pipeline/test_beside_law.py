@@ -228,9 +228,9 @@ def test_what_is_computed_beside_equals_one_after_the_other(data) -> None:
         data.draw(st.integers(1, 5)),
     )
     end = len(platform.state.log[0])
-    cuts = data.draw(st.lists(st.integers(0, end), max_size=6))
+    cuts = data.draw(st.lists(st.integers(0, end), max_size=20))
     for begin, until in pairwise(sorted({0, *cuts, end})):
-        runs.shares.contested = data.draw(st.booleans())
+        runs.shares.contested = not runs.shares.contested or data.draw(st.booleans())
         runs.take(begin, until)
         if data.draw(st.booleans()):
             runs.haunt()
