@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from sandbox_pools import a_pool
 from support.running_bridge import bridged, delivery_here, external_broker  # noqa: F401  fixtures
+from support.running_broker import RunningBroker
 
 from sandbox import SandboxPool
 
@@ -17,3 +18,17 @@ def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
     pool = a_pool(engine=request.param, **getattr(request.module, "POOL_OPTIONS", {}))
     yield pool
     pool.close()
+
+
+@pytest.fixture(scope="module")
+def running_broker() -> Iterator[RunningBroker]:
+    """One for all tests of a module."""
+    with RunningBroker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def broker(running_broker: RunningBroker) -> RunningBroker:
+    """The module's, of which nothing is left of the test before."""
+    running_broker.forget()
+    return running_broker

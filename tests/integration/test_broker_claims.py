@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -15,19 +14,6 @@ TOKEN, OTHER = "token-1", "token-2"
 CLAIM = orjson.dumps({"code": "7K3QM-2F9XW-D4HTA-Q8RZV", "device": "lamp", "key": "k" * 16})
 GIVEN = {"id": "pump", "api_token": TOKEN, "createdAt": 5}
 NO_CODE = {"status": 404, "message": "There is no such claim code, or it has ended."}
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[RunningBroker]:
-    with RunningBroker() as broker:
-        yield broker
-
-
-@pytest.fixture
-def broker(running: RunningBroker) -> RunningBroker:
-    running.api.asked.clear()
-    running.api.answers.clear()
-    return running
 
 
 def answers(broker: RunningBroker, *these: tuple[int, Any]) -> None:

@@ -15,20 +15,6 @@ ALICE, BOB = "token-1", "token-2"
 ACCEPTED = (202, b"")
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[RunningBroker]:
-    with RunningBroker() as broker:
-        yield broker
-
-
-@pytest.fixture
-def broker(running: RunningBroker) -> RunningBroker:
-    running.api.asked.clear()
-    running.api.answers.clear()
-    running.stored.last = None
-    return running
-
-
 @pytest.fixture(params=[4, 5])
 def alice(broker: RunningBroker, request: pytest.FixtureRequest) -> Iterator[MqttClient]:
     with MqttClient(broker.port, ALICE, version=request.param) as client:

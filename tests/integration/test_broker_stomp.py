@@ -15,19 +15,6 @@ ALICE, BOB = "token-1", "token-2"
 STREAM = "/topic/updates.pump.flow"
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[RunningBroker]:
-    with RunningBroker() as broker:
-        yield broker
-
-
-@pytest.fixture
-def broker(running: RunningBroker) -> RunningBroker:
-    running.api.asked.clear()
-    running.api.answers.clear()
-    return running
-
-
 @pytest.fixture(params=[False, True], ids=["tcp", "websocket"])
 def alice(broker: RunningBroker, request: pytest.FixtureRequest) -> Iterator[StompClient]:
     client = StompClient(broker.port, ALICE, over_websocket=request.param)

@@ -103,6 +103,12 @@ class RunningBroker:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()))
 
+    def forget(self) -> None:
+        """As if nothing had been asked or stored yet: for the next test."""
+        self.api.asked.clear()
+        self.api.answers.clear()
+        self.stored.last = None
+
     async def _run(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self.hub = Hub(self.catalog, self.stored, self._capacity, access_changes=self.catalog)
