@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 
-from running_platform import SECONDS_TO_RECOVER, RunningPlatform, until
+from running_platform import SECONDS_TO_RECOVER, CommandFailedError, RunningPlatform, until
 
 from servioticy.domain.model import StreamRef
 
@@ -44,7 +43,7 @@ def test_all_of_it_goes_and_others_notice_nothing(platform: RunningPlatform) -> 
     def is_gone() -> bool:
         try:
             again = platform.command("tenant", "create", NAME).stdout.strip()
-        except subprocess.CalledProcessError:
+        except CommandFailedError:
             return False  # it is still being deleted
         return platform.request("GET", "/", token=again)[2] == b"[]"
 

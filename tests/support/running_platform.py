@@ -26,6 +26,10 @@ SECONDS_TO_RECOVER = 300.0
 SECONDS_FOR_AN_ANSWER = 60.0
 
 
+class CommandFailedError(AssertionError):
+    """A command that ended with something else than 0, with what it said."""
+
+
 class RunningPlatform:
     """`servioticy up` on a folder of its own, and one tenant."""
 
@@ -77,7 +81,7 @@ class RunningPlatform:
         return code
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a `servioticy` command beside it."""
+        """Run a `servioticy` command beside it. Raises CommandFailedError."""
         done = subprocess.run(
             [sys.executable, "-m", "servioticy.tools.command.cli", *arguments],
             env=self._environment,
@@ -86,7 +90,8 @@ class RunningPlatform:
             timeout=60,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
+        if done.returncode != 0:
+            raise CommandFailedError(done.stderr)
         return done
 
     def pids(self) -> dict[str, int]:
