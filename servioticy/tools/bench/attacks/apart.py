@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -19,12 +20,12 @@ GRACE_SECONDS = 2.0
 class Apart:
     """An attack that works; `is_over` when it has ended, of itself or because its time is."""
 
-    def __init__(self, attack: Attack, place: Place, seconds: float) -> None:
-        """Begin it."""
+    def __init__(self, attack: Attack, place: Place, seconds: float, *, yields: bool) -> None:
+        """Begin it; where it `yields` it works only while nobody else wants the processor."""
         context = multiprocessing.get_context("spawn")
         self._ours, theirs = context.Pipe()
         self._process = context.Process(
-            target=_work, args=(theirs, attack, place, seconds), daemon=True
+            target=_work, args=(theirs, attack, place, seconds, yields), daemon=True
         )
         self._process.start()
         theirs.close()
@@ -63,16 +64,20 @@ class Apart:
 
 
 @contextlib.contextmanager
-def begun(attack: Attack, place: Place, seconds: float) -> Iterator[Apart]:
+def begun(
+    attack: Attack, place: Place, seconds: float, *, yields: bool = False
+) -> Iterator[Apart]:
     """The attack, which has ended when the block has."""
-    apart = Apart(attack, place, seconds)
+    apart = Apart(attack, place, seconds, yields=yields)
     try:
         yield apart
     finally:
         apart.end()
 
 
-def _work(pipe: Connection, attack: Attack, place: Place, seconds: float) -> None:
+def _work(pipe: Connection, attack: Attack, place: Place, seconds: float, yields: bool) -> None:
+    if yields:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     attacker = Attacker(place, SETUP_SECONDS)
     try:
         ready = attack.setup(attacker)

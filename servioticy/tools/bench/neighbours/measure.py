@@ -61,8 +61,13 @@ class Beside:
         return found
 
 
-def measure(settings: Settings, neighbour: Neighbour, seconds: float, logs: Path | None) -> Beside:
-    """Run the innocent alone, beside the neighbour, and alone again, so many seconds each."""
+def measure(
+    settings: Settings, neighbour: Neighbour, seconds: float, logs: Path | None, *, yields: bool
+) -> Beside:
+    """Run the innocent alone, beside the neighbour, and alone again, so many seconds each.
+
+    The neighbour's client may take only the time that nobody else wants: it `yields`.
+    """
     with running.platform(settings, logs) as found:
         ours = _tokens(found, "innocent", INNOCENTS, {})
         theirs = _tokens(found, "neighbour", neighbour.tenants, neighbour.quotas)
@@ -77,7 +82,8 @@ def measure(settings: Settings, neighbour: Neighbour, seconds: float, logs: Path
         _pause(seconds, "before")
         times.append(time.perf_counter())
         first, *others = theirs.values()
-        with begun(neighbour.does, Place(found, first, others=tuple(others)), seconds) as apart:
+        place = Place(found, first, others=tuple(others))
+        with begun(neighbour.does, place, seconds, yields=yields) as apart:
             _until(lambda: apart.is_over() or apart.is_ready)
             times.append(time.perf_counter())
             _tell(neighbour.does.what)
