@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pipeline.aspects import STAGES, Stages
 from pipeline.errors import ProgressLost
 from pipeline.evaluators.evaluator import Evaluators
-from pipeline.limits import NO_LIMITS, Limits
+from pipeline.limits import BACKLOG, NO_LIMITS, Limits
 from servioticy.errors import Fenced, Unavailable
 
 
@@ -31,6 +31,11 @@ class Engine:
     """Those of what is computed beside; without them the same."""
     clock: Callable[[], float] = time.monotonic
     """Seconds."""
+
+    @property
+    def backlog(self) -> int:
+        """So many records at once have not just come."""
+        return min(BACKLOG, self.max_updates)
 
     @property
     def passes(self) -> tuple[type[Exception], ...]:

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
+from functools import partial
 from itertools import islice
 from typing import TypeAlias, TypeVar
 
@@ -95,24 +96,28 @@ class Meter:
 
     def _settle(self, store: PartitionStore, find_row: FindRow, accounts: Accounts) -> None:
         """A measure stops nobody's updates, and none that fails stops another."""
-        accounts.add_to(self._uses)
-        try:
-            self._charge(store, find_row)
-        except Unavailable as error:
-            log.warning("accounts_wait", extra={"why": str(error)})
-            return
-        except Exception:
-            log.exception("processor_time_lost")
-        for number, keys in enumerate(_parts(sorted(self._uses))):
+        steps = (
+            partial(accounts.add_to, self._uses),
+            partial(self._charge, store, find_row),
+            partial(self._account, store),
+        )
+        for step in steps:
             try:
-                self._in_turn(number, store.account, [self._uses[key] for key in keys])
+                step()
             except Unavailable as error:
                 log.warning("accounts_wait", extra={"why": str(error)})
                 return
             except Exception:
                 log.exception("accounts_lost")
-            for key in keys:
-                del self._uses[key]
+
+    def _account(self, store: PartitionStore) -> None:
+        for number, keys in enumerate(_parts(sorted(self._uses))):
+            some = [self._uses.pop(key) for key in keys]
+            try:
+                self._in_turn(number, store.account, some)
+            except Unavailable:
+                self._uses.update(zip(keys, some, strict=True))
+                raise
 
     def _charge(self, store: PartitionStore, find_row: FindRow) -> None:
         used = self._used()

@@ -17,7 +17,6 @@ from pipeline.batching.cutting import Cutting, Piece
 from pipeline.batching.dead_letters import DeadLetters
 from pipeline.engine import Engine
 from pipeline.errors import Overflow
-from pipeline.limits import BACKLOG
 from pipeline.process import process
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.rules import Rules
@@ -82,7 +81,7 @@ class Batches:
                 raise
             except Exception as error:  # noqa: BLE001  whatever it is, others must go on
                 waiting += map(Piece, reversed(self._without_culprit(some, error)))
-        is_backlog = len(work.updates) + len(work.put_off) >= BACKLOG
+        is_backlog = len(work.updates) + len(work.put_off) >= self._engine.backlog
         self._base.trim(contested=self._shares.contested and not is_backlog)
 
     def _behind_what_waits(self, piece: Piece) -> Piece:

@@ -19,6 +19,8 @@ class FormingBatch:
         """The offset in the log after the last record."""
         self.tenants: set[int] = set()
         """Whose records are in it."""
+        self.computed: set[int] = set()
+        """Of them those whose updates are computed in it."""
         self._pace = pace
         self._most_seconds = seconds
         self._updates: list[LoggedUpdate] = []
@@ -29,6 +31,7 @@ class FormingBatch:
     def add(self, update: LoggedUpdate, end: int) -> None:
         """Add an update to compute."""
         self._updates.append(update)
+        self.computed.add(update.tenant)
         self._seconds += self._pace.of(update.tenant)
         self.tenants.add(update.tenant)
         self._bytes += len(update.record)

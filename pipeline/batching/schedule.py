@@ -26,7 +26,6 @@ from pipeline.batching.intake import Intake
 from pipeline.batching.late import LateWork
 from pipeline.control import Control
 from pipeline.engine import Engine
-from pipeline.limits import BACKLOG
 from pipeline.purging import Purging
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.turns import Turns
@@ -68,6 +67,7 @@ class Schedule:
         self._pace = fairness.pace
         self._turns = Turns(fairness.shares, fairness.pace)
         self._clock = engine.clock
+        self._backlog = engine.backlog
         self._is_backlog = False
         self.max_updates = max_updates
         self._intake = Intake(partition, output, dead_letters, engine.passes)
@@ -82,7 +82,7 @@ class Schedule:
 
     def take(self, rows: Sequence[Row]) -> None:
         """Work on rows that follow the stored progress."""
-        self._is_backlog = len(rows) >= min(BACKLOG, self.max_updates)
+        self._is_backlog = len(rows) >= self._backlog
         batch = self._new_batch(self._partition.next_offset)
         put_off = self._put_off_now()
         records = [self._intake.read(row) for row in rows]
@@ -188,7 +188,7 @@ class Schedule:
         if not self._shares.contested or not self._pace.is_slow(update.tenant):
             return False
         if self._is_backlog and not self._pace.knows(update.tenant):
-            others = batch.tenants - {update.tenant}
+            others = batch.computed - {update.tenant}
             if all(map(self._pace.knows, others)):
                 return False
         return bool(self._partition.graph.stream(update.origin).entries)

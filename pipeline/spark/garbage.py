@@ -20,8 +20,8 @@ FAR_TOO_MANY = 2_000_000
 
 MIDDLE = 5
 OLD = 10
-"""So often the younger ones are looked through before those that are older: all of them after a
-million more."""
+"""So often the younger ones are looked through before those that are older: all of them after
+more than a million more."""
 
 PART = 0.01
 """Of the time may be spent looking through everything."""

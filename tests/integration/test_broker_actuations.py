@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
 
 import orjson
 import pytest
@@ -21,16 +20,9 @@ SECONDS = 60.0
 numbers = itertools.count()
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[RunningBroker]:
-    with RunningBroker() as broker:
-        yield broker
-
-
 @pytest.fixture
-def lamp(running: RunningBroker) -> str:
+def lamp(broker: RunningBroker) -> str:
     """A device that no other test has."""
-    running.api.asked.clear()
     return f"lamp{next(numbers)}"
 
 
@@ -53,84 +45,84 @@ def state_of(broker: RunningBroker, id_: str) -> State:
 
 @pytest.mark.parametrize("topic", ["{}/actions", "{}/#", "{}/+"])
 def test_a_device_gets_what_waited_and_what_comes(
-    running: RunningBroker, lamp: str, topic: str
+    broker: RunningBroker, lamp: str, topic: str
 ) -> None:
     """As the original wrote it, with an id in front."""
-    before = submit(running, lamp, 2)
-    with MqttClient(running.port, ALICE) as device:
+    before = submit(broker, lamp, 2)
+    with MqttClient(broker.port, ALICE) as device:
         assert device.subscribe(topic.format(lamp), 1)
         device.received(2)
-        later = submit(running, lamp, 2)
+        later = submit(broker, lamp, 2)
         received = device.received(4)
 
     assert ids(received) == before + later
     assert {topic for topic, _ in received} == {f"{lamp}/actions"}
     message = orjson.loads(received[0][1])
     assert (message["description"], message["parameters"]) == ({"name": "blink"}, "")
-    waiting.until(lambda: state_of(running, later[1]) is State.DELIVERED, SECONDS)
+    waiting.until(lambda: state_of(broker, later[1]) is State.DELIVERED, SECONDS)
 
 
-def test_what_is_not_acknowledged_comes_again_in_order(running: RunningBroker, lamp: str) -> None:
-    made = submit(running, lamp, 3)
-    with MqttClient(running.port, ALICE, manual_ack=True) as device:
+def test_what_is_not_acknowledged_comes_again_in_order(broker: RunningBroker, lamp: str) -> None:
+    made = submit(broker, lamp, 3)
+    with MqttClient(broker.port, ALICE, manual_ack=True) as device:
         device.subscribe(f"{lamp}/actions", 1)
         device.received(3)
         device.acknowledge(device.messages[1])
-        waiting.until(lambda: state_of(running, made[1]) is State.DELIVERED, SECONDS)
-        assert state_of(running, made[0]) is State.SENT
-    with MqttClient(running.port, ALICE) as device:
+        waiting.until(lambda: state_of(broker, made[1]) is State.DELIVERED, SECONDS)
+        assert state_of(broker, made[0]) is State.SENT
+    with MqttClient(broker.port, ALICE) as device:
         device.subscribe(f"{lamp}/actions", 1)
         received = device.received(2)
 
     assert ids(received) == [made[0], made[2]]
 
 
-def test_nobody_else_gets_them(running: RunningBroker, lamp: str) -> None:
+def test_nobody_else_gets_them(broker: RunningBroker, lamp: str) -> None:
     """Neither another tenant, nor who has a token that is for something else."""
-    with MqttClient(running.port, BOB) as other, MqttClient(running.port, ALICE) as device:
+    with MqttClient(broker.port, BOB) as other, MqttClient(broker.port, ALICE) as device:
         assert other.subscribe(f"{lamp}/actions", 1)
         assert device.subscribe(f"{lamp}/actions", 1)
-        submit(running, lamp)
+        submit(broker, lamp)
         device.received(1)
-        own = submit(running, lamp, tenant=2)
+        own = submit(broker, lamp, tenant=2)
 
         assert ids(other.received(1)) == own
 
 
-def test_a_device_over_stomp(running: RunningBroker, lamp: str) -> None:
-    made = submit(running, lamp)
-    device = StompClient(running.port, ALICE)
+def test_a_device_over_stomp(broker: RunningBroker, lamp: str) -> None:
+    made = submit(broker, lamp)
+    device = StompClient(broker.port, ALICE)
     topic = f"/topic/{lamp}.actions"
     device.send("SUBSCRIBE", {"id": "1", "destination": topic, "ack": "client-individual"})
     message = device.receive()
 
     assert (message.command, message.headers["destination"]) == ("MESSAGE", topic)
     assert orjson.loads(message.body)["id"] == made[0]
-    assert state_of(running, made[0]) is State.SENT
+    assert state_of(broker, made[0]) is State.SENT
     device.send("ACK", {"id": message.headers["ack"]})
-    waiting.until(lambda: state_of(running, made[0]) is State.DELIVERED, SECONDS)
+    waiting.until(lambda: state_of(broker, made[0]) is State.DELIVERED, SECONDS)
     device.close()
 
 
-def test_what_a_device_says_goes_to_the_api(running: RunningBroker, lamp: str) -> None:
-    with MqttClient(running.port, ALICE) as device:
+def test_what_a_device_says_goes_to_the_api(broker: RunningBroker, lamp: str) -> None:
+    with MqttClient(broker.port, ALICE) as device:
         device.acknowledged(device.publish(f"{lamp}/actuations/17", "done: é", 1))
 
-    assert running.api.asked == [
+    assert broker.api.asked == [
         ("PUT", f"/{lamp}/actuations/17", ALICE, "done: é".encode()),
     ]
 
 
-def test_a_device_that_reads_nothing_delays_no_other(running: RunningBroker, lamp: str) -> None:
+def test_a_device_that_reads_nothing_delays_no_other(broker: RunningBroker, lamp: str) -> None:
     other = f"{lamp}b"
     with (
-        MqttClient(running.port, ALICE, manual_ack=True) as stuck,
-        MqttClient(running.port, ALICE) as device,
+        MqttClient(broker.port, ALICE, manual_ack=True) as stuck,
+        MqttClient(broker.port, ALICE) as device,
     ):
         stuck.subscribe(f"{lamp}/actions", 1)
-        submit(running, lamp, 100)
+        submit(broker, lamp, 100)
         stuck.received(1)
         device.subscribe(f"{other}/actions", 1)
-        made = submit(running, other, 50)
+        made = submit(broker, other, 50)
 
         assert ids(device.received(50)) == made

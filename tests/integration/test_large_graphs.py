@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from new_service_objects import new_service_object
 from sandbox_pools import a_pool
 
 from pipeline.engine import Engine
@@ -17,11 +18,8 @@ from pipeline.spark.worker import limits_of
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import SandboxPool, argument_names
-from servioticy.domain.documents import parse_service_object
-from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports.change_store import NewServiceObject
 from servioticy.settings import Settings
 
 OBJECTS, STREAMS = 10, 1000
@@ -37,15 +35,7 @@ def pool() -> Iterator[SandboxPool]:
 def a_service_object(
     platform: MemoryPlatform, tenant: int, id_: str, document: dict[str, Any]
 ) -> None:
-    definition = parse_service_object(document, id_, argument_names)
-    sources = tuple(
-        (group.name, StreamRef(member, group.stream))
-        for group in definition.groups
-        for member in group.service_objects
-    )
-    streams = tuple(stream.ref.stream for stream in definition.streams)
-    new = NewServiceObject(id_, tenant, False, json.dumps(document).encode(), streams, sources, 0)
-    platform.changes.create(new)
+    platform.changes.create(new_service_object(tenant, id_, document))
 
 
 def adding(number: int) -> dict[str, Any]:

@@ -10,13 +10,10 @@ from typing import Any
 import msgspec
 import orjson
 from lone_pipeline import SECONDS, Emitted, Ground
+from new_service_objects import new_service_object
 from running_platform import until
 
-from sandbox import argument_names
-from servioticy.domain.documents import parse_service_object
-from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
-from servioticy.ports.change_store import NewServiceObject
 
 UPDATES = 240
 
@@ -104,16 +101,8 @@ class Replay:
         return tuple(each.replace(mark, "") if isinstance(each, str) else each for each in row)
 
     def _create(self, id_: str, document: dict[str, Any]) -> None:
-        definition = parse_service_object(document, id_, argument_names)
-        sources = tuple(
-            (group.name, StreamRef(member, group.stream))
-            for group in definition.groups
-            for member in group.service_objects
-        )
-        streams = tuple(stream.ref.stream for stream in definition.streams)
         tenant = self.ground.slow_tenant if self.slow else self.ground.tenant
-        new = NewServiceObject(id_, tenant, False, orjson.dumps(document), streams, sources, 0)
-        self.ground.changes.create(new)
+        self.ground.changes.create(new_service_object(tenant, id_, document))
 
 
 _STORED = {

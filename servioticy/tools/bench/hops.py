@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from servioticy.bootstrap import kafka, topics
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord, read_emitted, read_record
+from servioticy.errors import Unavailable
 from servioticy.messaging.consumer import new_consumer
 from servioticy.settings import Settings
 
@@ -71,6 +72,9 @@ def _messages(consumer: Consumer, place: TopicPartition) -> Iterator[Message]:
     low, high = consumer.get_watermark_offsets(place, READ_SECONDS)
     consumer.assign([TopicPartition(place.topic, place.partition, low)])
     while low < high:
-        for message in consumer.consume(AT_ONCE, READ_SECONDS):
+        found = consumer.consume(AT_ONCE, READ_SECONDS)
+        if not found:
+            raise Unavailable(f"nothing came of {place.topic} in {READ_SECONDS:g} s")
+        for message in found:
             low = (message.offset() or 0) + 1
             yield message

@@ -16,8 +16,8 @@ from test_put_off_law import CODE, Runs, Whims, append
 from test_serial_law import define, functions
 from waiting import until
 
-from pipeline.batching.schedule import BACKLOG
 from pipeline.engine import Engine
+from pipeline.limits import BACKLOG
 from pipeline.sharing.fairness import Fairness
 from pipeline.state import excerpt as excerpts
 from pipeline.task import Task
@@ -201,10 +201,10 @@ def test_who_is_met_for_the_first_time_is_computed_beside(world: World) -> None:
 def test_of_a_backlog_one_is_met_at_once(world: World) -> None:
     world.shares.contested = True
     updates = [(("quick", "d0"), at, at) for at in range(BACKLOG)]
-    append(world.platform, updates)
+    append(world.platform, [updates[0], (("slow", "d0"), 1, 1), *updates[1:]])
     world.take()
 
-    assert not world.platform.state.put_off
+    assert len(world.platform.state.put_off) == 1, "the other's"
     assert len(world.stored()) == 2 * BACKLOG
 
 

@@ -17,7 +17,6 @@ from test_put_off_law import Runs, Store, Whims, append
 from test_regions_law import mixtures
 from test_serial_law import LAW, Generous, define, functions, histories, value_of
 
-from pipeline.batching import schedule
 from pipeline.engine import Engine
 from pipeline.limits import Limits
 from pipeline.sharing.fairness import Fairness
@@ -33,7 +32,7 @@ LIMITS = Limits(8, 1000)
 @pytest.fixture(autouse=True, scope="module")
 def _bit_by_bit() -> Iterator[None]:
     """Each last update is given back by itself, and two records are a backlog."""
-    with mock.patch.object(excerpt, "AT_ONCE", 1), mock.patch.object(schedule, "BACKLOG", 2):
+    with mock.patch.object(excerpt, "AT_ONCE", 1), mock.patch("pipeline.engine.BACKLOG", 2):
         yield
 
 

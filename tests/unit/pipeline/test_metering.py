@@ -216,7 +216,7 @@ def test_a_bug_in_what_scripts_have_used_loses_no_accounts(
     ground.counts()
 
     assert ground.settled() == [1]
-    assert [each.message for each in caplog.records] == ["processor_time_lost"]
+    assert [each.message for each in caplog.records] == ["accounts_lost"]
 
 
 def test_what_a_partition_had_counted_when_it_was_begun_anew_is_settled(ground: Ground) -> None:

@@ -12,6 +12,7 @@ from unittest import mock
 import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from new_service_objects import new_service_object
 from oracle import Composite, Object, Oracle, ScriptError
 from oracle import Limits as OracleLimits
 from plain_trees import Ends
@@ -24,11 +25,8 @@ from pipeline.sharing.shares import Shares
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
-from servioticy.domain.documents import parse_service_object
-from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
 from servioticy.memory import MemoryPlatform
-from servioticy.ports.change_store import NewServiceObject
 
 SIMPLE = ("d0", "d1")
 
@@ -144,23 +142,7 @@ def platform_with(objects, codes) -> MemoryPlatform:
 
 
 def define(thing: Object, codes, tenant: int, platform: MemoryPlatform) -> None:
-    body = document(thing, codes)
-    definition = parse_service_object(body, thing.id, argument_names)
-    platform.changes.create(
-        NewServiceObject(
-            thing.id,
-            tenant,
-            definition.public,
-            json.dumps(body).encode(),
-            tuple(stream.ref.stream for stream in definition.streams),
-            tuple(
-                (group.name, StreamRef(member, group.stream))
-                for group in definition.groups
-                for member in group.service_objects
-            ),
-            0,
-        ),
-    )
+    platform.changes.create(new_service_object(tenant, thing.id, document(thing, codes)))
 
 
 def value_of(document: bytes) -> int:
