@@ -239,14 +239,14 @@ def test_an_hour_begins_with_deliveries_and_a_quota_of_none_has_none(world: Worl
         "INSERT INTO used_amounts VALUES (%(t)s, this_hour(), 0, 0, 7)", {"t": tenant.caller}
     )
 
-    found = given.deliveries_used_up(quota)
+    found = given.used_up(quota)
     assert {each: (over.quota.most, over.retry_after <= 3600) for each, over in found.items()} == {
         tenant.caller: (7, True)
     }
     given.give("ours", DELIVERIES, 8)
     given.give("theirs", DELIVERIES, 0)
-    assert {over.quota.most for over in given.deliveries_used_up(quota).values()} == {0}
+    assert {over.quota.most for over in given.used_up(quota).values()} == {0}
     given.give("ours", DELIVERIES, None)
     given.give("theirs", DELIVERIES, None)
     database.rows("UPDATE used_amounts SET hour = hour - 3600000")
-    assert given.deliveries_used_up(quota) == {}
+    assert given.used_up(quota) == {}
