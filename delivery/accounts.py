@@ -49,11 +49,11 @@ class Accounts:
         self._counted: Counter[Given] = Counter()
         self._storing: asyncio.Task[None] | None = None
 
-    def note(self, tenant: int, provider: int, stream: StreamRef) -> None:
-        """Note that an update was given to a subscriber of this tenant."""
+    def note(self, tenant: int, provider: int, stream: StreamRef, times: int = 1) -> None:
+        """Note that updates were given to a subscriber of this tenant."""
         key = Given(tenant, provider, *stream)
         if key in self._counted or len(self._counted) < MAX_COUNTED:
-            self._counted[key] += 1
+            self._counted[key] += times
 
     async def start(self) -> None:
         """Learn who rests, before anybody is given anything; then go on in the running loop."""

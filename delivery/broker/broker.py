@@ -157,7 +157,9 @@ class Broker:
                 last = await self.hub.history_calls.run(watch.admission.tenant, read)
             except (Unavailable, SemaphoreFull):
                 log.warning("last_update_not_sent")
-        watch.begin(last.document if last else None)
+        if watch.begin(last.document if last else None):
+            admission = watch.admission
+            self.hub.fanout.note(admission.tenant, admission.key.tenant, admission.stream)
 
     async def _watch(
         self, client: Client, name: str, wanted: Filter, stream: StreamRef, qos: int

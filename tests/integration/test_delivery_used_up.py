@@ -27,6 +27,7 @@ from servioticy import bootstrap
 from servioticy.domain.model import StreamRef
 from servioticy.domain.quotas import DELIVERIES, Exceeded, quotas
 from servioticy.ports.cursors import StoredCursor, write_cursor
+from servioticy.ports.history import VersionedUpdate
 from servioticy.settings import Settings
 from servioticy.storage.queries import queries
 from servioticy.storage.quotas import PostgresQuotas
@@ -92,6 +93,36 @@ def test_a_socket_is_closed_with_the_reason_and_another_tenants_is_not(
     assert refused.value.response.headers["Retry-After"] == "60"
     assert json.loads(refused.value.response.body)["quota"] == ABOUT
     assert running.sockets == 1, "who is refused takes no place"
+
+
+def test_the_history_of_a_socket_counts_page_by_page_and_ends_with_the_quota(
+    running: RunningDelivery,
+) -> None:
+    """Else whoever comes each second for what is stored since gets everything for nothing."""
+    running.history.updates = 1_200
+    given: list[int] = []
+
+    def note(tenant: int, provider: int, stream: StreamRef, times: int = 1) -> None:
+        assert (tenant, provider, stream) == (1, 1, StreamRef("pump", "flow"))
+        given.append(times)
+        if len(given) == 5:
+            running.hub.resting.change({1: OVER})
+
+    running.hub.fanout.note = note
+    with running.watch("token-1", "?after=0") as whole:
+        for at in range(1, 1_201):
+            assert json.loads(whole.recv(WAIT_SECONDS))["lastUpdate"] == at
+    running.until(lambda: len(given) == 3)
+    begun = running.watch("token-1", "?after=0")
+    got = 0
+    with pytest.raises(ConnectionClosed) as closed:
+        while begun.recv(WAIT_SECONDS):
+            got += 1
+
+    assert given == [500, 500, 200, 500, 500]
+    assert got == 1_000
+    assert closed.value.rcvd is not None
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1013, REASON)
 
 
 def test_subscriptions_of_a_socket_end_and_new_ones_are_refused(running: RunningDelivery) -> None:
@@ -160,6 +191,25 @@ def test_an_mqtt_client_that_watches_is_cut_off_and_may_come_to_publish() -> Non
         with MqttClient(broker.port, "token-1", version=5, client="watches") as back:
             assert not back.subscribe("updates/pump/flow")
             back.acknowledged(back.publish("updates/pump/flow", b"{}", 1))
+
+
+def test_the_last_value_of_an_mqtt_subscription_counts() -> None:
+    with RunningBroker() as broker:
+        given: list[tuple[Any, ...]] = []
+        broker.hub.fanout.note = lambda *what: given.append(what)
+        with MqttClient(broker.port, "token-1", version=5) as client:
+            assert client.subscribe("updates/pump/flow")
+            broker.run(_nothing_yet())
+            assert given == [], "there is none"
+            broker.stored.last = VersionedUpdate(1, b'{"lastUpdate":1}', 1)
+            assert client.subscribe("updates/pump/flow")
+            until(lambda: client.messages, WAIT_SECONDS)
+
+        assert given == [(1, 1, StreamRef("pump", "flow"))]
+
+
+async def _nothing_yet() -> None:
+    """What was begun before is done when this is."""
 
 
 async def _rest(broker: RunningBroker) -> None:
