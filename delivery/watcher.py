@@ -14,6 +14,7 @@ from delivery.backlog import Backlog
 from delivery.endings import Ending
 from delivery.fanout import LiveUpdate
 from delivery.handover import Handover, Overflow, size
+from delivery.repeats import REMEMBER_SECONDS
 from delivery.transport import (
     CLOSE_SECONDS,
     WRITE_BUFFER_BYTES,
@@ -24,7 +25,6 @@ from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.errors import Unavailable
 
 MAX_UNSENT_BYTES = 8 * 1024 * 1024
-REMEMBER_SECONDS = 60.0
 STALL_SECONDS = 30.0
 
 ReadPage = Callable[[Admission, Timestamp], Awaitable[list[LastUpdate]]]

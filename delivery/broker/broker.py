@@ -14,7 +14,7 @@ from delivery.admission.pending import Caller
 from delivery.admission.refusals import Refusal, Refused
 from delivery.admission.requests import Identity, WatchRequest
 from delivery.admission.stays import Grounds, Stay
-from delivery.broker.api import Answer, Api
+from delivery.broker.api import Api, ApiResponse
 from delivery.broker.claims import Claims, told
 from delivery.broker.client import Client, Subscription
 from delivery.broker.exchange import Exchange
@@ -188,7 +188,7 @@ class Broker:
             self.hub.watchers.remove(watch.admission.stream, watch)
         return True
 
-    def tell(self, client: Client, topic: str, answer: Answer) -> None:
+    def tell(self, client: Client, topic: str, answer: ApiResponse) -> None:
         """Tell a client that asks for its errors that a message was not taken."""
         self.refused += 1
         refusal = {"topic": topic, "status": answer.status, "message": answer.message}
