@@ -1,4 +1,7 @@
-"""A tenant that has used up its deliveries gets no more, is told so, and loses nothing."""
+"""A tenant that has used up its deliveries gets no more, is told so, and loses nothing.
+
+One that has used up its processor time is told, too, that its conditions are not looked at.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,15 @@ from delivery.admission.resting import Resting
 from delivery.feeds import feeds as feeds_module
 from servioticy import bootstrap
 from servioticy.domain.model import StreamRef
-from servioticy.domain.quotas import DELIVERIES, Exceeded, quotas
+from servioticy.domain.quotas import DELIVERIES, PROCESSOR_SECONDS, Exceeded, quotas
+from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.cursors import StoredCursor, write_cursor
 from servioticy.ports.history import VersionedUpdate
 from servioticy.settings import Settings
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.queries import queries
 from servioticy.storage.quotas import PostgresQuotas
+from servioticy.storage.tenants import PostgresTenants
 
 __all__ = ["settings", "world"]
 
@@ -300,3 +306,46 @@ def test_an_hour_begins_with_deliveries_and_a_quota_of_none_has_none(world: Worl
     given.give("theirs", DELIVERIES, None)
     database.rows("UPDATE used_amounts SET hour = hour - 3600000")
     assert given.used_up(quota) == {}
+
+
+ACTING = {
+    "actions": [{"name": "open"}],
+    "streams": {
+        "data": {
+            "channels": {"v": {"type": "number", "current-value": "1"}},
+            "actions": [{"action": "open", "if": "{$output.channels.v.current-value} > 1"}],
+        }
+    },
+}
+
+
+def test_conditions_of_actions_are_charged_and_rest_when_that_is_used_up(
+    world: World, settings: Settings
+) -> None:
+    """The program itself: what it has counted is stored when it ends, and asked when it begins."""
+    database = bootstrap.connect(settings)
+    tenant = PostgresTenants(database).tenant_of(world.ours) or 0
+    document = json.dumps(ACTING).encode()
+    new = NewServiceObject("tank", tenant, False, document, ("data",), (), 1)
+    PostgresChangeStore(database).create(new, 1)
+
+    def statuses() -> list[str]:
+        rows = database.rows("SELECT status FROM actuations ORDER BY sequence")
+        return [status for (status,) in rows]
+
+    world.emitted(1, 2, name="tank")
+    until(lambda: statuses() == ["Submitted"], WAIT_SECONDS)
+    world.program.terminate()
+    world.program.wait()
+
+    ((stream, charged),) = database.rows("SELECT stream, processor_us FROM usage_hours")
+    assert stream == "data" and charged > 0
+    ((in_all,),) = database.rows("SELECT processor_us FROM used_amounts")
+    assert in_all == charged
+    PostgresQuotas(database).give("ours", PROCESSOR_SECONDS, 0)
+    with again(settings):
+        world.emitted(3, name="tank")
+        until(lambda: len(statuses()) == 2, WAIT_SECONDS)
+    quota = quotas(Settings())[PROCESSOR_SECONDS]._replace(most=0)
+    assert statuses()[1] == f"failed: {Exceeded(quota, 60).message}"
+    assert database.rows("SELECT processor_us FROM used_amounts") == [(charged,)]
