@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -94,13 +95,13 @@ def guard(app: Flask, addresses: Addresses) -> None:
             if now.stream != address.stream:
                 raise NotFound("This Service Object does not have this stream.")
 
-        g.ask_again = ask_again
+        g.ask_again, g.asked = ask_again, time.monotonic()
 
     @app.after_request
     def end_with_the_right(response: Response) -> Response:
         """Here no route can forget it: whatever is made while it is sent passes."""
         if response.is_streamed and "ask_again" in g:
-            response.response = WhileAllowed(response.response, g.ask_again)
+            response.response = WhileAllowed(response.response, g.ask_again, g.asked)
         return response
 
     @app.teardown_request

@@ -27,14 +27,15 @@ class WhileAllowed:
         self,
         pieces: Iterable[Any],
         allow: Callable[[], object],
+        asked: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`allow` raises Refused or Stranger; that it does not now has just been found out."""
+        """`allow` raises Refused or Stranger; when it was `asked`, by the clock, it did not."""
         self._pieces = pieces
         self._rest = iter(pieces)
         self._allow = allow
         self._clock = clock
-        self._asked = clock()
+        self._asked = asked
 
     def __iter__(self) -> Iterator[Any]:
         return self

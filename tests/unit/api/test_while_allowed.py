@@ -27,7 +27,7 @@ class Asked:
 
 def test_it_is_asked_once_in_a_while_however_many_pieces_there_are() -> None:
     asked = Asked()
-    pieces = WhileAllowed([b"x"] * 1_000, asked, asked.clock)
+    pieces = WhileAllowed([b"x"] * 1_000, asked, 0.0, asked.clock)
     for _ in range(500):
         next(pieces)
     asked.now = ASK_AGAIN_SECONDS
@@ -37,11 +37,21 @@ def test_it_is_asked_once_in_a_while_however_many_pieces_there_are() -> None:
     assert asked.count == 1
 
 
+def test_an_answer_that_took_long_to_begin_is_asked_about_before_its_first_piece() -> None:
+    """A search may look for its first page for twenty seconds."""
+    asked = Asked()
+    asked.allows, asked.now = False, ASK_AGAIN_SECONDS
+    pieces = WhileAllowed([b"x"], asked, 0.0, asked.clock)
+
+    with pytest.raises(NoLongerAllowed):
+        next(pieces)
+
+
 def test_no_piece_is_made_after_a_refusal() -> None:
     """Not even one: what was made already is all that still goes out."""
     asked = Asked()
     made: list[int] = []
-    pieces = WhileAllowed((made.append(n) or b"x" for n in range(9)), asked, asked.clock)
+    pieces = WhileAllowed((made.append(n) or b"x" for n in range(9)), asked, 0.0, asked.clock)
     next(pieces)
     asked.allows, asked.now = False, ASK_AGAIN_SECONDS
 
@@ -63,6 +73,6 @@ def test_an_answer_that_nobody_takes_any_more_lets_go_of_its_pieces() -> None:
         def close(self) -> None:
             closed.append(True)
 
-    WhileAllowed(Pieces(), lambda: None).close()
+    WhileAllowed(Pieces(), lambda: None, 0.0).close()
 
     assert closed == [True]
