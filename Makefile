@@ -17,6 +17,8 @@ EXAMPLES ?= 20000
 FIRST ?= 0
 # How many requests `make fuzz` makes up for each operation of the API.
 CALLS ?= 500
+# How many walks of fifty steps `make isolation` takes.
+WALKS ?= 1000
 # Of `make hostile`: how many generated programs.
 COUNT ?= 100000
 # The engine that is to hold them, and to compute the random graphs.
@@ -30,10 +32,10 @@ IN_FILES := -n 2 --dist loadfile
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-.PHONY: help setup demo unit test property fuzz check layers format hostile clean
+.PHONY: help setup demo unit test property fuzz isolation check layers format hostile clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## install all that is needed into .venv and ~/.cache/servioticy, without root
 	@$(BIN)/python -m servioticy.embedded.setup
@@ -57,6 +59,9 @@ property: setup ## prove batches equal to the serial order on EXAMPLES random gr
 
 fuzz: setup ## send CALLS requests made out of the OpenAPI document to each operation of the API
 	@CALLS=$(CALLS) $(BIN)/pytest tests/integration/rest/test_api_fuzz.py --timeout=0
+
+isolation: setup ## let three tenants do anything at random for WALKS walks; nobody sees another's
+	@WALKS=$(WALKS) FIRST=$(FIRST) $(BIN)/pytest tests/integration/rest/test_isolation_machine.py --timeout=0
 
 check: setup ## run formatter, linters, type checker and the check of the layers
 	@$(BIN)/ruff format --check

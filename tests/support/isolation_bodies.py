@@ -1,4 +1,4 @@
-"""What the random isolation run sends to each route: right bodies with words in them, and wrong ones."""
+"""What the random isolation run sends to each route: bodies with words, right and wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from contract_world import examples_with_types
-from isolation_model import OF_ROLES, TENANTS, Actor, Mark, Model, Thing
+from isolation_model import OF_ROLES, Actor, Mark, Model, Thing
 from rest_page import Route
 
 JSON = "application/json"
@@ -72,7 +72,14 @@ class Bodies:
         streams: dict[str, Any] = {each: {"channels": channels} for each in ("a", "b")}
         streams["a"]["description"] = described
         fields = {"k": place, "kind": "thing"}
-        made = {"name": name, "public": chance.random() < 0.35, "customFields": fields}
+        made: dict[str, Any] = {
+            "name": name,
+            "public": chance.random() < 0.35,
+            "customFields": fields,
+        }
+        if chance.random() < 0.5:
+            destination = f"http://example.org/{self._word(who, so)}"
+            made["actuationCallback"] = {"destination": destination}
         return {**made, "streams": streams, "actions": [{"name": "act", "description": acts}]}
 
     def document(self, who: Actor, named: dict[str, Thing], chance: Random) -> Body:

@@ -14,7 +14,7 @@ Named = dict[str, Thing]
 
 
 class Learning:
-    """Brings the model up to date. Knows how somebody comes with a token, and what an owner sees."""
+    """Brings the model up to date, asking only what an owner sees of its own."""
 
     def __init__(
         self,
@@ -72,9 +72,11 @@ class Learning:
     def _shows(self, so: Thing) -> None:
         """Take the words of its document from what its owner sees of it."""
         document = self._document_of(so)
-        assert document.get("public", False) is so.public, document
+        assert document["public"] in (so.public, str(so.public).lower()), document
+        words = set(WORD.findall(str(document)))
+        document.pop("actuationCallback", None)  # whom it calls is for its owner alone
         so.shown = set(WORD.findall(str(document)))
-        for word in so.shown:
+        for word in words:
             mark = self._model.marks[word]
             assert mark.tenant == so.tenant, (word, document)
             if mark.about is None:
@@ -181,14 +183,14 @@ class Learning:
         tenant, role = self._tenant(who), body.facts["role"]
         member = self._model.add(Thing("member", told["id"], tenant, role=role))
         shown = self._person(tenant, body.facts["subject"])
-        self._enter("member", tenant, shown, thing=member, rights=OF_ROLES[role])
+        self._enter(f"member: {role}", tenant, shown, thing=member, rights=OF_ROLES[role])
 
     def member_changed(self, _who: Actor, named: Named, body: Body, _told: Any) -> None:
         member = named["member"]
         member.role = body.facts["role"]
         for each in self._model.actors:
             if each.thing is member:
-                each.rights = OF_ROLES[member.role]
+                each.kind, each.rights = f"member: {member.role}", OF_ROLES[member.role]
 
     def codes_made(self, who: Actor, named: Named, _body: Body, told: Any) -> None:
         about = named.get("so") or named["template"]

@@ -64,7 +64,9 @@ class Thing:
 
     def is_there(self) -> bool:
         """Tell whether it can be found at all: what belongs to something goes with it."""
-        return self.there and (self.about is None or self.kind in ("so", "job") or self.about.there)
+        return self.there and (
+            self.about is None or self.kind in ("so", "job") or self.about.there
+        )
 
 
 @dataclass
@@ -83,6 +85,11 @@ class Actor:
     """why he is good for nothing any more"""
     thing: Thing | None = None
     """the token or member that he comes with"""
+
+    @property
+    def identity(self) -> str:
+        """As what he is counted."""
+        return self.kind if self.good else self.ended
 
     def reaches(self, service_object: Thing | None, stream: str | None, right: str) -> bool:
         """Tell whether he is let in for this at all, whatever his tenant may do."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -26,10 +26,11 @@ ON_THE_PAGE = rights_on_the_page()
 GUARDED = [each for each, its in OPERATIONS.items() if its["x-right"] != "none"]
 WRONG_TOKEN = "The web object has presented the wrong API_TOKEN"
 QUERIES: dict[Route, dict[str, str]] = {
-    ("GET", "/{so}/streams/{s}/aggregates"): {"channel": "x", "bucket": "5", "functions": "count"}
+    ("GET", "/{so}/streams/{s}/aggregates"): {"channel": "x", "bucket": "5", "functions": "count"},
+    ("GET", "/{so}/streams/{s}/updates"): {"limit": "1"},
 }
 """Of what asks for more than a path."""
-MAY_LACK = ("{n}", "{group}", "{actuation}", "{id}", "{s}", "{claim_code}")
+MAY_LACK = ("{n}", "{group}", "{actuation}", "{id}", "{s}", "actuation_secret")
 """Parts of paths that may name what an object of one's own does not have."""
 
 
@@ -46,19 +47,32 @@ class Figures:
 
     steps: int = 0
     answers: int = 0
-    tried: Counter[tuple[Route, str]] | None = None
+    leaks: int = 0
+    done: Counter[Route] = field(default_factory=Counter)
+    """how often each route has done what it is for"""
+    tried: Counter[tuple[Route, str]] = field(default_factory=Counter)
     """each route with each kind of identity"""
-    relations: Counter[tuple[Route, str, str]] | None = None
-    """and whose was named: one's own, open to one, another's, or nothing"""
+    relations: set[tuple[Route, str, str]] = field(default_factory=set)
+    """and whose was named: one's own, open to one, another's, or nobody's"""
+
+    def __str__(self) -> str:
+        identities = {identity for _, identity in self.tried}
+        never = [" ".join(each) for each in GUARDED if each not in self.done]
+        return (
+            f"isolation: {self.steps:,} steps, {self.answers:,} answers looked through; "
+            f"{len({route for route, _ in self.tried})} routes x {len(identities)} identities, "
+            f"{len(self.tried):,} pairs tried, {len(self.relations):,} with whose was named; "
+            f"{len(self.done)} routes have done what they are for, {self.done.total():,} times; "
+            f"leaks: {self.leaks}\nidentities: {', '.join(sorted(identities))}\n"
+            f"routes that have done nothing: {', '.join(never) or 'none'}"
+        )
 
 
 class Walk:
     """An API, and what the model knows of all that is there."""
 
-    figures: Figures
-
-    def begin_on(self, database: SwitchedDatabase, issuer: TokenIssuer) -> None:
-        """Be as new."""
+    def __init__(self, database: SwitchedDatabase, issuer: TokenIssuer, figures: Figures) -> None:
+        self.figures = figures
         backend = Platform(database)
         addresses = AddressesOfPersons(
             backend.ports.addresses, issuer.tokens(), clock=issuer.clock
@@ -122,19 +136,18 @@ class Walk:
         self.check_status(who, route, names, body, refused, ending, answer)
         self.compare_with_nothing(who, route, named, names, body, answer)
         if answer.status_code < 300 and who.good:
+            self.figures.done[route] += 1
             work(self.served)
             self.learning.done(route, who, named, body, answer.get_json(silent=True))
 
-    def _count(
-        self, who: Actor, route: Route, named: dict[str, Thing], refused: set[int]
-    ) -> None:
-        kind = who.kind if who.good else who.ended
+    def _count(self, who: Actor, route: Route, named: dict[str, Thing], refused: set[int]) -> None:
+        kind = who.identity
         whose = {"own" if each.tenant == who.tenant else "another's" for each in named.values()}
-        relation = min(whose, default="none")
+        relation = min(whose, default="nobody's")
         if relation == "another's" and not refused:
             relation = "open"
         self.figures.tried[route, kind] += 1
-        self.figures.relations[route, kind, relation] += 1
+        self.figures.relations.add((route, kind, relation))
 
     def ask(
         self,
@@ -161,11 +174,14 @@ class Walk:
         told = (asked, answer.status_code, text)
         assert answer.status_code < 500, told
         words = set(WORD.findall(text)) - set(WORD.findall(sent))
-        assert not {each for each in words if not self.model.sees_word(who, each)}, told
-        ids = set(ID.findall(text)) - set(ID.findall(sent))
-        things = [self.model.by_id[each] for each in ids if each in self.model.by_id]
-        assert all(self.model.knows_id(who, each) for each in things), told
-        assert not {each for each in self.model.secrets if each in text and each not in sent}, told
+        leaks = {each for each in words if not self.model.sees_word(who, each)}
+        for id_ in set(ID.findall(text)) - set(ID.findall(sent)):
+            thing = self.model.by_id.get(id_)
+            if thing is not None and not self.model.knows_id(who, thing):
+                leaks.add(id_)
+        leaks |= {each for each in self.model.secrets if each in text and each not in sent}
+        self.figures.leaks += len(leaks)
+        assert not leaks, told
 
     def check_status(
         self,
