@@ -88,6 +88,9 @@ class Bodies:
         refused, source = None, None
         if chance.random() < 0.4:
             source = self.any("so", chance)
+        if so is not None and so.grouped and source is not None:
+            # What a document named already may stay, whatever became of it.
+            source = source if self._model.derives(who.tenant, source, "a") else None
         if source is not None and source is not so:
             derived = {"type": "string", "current-value": "{$g.channels.x.current-value}"}
             content["streams"]["c"] = {"channels": {"x": derived}}

@@ -73,6 +73,7 @@ class Learning:
         """Take the words of its document from what its owner sees of it."""
         document = self._document_of(so)
         assert document["public"] in (so.public, str(so.public).lower()), document
+        so.grouped = "groups" in document
         words = set(WORD.findall(str(document)))
         document.pop("actuationCallback", None)  # whom it calls is for its owner alone
         so.shown = set(WORD.findall(str(document)))

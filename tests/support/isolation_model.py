@@ -53,6 +53,8 @@ class Thing:
     """of a Service Object or template: whether each of them is public"""
     shown: set[str] = field(default_factory=set)
     """the words of the document in force"""
+    grouped: bool = False
+    """whether that reads others, or may"""
     sent: dict[str, set[str]] = field(default_factory=dict)
     """of each stream the words in its updates"""
     stream: str | None = None

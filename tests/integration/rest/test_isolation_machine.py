@@ -19,8 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from api_builders import SwitchedDatabase
 from isolation_bodies import Body
-from isolation_model import MANY, NOTHING, TENANTS, Actor, Thing
-from isolation_walk import GUARDED, Figures, Walk
+from isolation_model import MANY, NOTHING, OF_OTHERS, TENANTS, Actor, Thing
+from isolation_walk import GUARDED, Figures, Walk, right_to
 from rest_page import Route
 from token_issuer import TokenIssuer
 
@@ -56,12 +56,14 @@ class Isolation(Walk):
 
     def named(self, who: Actor, route: Route, chance: Random, own: float) -> dict[str, Thing]:
         """Return something for each parameter of the path, so often his own."""
-        found = {}
+        found: dict[str, Thing] = {}
         for kind in KINDS:
             if f"{{{kind}}}" not in route[1] or (kind == "actuation" and route[0] == "POST"):
                 continue
             known = self.model.things[kind]
-            if chance.random() < own:
+            if kind == "so" and right_to(route) in OF_OTHERS and chance.random() < 0.4:
+                known = [each for each in known if self.is_open(who, each)] or known
+            elif chance.random() < own:
                 known = [t for t in known if t.tenant == who.tenant and t.is_there()] or known
                 if who.service_object is not None and kind == "so":
                     known = [who.service_object]
@@ -71,6 +73,10 @@ class Isolation(Walk):
             nothing = Thing(kind, NOTHING[kind], -1, there=False)
             found[kind] = chance.choice(known) if known else nothing
         return found
+
+    def is_open(self, who: Actor, so: Thing) -> bool:
+        """Tell whether it is another tenant's, and open in some way to this one."""
+        return so.tenant != who.tenant and self.model.derives(who.tenant, so, "a")
 
     def anybody(self, chance: Random) -> Actor:
         """Return somebody of one of the kinds that there are, each as often."""
@@ -154,12 +160,12 @@ class Isolation(Walk):
         words = list(self.model.marks)
         if not words:
             return
-        word = words[self.figures.steps * 7919 % len(words)]
+        word = Random(len(words)).choice(words)
         for query in ({"name": word}, {"customFields.k": word}):
             for each in self.pages(who, "/service-objects", public="true", **query):
                 so = self.model.by_id[each["id"]]
                 assert self.model.reads(who.tenant, so), (word, each)
-                assert any(word in shown for shown in so.shown) or so.tenant == who.tenant
+                assert word in so.shown or so.tenant == who.tenant, (word, each)
 
     def many(self, who: Actor) -> None:
         for kind, path in (("template", "/templates"), ("claim_code", "/claim-codes")):
