@@ -40,6 +40,7 @@ MAKING: list[Route] = [
 """What fills the platform; the rest is done by whoever comes by."""
 PLAIN = {"channels": {"x": {"type": "string"}}}
 SAME = {"name": "the same", "streams": {"a": PLAIN, "b": PLAIN}}
+SHOWING = [each for each in GUARDED if each[0] == "GET" and right_to(each) in OF_OTHERS]
 KINDS = ("so", "id", "actuation", *MANY)
 
 
@@ -99,6 +100,11 @@ class Isolation(Walk):
         who, route = self.owner(chance.randrange(TENANTS)), chance.choice(GUARDED)
         own = chance.choice([0.0, 1.0])
         self.request(who, route, self.named(who, route, chance, own), chance)
+
+    def look(self, chance: Random) -> None:
+        """Everybody reads what may show something of others: most leaks would be there."""
+        who, route = self.owner(chance.randrange(TENANTS)), chance.choice(SHOWING)
+        self.request(who, route, self.named(who, route, chance, own=0.5), chance)
 
     def send_the_same_with_one_key(self, chance: Random) -> None:
         """An answer that is kept to be given again is given to nobody else."""
@@ -193,7 +199,8 @@ class Isolation(Walk):
 OFTEN: dict[Callable[[Isolation, Random], None], int] = {
     Isolation.make: 30,
     Isolation.ask_anything: 40,
-    Isolation.ask_as_owner: 25,
+    Isolation.ask_as_owner: 20,
+    Isolation.look: 20,
     Isolation.send_claim_code: 3,
     Isolation.send_the_same_with_one_key: 1,
     Isolation.let_expire: 2,
