@@ -97,11 +97,14 @@ class Learning:
                 each.good = False
 
     def renewed(self, _who: Actor, named: Named, body: Body, told: Any) -> None:
-        """With an overlap those before it are good yet."""
+        """With an overlap those before it are good yet, but for those that were ending already."""
         if body.content is None:
             self._end_tokens_of(named["so"])
         for each in self._model.things["token"]:
             each.ending = each.ending or each.about is named["so"]
+        for device in self._model.actors:
+            if device.service_object is named["so"] and device.thing is None:
+                device.good, device.ending = device.good and not device.ending, True
         self.device("device", named["so"], told["api_token"])
 
     # Templates

@@ -83,6 +83,8 @@ class Actor:
     rights: Collection[str] | None = None
     """None: all, or of one Service Object what a device needs"""
     good: bool = True
+    ending: bool = False
+    """A device that has been given another token: it is good until that happens again."""
     ended: str = "revoked"
     """why he is good for nothing any more"""
     thing: Thing | None = None
