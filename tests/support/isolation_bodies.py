@@ -60,8 +60,9 @@ class Bodies:
     def _word(self, who: Actor, about: Thing | None = None, **more: Any) -> str:
         return self._model.word(Mark(who.tenant, about, **more))
 
-    def any(self, kind: str, chance: Random) -> Thing | None:
-        known = self._model.things[kind]
+    def any(self, kind: str, chance: Random, tenant: int | None = None) -> Thing | None:
+        """Return one of all that there are or were, or of a tenant's."""
+        known = [each for each in self._model.things[kind] if tenant in (None, each.tenant)]
         return chance.choice(known) if known else None
 
     # Service Objects and templates
@@ -144,8 +145,8 @@ class Bodies:
         so, rights = None, chance.sample(RIGHTS, chance.randint(1, 5))
         content: dict[str, Any] = {"name": self._word(who, right="admin")}
         refused, stream = None, None
-        if chance.random() < 0.6:
-            so = self.any("so", chance)
+        if chance.random() < 0.7:
+            so = self.any("so", chance, who.tenant if chance.random() < 0.7 else None)
         if so is not None:
             content["serviceObject"], rights = so.id, chance.sample(OF_ONE, chance.randint(1, 4))
             if not so.there or so.tenant != who.tenant:

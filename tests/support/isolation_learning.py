@@ -191,7 +191,7 @@ class Learning:
 
     def member_changed(self, _who: Actor, named: Named, body: Body, _told: Any) -> None:
         member = named["member"]
-        member.role = body.facts["role"]
+        member.role = body.facts.get("role", member.role)
         for each in self._model.actors:
             if each.thing is member:
                 each.kind, each.rights = f"member: {member.role}", OF_ROLES[member.role]

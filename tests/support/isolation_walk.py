@@ -124,8 +124,8 @@ class Walk:
         body = self.bodies.of(route, who, named, chance)
         stream = "a" if "{s}" in route[1] else None
         names = {"s": "a", "n": chance.choice("11129"), "group": "g", "actuation": "act"}
-        if stream and chance.random() < 0.1:
-            names["s"] = stream = chance.choice(["b", "none"])
+        if stream and chance.random() < 0.25:
+            names["s"] = stream = chance.choice(["b", "b", "none"])
         names |= {kind: each.id for kind, each in named.items()}
         refused = self.model.refusal(who, right_to(route), route, named, stream)
         query = {"detach": "true"} if chance.random() < 0.3 else {}
