@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from isolation_bodies import Body
-from isolation_model import OF_ROLES, WORD, Actor, Model, Thing
+from isolation_model import ID, OF_ROLES, WORD, Actor, Model, Thing
 from rest_page import Route
 
 Named = dict[str, Thing]
@@ -76,7 +76,7 @@ class Learning:
         so.grouped = "groups" in document
         words = set(WORD.findall(str(document)))
         document.pop("actuationCallback", None)  # whom it calls is for its owner alone
-        so.shown = set(WORD.findall(str(document)))
+        so.shown, so.names = set(WORD.findall(str(document))), set(ID.findall(str(document)))
         for word in words:
             mark = self._model.marks[word]
             assert mark.tenant == so.tenant, (word, document)

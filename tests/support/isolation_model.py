@@ -55,6 +55,8 @@ class Thing:
     """the words of the document in force"""
     grouped: bool = False
     """whether that reads others, or may"""
+    names: set[str] = field(default_factory=set)
+    """and the ids in it: who may read it is told whom its groups read, and what it follows"""
     sent: dict[str, set[str]] = field(default_factory=dict)
     """of each stream the words in its updates"""
     stream: str | None = None
@@ -197,6 +199,9 @@ class Model:
         if not who.good or who.tenant is None:
             return False
         if who.tenant in (thing.tenant, thing.grantee) or who.tenant in thing.known_to:
+            return True
+        objects = self.things["so"]
+        if any(thing.id in so.names and self.reads(who.tenant, so) for so in objects):
             return True
         # The owner of a stream is told of every subscription to it.
         return thing.kind == "id" and thing.about is not None and thing.about.tenant == who.tenant

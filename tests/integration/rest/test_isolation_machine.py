@@ -32,6 +32,7 @@ MAKING: list[Route] = [
     *[("POST", "/{so}/grants"), ("POST", "/{so}/streams/{s}/grants")] * 3,
     *[("PUT", "/{so}/streams/{s}")] * 3,
     *[("POST", "/{so}/streams/{s}/subscriptions"), ("POST", "/{so}/subscriptions")],
+    *[("DELETE", "/grants/{grant}"), ("POST", "/{so}/groups/{group}/subscriptions")],
     *[("POST", "/{so}/claim-codes"), ("POST", "/templates/{template}/claim-codes")],
     *[("POST", "/templates"), ("POST", "/templates/{template}/objects")],
     *[("POST", "/tokens"), ("POST", "/tokens"), ("POST", "/members")],
