@@ -87,6 +87,8 @@ class Learning:
         so = named["so"]
         so.there = False
         self._end_tokens_of(so)
+        for each in self._model.things["claim_code"]:  # good for nothing, and purged with it
+            each.ending = each.ending or each.about is so
 
     def _end_tokens_of(self, so: Thing) -> None:
         for each in self._model.things["token"]:

@@ -223,7 +223,8 @@ class Model:
             if kind == "id" and (refused := self._of_subscription(who, route, thing)):
                 return refused
             if kind in MANY and (thing.tenant != who.tenant or not thing.is_there()):
-                return {404} if not thing.ending or thing.tenant != who.tenant else set()
+                own_and_ending = thing.tenant == who.tenant and thing.there and thing.ending
+                return set() if own_and_ending else {404}
             if kind == "actuation" and thing.about is not so:
                 return {404}
         return set()

@@ -177,7 +177,8 @@ class Isolation(Walk):
     def many(self, who: Actor) -> None:
         for kind, path in (("template", "/templates"), ("claim_code", "/claim-codes")):
             found = {each["id"] for each in self.pages(who, path, limit="2")}
-            assert found == self.of(kind, who), path
+            going = {each.id for each in self.model.things[kind] if each.ending}
+            assert found - going == self.of(kind, who) - going, path
         members = self.ask(who, ("GET", "/members"), {}).get_json()["members"]
         assert {each["id"] for each in members} == self.of("member", who)
         self.pages(who, "/audit", limit="40")
