@@ -45,7 +45,7 @@ class Bodies:
         self._subjects = 0
 
     def of(self, route: Route, who: Actor, named: dict[str, Thing], chance: Random) -> Body:
-        """Return a body for the route, by one of five times a wrong one."""
+        """Return a body for the route, now and then a wrong one."""
         if route not in MAKERS:
             return self._example(route)
         if chance.random() < 0.15:
