@@ -29,6 +29,7 @@ ALL_TENANTS = {
         *("tenants", "tokens", "service_objects", "definitions", "streams", "graph_edges"),
         *("pending_changes", "subscriptions", "cursors", "listings", "template_objects"),
         *("dynamic_groups", "membership_marks", "jobs", "audit", "audit_counts"),
+        "audit_parts",
         *("grants", "usage_hours", "quotas", "claim_codes", "members"),
     },
     Role.PIPELINE: {

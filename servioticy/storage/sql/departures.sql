@@ -114,6 +114,8 @@ RETURNING 1;
 -- Between tenants: the tenant itself, and what only counts for it.
 WITH counted AS (
     DELETE FROM audit_counts WHERE tenant_id = %(tenant)s
+), parts AS (
+    DELETE FROM audit_parts WHERE tenant_id = %(tenant)s
 ), marked AS (
     DELETE FROM membership_marks WHERE tenant_id = %(tenant)s
 )
