@@ -51,7 +51,7 @@ class Accounts:
                 account[3] += left.pop(stream.stream_id, 0)
         computations = self._computations
         for composite, kind, trigger, _timestamp, _message, _inputs, times in endings:
-            ended = computations[composite.tenant, composite.stream_id, trigger.tenant]
+            ended = computations[composite.tenant, composite.ref, trigger.tenant]
             ended[kind] = ended.get(kind, 0) + times
 
     def add(self, other: Accounts) -> None:
@@ -72,7 +72,7 @@ class Accounts:
         """Add what has been counted to what is to be stored."""
         self._add_others()
         for stream, (updates, rows, size, replaced) in self._rows.items():
-            own = stream.tenant, stream.stream_id, stream.tenant
+            own = stream.tenant, stream.ref, stream.tenant
             # Known anew meanwhile, a stream is here twice.
             before = uses.get(own) or Use(*own)
             uses[own] = before._replace(

@@ -23,7 +23,6 @@ from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
     Activate,
     Batch,
-    Charge,
     ComponentMember,
     PutOff,
     Release,
@@ -293,39 +292,28 @@ class PostgresPartitionStore:
         """Remove a piece of what was deleted or erased; whose it was. None: nothing is left."""
         return purge(self._database, partition, most, most_bytes)
 
-    def charge(self, charges: Sequence[Charge]) -> None:
-        """Add to what streams have used."""
-        tenants, streams, used = columns(charges, 3)
-        values = {
-            "tenants": numbers(tenants),
-            "streams": numbers(streams),
-            "processor_us": numbers(used),
-        }
-        with self._database.transaction():
-            self._database.rows(self._sql["charge"], values)
-            self._database.rows(self._sql["charge_hour"], values)
-            self._database.rows(self._sql["charge_in_all"], values)
-
     def account(self, uses: Sequence[Use]) -> None:
-        """Add to the present hour's account; streams that are gone are left out."""
-        tenants, streams, providers, updates, rows, sizes, computations, replaced = columns(
-            uses, 8
+        """Add to the present hour's account, and to the processor time of streams still there."""
+        tenants, streams, providers, updates, rows, sizes, computations, replaced, used = columns(
+            uses, 9
         )
+        service_objects, names = columns(streams, 2)
         values = {
             "tenants": numbers(tenants),
-            "streams": numbers(streams),
+            "service_objects": list(service_objects),
+            "streams": list(names),
             "providers": numbers(providers),
             "updates_in": numbers(updates),
             "stored_rows": numbers(rows),
             "stored_bytes": numbers(sizes),
             "replaced_bytes": numbers(replaced),
+            "processor_us": numbers(used),
             "times": numbers(sum(each.values()) for each in computations),
             "computations": [msgspec.json.encode(dict(each)).decode() for each in computations],
         }
         with self._database.transaction():
-            self._database.rows(self._sql["account"], values)
-            self._database.rows(self._sql["account_stored"], values)
-            self._database.rows(self._sql["account_in_all"], values)
+            for name in ("account", "account_processor", "account_stored", "account_in_all"):
+                self._database.rows(self._sql[name], values)
 
     def used_up(self, most: Mapping[str, int]) -> Mapping[int, str]:
         """Return which tenants have used up one of these quotas, and which one."""

@@ -317,53 +317,42 @@ SELECT %(partition)s, s.log_offset, s.log_position, s.stream_id, s.tenant_id, s.
               %(positions)s::integer[])
        AS s (tenant_id, stream_id, "timestamp", document, version, log_offset, log_position);
 
--- charge --
--- To streams that are still there.
-INSERT INTO usage (tenant_id, stream_id, processor_us)
-SELECT c.tenant_id, c.stream_id, c.processor_us
-  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(processor_us)s::bigint[])
-       AS c (tenant_id, stream_id, processor_us)
-  JOIN readable_streams ON stored_as = c.stream_id
-    ON CONFLICT (stream_id) DO UPDATE
-   SET processor_us = usage.processor_us + excluded.processor_us;
-
--- charge_hour --
--- The same in the account of the present hour.
-INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, processor_us)
-SELECT c.tenant_id, this_hour(), service_object, name, c.tenant_id, sum(c.processor_us)
-  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(processor_us)s::bigint[])
-       AS c (tenant_id, stream_id, processor_us)
-  JOIN readable_streams ON stored_as = c.stream_id AND readable_streams.tenant_id = c.tenant_id
- GROUP BY c.tenant_id, service_object, name
- ORDER BY c.tenant_id, service_object, name
-    ON CONFLICT (tenant_id, hour, service_object, stream, provider_id) DO UPDATE
-   SET processor_us = usage_hours.processor_us + excluded.processor_us;
-
--- charge_in_all --
--- The same, for the quotas of each tenant: in the order in which all note them.
-SELECT note_used(tenant, 0, used, 0)
-  FROM (SELECT tenant, sum(processor_us)::bigint AS used
-          FROM unnest(%(tenants)s::bigint[], %(processor_us)s::bigint[]) AS c (tenant, processor_us)
-         GROUP BY tenant
-         ORDER BY tenant) AS summed;
-
 -- account --
--- In the order of the key, as all who add to these accounts: so none waits for one that waits for it.
+-- Of tenants that are still there, in the order of the key, as all who add to these accounts: so
+-- none waits for one that waits for it.
 INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, updates_in,
-                         stored_rows, stored_bytes, computations)
-SELECT u.tenant_id, this_hour(), service_object, name, u.provider_id, u.updates_in, u.stored_rows,
-       u.stored_bytes, u.computations::jsonb
-  FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(providers)s::bigint[],
-              %(updates_in)s::bigint[], %(stored_rows)s::bigint[], %(stored_bytes)s::bigint[],
-              %(computations)s::text[])
-       AS u (tenant_id, stream_id, provider_id, updates_in, stored_rows, stored_bytes, computations)
-  JOIN readable_streams ON stored_as = u.stream_id AND readable_streams.tenant_id = u.tenant_id
- ORDER BY u.tenant_id, service_object, name, u.provider_id
+                         stored_rows, stored_bytes, processor_us, computations)
+SELECT u.tenant_id, this_hour(), u.service_object, u.stream, u.provider_id, u.updates_in,
+       u.stored_rows, u.stored_bytes, u.processor_us, u.computations::jsonb
+  FROM unnest(%(tenants)s::bigint[], %(service_objects)s::text[], %(streams)s::text[],
+              %(providers)s::bigint[], %(updates_in)s::bigint[], %(stored_rows)s::bigint[],
+              %(stored_bytes)s::bigint[], %(processor_us)s::bigint[], %(computations)s::text[])
+       AS u (tenant_id, service_object, stream, provider_id, updates_in, stored_rows,
+             stored_bytes, processor_us, computations)
+  JOIN tenants ON tenants.id = u.tenant_id
+ ORDER BY u.tenant_id, u.service_object, u.stream, u.provider_id
     ON CONFLICT (tenant_id, hour, service_object, stream, provider_id) DO UPDATE
    SET updates_in = usage_hours.updates_in + excluded.updates_in,
        stored_rows = usage_hours.stored_rows + excluded.stored_rows,
        stored_bytes = usage_hours.stored_bytes + excluded.stored_bytes,
+       processor_us = usage_hours.processor_us + excluded.processor_us,
        computations = counts_added(usage_hours.computations, excluded.computations);
+
+-- account_processor --
+-- In the totals of streams that are still there.
+INSERT INTO usage (tenant_id, stream_id, processor_us)
+SELECT u.tenant_id, stored_as, sum(u.processor_us)
+  FROM unnest(%(tenants)s::bigint[], %(service_objects)s::text[], %(streams)s::text[],
+              %(processor_us)s::bigint[])
+       AS u (tenant_id, service_object, stream, processor_us)
+  JOIN readable_streams ON readable_streams.service_object = u.service_object
+   AND name = u.stream
+   AND readable_streams.tenant_id = u.tenant_id
+ WHERE u.processor_us > 0
+ GROUP BY u.tenant_id, stored_as
+ ORDER BY stored_as
+    ON CONFLICT (stream_id) DO UPDATE
+   SET processor_us = usage.processor_us + excluded.processor_us;
 
 -- account_stored --
 -- Of tenants that are still there: what was stored, less what it has taken the place of.
@@ -379,12 +368,14 @@ HAVING sum(u.stored_bytes - u.replaced_bytes) <> 0
    SET bytes = greatest(0, stored_amounts.bytes + excluded.bytes);
 
 -- account_in_all --
--- How many computations, for the quotas of each tenant.
-SELECT note_used(tenant, ended, 0, 0)
-  FROM (SELECT tenant, sum(times)::bigint AS ended
-          FROM unnest(%(tenants)s::bigint[], %(times)s::bigint[]) AS u (tenant, times)
+-- Computations and processor time, for the quotas of each tenant: in the order in which all note
+-- them.
+SELECT note_used(tenant, ended, used, 0)
+  FROM (SELECT tenant, sum(times)::bigint AS ended, sum(processor_us)::bigint AS used
+          FROM unnest(%(tenants)s::bigint[], %(times)s::bigint[], %(processor_us)s::bigint[])
+               AS u (tenant, times, processor_us)
          GROUP BY tenant
-        HAVING sum(times) > 0
+        HAVING sum(times) + sum(processor_us) > 0
          ORDER BY tenant) AS summed;
 
 -- used_up --

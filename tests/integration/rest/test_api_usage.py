@@ -10,7 +10,8 @@ from api_builders import Caller, Served
 from api.app import create_app
 from api.background.worker import worker
 from sandbox.text import argument_names
-from servioticy.ports.partition_store import Charge, Use
+from servioticy.domain.model import StreamRef
+from servioticy.ports.partition_store import Use
 from servioticy.ports.usage import Given
 from servioticy.settings import Settings, changed
 from servioticy.storage.usage import PostgresUsage
@@ -32,20 +33,18 @@ NONE = {
 def objects(served: Served, alice: Caller, bob: Caller) -> tuple[str, str]:
     """One of alice that bob's composites have read, and one of bob, used in this hour."""
     theirs, own = alice.create(), bob.create()
-    owner, reader = served.platform.stream(theirs), served.platform.stream(own)
+    owner, reader = (served.platform.stream(each).tenant for each in (theirs, own))
+    sent, made = StreamRef(theirs, "a"), StreamRef(own, "a")
     store = served.platform.store
     store.account(
         [
-            Use(*owner, owner.tenant, 10, 10, 1000),
-            Use(*reader, reader.tenant, 0, 7, 700, {"stale": 1}),
-            Use(*reader, owner.tenant, 0, 0, 0, {"emitted": 7, "stale": 2}),
+            Use(owner, sent, owner, 10, 10, 1000),
+            Use(reader, made, reader, 0, 7, 700, {"stale": 1}, microseconds=2_500_000),
+            Use(reader, made, owner, computations={"emitted": 7, "stale": 2}),
         ]
     )
-    store.account([Use(*reader, owner.tenant, 0, 0, 0, {"emitted": 1, "timeout": 1})])
-    store.charge([Charge(*reader, 2_500_000)])
-    PostgresUsage(served.platform.database).deliver(
-        {Given(reader.tenant, owner.tenant, theirs, "a"): 4}
-    )
+    store.account([Use(reader, made, owner, computations={"emitted": 1, "timeout": 1})])
+    PostgresUsage(served.platform.database).deliver({Given(reader, owner, theirs, "a"): 4})
     return theirs, own
 
 
