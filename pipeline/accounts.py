@@ -11,7 +11,10 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from pipeline.growth import NewRow, Verdict
+from pipeline.splitting import add, split, wakers
 from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.model import StreamRef
+from servioticy.domain.verdicts import EMITTED
 from servioticy.ports.partition_store import Use, UseKey
 
 MANY = 100_000
@@ -71,29 +74,37 @@ class Accounts:
     def add_to(self, uses: dict[UseKey, Use]) -> None:
         """Add what has been counted to what is to be stored."""
         self._add_others()
-        for stream, (updates, rows, size, replaced) in self._rows.items():
-            own = stream.tenant, stream.ref, stream.tenant
-            # Known anew meanwhile, a stream is here twice.
-            before = uses.get(own) or Use(*own)
-            uses[own] = before._replace(
-                updates=before.updates + updates,
-                rows=before.rows + rows,
-                bytes=before.bytes + size,
-                replaced=before.replaced + replaced,
-            )
         for key, ended in self._computations.items():
             before = uses.get(key) or Use(*key)
             uses[key] = before._replace(computations=_sum(before.computations, ended))
+        woken = wakers(self._computations.items(), frozenset({EMITTED}))
+        # Known anew meanwhile, a stream is here twice.
+        stored: dict[tuple[int, StreamRef], list[int]] = {}
+        for stream, counts in self._rows.items():
+            before_it = stored.get((stream.tenant, stream.ref), (0, 0, 0, 0))
+            stored[stream.tenant, stream.ref] = _both(before_it, counts)
+        for (tenant, ref), (updates, rows, size, replaced) in stored.items():
+            of_it, left, left_bytes = woken.get((tenant, ref), {}), rows, size
+            # Each computation that emitted is a row.
+            for key, part in split(size, of_it, rows):
+                add(uses, key, rows=of_it[key], bytes=part)
+                left, left_bytes = left - of_it[key], left_bytes - part
+            if left or replaced:
+                own = tenant, ref, tenant
+                add(uses, own, updates=updates, rows=left, bytes=left_bytes, replaced=replaced)
 
     def _add_others(self) -> None:
         others, self._others = self._others, []
         for other in others:
             other._add_others()
             for stream, counts in other._rows.items():
-                before = self._rows.get(stream, (0, 0, 0, 0))
-                self._rows[stream] = [sum(both) for both in zip(before, counts, strict=True)]
+                self._rows[stream] = _both(self._rows.get(stream, (0, 0, 0, 0)), counts)
             for key, ended in other._computations.items():
                 self._computations[key] = dict(_sum(self._computations[key], ended))
+
+
+def _both(counts: Iterable[int], more: Iterable[int]) -> list[int]:
+    return [sum(both) for both in zip(counts, more, strict=True)]
 
 
 def _sum(counts: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:

@@ -17,8 +17,9 @@ from typing import TypeAlias
 
 from pipeline.accounts import Accounts
 from pipeline.in_turn import InTurn
+from pipeline.splitting import RAN, Wakers, add, split, wakers
 from pipeline.state.partition import Partition
-from servioticy.domain.model import ServiceObject
+from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.scripts import stream_of
 from servioticy.errors import Unavailable
 from servioticy.ports.partition_store import PartitionStore, Use, UseKey
@@ -28,6 +29,10 @@ SECONDS = 10.0
 PART = 500
 """Accounts in one transaction; before the next one others have the store to themselves for as long
 as it took."""
+
+MAX_WOKEN = 100_000
+"""Streams of which is remembered who woke them, of those that others did: as many as the sandbox
+remembers the time of."""
 
 END_SECONDS = 0.1
 """So long the end of a task waits for what is on its way to the accounts."""
@@ -64,6 +69,7 @@ class Meter:
         # Of the executor's thread:
         self._charged: dict[str, float] = {}
         self._uses: dict[UseKey, Use] = {}
+        self._woken: Wakers = {}
 
     @property
     def due(self) -> bool:
@@ -133,6 +139,7 @@ class Meter:
         before = {each: self._charged[each] for each in self._charged if each in used}
         self._charged = before
         tenants = {stream.service_object: tenant for tenant, stream, _ in self._uses}
+        self._note_wakers()
         for program, seconds in used.items():
             # Forgotten in between, it counts from zero again.
             since = before.get(program, 0.0)
@@ -143,11 +150,23 @@ class Meter:
             owner = known(stream.service_object)
             tenant = owner.tenant if owner else tenants.get(stream.service_object)
             if tenant is not None:
-                key = tenant, stream, tenant
-                earlier = self._uses.get(key) or Use(*key)
-                total = earlier.microseconds + microseconds
-                self._uses[key] = earlier._replace(microseconds=total)
+                self._charge(tenant, stream, microseconds)
                 before[program] = seconds
+
+    def _note_wakers(self) -> None:
+        """Remember who has woken whose code last: its time may come to the meter later."""
+        computed = {key[:2] for key, use in self._uses.items() if use.computations}
+        kept = {each: keys for each, keys in self._woken.items() if each not in computed}
+        ended = ((key, use.computations) for key, use in self._uses.items())
+        self._woken = dict(islice({**wakers(ended, RAN), **kept}.items(), MAX_WOKEN))
+
+    def _charge(self, tenant: int, stream: StreamRef, microseconds: int) -> None:
+        woken, left = self._woken.get((tenant, stream), {}), microseconds
+        for key, part in split(microseconds, woken, sum(woken.values())):
+            add(self._uses, key, microseconds=part)
+            left -= part
+        if left:
+            add(self._uses, (tenant, stream, tenant), microseconds=left)
 
 
 def _parts(everything: Sequence[UseKey]) -> Iterator[list[UseKey]]:

@@ -39,8 +39,10 @@ def objects(served: Served, alice: Caller, bob: Caller) -> tuple[str, str]:
     store.account(
         [
             Use(owner, sent, owner, 10, 10, 1000),
-            Use(reader, made, reader, 0, 7, 700, {"stale": 1}, microseconds=2_500_000),
-            Use(reader, made, owner, computations={"emitted": 7, "stale": 2}),
+            Use(reader, made, reader, computations={"stale": 1}, microseconds=500_000),
+            Use(
+                reader, made, owner, 0, 7, 700, {"emitted": 7, "stale": 2}, microseconds=2_000_000
+            ),
         ]
     )
     store.account([Use(reader, made, owner, computations={"emitted": 1, "timeout": 1})])
@@ -94,8 +96,9 @@ def test_a_provider_is_told_what_others_made_of_its_streams(
     ]
     assert usage(bob, "side=provided") == []
     shares = {each["provider"]: each for each in usage(bob, "by=provider")}
-    assert shares["own"]["computations"] == {"stale": 1}
-    assert shares["others"]["deliveries"] == 4
+    assert shares["own"] == {**shares["own"], "computations": {"stale": 1}, "storedBytes": 0}
+    others = {"deliveries": 4, "processorSeconds": 2.0, "storedUpdates": 7, "storedBytes": 700}
+    assert shares["others"] == {**shares["others"], **others}
 
 
 def test_it_is_summed_up_as_asked_for(bob: Caller, objects: tuple[str, str]) -> None:

@@ -22,6 +22,7 @@ from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
 from servioticy.ports.partition_store import Use, UseKey
 
@@ -58,6 +59,8 @@ def test_accounts_tell_all_that_is_stored_and_computed(data, evaluators) -> None
         ref = owner, name
         assert tenant == tenants[owner]
         assert provider in tenants.values()
+        if provider != tenant:
+            assert account["rows"] == account["emitted"]
         rows_of[ref] += account.pop("rows")
         updates[ref] += account.pop("updates")
         assert account.pop("bytes") >= 0
@@ -87,12 +90,28 @@ def test_the_consumer_pays_and_the_provider_is_told() -> None:
     accounts, size = Accounts(), len(document(1))
     ended = [Verdict(OWN, "emitted", THEIRS, 1, times=2), Verdict(OWN, "stale", OWN, 1)]
 
-    accounts.note([a_row(THEIRS), a_row(OWN, 0)], ended)
+    accounts.note([a_row(THEIRS), a_row(OWN, 0), a_row(OWN, 0)], ended)
 
     assert uses(accounts) == [
-        Use(7, C, 7, 0, 1, size, {"stale": 1}),
-        Use(7, C, 8, computations={"emitted": 2}),
+        Use(7, C, 7, computations={"stale": 1}),
+        Use(7, C, 8, rows=2, bytes=2 * size, computations={"emitted": 2}),
         Use(8, D, 8, 1, 1, size),
+    ]
+
+
+def test_what_is_stored_of_it_is_split_as_who_woke_it() -> None:
+    """What came from outside, and was woken by its own, is its own; so is what cannot be split."""
+    accounts, third = Accounts(), KnownStream(StreamRef("f", "x"), 9, 1, 5, None)
+    ended = [Verdict(OWN, "emitted", THEIRS, 1), Verdict(OWN, "emitted", OWN, 1)]
+    ended += [Verdict(OWN, "emitted", third, 1, times=2), Verdict(OWN, "filtered", third, 1)]
+    rows = [(OWN, at, b"1234567", at, 1, (0,)) for at in range(4)]
+
+    accounts.note([*rows, (OWN, 9, b"1234567", 9, 0, ())], ended)
+
+    assert uses(accounts) == [
+        Use(7, C, 7, 1, 2, 14, {"emitted": 1}),
+        Use(7, C, 8, 0, 1, 7, {"emitted": 1}),
+        Use(7, C, 9, 0, 2, 14, {"emitted": 2, "filtered": 1}),
     ]
 
 
@@ -122,7 +141,7 @@ def test_what_was_taken_is_not_there_again() -> None:
 def test_what_was_counted_elsewhere_is_added() -> None:
     """As if it had been counted here."""
     first, second = Accounts(), Accounts()
-    ended = [Verdict(OWN, "emitted", THEIRS, 1, times=2), Verdict(OWN, "filtered", THEIRS, 1)]
+    ended = [Verdict(OWN, "emitted", THEIRS, 1), Verdict(OWN, "filtered", THEIRS, 1)]
     for each in (first, second):
         each.note([a_row(THEIRS), a_row(OWN, 0)], ended, {OWN.stream_id: 7})
     first.add(second)
@@ -132,7 +151,7 @@ def test_what_was_counted_elsewhere_is_added() -> None:
 
     assert uses(first) == uses(both)
     assert uses(first) == [
-        Use(7, C, 7, 0, 2, 2 * len(document(1)), replaced=14),
-        Use(7, C, 8, computations={"emitted": 4, "filtered": 2}),
+        Use(7, C, 7, replaced=14),
+        Use(7, C, 8, 0, 2, 2 * len(document(1)), {"emitted": 2, "filtered": 2}),
         Use(8, D, 8, 2, 2, 2 * len(document(1))),
     ]

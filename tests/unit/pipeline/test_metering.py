@@ -156,6 +156,24 @@ def test_what_has_gone_since_it_computed_is_charged(ground: Ground) -> None:
     assert ground.settle() == []
 
 
+def test_processor_time_is_split_as_who_woke_the_code(ground: Ground) -> None:
+    """By computations whose code ran; what comes to the meter after them is split as they were."""
+    own, theirs = (KnownStream(A, tenant, 1, 1, None) for tenant in (7, 8))
+    ended = [("emitted", own, 1), ("timeout", theirs, 2), ("stale", theirs, 9)]
+    ground.used = {"so/a@1": 0.3, "so/x/y@z@3": 0.1}
+    ground.accounts.note([], [Verdict(own, kind, by, 1, times=n) for kind, by, n in ended])
+    first = {(each.stream, each.provider): each.microseconds for each in ground.settle()}
+    ground.used = {"so/a@1": 0.6}
+    second = {(each.stream, each.provider): each.microseconds for each in ground.settle()}
+    ground.used = {"so/a@1": 0.9}
+    ground.accounts.note([], [Verdict(own, "emitted", own, 1)])
+    third = {(each.stream, each.provider): each.microseconds for each in ground.settle()}
+
+    assert first == {(A, 7): 100_000, (A, 8): 200_000, (B, 7): 100_000}
+    assert second == {(A, 7): 100_000, (A, 8): 200_000}
+    assert third == {(A, 7): 300_000}
+
+
 def test_it_is_due_now_and_then(ground: Ground) -> None:
     assert not ground.meter.due
     ground.now = SECONDS
