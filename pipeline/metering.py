@@ -22,7 +22,7 @@ from pipeline.state.partition import Partition
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.scripts import stream_of
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import PartitionStore, Use, UseKey
+from servioticy.ports.partition_store import UNNAMED, PartitionStore, Use, UseKey
 
 SECONDS = 10.0
 
@@ -138,7 +138,7 @@ class Meter:
         used = self._used()
         before = {each: self._charged[each] for each in self._charged if each in used}
         self._charged = before
-        tenants = {stream.service_object: tenant for tenant, stream, _ in self._uses}
+        tenants = {stream.service_object: tenant for tenant, stream, *_ in self._uses}
         self._note_wakers()
         for program, seconds in used.items():
             # Forgotten in between, it counts from zero again.
@@ -166,7 +166,7 @@ class Meter:
             add(self._uses, key, microseconds=part)
             left -= part
         if left:
-            add(self._uses, (tenant, stream, tenant), microseconds=left)
+            add(self._uses, (tenant, stream, tenant, UNNAMED), microseconds=left)
 
 
 def _parts(everything: Sequence[UseKey]) -> Iterator[list[UseKey]]:

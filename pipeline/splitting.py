@@ -7,6 +7,7 @@ who woke it and how it ended.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
@@ -20,13 +21,27 @@ from servioticy.domain.verdicts import (
     SCRIPT_ERROR,
     TIMEOUT,
 )
-from servioticy.ports.partition_store import Use, UseKey
+from servioticy.ports.partition_store import UNNAMED, Use, UseKey
 
 RAN = frozenset({EMITTED, FILTERED, SCRIPT_ERROR, ERROR, TIMEOUT, OOM, CRASH})
 """The verdicts of computations whose code has run."""
 
+MAX_SOURCES = 100
+"""Streams of others that are told apart of those that woke one stream: each is a row an hour."""
+
 Wakers: TypeAlias = dict[tuple[int, StreamRef], dict[UseKey, int]]
 """Of each stream of a tenant that others have woken: how often, by account."""
+
+
+def named(computations: Mapping[UseKey, Mapping[str, int]]) -> Mapping[UseKey, Mapping[str, int]]:
+    """Return them with no more than some sources of a stream; the others are not told apart."""
+    found: dict[UseKey, Mapping[str, int]] = {}
+    sources: Counter[tuple[int, StreamRef]] = Counter()
+    for key, ended in computations.items():
+        sources[key[:2]] += _is_others(key)
+        kept = key if sources[key[:2]] <= MAX_SOURCES else (*key[:3], UNNAMED)
+        found[kept] = sum_of(found.get(kept, {}), ended)
+    return found
 
 
 def wakers(
@@ -53,6 +68,11 @@ def add(uses: dict[UseKey, Use], key: UseKey, **amounts: int) -> None:
     before = uses.get(key) or Use(*key)
     more = {name: getattr(before, name) + amount for name, amount in amounts.items()}
     uses[key] = before._replace(**more)
+
+
+def sum_of(counts: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:
+    """Return both together."""
+    return {each: counts.get(each, 0) + more.get(each, 0) for each in (*counts, *more)}
 
 
 def _is_others(key: UseKey) -> bool:

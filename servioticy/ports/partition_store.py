@@ -47,21 +47,25 @@ class StoredVerdict(NamedTuple):
     last: bytes
 
 
-UseKey: TypeAlias = tuple[int, StreamRef, int]
-"""Whose account something is in, of which stream, and whose stream has caused it."""
+UseKey: TypeAlias = tuple[int, StreamRef, int, StreamRef]
+"""Whose account something is in, of which stream, and which stream of whom has caused it."""
+
+UNNAMED = StreamRef("", "")
+"""What has caused something, where that is the tenant's own, or is not told apart."""
 
 
 class Use(NamedTuple):
     """What a stream has used since: what was stored of it, and how its computations ended.
 
-    The computations are those that a stream of the provider has woken; all else is the
-    tenant's own.
+    Those that a stream of the provider has woken, and what came of them.
     """
 
     tenant: int
     stream: StreamRef
     """by name: what was used is to be paid when the stream is gone"""
     provider: int
+    source: StreamRef = UNNAMED
+    """which of the provider's, where that is another tenant"""
     updates: int = 0
     """that came from outside"""
     rows: int = 0

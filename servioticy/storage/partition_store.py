@@ -29,6 +29,7 @@ from servioticy.ports.partition_store import (
     StoredUpdate,
     Use,
 )
+from servioticy.storage.accounts import account
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.batches import batch_parts, fence, superseded, update_columns
 from servioticy.storage.database import Database, Prepared
@@ -294,26 +295,7 @@ class PostgresPartitionStore:
 
     def account(self, uses: Sequence[Use]) -> None:
         """Add to the present hour's account, and to the processor time of streams still there."""
-        tenants, streams, providers, updates, rows, sizes, computations, replaced, used = columns(
-            uses, 9
-        )
-        service_objects, names = columns(streams, 2)
-        values = {
-            "tenants": numbers(tenants),
-            "service_objects": list(service_objects),
-            "streams": list(names),
-            "providers": numbers(providers),
-            "updates_in": numbers(updates),
-            "stored_rows": numbers(rows),
-            "stored_bytes": numbers(sizes),
-            "replaced_bytes": numbers(replaced),
-            "processor_us": numbers(used),
-            "times": numbers(sum(each.values()) for each in computations),
-            "computations": [msgspec.json.encode(dict(each)).decode() for each in computations],
-        }
-        with self._database.transaction():
-            for name in ("account", "account_processor", "account_stored", "account_in_all"):
-                self._database.rows(self._sql[name], values)
+        account(self._database, uses)
 
     def used_up(self, most: Mapping[str, int]) -> Mapping[int, str]:
         """Return which tenants have used up one of these quotas, and which one."""

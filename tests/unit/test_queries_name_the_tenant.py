@@ -112,6 +112,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "quotas.unset": ({"quotas"}, "an operator names the tenant by its name"),
     "quotas.of_tenant": ({"quotas"}, "an operator names the tenant by its name"),
     "usage.forget": ({"usage_hours"}, "what is old goes, whosesoever it is"),
+    "usage.forget_grants": ({"ended_grants"}, "what is old goes, whosesoever it is"),
     "log.keep_unacknowledged": ({"updates", "superseded"}, LOSS),
     "log.forget_superseded": ({"superseded", "put_off"}, LOSS),
     "log.renumber_updates": ({"updates", "put_off"}, LOSS),
@@ -123,6 +124,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
 BETWEEN_TENANTS = {
     "grants.grantee": "a grant is to another one, who is named",
     "grants.listed": "a grant is seen by who has given it, and by whom it is for",
+    "grants.grant": "a grant is seen by who has given it, and by whom it is for",
     "usage.summed": "a provider is told what others have used of its streams",
     "quotas.set": "an operator names the tenant by its name",
     "tenants.add_tenant": "of a tenant that is not there yet",

@@ -320,18 +320,19 @@ SELECT %(partition)s, s.log_offset, s.log_position, s.stream_id, s.tenant_id, s.
 -- account --
 -- Of tenants that are still there, in the order of the key, as all who add to these accounts: so
 -- none waits for one that waits for it.
-INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, updates_in,
-                         stored_rows, stored_bytes, processor_us, computations)
-SELECT u.tenant_id, this_hour(), u.service_object, u.stream, u.provider_id, u.updates_in,
-       u.stored_rows, u.stored_bytes, u.processor_us, u.computations::jsonb
+INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, grant_id,
+                         updates_in, stored_rows, stored_bytes, processor_us, computations)
+SELECT u.tenant_id, this_hour(), u.service_object, u.stream, u.provider_id, u.grant_id,
+       u.updates_in, u.stored_rows, u.stored_bytes, u.processor_us, u.computations::jsonb
   FROM unnest(%(tenants)s::bigint[], %(service_objects)s::text[], %(streams)s::text[],
-              %(providers)s::bigint[], %(updates_in)s::bigint[], %(stored_rows)s::bigint[],
-              %(stored_bytes)s::bigint[], %(processor_us)s::bigint[], %(computations)s::text[])
-       AS u (tenant_id, service_object, stream, provider_id, updates_in, stored_rows,
+              %(providers)s::bigint[], %(grants)s::text[], %(updates_in)s::bigint[],
+              %(stored_rows)s::bigint[], %(stored_bytes)s::bigint[], %(processor_us)s::bigint[],
+              %(computations)s::text[])
+       AS u (tenant_id, service_object, stream, provider_id, grant_id, updates_in, stored_rows,
              stored_bytes, processor_us, computations)
   JOIN tenants ON tenants.id = u.tenant_id
- ORDER BY u.tenant_id, u.service_object, u.stream, u.provider_id
-    ON CONFLICT (tenant_id, hour, service_object, stream, provider_id) DO UPDATE
+ ORDER BY u.tenant_id, u.service_object, u.stream, u.provider_id, u.grant_id
+    ON CONFLICT (tenant_id, hour, service_object, stream, provider_id, grant_id) DO UPDATE
    SET updates_in = usage_hours.updates_in + excluded.updates_in,
        stored_rows = usage_hours.stored_rows + excluded.stored_rows,
        stored_bytes = usage_hours.stored_bytes + excluded.stored_bytes,

@@ -38,10 +38,16 @@ def objects(served: Served, alice: Caller, bob: Caller) -> tuple[str, str]:
     store = served.platform.store
     store.account(
         [
-            Use(owner, sent, owner, 10, 10, 1000),
+            Use(owner, sent, owner, updates=10, rows=10, bytes=1000),
             Use(reader, made, reader, computations={"stale": 1}, microseconds=500_000),
             Use(
-                reader, made, owner, 0, 7, 700, {"emitted": 7, "stale": 2}, microseconds=2_000_000
+                reader,
+                made,
+                owner,
+                rows=7,
+                bytes=700,
+                computations={"emitted": 7, "stale": 2},
+                microseconds=2_000_000,
             ),
         ]
     )
@@ -89,10 +95,11 @@ def test_a_provider_is_told_what_others_made_of_its_streams(
 
     used = usage(alice, "side=provided&by=stream")
 
-    nothing = {"derivedUpdates": 0, "deliveries": 0}
+    nothing = {"wokenComputations": 0, "derivedUpdates": 0, "deliveries": 0, "composites": 0}
+    made = {"wokenComputations": 11, "derivedUpdates": 8, "composites": 1}
     assert used == [
-        {**nothing, "serviceObject": "", "stream": "", "derivedUpdates": 8},
-        {**nothing, "serviceObject": theirs, "stream": "a", "deliveries": 4},
+        {**nothing, **made, "tenants": 1, "serviceObject": "", "stream": ""},
+        {**nothing, "deliveries": 4, "tenants": 1, "serviceObject": theirs, "stream": "a"},
     ]
     assert usage(bob, "side=provided") == []
     shares = {each["provider"]: each for each in usage(bob, "by=provider")}
