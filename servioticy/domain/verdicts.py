@@ -53,8 +53,8 @@ TIME_LIMIT = _verdict(
 )
 REVOKED = _verdict(
     "revoked",
-    "What it reads of another tenant is private from here on, or the grant of it has ended; "
-    "such updates wake it no more.",
+    "What it reads of another tenant is private or gone from here on, or the grant of it has "
+    "ended; such updates wake it no more.",
 )
 OVER_SHARE = _verdict(
     "over-share",

@@ -19,7 +19,7 @@ STATEMENTS = ("account", "account_processor", "account_stored", "account_in_all"
 
 def account(database: Database, uses: Sequence[Use]) -> None:
     """Add to the accounts of all that are still there. Raises Unavailable."""
-    sql = queries("partition")
+    sql = queries("accounts")
     values = _values(_by_grant(database, uses))
     with database.transaction():
         for name in STATEMENTS:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from api_builders import Caller, Served
 from granting import ALICE, BOB, alice, bob, give, id_of, known, reader, so
+from test_departures import compute, turns
 
 from api.app import create_app
 from api.background.worker import worker
@@ -246,3 +247,29 @@ def test_of_a_tenant_so_many_grants_that_ended_are_kept(
 
     assert world.rows("SELECT count(*) FROM ended_grants") == [(MOST_ENDED,)]
     assert bob.ask("GET", f"/grants/{first}").status_code == 404
+
+
+@pytest.mark.parametrize("whose", ["its Service Object", "its tenant", "who it was for"])
+def test_a_grant_that_goes_with_something_is_told_of_as_ended(
+    world: World, served: Served, alice: Caller, bob: Caller, whose: str
+) -> None:
+    """Else its holder's log shows one that never ended, and composites that stopped."""
+    grant, revoked = give(alice, world.so), give(alice, world.so)
+    alice.ask("DELETE", f"/grants/{revoked}")
+    if whose == "its Service Object":
+        alice.ask("DELETE", f"/{world.so}")
+    else:
+        served.platform.ports.tenants.delete_tenant(
+            "bob" if whose == "who it was for" else "alice"
+        )
+        turns(served)
+    compute(served)
+    turns(served)
+
+    ended = [("made", grant), ("made", revoked), ("revoked", revoked), ("ended", grant)]
+    if whose != "its tenant":
+        assert told(alice) == ended
+    if whose != "who it was for":
+        assert told(bob) == ended
+    left = "SELECT count(DISTINCT tenant_id) FROM audit WHERE action = 'ended'"
+    assert world.rows(left) == [(2 if whose == "its Service Object" else 1,)]
