@@ -163,4 +163,4 @@ def test_what_was_used_is_paid_when_the_stream_is_gone(stored: Stored) -> None:
     ) == [("so1", 1, 7, {"emitted": 2})]
     used = stored.database.rows("SELECT computations, processor_us FROM used_amounts")
     assert used == [(2, 7)]
-    assert stored.database.rows("SELECT FROM usage") == []
+    assert stored.database.rows("SELECT 1 FROM usage") == []

@@ -111,6 +111,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "quotas.deliveries_used_up": ({"used_amounts", "quotas"}, DELIVERY),
     "quotas.unset": ({"quotas"}, "an operator names the tenant by its name"),
     "quotas.of_tenant": ({"quotas"}, "an operator names the tenant by its name"),
+    "departures.usage_of_others": ({"usage_hours"}, "what others used of it is theirs to pay"),
     "usage.forget": ({"usage_hours"}, "what is old goes, whosesoever it is"),
     "usage.forget_grants": ({"ended_grants"}, "what is old goes, whosesoever it is"),
     "log.keep_unacknowledged": ({"updates", "superseded"}, LOSS),

@@ -1,14 +1,20 @@
 -- deliver --
--- Updates that were given to subscribers of these tenants.
+-- Updates that were given to subscribers of these tenants. Those of a tenant that is going, or has
+-- gone, name nothing of it.
 INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, grant_id,
                          deliveries)
-SELECT d.tenant_id, this_hour(), d.service_object, d.stream, d.provider_id, d.grant_id,
-       d.deliveries
+SELECT d.tenant_id, this_hour(),
+       CASE WHEN provider.id IS NULL THEN '' ELSE d.service_object END AS service_object,
+       CASE WHEN provider.id IS NULL THEN '' ELSE d.stream END AS stream,
+       coalesce(provider.id, 0) AS provider_id, d.grant_id, sum(d.deliveries)
   FROM unnest(%(receivers)s::bigint[], %(providers)s::bigint[], %(service_objects)s::text[],
               %(streams)s::text[], %(grants)s::text[], %(deliveries)s::bigint[])
        AS d (tenant_id, provider_id, service_object, stream, grant_id, deliveries)
   JOIN tenants ON tenants.id = d.tenant_id
- ORDER BY d.tenant_id, d.service_object, d.stream, d.provider_id, d.grant_id
+  LEFT JOIN tenants AS provider ON provider.id = d.provider_id
+   AND provider.deleted_at IS NULL
+ GROUP BY 1, 2, 3, 4, 5, 6
+ ORDER BY 1, 2, 3, 4, 5, 6
     ON CONFLICT (tenant_id, hour, service_object, stream, provider_id, grant_id) DO UPDATE
    SET deliveries = usage_hours.deliveries + excluded.deliveries;
 
