@@ -249,6 +249,24 @@ def test_of_a_tenant_so_many_grants_that_ended_are_kept(
     assert bob.ask("GET", f"/grants/{first}").status_code == 404
 
 
+def test_in_its_receivers_log_whatever_becomes_of_a_grant_is_its_givers_doing(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    """Else whoever gives grants that expire by themselves hides what the platform has told."""
+    give(alice, world.so)
+    world.active()
+    world.derived(bob, "composite")
+    world.rows("DELETE FROM grants")
+    told_by_platform = "kind = 'grant' AND actor_tenant IS NULL"
+
+    parts = world.rows(
+        f"SELECT DISTINCT tenant_id, causer FROM audit WHERE {told_by_platform} ORDER BY 1"
+    )
+    assert parts == [(world.tenant(alice), 0), (world.tenant(bob), world.tenant(alice))]
+    newest = bob.ask("GET", "/audit?kind=grant").get_json()["data"][0]
+    assert (newest["action"], newest["by"]) == ("ended", "platform")
+
+
 @pytest.mark.parametrize("whose", ["its Service Object", "its tenant", "who it was for"])
 def test_a_grant_that_goes_with_something_is_told_of_as_ended(
     world: World, served: Served, alice: Caller, bob: Caller, whose: str

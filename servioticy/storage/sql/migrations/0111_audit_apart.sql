@@ -36,15 +36,17 @@ CREATE INDEX audit_by_part ON audit (tenant_id, kind, causer, place);
 ALTER TABLE audit FORCE ROW LEVEL SECURITY;
 
 -- Of each part the newest stay: 20,000 of what the tenant itself did, and of the platform; 500 of
--- another tenant, and of others those 40 that came last. There are about twelve kinds.
-CREATE OR REPLACE FUNCTION note_all_in_audit(
-    tenant bigint, action text, kind text, subjects text[])
+-- another tenant, and of others those 40 that came last. There are ten kinds. Where the platform
+-- does what has to do with something of another tenant, that one has caused it.
+DROP FUNCTION note_all_in_audit(bigint, text, text, text[]);
+CREATE FUNCTION note_all_in_audit(
+    tenant bigint, action text, kind text, subjects text[], because_of bigint DEFAULT 0)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     actor text[] := string_to_array(
         nullif(current_setting('servioticy.actor', true), ''), ' ');
-    cause bigint := coalesce(actor[1]::bigint, 0);
+    cause bigint := coalesce(actor[1]::bigint, because_of);
     is_stranger boolean := cause NOT IN (0, tenant);
     times bigint := cardinality(subjects);
     last_entry bigint;
@@ -92,6 +94,11 @@ BEGIN
            AND audit.causer = gone.causer;
     END IF;
 END $$;
+
+GRANT CREATE ON SCHEMA public TO servioticy_platform;
+ALTER FUNCTION note_all_in_audit OWNER TO servioticy_platform;
+REVOKE CREATE ON SCHEMA public FROM servioticy_platform;
+REVOKE EXECUTE ON FUNCTION note_all_in_audit FROM PUBLIC;
 
 SELECT force_row_level_security('audit_parts');
 SELECT for_all_tenants('servioticy_platform', 'SELECT', '{audit_parts}');

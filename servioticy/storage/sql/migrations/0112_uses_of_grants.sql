@@ -100,7 +100,8 @@ BEGIN
 END $$;
 
 -- Both sides, as far as they are still there; in their order, so that of two that tell both sides
--- one waits for the other.
+-- one waits for the other. To the receiver whatever becomes of it is the giver's doing: else grants
+-- that expire would fill the part of the platform.
 CREATE FUNCTION note_grant_in_audit(giver bigint, receiver bigint, action text, subject text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -108,7 +109,8 @@ DECLARE
     side bigint;
 BEGIN
     FOR side IN SELECT id FROM tenants WHERE id IN (giver, receiver) ORDER BY id LOOP
-        PERFORM note_in_audit(side, action, 'grant', subject);
+        PERFORM note_all_in_audit(side, action, 'grant', ARRAY[subject],
+                                  CASE side WHEN giver THEN 0 ELSE giver END);
     END LOOP;
 END $$;
 
