@@ -1,11 +1,11 @@
-"""The accounts of what was delivered, in Postgres."""
+"""The accounts of what delivery has given and used, in Postgres."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from servioticy.domain.model import StreamRef
-from servioticy.ports.usage import Given
+from servioticy.ports.usage import Given, Spent
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
@@ -41,3 +41,16 @@ class PostgresUsage:
         others = {ref for ref, each in zip(refs, given, strict=True) if ref[0] != each.provider}
         found = used_grants(self._database, others, deriving=False)
         return [found.get(ref, "") for ref in refs]
+
+    def spend(self, spent: Mapping[Spent, int]) -> None:
+        """Add microseconds of processor time to the same. Raises Unavailable."""
+        tenants, service_objects, streams = columns(sorted(spent), 3)
+        values = {
+            "payers": numbers(tenants),
+            "service_objects": list(service_objects),
+            "streams": list(streams),
+            "processor_us": numbers(spent[each] for each in sorted(spent)),
+        }
+        with self._database.transaction():
+            self._database.rows(self._sql["spend"], values)
+            self._database.rows(self._sql["spend_in_all"], values)

@@ -6,13 +6,14 @@ import pytest
 from port_builders import Stored
 
 from servioticy.domain.model import Grant, StreamRef
+from servioticy.domain.quotas import quotas
 from servioticy.ports.change_store import NewGrant
 from servioticy.ports.partition_store import Batch, Delete, Erase, StoredUpdate, Use
-from servioticy.ports.usage import Given
+from servioticy.ports.usage import Given, Spent
+from servioticy.settings import Settings
 from servioticy.storage.database import Database
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.quotas import PostgresQuotas
-from servioticy.storage.roles import Role
 from servioticy.storage.usage import PostgresUsage
 
 pytestmark = pytest.mark.real
@@ -100,20 +101,18 @@ def test_what_is_erased_comes_back_whole_however_small_it_was_on_the_disk(
 
 
 def test_each_program_may_tell_by_which_grant_others_streams_were_used(
-    stored: Stored, dsn: str
+    stored: Stored, delivery: Database
 ) -> None:
     key = stored.create("so1")
     new = NewGrant(key, Grant("g", stored.other), 1000, None)
     stored.change_store.grant(new, 9)
     stored.database.rows("UPDATE grants SET active = true")
     made = StreamRef("so2", "c")
-    delivery = Database(dsn, role=Role.DELIVERY)
 
     PostgresPartitionStore(stored.pipeline, lambda _text: ()).account(
         [Use(stored.other, made, key.tenant, each, microseconds=7) for each in (A, B)]
     )
     PostgresUsage(delivery).deliver({Given(stored.other, key.tenant, "so1", "a"): 2})
-    delivery.close()
 
     found = "SELECT stream, grant_id, processor_us, deliveries FROM usage_hours ORDER BY 1"
     assert stored.database.rows(found) == [("a", "g", 0, 2), ("c", "g", 14, 0)]
@@ -164,3 +163,36 @@ def test_what_was_used_is_paid_when_the_stream_is_gone(stored: Stored) -> None:
     used = stored.database.rows("SELECT computations, processor_us FROM used_amounts")
     assert used == [(2, 7)]
     assert stored.database.rows("SELECT 1 FROM usage") == []
+
+
+def test_what_conditions_of_actions_take_is_in_the_same_accounts(
+    stored: Stored, delivery: Database
+) -> None:
+    """A tenant that has gone pays nothing, and stops nobody."""
+    key = stored.create("so1")
+    quota = quotas(Settings())["processor-seconds"]._replace(most=3)
+    usage, given = PostgresUsage(delivery), PostgresQuotas(delivery)
+    for microseconds in (1_500_000, 1_400_000):
+        spent = {
+            Spent(key.tenant, "so1", "a"): microseconds,
+            Spent(key.tenant + 1_000, "so2", "a"): 7,
+        }
+        usage.spend(spent)
+    assert given.used_up(quota) == {}
+    usage.spend({Spent(key.tenant, "so1", "b"): 100_000})
+
+    assert stored.database.rows(
+        "SELECT tenant_id, service_object, stream, provider_id, processor_us"
+        "  FROM usage_hours ORDER BY stream"
+    ) == [
+        (key.tenant, "so1", "a", key.tenant, 2_900_000),
+        (key.tenant, "so1", "b", key.tenant, 100_000),
+    ]
+    assert {tenant: over.quota for tenant, over in given.used_up(quota).items()} == {
+        key.tenant: quota
+    }
+    assert given.used_up(quotas(Settings())["deliveries"]) == {}
+    store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
+    assert store.used_up(most(5) | {"processor-seconds": 3}) == {
+        key.tenant: "processor-seconds"
+    }, "its composites rest, too"
