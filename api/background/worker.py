@@ -13,6 +13,7 @@ from typing import Protocol
 
 from api.background.departures import Departures
 from api.background.ended_grants import EndedGrants
+from api.background.lost_ends import LostEnds
 from api.background.old_entries import OldEntries
 from api.background.old_usage import OldUsage
 from api.fleets.groups import Groups
@@ -88,5 +89,5 @@ class Worker:
 
 def worker(services: Services) -> Worker:
     """Return the one that does all there is to do."""
-    kinds = (OldUsage, EndedGrants, Groups, OldEntries, Departures, Jobs)
+    kinds = (OldUsage, EndedGrants, LostEnds, Groups, OldEntries, Departures, Jobs)
     return Worker(services.ports.statements("jobs"), [kind(services) for kind in kinds])

@@ -58,6 +58,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     # The edges are the tenant's; the streams they lead to may be public ones of others.
     "change_store.add_edges": ({"streams"}, GRAPH),
     "change_store.expired": ({"grants", "service_objects"}, CHANGES),
+    "change_store.overdue": ({"grants", "service_objects"}, CHANGES),
     "change_store.pending_changes": ({"pending_changes"}, CHANGES),
     "change_store.drop_pending_changes": ({"pending_changes"}, CHANGES),
     "actuations.news": ({"actuations"}, DELIVERY),
