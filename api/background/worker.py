@@ -16,6 +16,7 @@ from api.background.departures import Departures
 from api.background.ended_grants import EndedGrants
 from api.background.lost_ends import LostEnds
 from api.background.old_entries import OldEntries
+from api.background.old_tokens import OldTokens
 from api.background.old_usage import OldUsage
 from api.fleets.groups import Groups
 from api.fleets.jobs import Jobs
@@ -92,7 +93,7 @@ class Worker:
 
 def worker(services: Services) -> Worker:
     """Return the one that does all that may take its time."""
-    kinds = (OldUsage, Groups, OldEntries, Departures, Jobs)
+    kinds = (OldUsage, Groups, OldEntries, OldTokens, Departures, Jobs)
     return Worker(services.ports.statements("jobs"), _WORK, [kind(services) for kind in kinds])
 
 

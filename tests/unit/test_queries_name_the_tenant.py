@@ -112,6 +112,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "quotas.deliveries_used_up": ({"used_amounts", "quotas"}, DELIVERY),
     "quotas.unset": ({"quotas"}, "an operator names the tenant by its name"),
     "quotas.of_tenant": ({"quotas"}, "an operator names the tenant by its name"),
+    "tokens.forget": ({"tokens"}, "what has ended goes, whosesoever it was"),
     "usage.forget": ({"usage_hours"}, "what is old goes, whosesoever it is"),
     "log.keep_unacknowledged": ({"updates", "superseded"}, LOSS),
     "log.forget_superseded": ({"superseded", "put_off"}, LOSS),
