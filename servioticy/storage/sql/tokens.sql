@@ -48,10 +48,11 @@ SELECT 1
    AND (expires_at IS NULL OR expires_at > now());
 
 -- rotate --
--- Another token in the place of this one, which ends a little later; none where there would be
+-- Another token in the place of this one, which ends a little later, for as long from now on as
+-- this one was for unless it is said for how long; none where there would be
 -- more beside it than there may be: of the listed ones, or of those of one Service Object.
 WITH before AS (
-    SELECT name, service_object, stream, rights
+    SELECT name, service_object, stream, rights, expires_at - created_at AS life
       FROM tokens
      WHERE id = %(before)s
        AND tenant_id = %(tenant)s
@@ -76,7 +77,7 @@ WITH before AS (
 )
 INSERT INTO tokens (digest, tenant_id, id, name, service_object, stream, rights, expires_at)
 SELECT %(digest)s, %(tenant)s, %(id)s, name, service_object, stream, rights,
-       now() + %(expires)s * interval '1 second'
+       now() + coalesce(%(expires)s * interval '1 second', life)
   FROM before
 RETURNING name, service_object, stream, rights, expires_at;
 

@@ -148,6 +148,30 @@ def test_tokens_go_some_days_after_their_end(alice: Caller, served: Served) -> N
     assert alice.ask("GET", "/audit").get_json()["data"][0]["action"] == "revoked"
 
 
+@pytest.mark.parametrize(
+    ("first", "wanted", "seconds"),
+    [
+        ({"expiresIn": 60}, {}, 60),
+        ({"expiresIn": 60}, {"overlapSeconds": 30}, 60),
+        ({"expiresIn": 60}, {"expiresIn": 3600}, 3600),
+        ({}, {"overlapSeconds": 30}, None),
+    ],
+)
+def test_another_token_is_good_for_as_long_as_the_one_before(
+    alice: Caller, first: Any, wanted: Any, seconds: int | None, served: Served
+) -> None:
+    """From now on, and not for ever where the one before was to end."""
+    path = f"/tokens/{made(alice, **first)['id']}/rotation"
+    earlier = "created_at - interval '50 s', expires_at = expires_at - interval '50 s'"
+    served.platform.database.rows(f"UPDATE tokens SET created_at = {earlier} WHERE name = 'n'")
+
+    id_ = alice.ask("POST", path, json=wanted).get_json()["id"]
+
+    sql = "SELECT extract(epoch FROM expires_at - created_at)::float FROM tokens WHERE id = %(id)s"
+    ((life,),) = served.platform.database.rows(sql, {"id": id_})
+    assert life == seconds
+
+
 def test_tokens_are_listed_without_their_secrets(alice: Caller, bob: Caller, so: str) -> None:
     new = [made(alice, name=f"n{n}", serviceObject=so) for n in range(105)]
     made(bob)
