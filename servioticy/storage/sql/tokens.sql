@@ -70,7 +70,8 @@ WITH before AS (
        FOR UPDATE
 ), ended AS (
     UPDATE tokens
-       SET expires_at = least(expires_at, now() + %(overlap)s * interval '1 second')
+       SET expires_at = least(expires_at, now() + %(overlap)s * interval '1 second'),
+           replaced = true
       FROM before
      WHERE id = %(before)s
        AND tenant_id = %(tenant)s
