@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TypeAlias, TypeVar
 
 from pipeline.accounts import Accounts
-from pipeline.in_turn import InTurn
+from pipeline.immediate_executor import ImmediateExecutor
 from pipeline.state.partition import Partition
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.scripts import stream_of
@@ -57,7 +57,7 @@ class Meter:
         """The `executor`, of one thread, charges beside all else; without it in turn."""
         self._used = used
         self._clock = clock
-        self._executor = executor or InTurn()
+        self._executor = executor or ImmediateExecutor()
         self._sleep = sleep
         self._at = clock()
         self._under_way: Future[None] | None = None

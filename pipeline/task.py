@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pipeline.batching.schedule import Schedule
 from pipeline.engine import Engine
 from pipeline.errors import ProgressLost
-from pipeline.in_turn import InTurn
+from pipeline.immediate_executor import ImmediateExecutor
 from pipeline.metering import Meter
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares
@@ -69,7 +69,7 @@ class Task:
         self._engine = engine
         self._fairness = fairness or Fairness(Shares(1.0))
         self._meter = meter
-        self._executor = executor or InTurn()
+        self._executor = executor or ImmediateExecutor()
         self._begun: _Begun | None = None
         self._claimed = False
         self._reached = 0

@@ -14,12 +14,7 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.state.excerpt import Excerpt
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
-from servioticy.domain.records import (
-    ControlRecord,
-    UnreadableRecord,
-    UpdateRecord,
-    read_record,
-)
+from servioticy.domain.records import ControlRecord, LogRecord
 from servioticy.ports.partition_store import PutOff
 
 SHORTEST = 0.0001
@@ -62,13 +57,15 @@ class LateWork:
         )
         if not found:
             del self._partition.waiting[tenant]
-        elif _control_record(found[0]) is None:
-            began = time.monotonic()
-            self._take_up_updates(_until_control(found), at_once=at_once)
-            self._partition.pop_loading()  # all of it is this tenant's
-            self._shares.charge({tenant: time.monotonic() - began})
-        else:
-            self._take_up_control(found[0])
+            return
+        first = self._intake.read(_row(found[0]))
+        if isinstance(first, ControlRecord):
+            self._take_up_control(found[0], first)
+            return
+        began = time.monotonic()
+        self._take_up_updates(found, first, at_once=at_once)
+        self._partition.pop_loading()  # all of it is this tenant's
+        self._shares.charge({tenant: time.monotonic() - began})
 
     def finish(self, max_updates: int) -> None:
         """Compute all that waits: it is not to come behind what the next partition computes."""
@@ -77,15 +74,21 @@ class LateWork:
             self.take_up(next(iter(self._partition.waiting)), max_updates, at_once=True)
             self._beside.settle()
 
-    def _take_up_updates(self, records: Sequence[PutOff], *, at_once: bool) -> None:
-        """In order; where they take too long the rest waits for the next time."""
+    def _take_up_updates(
+        self, records: Sequence[PutOff], first: LogRecord | None, *, at_once: bool
+    ) -> None:
+        """In order, up to a control record, or to one whose component is being loaded.
+
+        The `first` record has been read.
+        """
         here = self._partition.next_offset
         updates: list[LoggedUpdate] = []
         done: list[PutOff] = []
         self._partition.prepare([each.service_object for each in records])
         for each in records:
-            row = Row(each.offset, each.record)
-            found = self._intake.admit(row, self._intake.read(row), late=True, at_once=at_once)
+            row = _row(each)
+            record = first if each is records[0] else self._intake.read(row)
+            found = self._intake.admit(row, record, late=True, at_once=at_once)
             if isinstance(found, LoggedUpdate):
                 updates.append(found)
             elif found is None:  # it is a dead letter, or elsewhere: once is enough
@@ -113,13 +116,12 @@ class LateWork:
         is_shared = len(tenants) != 1
         return self._partition.next_offset if is_shared else max(offset, self._begun_at)
 
-    def _take_up_control(self, late: PutOff) -> None:
-        row, record = Row(late.offset, late.record), _control_record(late)
+    def _take_up_control(self, late: PutOff, record: ControlRecord) -> None:
         owner = self._partition.owner_of(late.service_object)
-        if record is not None and owner in (None, self._partition.number):
-            self._batches.guard(row, lambda: self._apply(record, late), (late,))
-        elif record is not None and owner is not None:
-            self._batches.guard(row, lambda: self._forward(owner, record, late), (late,))
+        if owner is None or owner == self._partition.number:
+            self._batches.guard(_row(late), lambda: self._apply(record, late), (late,))
+        else:
+            self._batches.guard(_row(late), lambda: self._forward(owner, record, late), (late,))
 
     def _forward(self, owner: int, record: ControlRecord, late: PutOff) -> None:
         self._intake.forward(owner, record)
@@ -133,16 +135,6 @@ class LateWork:
         self._shares.charge({late.tenant: time.monotonic() - began})
 
 
-def _control_record(record: PutOff) -> ControlRecord | None:
-    """The control record, if it is one."""
-    try:
-        found = read_record(record.record)
-    except UnreadableRecord:  # by a release that reads more strictly
-        return None
-    return None if isinstance(found, UpdateRecord) else found
-
-
-def _until_control(records: Sequence[PutOff]) -> Sequence[PutOff]:
-    """The records before the first control record."""
-    changes = (number for number, each in enumerate(records) if _control_record(each) is not None)
-    return records[: next(changes, len(records))]
+def _row(late: PutOff) -> Row:
+    """The record as the log had it."""
+    return Row(late.offset, late.record)

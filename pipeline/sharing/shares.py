@@ -41,6 +41,8 @@ class Shares:
         self._lock = threading.Lock()
         self._accounts: OrderedDict[int, _Account] = OrderedDict()
         self._seen: OrderedDict[int, float] = OrderedDict()
+        self._indebted: set[int] = set()
+        """Who had less than no time when last charged: a crowd of others need not be looked at."""
 
     def saw(self, tenants: Iterable[int]) -> None:
         """Note that updates of streams of these tenants have come."""
@@ -60,6 +62,8 @@ class Shares:
                 balance = max(-MAX_DEBT_SECONDS, self._balance(tenant, now) - used)
                 self._accounts[tenant] = _Account(balance, now)
                 self._accounts.move_to_end(tenant)
+                if balance < 0:
+                    self._indebted.add(tenant)
             while len(self._accounts) > MAX_ACCOUNTS:
                 self._accounts.popitem(last=False)
 
@@ -76,9 +80,8 @@ class Shares:
         lone = active[0] if len(active) == 1 else None
         now = self._clock()
         with self._lock:
-            return {
-                each for each in self._accounts if each != lone and self._balance(each, now) < 0
-            }
+            self._indebted = {each for each in self._indebted if self._balance(each, now) < 0}
+            return self._indebted - {lone}
 
     def _active(self) -> Sequence[int]:
         """The tenants that are active; two are enough."""

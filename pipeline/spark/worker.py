@@ -105,6 +105,8 @@ def _task(partition: int, settings: Settings) -> Task:
         beside={"javascript": JavaScript(_sandbox(settings), beside=True)},
     )
     fairness = Fairness(Shares(settings.pipeline.tenant_share), used_up=UsedUp(quotas(settings)))
+    executor = ThreadPoolExecutor(1, thread_name_prefix="beside")
+    executor.submit(_sandbox(settings).prepare)  # what fails is met by who needs it
     store = observed(partition_store(connect(settings, Role.PIPELINE, durable=False)), metrics)
     task = Task(
         partition,
@@ -113,7 +115,7 @@ def _task(partition: int, settings: Settings) -> Task:
         engine,
         fairness,
         _meter(settings),
-        ThreadPoolExecutor(1, thread_name_prefix="beside"),
+        executor,
     )
     switch_often()
     return task

@@ -7,6 +7,7 @@ for the end, because the state of the context is unknown.
 from __future__ import annotations
 
 import os
+import select
 import socket
 import time
 from dataclasses import dataclass
@@ -118,8 +119,13 @@ class Shared:
 
 
 def serve(connection: socket.socket, shared: Shared, parent: int, service: Service) -> None:
-    """Answer frames until the pool is gone, or has been silent for `idle_seconds`."""
+    """Answer frames until the pool is gone, or has been silent for `idle_seconds`.
+
+    Until the first one it waits as long as the zygote lives: it may be a spare.
+    """
     connection.settimeout(service.idle_seconds)
+    begins = select.poll()
+    begins.register(connection, select.POLLIN)
 
     def make() -> Checker | Worker:
         engine = shared.make_engine()
@@ -136,6 +142,7 @@ def serve(connection: socket.socket, shared: Shared, parent: int, service: Servi
         return
     connection.sendall(protocol.frame(protocol.READY, orjson.dumps(layers)))
     reader = protocol.Reader(connection)
+    begins.poll()
     while True:
         try:
             connection.sendall(worker.answer(*reader.read()))

@@ -114,6 +114,11 @@ class Approval:
                 if checker.ended:
                     self._checker = None
 
+    def prepare(self) -> None:
+        """Start the checker, unless it waits. Raises InfraError."""
+        with self._turn():
+            self._ready()
+
     def close(self) -> None:
         """End the checker; another is started when needed."""
         if self._checker:
@@ -133,5 +138,5 @@ class Approval:
             if not idle and checker.alive():
                 return checker
             self.close()
-        self._checker = WorkerClient(self._zygote, checks=True)
+        self._checker = WorkerClient(self._zygote, checks=True).ready()
         return self._checker

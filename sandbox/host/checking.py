@@ -9,6 +9,7 @@ from sandbox.host.allowance import Allowance
 from sandbox.host.approval import Approval, Problems, examine
 from sandbox.host.fair_lock import FairLock
 from sandbox.host.knowledge import PORTION_BYTES, PORTION_PROGRAMS
+from sandbox.host.spare import Spare
 from sandbox.host.worker_client import Failure, WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Program
@@ -22,8 +23,10 @@ class Checking:
     calls itself would run there.
     """
 
-    def __init__(self, zygote: ZygoteClient, idle_seconds: float, allow_list: bool) -> None:
-        self._zygote = zygote
+    def __init__(
+        self, zygote: ZygoteClient, spare: Spare, idle_seconds: float, allow_list: bool
+    ) -> None:
+        self._spare = spare
         self._allow_list = allow_list
         self._short = _Lane(zygote, idle_seconds)
         self._long = _Lane(zygote, idle_seconds)
@@ -35,7 +38,7 @@ class Checking:
         if self._allow_list:
             found = lane.allowed(programs, allowance)
         clean = [at for at, problems in enumerate(found) if problems == []]
-        with closing(_Compiling(self._zygote)) as compiling:
+        with closing(_Compiling(self._spare)) as compiling:
             compiled = lane.compiled([programs[at] for at in clean], compiling, allowance)
         for at, problems in zip(clean, compiled, strict=True):
             found[at] = problems
@@ -88,15 +91,15 @@ class _Lane:
 
 
 class _Compiling:
-    """Compiling is done in a worker, started when needed; and in another where that has ended."""
+    """Compiling is done in a worker of its own; and in another where that has ended."""
 
-    def __init__(self, zygote: ZygoteClient) -> None:
-        self._zygote = zygote
+    def __init__(self, spare: Spare) -> None:
+        self._spare = spare
         self._worker: WorkerClient | None = None
 
     def ask(self, texts: Sequence[bytes], allowance: Allowance) -> list[Problems] | Failure:
         """Return what the engine has against each program."""
-        worker = self._worker = self._worker or WorkerClient(self._zygote)
+        worker = self._worker = self._worker or self._spare.take()
         found = worker.check(texts, allowance)
         if worker.ended:
             self._worker = None

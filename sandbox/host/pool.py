@@ -21,6 +21,7 @@ from sandbox.host.grown import Part
 from sandbox.host.knowledge import Definition, Sizes
 from sandbox.host.options import SandboxOptions
 from sandbox.host.refusals import KILL_CLASS, Refusals
+from sandbox.host.spare import Spare
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import Budget, Failure, WorkerClient
 from sandbox.host.workers import BESIDE, Workers
@@ -44,11 +45,11 @@ T = TypeVar("T")
 class SandboxPool:
     """A pool runs tenants' programs, each tenant's in a process of its own.
 
-    Nothing is started before the first use. Tenants' faults are values; InfraError means
-    that nothing can be said about the calls and they may be tried again. Several threads may
-    run calls of several tenants at once; those of one tenant wait for each other, but for what
-    is run `beside`: for that the tenant has a second process. After a fork the child starts
-    processes of its own.
+    Nothing is started before the first use, or prepare(). Tenants' faults are values;
+    InfraError means that nothing can be said about the calls and they may be tried again.
+    Several threads may run calls of several tenants at once; those of one tenant wait for each
+    other, but for what is run `beside`: for that the tenant has a second process. After a fork
+    the child starts processes of its own.
     """
 
     def __init__(self, javascript: Path, options: SandboxOptions | None = None) -> None:
@@ -71,18 +72,29 @@ class SandboxPool:
             worker_idle_seconds=options.idle_seconds + 10,
             unprotected=options.unprotected,
         )
+        self._spare = Spare(self._zygote)
         self._approval = Approval(self._zygote, options.idle_seconds, turn=self._checker_turn)
-        self._checking = Checking(self._zygote, options.idle_seconds, options.allow_list)
+        self._checking = Checking(
+            self._zygote, self._spare, options.idle_seconds, options.allow_list
+        )
         self._usage = Usage()
         self._sizes = Sizes()
         self._workers = Workers(
-            self._zygote, self._usage, self._exclusion, options.max_workers, options.idle_seconds
+            self._spare, self._usage, self._exclusion, options.max_workers, options.idle_seconds
         )
         self._frames = 0
         self._kills: Counter[str] = Counter()
         self._breaker = Breaker()
         allowed = self._approval if options.allow_list else None
         self._refusals = Refusals(allowed, self._breaker, self._usage)
+
+    def prepare(self) -> None:
+        """Start what the first use would wait for. Raises InfraError."""
+        with self._entered():
+            with self._exclusion.elsewhere():
+                self._spare.prepare()
+            if self.options.allow_list:
+                self._approval.prepare()
 
     def grow(
         self,
@@ -140,7 +152,7 @@ class SandboxPool:
         Raises InfraError where a worker would not serve.
         """
         with self._entered():
-            worker = WorkerClient(self._zygote)
+            worker = WorkerClient(self._zygote).ready()
             worker.kill()
             return worker.layers
 
@@ -176,6 +188,7 @@ class SandboxPool:
                 self._workers.end(tenant)
             self._approval.close()
             self._checking.close()
+            self._spare.close()
             self._zygote.close()
 
     @contextmanager
@@ -189,6 +202,7 @@ class SandboxPool:
                 worker.abandon()
             self._approval.abandon()
             self._checking.abandon()
+            self._spare.abandon()
             self._zygote.abandon()
             self._begin()
         return self._exclusion

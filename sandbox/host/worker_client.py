@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 from sandbox import protocol
 from sandbox.encoding import encode_frame
@@ -64,6 +65,7 @@ class WorkerClient:
     """A client is our hold on one living worker process of one tenant."""
 
     def __init__(self, zygote: ZygoteClient, checks: bool = False) -> None:
+        """Start a process, which is ready() some time later. Raises InfraError."""
         self._connection, self.pid = zygote.spawn(checks)
         try:
             self._process = os.pidfd_open(self.pid)  # a pid could be somebody else's by then
@@ -77,7 +79,24 @@ class WorkerClient:
         self._clock = (~self.pid << 3) | 2  # the process's CPU clock, see clock_getcpuclockid(3)
         self._accounted = self._last_cpu = 0.0
         self.last_used = time.monotonic()
-        self._ready()
+
+    def ready(self) -> Self:
+        """Wait until the worker serves, and return this client. Raises InfraError."""
+        answer = self._ask(b"", READY_SECONDS)
+        if isinstance(answer, Failure):
+            self.kill()
+            raise InfraError(f"a worker did not start: {answer.kind} {answer.message}")
+        kind, body = answer
+        if kind != protocol.READY:
+            self.kill()
+            raise InfraError(f"a worker will not serve: {_message(body)}")
+        try:
+            self.layers = decode_layers(body)
+        except MalformedAnswer as error:
+            self.kill()
+            raise InfraError(f"a worker will not serve: {error}") from error
+        self.last_used = time.monotonic()
+        return self
 
     def full(self) -> bool:
         """Tell whether its programs take so much memory that a script might lack it."""
@@ -150,21 +169,6 @@ class WorkerClient:
         if self._process >= 0:
             os.close(self._process)
         self._process = -1
-
-    def _ready(self) -> None:
-        answer = self._ask(b"", READY_SECONDS)
-        if isinstance(answer, Failure):
-            self.kill()
-            raise InfraError(f"a worker did not start: {answer.kind} {answer.message}")
-        kind, body = answer
-        if kind != protocol.READY:
-            self.kill()
-            raise InfraError(f"a worker will not serve: {_message(body)}")
-        try:
-            self.layers = decode_layers(body)
-        except MalformedAnswer as error:
-            self.kill()
-            raise InfraError(f"a worker will not serve: {error}") from error
 
     def _wire(self, calls: Sequence[Call], budget: Budget, allowance: Allowance) -> Failure | None:
         """Make the wirings known that the worker does not know yet."""

@@ -6,9 +6,9 @@ import time
 from collections import OrderedDict
 
 from sandbox.host.exclusion import Exclusion
+from sandbox.host.spare import Spare
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import WorkerClient
-from sandbox.host.zygote_client import ZygoteClient
 
 BESIDE = " beside"
 """Behind a tenant's name: its second process."""
@@ -19,7 +19,7 @@ class Workers(OrderedDict[str, WorkerClient]):
 
     def __init__(
         self,
-        zygote: ZygoteClient,
+        spare: Spare,
         usage: Usage,
         exclusion: Exclusion,
         max_workers: int,
@@ -30,7 +30,7 @@ class Workers(OrderedDict[str, WorkerClient]):
         No worker is ended for another one while its tenant has a turn.
         """
         super().__init__()
-        self._zygote = zygote
+        self._spare = spare
         self._usage = usage
         self._exclusion = exclusion
         self._max_workers = max_workers
@@ -50,7 +50,7 @@ class Workers(OrderedDict[str, WorkerClient]):
             self.end(tenant)
         self._make_room(now)
         with self._exclusion.elsewhere():
-            worker = WorkerClient(self._zygote)
+            worker = self._spare.take()
         self[tenant] = worker
         return worker
 

@@ -114,7 +114,7 @@ def test_the_judge_is_not_blind(document: bytes, fits: bool) -> None:
 
 def test_nothing_grows_and_nothing_is_left_over_many_kills() -> None:
     """Sixty here; a thousand by `python -m sandbox.hostile --kills 1000`."""
-    pool = a_pool(allow_list=False, budget_ms=20)
+    pool = a_pool(allow_list=False, budget_ms=50)
     try:
         judge = a_judge(pool)
         judge.try_out(Hostile("first", "body", HANG))
@@ -133,7 +133,7 @@ def test_nothing_grows_and_nothing_is_left_over_many_kills() -> None:
         assert descriptors(os.getpid()) <= ours
         workers = {each.pid for each in pool._workers.values()}
         assert 1 <= len(workers) <= 2  # the neighbour's, and the last tenant's where it has one
-        until(lambda: set(children(zygote)) == workers)
+        until(lambda: set(children(zygote)) == workers | {pool._spare.pid})
     finally:
         pool.close()
     until(lambda: not any(os.path.exists(f"/proc/{each}") for each in workers))

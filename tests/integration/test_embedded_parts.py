@@ -160,11 +160,11 @@ def test_kafka_flushes_before_it_acknowledges_if_asked(tmp_path, start, chosen, 
     start(kafka)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     admin.create_topics([NewTopic("kept", 1, 1)])["kept"].result(SECONDS)
+    produce(kafka, b"an update")  # before, the broker may not know of it yet
     asked = ConfigResource(ConfigResource.Type.TOPIC, "kept")
     (found,) = admin.describe_configs([asked]).values()
 
     assert int(found.result(SECONDS)["flush.messages"].value) == messages
-    produce(kafka, b"an update")
 
 
 PLATFORM = """

@@ -136,7 +136,8 @@ def test_nothing_outlives_its_owner(tmp_path: Path) -> None:
         "import sys; sys.path[:0] = sys.argv[1:]\n"
         "from test_sandbox_processes import *\n"
         "pool = a_pool(); assert is_right(pool, 'a') and is_right(pool, 'b')\n"
-        "print(pool._zygote.pid, *(w.pid for w in pool._workers.values()), flush=True)\n"
+        "workers = [w.pid for w in pool._workers.values()]\n"
+        "print(pool._zygote.pid, pool._spare.pid, *workers, flush=True)\n"
         "sys.stdin.read()\n"
     )
     owner = subprocess.Popen(
@@ -146,7 +147,7 @@ def test_nothing_outlives_its_owner(tmp_path: Path) -> None:
     )
     assert owner.stdout
     pids = [int(each) for each in owner.stdout.readline().split()]
-    assert len(pids) == 3
+    assert len(pids) == 4
     assert all(alive(pid) for pid in pids)
     owner.kill()
     owner.communicate()
@@ -165,6 +166,39 @@ def test_tenants_never_share_a_process(pool: SandboxPool) -> None:
     small.close()
 
     assert len(set(seen)) == 3
+
+
+def test_a_worker_waits_for_who_comes_next(pool: SandboxPool) -> None:
+    """Nobody waits for its start, and nobody gets one that another tenant has had."""
+    pool.close()
+    pool.prepare()
+    seen = []
+    for tenant in ("a", "b", "c"):
+        waiting = pool._spare.pid
+        pool.prepare()
+        assert pool._spare.pid == waiting
+        assert is_right(pool, tenant)
+        assert pool._workers[tenant].pid == waiting
+        seen.append(waiting)
+    assert pool._spare.pid not in seen
+    assert len(set(seen)) == 3
+
+
+def test_one_that_waits_may_die(pool: SandboxPool) -> None:
+    """With its zygote or alone; another is started instead."""
+    pool.prepare()
+    waiting, zygote = pool._spare.pid, pool._zygote.pid
+    assert waiting
+    assert zygote
+    os.kill(waiting, signal.SIGKILL)
+    until(lambda: not alive(waiting))
+    assert is_right(pool, "a")
+
+    next_one = pool._spare.pid
+    assert next_one
+    os.kill(zygote, signal.SIGKILL)
+    until(lambda: not alive(next_one))
+    assert is_right(pool, "b")
 
 
 def test_a_child_after_fork_has_processes_of_its_own(pool: SandboxPool) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from pipeline.sharing.pace import SLOW_SECONDS, UNKNOWN_SECONDS, Pace
 from pipeline.sharing.shares import ACTIVE_SECONDS, BURST_SECONDS, MAX_ACCOUNTS, Shares
 
@@ -63,6 +66,30 @@ def test_a_tenant_over_its_share_is_so_until_its_time_has_come() -> None:
     assert shares.over() == {1}
     clock.now += 0.02
     assert shares.over() == set()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["charge", "wait", "ask"]),
+            st.integers(1, 4),
+            st.floats(0.0, 3.0),
+        ),
+        max_size=30,
+    )
+)
+def test_over_a_share_is_whose_balance_says_so(steps: list[tuple[str, int, float]]) -> None:
+    """Whoever was charged or asked for when: only those in debt are looked at."""
+    clock = Clock()
+    shares = shares_of(clock)
+    for do, tenant, seconds in steps:
+        if do == "charge":
+            shares.charge({tenant: seconds})
+        elif do == "wait":
+            clock.now += seconds
+        shares.saw([1, 2])
+        assert do != "ask" or shares.over() == {t for t in range(1, 5) if shares.balance(t) < 0}
+    assert shares.over() == {t for t in range(1, 5) if shares.balance(t) < 0}
 
 
 def test_a_burst_is_within_the_share() -> None:

@@ -1,0 +1,63 @@
+"""A worker that is started before anybody needs it, so that nobody waits for its start."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+from sandbox.host.worker_client import WorkerClient
+from sandbox.host.zygote_client import InfraError, ZygoteClient
+
+
+class Spare:
+    """One worker that has run nothing yet, for whoever needs one next. For several threads."""
+
+    def __init__(self, zygote: ZygoteClient) -> None:
+        self._zygote = zygote
+        self._lock = threading.Lock()
+        self._worker: WorkerClient | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the worker that waits; None if there is none."""
+        worker = self._worker
+        return worker.pid if worker else None
+
+    def prepare(self) -> None:
+        """Start a worker, unless one waits; its start is not waited for. Raises InfraError."""
+        with self._lock:
+            if self._worker is None:
+                self._worker = WorkerClient(self._zygote)
+
+    def take(self) -> WorkerClient:
+        """Return a worker that nobody has had, and start the next one. Raises InfraError."""
+        worker = self._pop()
+        ready = self._begun(worker) if worker else None
+        ready = ready or WorkerClient(self._zygote).ready()
+        with contextlib.suppress(InfraError):  # who needs that one is told
+            self.prepare()
+        return ready
+
+    def close(self) -> None:
+        """End the worker that waits."""
+        if worker := self._pop():
+            worker.kill()
+
+    def abandon(self) -> None:
+        """Forget the worker without ending it: it belongs to the process we forked from."""
+        if worker := self._pop():
+            worker.abandon()
+
+    def _pop(self) -> WorkerClient | None:
+        with self._lock:
+            worker, self._worker = self._worker, None
+        return worker
+
+    @staticmethod
+    def _begun(worker: WorkerClient) -> WorkerClient | None:
+        """The worker, if it serves: it may have ended since, with its zygote."""
+        with contextlib.suppress(InfraError):
+            if worker.ready().alive():
+                return worker
+            worker.kill()
+        return None
