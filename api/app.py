@@ -9,13 +9,14 @@ from flask import Flask
 
 from api.http import authentication
 from api.http.acceptable import check_accept
+from api.http.accepting import Accepting
 from api.http.answers import with_common_headers
 from api.http.authentication import guard
 from api.http.errors import handle_errors
 from api.http.idempotency import Idempotency
-from api.http.put_off import PutOff
 from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
+from api.http.updates_waiting import UpdatesWaiting
 from api.parsing.definitions import Definitions
 from api.parsing.document_parser import DocumentParser
 from api.resources import blueprints
@@ -46,6 +47,8 @@ def create_app(
 ) -> Flask:
     """Wire the application. The clock gives seconds since 1970."""
     caller = authentication.caller
+    limits = Quotas(ports.statements("used_quotas"), quotas(settings))
+    waiting = UpdatesWaiting(ports.history, limits)
     services = Services(
         ports=ports,
         settings=settings,
@@ -56,8 +59,8 @@ def create_app(
             ports.service_objects, argument_names, DocumentParser(caller), DocumentParser(caller)
         ),
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
-        put_off=PutOff(ports.history, settings.requests.max_put_off),
-        quotas=Quotas(ports.statements("used_quotas"), quotas(settings)),
+        accepting=Accepting(settings.requests, waiting, limits, clock),
+        quotas=limits,
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),
     )
     app = Flask("api", static_folder=None)

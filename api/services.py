@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from api.http.accepting import Accepting
 from api.http.idempotency import Idempotency
-from api.http.put_off import PutOff
 from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
 from api.parsing.definitions import Definitions
@@ -32,7 +32,7 @@ class Services:
     check: Check
     definitions: Definitions
     reads: ReadAfterWrite
-    put_off: PutOff
+    accepting: Accepting
     quotas: Quotas
     idempotency: Idempotency
 

@@ -22,9 +22,7 @@ from servioticy.domain.access import Right, may
 from servioticy.domain.documents import BadDocument, parse_update
 from servioticy.domain.quotas import Exceeded
 from servioticy.domain.records import UpdateRecord
-from servioticy.domain.timing import too_far_ahead
 from servioticy.domain.tokens import read_token
-from servioticy.domain.topics import largest_update
 from servioticy.errors import ServioticyError
 from servioticy.ports.addresses import Address, Lookup
 
@@ -58,7 +56,6 @@ class UpdatesLane:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._largest = largest_update(services.settings.requests.max_body_bytes)
 
     def answers(self, requests: Sequence[Request]) -> list[Answer | None]:
         """Return an answer for each update that is in the log now, or that a quota keeps out.
@@ -68,32 +65,37 @@ class UpdatesLane:
         found: list[Answer | None] = [None] * len(requests)
         read = (_read(number, request) for number, request in enumerate(requests))
         asked = [each for each in read if each is not None]
+        accepted: list[_Accepted] = []
         try:
-            accepted = self._accepted(asked, found)
+            self._accept(asked, accepted, found)
             if accepted:
                 records = [(each.address.partition, each.record) for each in accepted]
                 self._services.ports.log.append_all(records)
         except ServioticyError:
-            return found  # some of them may be there: sent again they overwrite themselves
+            # Some of them may be there: sent again they overwrite themselves. The application
+            # counts all of them.
+            for each in accepted:
+                self._services.accepting.give_back(each.address, len(each.document))
+            return found
         for update in accepted:
             found[update.number] = _answer(update)
         return found
 
-    def _accepted(self, asked: Sequence[_Asked], found: list[Answer | None]) -> list[_Accepted]:
-        """Return what may come into the log; those who have used up a quota get their answers."""
+    def _accept(
+        self, asked: Sequence[_Asked], accepted: list[_Accepted], found: list[Answer | None]
+    ) -> None:
+        """Add what may come into the log; those who have used up a quota get their answers."""
         if not asked:
-            return []
+            return
         lookups = [Lookup(each.token, each.service_object, each.stream) for each in asked]
         addresses = self._services.ports.addresses.addresses(lookups)
         self._services.quotas.learn({each.caller for each in addresses if each is not None})
-        accepted = []
         for each, address in zip(asked, addresses, strict=True):
             checked = None if address is None else self._checked(each, address)
             if isinstance(checked, Answer):
                 found[each.number] = checked
             elif checked is not None:
                 accepted.append(checked)
-        return accepted
 
     def _checked(self, asked: _Asked, address: Address) -> _Accepted | Answer | None:
         services = self._services
@@ -113,14 +115,10 @@ class UpdatesLane:
             update = parse_update(asked.body, declared)
         except BadDocument:
             return None
-        document, ahead = update.document, services.settings.requests.max_future_seconds
-        if len(document) > self._largest or too_far_ahead(
-            update.timestamp, services.clock(), ahead
-        ):
+        if services.accepting.fault(update) is not None:
             return None
-        if services.put_off.is_full(address):
-            return None
-        exceeded = services.quotas.send(address.tenant, 1, len(document))
+        document = update.document
+        exceeded = services.accepting.count((address,), 1, len(document))
         if exceeded is not None:
             return _refused(exceeded, address)
         record = UpdateRecord(

@@ -12,6 +12,7 @@ from delivery.accounts import Accounts
 from delivery.actuations.actuating import Actuating
 from delivery.admission.capacity import capacity, raise_descriptors
 from delivery.admission.overrides import Overrides
+from delivery.admission.spending import Spending
 from delivery.bridge.bridge import Bridges
 from delivery.broker.api import Api
 from delivery.broker.broker import Broker
@@ -29,7 +30,7 @@ from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
-from servioticy.domain.quotas import DELIVERIES, SOCKETS, quotas
+from servioticy.domain.quotas import SOCKETS, quotas
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.identity.issuers import with_persons
 from servioticy.metrics import Registry, serve
@@ -76,10 +77,12 @@ async def run(chosen: Settings) -> None:
     pages = bootstrap.emitted_pages(chosen)
     api = Api(chosen.mqtt.api_url or api_url(chosen))
     broker = Broker(hub, history, api)
+    spending = Spending()
     actuating = Actuating(
         PostgresActuations(quick),
         PostgresServiceObjects(database),
         partial(bootstrap.sandbox_pool, chosen, max_workers=CONDITION_WORKERS),
+        spending,
         broker.exchange,
         callbacks,
         lambda: feeds.is_owner,
@@ -92,8 +95,8 @@ async def run(chosen: Settings) -> None:
         "pubsub": topics,
         "service": topics,
     }
-    quotas_given, deliveries = PostgresQuotas(quick), quotas(chosen)[DELIVERIES]
-    accounts = Accounts(PostgresUsage(quick), quotas_given, deliveries, hub.resting)
+    quotas_given = PostgresQuotas(quick)
+    accounts = Accounts(PostgresUsage(quick), quotas_given, quotas(chosen), hub.resting, spending)
     hub.fanout.note = accounts.note
     overrides = Overrides(quotas_given, hub.reception.admitted)
     feeds = hub.feeds(cursors, pages, receivers)

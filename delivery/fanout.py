@@ -58,6 +58,13 @@ class Subscriber(Protocol):
         """End the subscription, and let the subscriber know why. Does not wait."""
 
 
+class Note(Protocol):
+    """Counts what was given."""
+
+    def __call__(self, tenant: int, provider: int, stream: StreamRef, times: int = 1) -> None:
+        """Note that so many updates of a provider's stream went to a subscriber of a tenant."""
+
+
 class FanOut:
     """Takes batches from any thread but the loop's, and offers them to subscribers in the loop."""
 
@@ -74,8 +81,8 @@ class FanOut:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._batches: deque[tuple[list[ConsumedRecord], int]] = deque()
         self._work: Iterator[None] | None = None
-        self.note: Callable[[int, int, StreamRef], None] = _unheard
-        """Is told of each update that was given: to whose subscriber, and of whose stream."""
+        self.note: Note = _unheard
+        """Is told of all that is given, also by others than the fan-out."""
         self.records_read = 0
         """Records that were published so far."""
         self.updates_offered = 0
@@ -174,7 +181,7 @@ class FanOut:
         self.updates_offered += 1
 
 
-def _unheard(_tenant: int, _provider: int, _stream: StreamRef) -> None:
+def _unheard(tenant: int, provider: int, stream: StreamRef, times: int = 1) -> None:
     """Nobody asks what was given."""
 
 

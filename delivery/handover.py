@@ -9,13 +9,12 @@ update with the same timestamp is another one if its content is another.)
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable
 
+from delivery.repeats import Repeats
 from servioticy.domain.model import LastUpdate
 
 MAX_HELD_BYTES = 4 * 1024 * 1024
-MAX_REMEMBERED = 20_000
 UPDATE_BYTES = 200
 """An update takes these beside its document: the objects around it, the entry in a list."""
 IDENTITY_BYTES = 200
@@ -27,22 +26,18 @@ class Overflow(Exception):
 
 
 class Handover:
-    """Knows what one client still has to get, and what it got from the history.
-
-    Only the newest `MAX_REMEMBERED` stored updates are remembered: an update read from
-    the history and not yet emitted is among the last ones stored.
-    """
+    """Knows what one client still has to get, and what it got from the history."""
 
     def __init__(self, max_held_bytes: int = MAX_HELD_BYTES) -> None:
         self._held: list[LastUpdate] = []
         self._max_held_bytes = max_held_bytes
-        self._sent: OrderedDict[int, None] = OrderedDict()
+        self._sent: Repeats[int] = Repeats(IDENTITY_BYTES)
         self.held_bytes = 0
 
     @property
     def remembered_bytes(self) -> int:
         """Return how many bytes it takes to remember what the history gave."""
-        return len(self._sent) * IDENTITY_BYTES
+        return self._sent.bytes
 
     def hold(self, update: LastUpdate) -> None:
         """Keep a live update until the history is through. Raises Overflow."""
@@ -55,10 +50,7 @@ class Handover:
 
     def note_read(self, stored: Iterable[LastUpdate]) -> None:
         """Note what the history gave: it is sent from there, and not once more."""
-        for update in stored:
-            self._sent[_identity(update)] = None
-        while len(self._sent) > MAX_REMEMBERED:
-            self._sent.popitem(last=False)
+        self._sent.note(map(_identity, stored))
 
     def release(self) -> list[LastUpdate]:
         """Return what was held back and is not sent yet, by timestamp; empty: live from now on."""
@@ -68,7 +60,7 @@ class Handover:
 
     def is_repeat(self, update: LastUpdate) -> bool:
         """Return whether the history gave this very update already."""
-        return _identity(update) in self._sent
+        return self._sent.has(_identity(update))
 
     def forget(self) -> None:
         """Forget what the history gave. What is stored and not yet emitted may come twice."""

@@ -120,8 +120,13 @@ class Hub:
         await self.reception.stays.stop()
 
     async def _read_page(self, admission: Admission, after: Timestamp) -> list[LastUpdate]:
+        """Read a page for a socket. It counts as given: what is read is what costs."""
+        self.resting.check(admission.tenant)
         read = partial(self._history.updates_after, admission.key, after, PAGE_UPDATES, PAGE_BYTES)
-        return await self.history_calls.run(admission.tenant, read)
+        page = await self.history_calls.run(admission.tenant, read)
+        if page:
+            self.fanout.note(admission.tenant, admission.key.tenant, admission.stream, len(page))
+        return page
 
     async def newest(self, admission: Admission) -> Timestamp | None:
         """Return the largest timestamp that is stored of a stream. Raises Unavailable."""

@@ -9,10 +9,12 @@ from collections.abc import Awaitable, Callable
 
 from delivery.admission.owner_semaphore import SemaphoreFull
 from delivery.admission.requests import Admission
+from delivery.admission.resting import UsedUp
 from delivery.backlog import Backlog
 from delivery.endings import Ending
 from delivery.fanout import LiveUpdate
 from delivery.handover import Handover, Overflow, size
+from delivery.repeats import REMEMBER_SECONDS
 from delivery.transport import (
     CLOSE_SECONDS,
     WRITE_BUFFER_BYTES,
@@ -23,11 +25,11 @@ from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.errors import Unavailable
 
 MAX_UNSENT_BYTES = 8 * 1024 * 1024
-REMEMBER_SECONDS = 60.0
 STALL_SECONDS = 30.0
 
 ReadPage = Callable[[Admission, Timestamp], Awaitable[list[LastUpdate]]]
-"""Reads the next stored updates after a timestamp; empty: that was all."""
+"""Reads the next stored updates after a timestamp; empty: that was all. May raise Unavailable,
+SemaphoreFull, UsedUp."""
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -144,6 +146,8 @@ class Watcher:
             await self._send_history(handover, after, read_page)
         except (Unavailable, SemaphoreFull):
             self.close(Ending.HISTORY_SILENT)
+        except UsedUp:
+            self.close(Ending.QUOTA_USED_UP)
         except Disconnected:
             pass
         except Exception:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,11 +15,10 @@ from api.services import Services
 from servioticy.domain.batches import csv_rows, json_items, senml
 from servioticy.domain.batches.items import Form, Item, Unreadable
 from servioticy.domain.documents import BadDocument
-from servioticy.domain.documents.codes import TOO_FAR_AHEAD, TOO_MUCH, UNKNOWN_STREAM
+from servioticy.domain.documents.codes import UNKNOWN_STREAM
 from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import SensorUpdate, StreamRef
 from servioticy.domain.records import LogRecord, UpdateRecord
-from servioticy.domain.timing import too_far_ahead
 from servioticy.ports.addresses import Address
 
 MAX_REASON = 200
@@ -61,10 +60,9 @@ class Sorted:
 def sort(
     items: Iterable[Item | Unreadable],
     targets: Mapping[StreamRef, Target],
-    largest: int,
-    ahead: tuple[float, float],
+    fault: Callable[[SensorUpdate], BadDocument | None],
 ) -> Sorted:
-    """Look at every item. `ahead`: our clock, and how many seconds a timestamp may be later."""
+    """Look at every item; `fault` tells why the log does not take an update."""
     found = Sorted()
     for item in items:
         try:
@@ -72,7 +70,8 @@ def sort(
                 raise item.error
             target = _target(item.origin, targets)
             update = item.read(target.reader)
-            _check(update, largest, *ahead)
+            if (wrong := fault(update)) is not None:
+                raise wrong
         except BadDocument as error:
             found.refused.append(_told(item.place, error))
             continue
@@ -99,15 +98,3 @@ def _told(index: int, error: BadDocument) -> dict[str, Any]:
         "pointer": error.pointer,
         "code": error.code,
     }
-
-
-def _check(update: SensorUpdate, largest: int, now: float, ahead: float) -> None:
-    if len(update.document) > largest:
-        raise BadDocument("The update is too large", "", TOO_MUCH)
-    if too_far_ahead(update.timestamp, now, ahead):
-        raise BadDocument(
-            f"The lastUpdate {update.timestamp} is more than {ahead:g} seconds ahead of the "
-            "platform's clock",
-            "/lastUpdate",
-            TOO_FAR_AHEAD,
-        )

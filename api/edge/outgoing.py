@@ -14,6 +14,7 @@ from api.edge.calls import Answer, Sent
 from api.edge.client import Client
 from api.edge.edge import Edge
 from api.edge.pools import Busy, Holding
+from api.http.while_allowed import NoLongerAllowed
 from servioticy.http_heads import Head
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ class Outgoing:
             self._write(b"0\r\n\r\n" if self._chunked else b"")
         else:
             # Half of the answer is out: only a broken connection can say that it is not all.
-            log.error("answer_broken_off", extra={"reason": repr(result)})
+            level = logging.INFO if isinstance(result, NoLongerAllowed) else logging.ERROR
+            log.log(level, "answer_broken_off", extra={"reason": repr(result)})
             self._client.abort()
 
     def _drop_pages(self) -> None:

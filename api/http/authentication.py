@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from flask import Flask, g, has_request_context, request
+from flask import Flask, Response, g, has_request_context, request
 
 from api.http.errors import Denied, NotAuthorized, NotFound
 from api.http.read_after_write import CALLER
+from api.http.while_allowed import WhileAllowed
 from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.actor import Actor, set_actor
 from servioticy.domain.model import ServiceObjectKey, StreamKey
 from servioticy.domain.tokens import read_token
-from servioticy.ports.addresses import Address, Addresses
+from servioticy.ports.addresses import Address, Addresses, Lookup
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -64,7 +66,8 @@ def guard(app: Flask, addresses: Addresses) -> None:
     """Let only those in who have the right that a route names.
 
     To be called when all routes are there. Token and Service Object are looked up at once: a
-    request costs one question. Raises LookupError where a route names no right.
+    request costs one question. An answer that is made while it is sent is asked about again as
+    long as it is. Raises LookupError where a route names no right.
     """
     rights = {endpoint: right_to(view) for endpoint, view in app.view_functions.items()}
 
@@ -79,22 +82,49 @@ def guard(app: Flask, addresses: Addresses) -> None:
         if not token:
             raise Denied("Missing Authorization Header")
         names = request.view_args or {}
-        address = addresses.address(token, names.get("service_object"), names.get("stream"))
-        if address is None:
-            raise Denied("Access was denied!")
+        asked = Lookup(token, names.get("service_object"), names.get("stream"))
+        address = _known(addresses, asked)
         request.environ[CALLER] = address.caller
-        if not address.scope.reaches(names.get("service_object"), names.get("stream"), right):
-            # Before all else: which Service Objects there are is none of its business.
-            raise Denied("The web object has presented the wrong API_TOKEN")
-        if "service_object" in names and address.service_object is None:
-            raise NotFound("The Service Object was not found.")
+        _check(address, asked, right)
         g.authenticated = AuthenticatedRequest(token, right, address)
         set_actor(Actor(address.caller, address.token_id))
-        permit(address.resource)
+
+        def ask_again() -> None:
+            now = _known(addresses, asked)
+            _check(now, asked, right)
+            if now.stream != address.stream:
+                raise NotFound("This Service Object does not have this stream.")
+
+        g.ask_again, g.asked = ask_again, time.monotonic()
+
+    @app.after_request
+    def end_with_the_right(response: Response) -> Response:
+        """Here no route can forget it: whatever is made while it is sent passes."""
+        if response.is_streamed and "ask_again" in g:
+            response.response = WhileAllowed(response.response, g.ask_again, g.asked)
+        return response
 
     @app.teardown_request
     def nobody_acts(_error: BaseException | None) -> None:
         set_actor(None)
+
+
+def _known(addresses: Addresses, asked: Lookup) -> Address:
+    """Return who asks, and what they name. Raises Denied, Stranger."""
+    address = addresses.address(*asked)
+    if address is None:
+        raise Denied("Access was denied!")
+    return address
+
+
+def _check(address: Address, asked: Lookup, right: Right) -> None:
+    """Raises Denied, NotFound, NotAuthorized where the request may not be served."""
+    if not address.scope.reaches(asked.service_object, asked.stream, right):
+        # Before all else: which Service Objects there are is none of its business.
+        raise Denied("The web object has presented the wrong API_TOKEN")
+    if asked.service_object is not None and address.service_object is None:
+        raise NotFound("The Service Object was not found.")
+    _permit(address.caller, right, address.resource)
 
 
 def authenticated() -> AuthenticatedRequest:
@@ -113,7 +143,11 @@ def caller() -> int | None:
 
 def permit(resource: Resource) -> None:
     """Raises NotAuthorized where the caller may not do with it what the route is for."""
-    if not may(authenticated().caller, authenticated().right, resource):
+    _permit(authenticated().caller, authenticated().right, resource)
+
+
+def _permit(caller: int, right: Right, resource: Resource) -> None:
+    if not may(caller, right, resource):
         raise NotAuthorized
 
 

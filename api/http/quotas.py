@@ -110,6 +110,15 @@ class Quotas:
                 known.buckets[name] = left - amount, at
         return None
 
+    def give_back(self, tenant: int, updates: int, size: int) -> None:
+        """What was counted by send() did not come."""
+        with self._lock:
+            known = self._known.get(tenant)
+            for name, amount in zip(self._rates, (updates, size), strict=True):
+                if known is not None and name in known.buckets:
+                    left, at = known.buckets[name]
+                    known.buckets[name] = left + amount, at
+
     def beyond(self, tenant: int) -> Exceeded | None:
         """Tell what keeps any update of the tenant out now, as far as is known; asks nobody.
 

@@ -11,13 +11,12 @@ from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
 from api.http.bodies import body
-from api.http.errors import NotFound, Refused, TooMany, within
+from api.http.errors import NotFound, Refused, within
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.batches.items import Item, Unreadable, bounded
 from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import StreamRef
-from servioticy.domain.topics import largest_update
 from servioticy.ports.addresses import Address
 
 ITEM_BYTES = 64
@@ -83,17 +82,10 @@ def _accepted(
     items: Iterable[Item | Unreadable], targets: dict[StreamRef, Target], services: Services
 ) -> Response:
     """Append what is right, in its order, and answer once the broker has all of it."""
-    requests = services.settings.requests
-    largest = largest_update(requests.max_body_bytes)
-    found = sort(items, targets, largest, (services.clock(), requests.max_future_seconds))
+    found = sort(items, targets, services.accepting.fault)
     addresses = {each.address.partition: each.address for each in targets.values()}
-    if any(map(services.put_off.is_full, addresses.values())):
-        raise TooMany(
-            "Your updates come faster than they are computed: too many of them wait already"
-        )
-    tenant = authentication.authenticated().address.tenant
     number = len(found.records)
-    within(services.quotas.send(tenant, number, found.bytes + ITEM_BYTES * number))
+    within(services.accepting.count(addresses.values(), number, found.bytes + ITEM_BYTES * number))
     if found.records:
         services.ports.log.append_all(found.records)
     body = {"accepted": len(found.records), "refused": len(found.refused)}

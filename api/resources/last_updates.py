@@ -44,9 +44,9 @@ def blueprint(services: Services) -> Blueprint:
     @needs(Right.READ)
     def last_updates() -> Response:
         wanted = _wanted(json_object())
-        found = _readable(wanted, statements)
-        headers = services.reads.wait_for_all(found.values())
-        pages = _pages(wanted, found, shown(), statements)
+        caller = authenticated().caller
+        headers = services.reads.wait_for_all(_readable(caller, wanted, statements).values())
+        pages = _pages(caller, wanted, shown(), statements)
         first = next(pages)
         if len(wanted) <= AT_ONCE:
             return stored(first + b"".join(pages), 200, headers)
@@ -79,9 +79,10 @@ def _stream(number: int, asked: Any) -> StreamRef:
     return StreamRef(found.service_object, found.stream)
 
 
-def _readable(wanted: Sequence[StreamRef], statements: Statements) -> dict[StreamRef, Address]:
+def _readable(
+    caller: int, wanted: Sequence[StreamRef], statements: Statements
+) -> dict[StreamRef, Address]:
     """Return those that exist and that the caller may read."""
-    caller = authenticated().caller
     named = [each for each in dict.fromkeys(wanted) if "\0" not in "".join(each)]
     rows = statements.rows(
         "readable",
@@ -93,15 +94,17 @@ def _readable(wanted: Sequence[StreamRef], statements: Statements) -> dict[Strea
 
 
 def _pages(
-    wanted: Sequence[StreamRef],
-    readable: Mapping[StreamRef, Address],
-    show: Show,
-    statements: Statements,
+    caller: int, wanted: Sequence[StreamRef], show: Show, statements: Statements
 ) -> Iterator[bytes]:
-    """Yield the answer: an entry for each stream, in the order of the request."""
+    """Yield the answer: an entry for each stream, in the order of the request.
+
+    Of each page it is asked anew what may be read: whoever takes pages takes his time, and what
+    others had granted may have ended.
+    """
     before = b'{"data":['
     for first in range(0, len(wanted), AT_ONCE):
         some = wanted[first : first + AT_ONCE]
+        readable = _readable(caller, some, statements)
         keys = [each.stream for ref in some if (each := readable.get(ref)) and each.stream]
         rows = statements.rows(
             "newest",

@@ -18,6 +18,7 @@ from cachetools import LRUCache
 
 from delivery.actuations.conditions import Conditions
 from delivery.actuations.together import Ask
+from delivery.admission.spending import Spending
 from delivery.callbacks.templates import TemplateTooLong, filled_json
 from delivery.feeds.deliveries import Delivery
 from delivery.feeds.feed import Feed
@@ -46,11 +47,14 @@ class ActingStreams:
         actuations: Actuations,
         documents: ServiceObjects,
         conditions: Conditions,
+        spending: Spending,
         ask: Ask,
         ask_sandbox: Ask,
         clock: Callable[[], float],
     ) -> None:
-        """`ask` runs what waits for the store, `ask_sandbox` what waits for the sandbox."""
+        """`spending` knows whose conditions rest, `ask` runs what waits for the store,
+        `ask_sandbox` what waits for the sandbox.
+        """
         self.asked = 0
         """Actuations that outputs have asked for."""
         self.faults = 0
@@ -58,6 +62,7 @@ class ActingStreams:
         self._actuations = actuations
         self._documents = documents
         self._conditions = conditions
+        self._spending = spending
         self._ask = ask
         self._ask_sandbox = ask_sandbox
         self._clock = clock
@@ -75,8 +80,10 @@ class ActingStreams:
 
     async def _act(self, tenant: int, delivery: Delivery) -> None:
         for number, action in enumerate(await self._actions(tenant, delivery)):
-            if await self._holds(tenant, action, delivery):
-                request = _request(number, action, delivery)
+            # Who has no processor time left learns of what may have been to be done.
+            refusal = self._spending.refusal(tenant) if action.condition else None
+            if refusal is not None or await self._holds(tenant, action, delivery):
+                request = _request(number, action, delivery, refusal)
                 key = ServiceObjectKey(tenant, action.service_object)
                 store = partial(self._actuations.ask, key, request, int(self._clock() * 1000))
                 if await patiently(partial(self._ask, tenant, store), "actions"):
@@ -136,11 +143,15 @@ def _size(actions: Sequence[AskedAction]) -> int:
     return 500 + sum(10_000 + 5 * len(orjson.dumps(each.parameters)) for each in actions)
 
 
-def _request(number: int, action: AskedAction, delivery: Delivery) -> ActuationRequest:
+def _request(
+    number: int, action: AskedAction, delivery: Delivery, refusal: str | None
+) -> ActuationRequest:
     """Return the actuation that an output asks for, under an id that follows from both."""
     facts = (*delivery.stream, delivery.update.timestamp, number, action.action)
     name = orjson.dumps([*facts, action.service_object])
     id_ = blake2b(name, digest_size=16).hexdigest()
+    if refusal is not None:
+        return ActuationRequest(id_, action.action, "", refusal)
     try:
         # It may hold half a surrogate pair, with which nothing can be made of it.
         parameters = filled_json(action.parameters, orjson.loads(delivery.update.document))

@@ -13,6 +13,7 @@ from delivery.actuations.couriers import Couriers
 from delivery.actuations.queues import Queues
 from delivery.actuations.topics import TopicWay, attach
 from delivery.admission.fair_executor import FairExecutor
+from delivery.admission.spending import Spending
 from delivery.broker.exchange import Exchange
 from delivery.callbacks.receiver import Callbacks
 from sandbox import SandboxPool
@@ -30,19 +31,24 @@ class Actuating:
         store: Actuations,
         documents: ServiceObjects,
         sandbox: Callable[[], SandboxPool],
+        spending: Spending,
         exchange: Exchange,
         callbacks: Callbacks,
         is_owner: Callable[[], bool],
     ) -> None:
-        """`sandbox` gives the processes for the conditions of tenants, when one is asked for."""
+        """`sandbox` gives the processes for the conditions of tenants, when one is asked for;
+        `spending` hears what they take.
+        """
         calls = FairExecutor("actuations", THREADS)
         self._couriers = Couriers(store, callbacks, calls.run, is_owner, time.time)
         topic_of = partial(TopicWay, exchange)
         self.queues = Queues(store, topic_of, calls.run, self._couriers.wake)
         attach(exchange, self.queues)
-        self._conditions = Conditions(sandbox)
+        self._conditions = Conditions(sandbox, spending)
         ask = FairExecutor("conditions", 1).run
-        self.acting = ActingStreams(store, documents, self._conditions, calls.run, ask, time.time)
+        self.acting = ActingStreams(
+            store, documents, self._conditions, spending, calls.run, ask, time.time
+        )
 
     def start(self) -> None:
         """Look for what waits from now on."""

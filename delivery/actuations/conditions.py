@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from delivery.admission.spending import Spending
 from sandbox import InfraError, TookTooLong
 from sandbox.trees import Bounds, Call, Event, Grown, Node, Wake
 from servioticy.domain.model import Composite, LastUpdate, StreamRef
@@ -23,6 +24,9 @@ class Sandbox(Protocol):
 
     def grow(self, tenant: str, calls: Sequence[Call], within: float | None = None) -> list[Grown]:
         """Of each call its trees. Raises InfraError, TookTooLong."""
+
+    def cpu_seconds_of(self, tenant: str) -> float:
+        """Return the processor seconds that its code has used so far."""
 
     def close(self) -> None:
         """End every process."""
@@ -45,8 +49,10 @@ class Verdict(str):
 class Conditions:
     """Asks the sandbox, whose processes start when the first condition is to be looked at."""
 
-    def __init__(self, make: Callable[[], Sandbox]) -> None:
+    def __init__(self, make: Callable[[], Sandbox], spending: Spending) -> None:
+        """`spending` hears what each condition has taken."""
         self._make = make
+        self._spending = spending
         self._sandbox: Sandbox | None = None
         self._programs = Programs()
 
@@ -69,9 +75,18 @@ class Conditions:
         call = Call(wiring(nodes), (name, ""), [], [[event]], Bounds(1, 1))
         try:
             self._sandbox = self._sandbox or self._make()
-            (grown,) = self._sandbox.grow(str(tenant), [call], SECONDS)
+            (grown,) = self._grow(self._sandbox, tenant, ref, call)
         except (InfraError, TookTooLong, SetupError) as error:
             raise Unavailable(f"the sandbox cannot look at a condition: {error}") from error
         if not grown.ended:
             raise Unavailable("the sandbox had no time for a condition")
         return Verdict(grown.ended[0].kind)
+
+    def _grow(self, sandbox: Sandbox, tenant: int, ref: StreamRef, call: Call) -> list[Grown]:
+        """Charge for it, whatever came of it. Nobody else works in this sandbox meanwhile."""
+        before = sandbox.cpu_seconds_of(str(tenant))
+        try:
+            return sandbox.grow(str(tenant), [call], SECONDS)
+        finally:
+            after = sandbox.cpu_seconds_of(str(tenant))
+            self._spending.note(tenant, ref, round(1e6 * max(0.0, after - before)))

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from delivery.actuations.together import Ask
 from delivery.actuations.ways import message
-from delivery.callbacks.http_client import Answer
+from delivery.callbacks.http_client import AttemptResult
 from delivery.callbacks.receiver import REFUSALS, is_refusal, pause
 from delivery.callbacks.requests import CallbackForm, Outgoing
 from delivery.repeating import for_ever
@@ -36,7 +36,7 @@ log = logging.getLogger("servioticy.delivery")
 class Attempts(Protocol):
     """Calls receivers: `Callbacks` does."""
 
-    async def attempt(self, tenant: int, form: CallbackForm, sent: Outgoing) -> Answer:
+    async def attempt(self, tenant: int, form: CallbackForm, sent: Outgoing) -> AttemptResult:
         """Call the receiver once, when the tenant has a place."""
 
 

@@ -18,6 +18,10 @@ from servioticy.domain.quotas import Exceeded
 log = logging.getLogger("servioticy.delivery")
 
 
+class UsedUp(Exception):
+    """Nothing may be given to this tenant now."""
+
+
 class Resting:
     """Knows who they are. All methods belong to the event loop's thread."""
 
@@ -35,6 +39,11 @@ class Resting:
     def has(self, tenant: int) -> bool:
         """Return whether nothing may be given to this tenant now."""
         return tenant in self._exceeded
+
+    def check(self, tenant: int) -> None:
+        """Raises UsedUp where nothing may be given to this tenant now."""
+        if self.has(tenant):
+            raise UsedUp
 
     def refusal(self, tenant: int) -> Refusal | None:
         """Return what whoever asks for its updates is told now; None: it may have them."""

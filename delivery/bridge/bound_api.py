@@ -7,7 +7,7 @@ from http import HTTPStatus
 from delivery.admission.pending import Caller
 from delivery.admission.reception import Reception
 from delivery.admission.refusals import Refusal
-from delivery.broker.api import Answer, Asks
+from delivery.broker.api import ApiResponse, Asks
 from delivery.broker.client import Client
 from delivery.endings import Ending
 
@@ -29,12 +29,12 @@ class BoundApi:
 
     async def ask(
         self, method: str, path: str, token: str, body: bytes, content_type: str
-    ) -> Answer:
+    ) -> ApiResponse:
         """Return what the API says; a status of 0 where it has no say any more."""
         answer = await self._api.ask(method, path, token, body, content_type)
         if answer.status != HTTPStatus.FORBIDDEN or token != self._token:
             return answer
         if isinstance(await self._reception.recognise(self._caller, token), Refusal):
             self._client.dismiss(Ending.REVOKED)
-            return Answer(0)
+            return ApiResponse(0)
         return answer

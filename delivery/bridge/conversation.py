@@ -16,7 +16,7 @@ from delivery.bridge.incoming import Packet, read_packet
 from delivery.bridge.outlet import BridgeOutlet
 from delivery.bridge.reasons import Lost
 from delivery.broker import mqtt_packets as packets
-from delivery.broker.api import RETRY_STATUSES, Answer
+from delivery.broker.api import RETRY_STATUSES, ApiResponse
 from delivery.broker.broker import Broker
 from delivery.broker.client import Client, Publication, Subscription
 from delivery.broker.errors import Malformed
@@ -184,7 +184,7 @@ class Conversation:
         if packet.flags & RETAINED:
             self._settle(message)  # it was said before anybody asked, perhaps long ago
         elif not packet.is_whole:
-            self._refuse(message, known, Answer(413, b'{"message":"It is too large"}'))
+            self._refuse(message, known, ApiResponse(413, b'{"message":"It is too large"}'))
         else:
             await self._room(message)
             answered = partial(self._answered, message, known)
@@ -216,7 +216,7 @@ class Conversation:
         head, qos = Body(packet.content), packet.flags >> 1 & 3
         return Message(head.text(), b"", qos, head.packet_id() if qos else 0)
 
-    def _answered(self, message: Message, known: str, answer: Answer) -> None:
+    def _answered(self, message: Message, known: str, answer: ApiResponse) -> None:
         """Acknowledge what is safe, or never will be."""
         if 200 <= answer.status < 300:
             self._settle(message)
@@ -227,7 +227,7 @@ class Conversation:
         else:
             self._refuse(message, known, answer)
 
-    def _refuse(self, message: Message, known: str, answer: Answer) -> None:
+    def _refuse(self, message: Message, known: str, answer: ApiResponse) -> None:
         self._broker.tell(self._client, known, answer)
         # Not the topic: there may be a token in it.
         note = self._complaints.note

@@ -18,7 +18,7 @@ RETRY_STATUSES = frozenset({0, 408, 425, 429, 502, 503, 504})
 """About the moment, not about what was sent. 0: there was no answer."""
 
 
-class Answer(NamedTuple):
+class ApiResponse(NamedTuple):
     """What the API said."""
 
     status: int
@@ -39,7 +39,7 @@ class Asks(Protocol):
 
     async def ask(
         self, method: str, path: str, token: str, body: bytes, content_type: str
-    ) -> Answer:
+    ) -> ApiResponse:
         """Return what the API says; a status of 0 where nothing whole came. Raises nothing."""
 
 
@@ -66,10 +66,10 @@ class Api:
 
     async def ask(
         self, method: str, path: str, token: str, body: bytes, content_type: str
-    ) -> Answer:
+    ) -> ApiResponse:
         """Return what the API says; a status of 0 where nothing whole came. Raises nothing."""
         if self._session is None:
-            return Answer(0)
+            return ApiResponse(0)
         headers = {"Authorization": token, "Content-Type": content_type}
         try:
             async with self._session.request(
@@ -82,10 +82,10 @@ class Api:
                 answer = await _read(response)
                 if answer is None:
                     response.close()
-                    return Answer(413, b'{"message":"The answer is too long for a message"}')
-                return Answer(response.status, answer, _retry_after(response))
+                    return ApiResponse(413, b'{"message":"The answer is too long for a message"}')
+                return ApiResponse(response.status, answer, _retry_after(response))
         except (aiohttp.ClientError, OSError, ValueError, TimeoutError):
-            return Answer(0)
+            return ApiResponse(0)
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes | None:

@@ -14,7 +14,7 @@ from delivery.admission.pending import Caller
 from delivery.admission.refusals import Refusal, Refused
 from delivery.admission.requests import Identity, WatchRequest
 from delivery.admission.stays import Grounds, Stay
-from delivery.broker.api import Answer, Api
+from delivery.broker.api import Api, ApiResponse
 from delivery.broker.claims import Claims, told
 from delivery.broker.client import Client, Subscription
 from delivery.broker.exchange import Exchange
@@ -157,7 +157,9 @@ class Broker:
                 last = await self.hub.history_calls.run(watch.admission.tenant, read)
             except (Unavailable, SemaphoreFull):
                 log.warning("last_update_not_sent")
-        watch.begin(last.document if last else None)
+        if watch.begin(last.document if last else None):
+            admission = watch.admission
+            self.hub.fanout.note(admission.tenant, admission.key.tenant, admission.stream)
 
     async def _watch(
         self, client: Client, name: str, wanted: Filter, stream: StreamRef, qos: int
@@ -186,7 +188,7 @@ class Broker:
             self.hub.watchers.remove(watch.admission.stream, watch)
         return True
 
-    def tell(self, client: Client, topic: str, answer: Answer) -> None:
+    def tell(self, client: Client, topic: str, answer: ApiResponse) -> None:
         """Tell a client that asks for its errors that a message was not taken."""
         self.refused += 1
         refusal = {"topic": topic, "status": answer.status, "message": answer.message}

@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 
 import orjson
 
-from delivery.broker.api import Answer, Asks
+from delivery.broker.api import ApiResponse, Asks
 from delivery.broker.rest_requests import JSON
 
 AT_ONCE = 10
@@ -26,14 +26,14 @@ class Claims:
         self._places = asyncio.Semaphore(AT_ONCE)
         self._addresses: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def ask(self, address: str, claim: bytes) -> Answer:
+    async def ask(self, address: str, claim: bytes) -> ApiResponse:
         """Return what the API says. Tried once: whoever claims may say the same again."""
         turn = self._addresses.setdefault(address, asyncio.Lock())
         async with turn, self._places:
             return await self._api.ask("POST", "/claims", "", claim, JSON)
 
 
-def told(answer: Answer) -> tuple[bytes, str | None]:
+def told(answer: ApiResponse) -> tuple[bytes, str | None]:
     """Return what the device is told, and the token that it has got, if any."""
     if not 200 <= answer.status < 300:
         status = answer.status or 503

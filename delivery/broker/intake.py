@@ -17,7 +17,7 @@ import orjson
 
 from delivery.admission.refusals import Refusal, Refused
 from delivery.admission.requests import Identity
-from delivery.broker.api import RETRY_STATUSES, Answer, Asks
+from delivery.broker.api import RETRY_STATUSES, ApiResponse, Asks
 from delivery.broker.client import Client, Publication
 from delivery.broker.errors import BadTopic
 from delivery.broker.published import MAX_BATCH_BYTES, Batch, Published, Update, named
@@ -29,7 +29,7 @@ from servioticy.domain.model import StreamRef
 MAX_BATCH = 500
 MAX_WAITING = 1_000
 MAX_WAITING_BYTES = 1024 * 1024
-ACCEPTED = Answer(202)
+ACCEPTED = ApiResponse(202)
 NOBODY = Refusal(404, "Nobody takes messages of this topic")
 LINES = "application/x-ndjson"
 
@@ -176,7 +176,7 @@ class Intake:
             return
         for place, each in enumerate(batch.updates):
             told = refused.get(place)
-            found = ACCEPTED if told is None else Answer(told["status"], orjson.dumps(told))
+            found = ACCEPTED if told is None else ApiResponse(told["status"], orjson.dumps(told))
             self._answer(each.message, found)
 
     async def _one_by_one(self, batch: Batch) -> None:
@@ -184,14 +184,14 @@ class Intake:
 
         Where it takes nothing at the moment, and the client is gone, the rest has to come again.
         """
-        given_up: Answer | None = None
+        given_up: ApiResponse | None = None
         for stream, message, _ in batch.updates:
             answer = given_up or await self._update(stream, message.payload, message.is_promise)
             self._answer(message, answer)
             if answer.status in RETRY_STATUSES and not self._client.is_open:
                 given_up = answer
 
-    async def _one(self, message: Published) -> Answer:
+    async def _one(self, message: Published) -> ApiResponse:
         try:
             levels = read_topic(message.topic)
             stream = stream_of(levels)
@@ -210,17 +210,17 @@ class Intake:
             return _answer(error.refusal)
         return _answer(NOBODY)
 
-    async def _update(self, stream: StreamRef, payload: bytes, promise: bool) -> Answer:
+    async def _update(self, stream: StreamRef, payload: bytes, promise: bool) -> ApiResponse:
         token = self._client.known.token
         return await self._ask("PUT", _path(stream), token, payload, JSON, promise)
 
-    async def _report(self, levels: Levels, message: Published) -> Answer:
+    async def _report(self, levels: Levels, message: Published) -> ApiResponse:
         """Tell what a device says of an actuation. Raises Refused."""
         path = "/" + "/".join(quote(unquote(each), safe="") for each in levels)
         token, promise = self._client.known.token, message.is_promise
         return await self._ask("PUT", path, token, message.payload, TEXT, promise)
 
-    async def _request(self, levels: Levels, message: Published) -> Answer:
+    async def _request(self, levels: Levels, message: Published) -> ApiResponse:
         """Make the request that a message holds, and publish the answer. Raises Refused."""
         identity = await self._identified(levels[0], message.is_promise)
         request = Request.read(message.payload)
@@ -259,20 +259,20 @@ class Intake:
         kind: str,
         promise: bool,
         patience: Patience = WITH_ONE,
-    ) -> Answer:
+    ) -> ApiResponse:
         retries = Retries(self._client, is_promise=promise, patience=patience)
         while True:
             answer = await self._api.ask(method, path, token, body, kind)
             if not await retries.again(answer.status, answer.retry_seconds):
                 return answer
 
-    def _answer(self, message: Published, answer: Answer) -> None:
+    def _answer(self, message: Published, answer: ApiResponse) -> None:
         self.refused += not 200 <= answer.status < 300
         message.answered(answer)
 
 
-def _answer(refusal: Refusal) -> Answer:
-    return Answer(refusal.status, refusal.body())
+def _answer(refusal: Refusal) -> ApiResponse:
+    return ApiResponse(refusal.status, refusal.body())
 
 
 def _path(stream: StreamRef) -> str:

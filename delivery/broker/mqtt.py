@@ -8,7 +8,7 @@ from functools import partial
 
 from delivery.admission.refusals import Refused
 from delivery.broker import mqtt_packets as packets
-from delivery.broker.api import Answer
+from delivery.broker.api import ApiResponse
 from delivery.broker.broker import Broker
 from delivery.broker.client import Client
 from delivery.broker.errors import BadTopic, Malformed, TooLarge
@@ -193,7 +193,7 @@ class MqttConversation:
             Published(message.topic, message.payload, message.qos > 0, answered)
         )
 
-    def _answered(self, message: Message, answer: Answer) -> None:
+    def _answered(self, message: Message, answer: ApiResponse) -> None:
         """Acknowledge what is safe, or never will be; tell the client of the latter."""
         is_taken = 200 <= answer.status < 300
         if not is_taken:
@@ -250,5 +250,5 @@ class MqttConversation:
         self._wire.write(packets.packet(Kind.UNSUBACK, content))
 
 
-def _nothing(_answer: Answer) -> None:
+def _nothing(_answer: ApiResponse) -> None:
     """Nobody is there to be told what became of a will."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from delivery.broker.api import Answer
+from delivery.broker.api import ApiResponse
 from servioticy.domain.model import StreamRef
 
 MAX_BATCH_BYTES = 256 * 1024
@@ -20,7 +20,7 @@ class Published(NamedTuple):
     payload: bytes
     is_promise: bool
     """Whether the client wants to know that it is safe."""
-    answered: Callable[[Answer], None]
+    answered: Callable[[ApiResponse], None]
 
 
 class Update(NamedTuple):

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import orjson
 
 from delivery.admission.refusals import Refusal, Refused
-from delivery.broker.api import Answer
+from delivery.broker.api import ApiResponse
 
 JSON, TEXT = "application/json", "text/plain"
 METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "PATCH", "HEAD"})
@@ -49,7 +49,7 @@ class Request(NamedTuple):
             content = orjson.dumps(body)
         return cls(method, path, token, content, kind, meta.get("messageId"))
 
-    def reply(self, answer: Answer) -> bytes:
+    def reply(self, answer: ApiResponse) -> bytes:
         """Return the message that answers; the original's has no status, ours has one, too."""
         try:
             body = orjson.loads(answer.body) if answer.body else ""

@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 
 from delivery.admission.refusals import Refused
-from delivery.broker.api import Answer
+from delivery.broker.api import ApiResponse
 from delivery.broker.broker import Broker
 from delivery.broker.client import Client
 from delivery.broker.errors import BadTopic, Malformed
@@ -143,7 +143,7 @@ class StompConversation:
         answered = partial(self._answered, topic, receipt)
         await self._intake.put(Published(topic, frame.body, receipt is not None, answered))
 
-    def _answered(self, topic: str, receipt: str | None, answer: Answer) -> None:
+    def _answered(self, topic: str, receipt: str | None, answer: ApiResponse) -> None:
         if 200 <= answer.status < 300:
             if receipt is not None:
                 self._receipt(receipt)

@@ -25,13 +25,18 @@ class Watch:
         """Return whose client it is."""
         return self.admission.tenant
 
-    def begin(self, last: bytes | None) -> None:
-        """Send the last value, unless a newer one has come, and from now on what comes."""
+    def begin(self, last: bytes | None) -> bool:
+        """Send the last value, unless a newer one has come, and from now on what comes.
+
+        Tell whether the last value was sent.
+        """
         held, self._held = self._held or [], None
-        if last is not None and not held:
+        is_sent = last is not None and not held
+        if last is not None and is_sent:
             self._send(last, old=True)
         for document in held:
             self._send(document, old=False)
+        return is_sent
 
     def offer(self, live: LiveUpdate) -> None:
         """Send a live update. A stream of others is asked for again when it has changed."""

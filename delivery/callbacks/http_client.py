@@ -24,7 +24,7 @@ MAX_URL = 8_000
 MAX_WAIT_SECONDS = 3_600.0
 
 
-class Answer(NamedTuple):
+class AttemptResult(NamedTuple):
     """What came of a request."""
 
     status: int
@@ -67,15 +67,15 @@ class HttpClient:
         if self._session is not None:
             await self._session.close()
 
-    async def call(self, request: Request, tenant: int) -> Answer:
+    async def call(self, request: Request, tenant: int) -> AttemptResult:
         """Make the request, and return what came of it; nothing is raised."""
         TENANT.set(tenant)
         if self._session is None:
-            return Answer(0, "nobody calls yet")
+            return AttemptResult(0, "nobody calls yet")
         try:
             url = URL(request.url)
             if url.scheme not in ("http", "https") or not url.host or len(str(url)) > MAX_URL:
-                return Answer(0, "this is no address to call")
+                return AttemptResult(0, "this is no address to call")
             self._rules.check_literal(url)
             async with self._session.request(
                 request.method,
@@ -85,15 +85,17 @@ class HttpClient:
                 allow_redirects=False,
             ) as response:
                 await _read_away(response)
-                return Answer(response.status, response.reason or "", _retry_after(response))
+                return AttemptResult(
+                    response.status, response.reason or "", _retry_after(response)
+                )
         except ForbiddenAddress as error:
-            return Answer(0, str(error))
+            return AttemptResult(0, str(error))
         except TimeoutError:
-            return Answer(0, f"no answer within {SECONDS:g} seconds")
+            return AttemptResult(0, f"no answer within {SECONDS:g} seconds")
         except aiohttp.ClientConnectorError as error:
-            return Answer(0, str(error.os_error))
+            return AttemptResult(0, str(error.os_error))
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Answer(0, f"{type(error).__name__}: {error}"[:500])
+            return AttemptResult(0, f"{type(error).__name__}: {error}"[:500])
 
 
 async def _read_away(response: aiohttp.ClientResponse) -> None:

@@ -18,7 +18,7 @@ from http import HTTPStatus
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from delivery.callbacks.http_client import Answer, HttpClient
+from delivery.callbacks.http_client import AttemptResult, HttpClient
 from delivery.callbacks.requests import CallbackForm, Outgoing, outgoing
 from delivery.callbacks.templates import TemplateTooLong
 from delivery.feeds.deliveries import Delivery
@@ -91,12 +91,12 @@ class Callbacks:
         except Stopped:
             log.warning("callback_stopped", extra={"subscription": feed.subscription.id})
 
-    async def attempt(self, tenant: int, form: CallbackForm, sent: Outgoing) -> Answer:
+    async def attempt(self, tenant: int, form: CallbackForm, sent: Outgoing) -> AttemptResult:
         """Call the receiver once, when the tenant has a place."""
         try:
             request = form.request(sent, int(self.clock()))
         except (TemplateTooLong, ValueError) as error:
-            return Answer(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+            return AttemptResult(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
         host = tenant, request.url.partition("://")[2].partition("/")[0].lower()
         # The host first: who waits for a host takes no place of the tenant's.
         place = self._hosts.setdefault(host, asyncio.Semaphore(MAX_TO_A_HOST))
@@ -159,7 +159,7 @@ class _Courier:
             self._failing_since = None
             await _stored(partial(self._callbacks.dead.trouble, *self._whose, None))
 
-    async def _note_failure(self, answer: Answer, attempts: int) -> None:
+    async def _note_failure(self, answer: AttemptResult, attempts: int) -> None:
         """Tell it to whoever asks. Raises Stopped where it has to be the last one."""
         now = self._callbacks.clock()
         if self._failing_since is None:
@@ -172,19 +172,19 @@ class _Courier:
         if stop:
             raise Stopped
 
-    async def _bury(self, delivery: Delivery, answer: Answer) -> None:
+    async def _bury(self, delivery: Delivery, answer: AttemptResult) -> None:
         reason = f"{answer.status or 'no answer'} {answer.reason}".strip()
         dead = DeadDelivery(delivery.id, delivery.stream, delivery.update)
         now = int(self._callbacks.clock() * 1000)
         await _stored(partial(self._callbacks.dead.bury, *self._whose, dead, reason, now))
 
 
-def is_refusal(answer: Answer) -> bool:
+def is_refusal(answer: AttemptResult) -> bool:
     """Tell whether a receiver that is well does not want what it was sent."""
     return 400 <= answer.status < 500 and answer.status not in NOT_NOW
 
 
-def pause(attempts: int, answer: Answer) -> float:
+def pause(attempts: int, answer: AttemptResult) -> float:
     """Seconds until the next attempt: twice as long each time, and never two of them at once."""
     if answer.retry_seconds is not None:
         return max(answer.retry_seconds, FIRST_PAUSE_SECONDS)

@@ -9,7 +9,6 @@ however slowly its receiver takes what comes.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 
 from delivery.admission.refusals import Refusal
@@ -18,22 +17,18 @@ from delivery.cursors import Cursor
 from delivery.endings import Ending
 from delivery.fanout import FanOut, LiveUpdate
 from delivery.feeds.deliveries import Delivery, FeedEnded
+from delivery.feeds.new_streams import NewStreams
 from delivery.feeds.place import OLDEST, Place
 from delivery.feeds.waiting import Waiting
+from delivery.repeats import Repeats
 from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
 from servioticy.domain.records import Position
 from servioticy.ports.cursors import DurableSubscription, StoredCursor
 
 MAX_QUEUED_BYTES = 1024 * 1024
 """More is read when half of it is free."""
-
-MAX_REMEMBERED = 20_000
-"""What the history gave may be in the topic, too: so many of the newest are told apart."""
-NEW_SECONDS = 600.0
-"""So long after its making a stream that begins to belong is given from its beginning."""
-
-REMEMBER_SECONDS = 60.0
-"""So long after its end."""
+ID_BYTES = 100
+"""It takes so much to remember one update that the history gave."""
 
 
 class Feed:
@@ -72,11 +67,10 @@ class Feed:
         """Why nothing more comes, where that is so."""
         self.unsent_bytes: Callable[[], int] = int
         """How many bytes its receiver has taken, and still has to send."""
-        self._history_ids: OrderedDict[str, None] = OrderedDict()
+        self._repeats: Repeats[str] = Repeats(ID_BYTES)
         self._settled = asyncio.Event()
         self._settled.set()
-        self._ages: deque[tuple[float, int]] = deque()
-        """When which stream was the newest of all."""
+        self._new_streams = NewStreams(self.place)
         self._begin_new_streams()
 
     @property
@@ -97,7 +91,7 @@ class Feed:
 
     def kept_bytes(self) -> int:
         """Return how many bytes wait for the receiver."""
-        return self._waiting.bytes + len(self._history_ids) * 100 + self.unsent_bytes()
+        return self._waiting.bytes + self._repeats.bytes + self.unsent_bytes()
 
     def ends(self) -> Mapping[int, int]:
         """Return by partition the first place of the topic that cannot have been given yet."""
@@ -135,13 +129,11 @@ class Feed:
 
     def read_history(self, stream: StreamRef, page: Iterable[LastUpdate]) -> None:
         """Keep what the history gave."""
-        for update in page:
-            delivery = Delivery(stream, update, None)
-            self._history_ids[delivery.id] = None
-            self.history[stream] = update.timestamp
+        deliveries = [Delivery(stream, update, None) for update in page]
+        for delivery in deliveries:
+            self.history[stream] = delivery.update.timestamp
             self._waiting.put(delivery)
-        while len(self._history_ids) > MAX_REMEMBERED:
-            self._history_ids.popitem(last=False)
+        self._repeats.note(delivery.id for delivery in deliveries)
         self._backlog.update(self)
 
     def end_history(self, stream: StreamRef) -> None:
@@ -170,26 +162,12 @@ class Feed:
 
     def _begin_new_streams(self) -> None:
         """Let the history of streams come first that came to be later."""
-        new = {
-            stream: key.stream_id
-            for stream, key in self.subscription.streams.items()
-            if self.place.is_new(key.stream_id)
-        }
-        self._note_age()
+        new = self._new_streams.among(self.subscription)
         if new:
             self._stop_at_fanout()
             self.history |= dict.fromkeys(new, OLDEST)
             # A client may have got anything up to there, and acknowledge it later.
             self.place.begin_histories(new, self.ends())
-
-    def _note_age(self) -> None:
-        """Let streams grow old that were made a while ago: so what is noted is bounded."""
-        if self.subscription.newest is None:
-            return
-        now = asyncio.get_running_loop().time()
-        self._ages.append((now, self.subscription.newest))
-        while self._ages and self._ages[0][0] <= now - NEW_SECONDS:
-            self.place.grow_old(self._ages.popleft()[1])
 
     def gives(self, stream: StreamRef) -> bool:
         """Return whether it is about this stream now."""
@@ -218,10 +196,8 @@ class Feed:
         ends = self.ends()
         has_all = not self.history and all(at.get(n, 0) >= end for n, end in ends.items())
         self.is_live = has_all and self.ending is None
-        if self.is_live and self._history_ids:
-            # By then whatever the history gave has been emitted, or is emitted again.
-            later = asyncio.get_running_loop().call_later
-            later(REMEMBER_SECONDS, self._history_ids.clear)
+        if self.is_live:
+            self._repeats.clear_later()
         return self.is_live
 
     def fall_behind(self) -> None:
@@ -240,7 +216,7 @@ class Feed:
         """Keep nothing: what is not acknowledged is read again."""
         self.drops += 1
         self._waiting.clear()
-        self._history_ids.clear()
+        self._repeats.clear()
         self._queued = Cursor(self.place.offsets.next_offsets())
         self.history = dict(self.place.history)
         self.is_live = False
@@ -343,7 +319,8 @@ class Feed:
         delivery = Delivery(live.stream, live.update, live.position, live.version)
         since = self.place.since.get(live.position.partition, 0)
         self._queued.advance(live.position)
-        is_repeat = self._history_ids and delivery.id in self._history_ids
+        # An id is only made where there is something to compare it with.
+        is_repeat = self._repeats.bytes and self._repeats.has(delivery.id)
         if not is_repeat and (live.origin is None or live.origin >= since):
             self._waiting.put(delivery)
             self._backlog.update(self)  # last, as it may drop all of it

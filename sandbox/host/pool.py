@@ -161,6 +161,11 @@ class SandboxPool:
         with self._entered():
             return dict(self._usage.tenants)
 
+    def cpu_seconds_of(self, tenant: str) -> float:
+        """Return those of one tenant; less than before, where they were forgotten in between."""
+        with self._entered():
+            return self._usage.tenants.get(tenant, 0.0)
+
     def program_cpu_seconds(self) -> dict[str, float]:
         """Return the processor seconds used so far, by program; a frame's are shared out."""
         with self._entered():

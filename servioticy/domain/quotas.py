@@ -29,7 +29,7 @@ class Kind(Enum):
     COUNTED = auto()
     """It is there, and can be counted: the statement of its name does."""
     OPEN = auto()
-    """Who has it open counts it, in its own process."""
+    """Who lets it in counts it."""
 
 
 class Quota(NamedTuple):
@@ -52,6 +52,7 @@ DELIVERIES = "deliveries"
 """Used up, nothing more is given to a tenant's subscribers; all else goes on."""
 SOCKETS = "sockets"
 REQUESTS = "requests-waiting"
+UPDATES_WAITING = "updates-waiting"
 
 
 @cache
@@ -91,6 +92,13 @@ def quotas(settings: Settings) -> Mapping[str, Quota]:
             REQUESTS,
             settings.api.queue_of_one,
             "requests of one kind that wait in an API process",
+            None,
+            Kind.OPEN,
+        ),
+        Quota(
+            UPDATES_WAITING,
+            settings.requests.max_put_off,
+            "updates that wait in a partition to be computed",
             None,
             Kind.OPEN,
         ),

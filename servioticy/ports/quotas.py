@@ -13,7 +13,8 @@ class Quotas(Protocol):
     def of_all(self, quota: str) -> dict[int, int]:
         """Return of those tenants that have another one what it is. Raises Unavailable."""
 
-    def deliveries_used_up(self, quota: Quota) -> dict[int, Exceeded]:
-        """Return the tenants that have used up their deliveries of this hour, each with its own
-        quota; `quota` is that of a tenant of which nothing else is said. Raises Unavailable.
+    def used_up(self, quota: Quota) -> dict[int, Exceeded]:
+        """Return the tenants that have used up their deliveries or processor time of this hour,
+        each with its own quota; `quota` is that of a tenant of which nothing else is said. Raises
+        Unavailable.
         """

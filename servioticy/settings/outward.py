@@ -94,7 +94,7 @@ class Requests:
         8_388_608, "bytes of updates of one tenant that an API process takes a second; then 429"
     )
     max_put_off: Number = setting(
-        100_000, "updates of a tenant over its share that wait in a partition; more get 429"
+        100_000, "updates of a tenant that have been put off and wait in a partition; more get 429"
     )
     read_wait_seconds: Wait = setting(
         1.0, "how long a read waits for the pipeline to store what was accepted before it"

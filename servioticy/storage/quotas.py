@@ -18,9 +18,10 @@ class PostgresQuotas:
         """Return of those tenants that have another one what it is. Raises Unavailable."""
         return dict(self._database.rows(self._sql["of_all"], {"name": quota}))
 
-    def deliveries_used_up(self, quota: Quota) -> dict[int, Exceeded]:
-        """Return who has used up its deliveries of this hour. Raises Unavailable."""
-        rows = self._database.rows(self._sql["deliveries_used_up"], {"most": quota.most})
+    def used_up(self, quota: Quota) -> dict[int, Exceeded]:
+        """Return who has used up its quota of this hour. Raises Unavailable."""
+        values = {"name": quota.name, "most": quota.most}
+        rows = self._database.rows(self._sql["used_up"], values)
         return {
             tenant: Exceeded(quota._replace(most=most), max(1, left))
             for tenant, most, left in rows

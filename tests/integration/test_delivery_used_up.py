@@ -1,4 +1,7 @@
-"""A tenant that has used up its deliveries gets no more, is told so, and loses nothing."""
+"""A tenant that has used up its deliveries gets no more, is told so, and loses nothing.
+
+One that has used up its processor time is told, too, that its conditions are not looked at.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,15 @@ from delivery.admission.resting import Resting
 from delivery.feeds import feeds as feeds_module
 from servioticy import bootstrap
 from servioticy.domain.model import StreamRef
-from servioticy.domain.quotas import DELIVERIES, Exceeded, quotas
+from servioticy.domain.quotas import DELIVERIES, PROCESSOR_SECONDS, Exceeded, quotas
+from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.cursors import StoredCursor, write_cursor
+from servioticy.ports.history import VersionedUpdate
 from servioticy.settings import Settings
+from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.queries import queries
 from servioticy.storage.quotas import PostgresQuotas
+from servioticy.storage.tenants import PostgresTenants
 
 __all__ = ["settings", "world"]
 
@@ -92,6 +99,36 @@ def test_a_socket_is_closed_with_the_reason_and_another_tenants_is_not(
     assert refused.value.response.headers["Retry-After"] == "60"
     assert json.loads(refused.value.response.body)["quota"] == ABOUT
     assert running.sockets == 1, "who is refused takes no place"
+
+
+def test_the_history_of_a_socket_counts_page_by_page_and_ends_with_the_quota(
+    running: RunningDelivery,
+) -> None:
+    """Else whoever comes each second for what is stored since gets everything for nothing."""
+    running.history.updates = 1_200
+    given: list[int] = []
+
+    def note(tenant: int, provider: int, stream: StreamRef, times: int = 1) -> None:
+        assert (tenant, provider, stream) == (1, 1, StreamRef("pump", "flow"))
+        given.append(times)
+        if len(given) == 5:
+            running.hub.resting.change({1: OVER})
+
+    running.hub.fanout.note = note
+    with running.watch("token-1", "?after=0") as whole:
+        for at in range(1, 1_201):
+            assert json.loads(whole.recv(WAIT_SECONDS))["lastUpdate"] == at
+    running.until(lambda: len(given) == 3)
+    begun = running.watch("token-1", "?after=0")
+    got = 0
+    with pytest.raises(ConnectionClosed) as closed:
+        while begun.recv(WAIT_SECONDS):
+            got += 1
+
+    assert given == [500, 500, 200, 500, 500]
+    assert got == 1_000
+    assert closed.value.rcvd is not None
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1013, REASON)
 
 
 def test_subscriptions_of_a_socket_end_and_new_ones_are_refused(running: RunningDelivery) -> None:
@@ -160,6 +197,25 @@ def test_an_mqtt_client_that_watches_is_cut_off_and_may_come_to_publish() -> Non
         with MqttClient(broker.port, "token-1", version=5, client="watches") as back:
             assert not back.subscribe("updates/pump/flow")
             back.acknowledged(back.publish("updates/pump/flow", b"{}", 1))
+
+
+def test_the_last_value_of_an_mqtt_subscription_counts() -> None:
+    with RunningBroker() as broker:
+        given: list[tuple[Any, ...]] = []
+        broker.hub.fanout.note = lambda *what: given.append(what)
+        with MqttClient(broker.port, "token-1", version=5) as client:
+            assert client.subscribe("updates/pump/flow")
+            broker.run(_nothing_yet())
+            assert given == [], "there is none"
+            broker.stored.last = VersionedUpdate(1, b'{"lastUpdate":1}', 1)
+            assert client.subscribe("updates/pump/flow")
+            until(lambda: client.messages, WAIT_SECONDS)
+
+        assert given == [(1, 1, StreamRef("pump", "flow"))]
+
+
+async def _nothing_yet() -> None:
+    """What was begun before is done when this is."""
 
 
 async def _rest(broker: RunningBroker) -> None:
@@ -239,14 +295,57 @@ def test_an_hour_begins_with_deliveries_and_a_quota_of_none_has_none(world: Worl
         "INSERT INTO used_amounts VALUES (%(t)s, this_hour(), 0, 0, 7)", {"t": tenant.caller}
     )
 
-    found = given.deliveries_used_up(quota)
+    found = given.used_up(quota)
     assert {each: (over.quota.most, over.retry_after <= 3600) for each, over in found.items()} == {
         tenant.caller: (7, True)
     }
     given.give("ours", DELIVERIES, 8)
     given.give("theirs", DELIVERIES, 0)
-    assert {over.quota.most for over in given.deliveries_used_up(quota).values()} == {0}
+    assert {over.quota.most for over in given.used_up(quota).values()} == {0}
     given.give("ours", DELIVERIES, None)
     given.give("theirs", DELIVERIES, None)
     database.rows("UPDATE used_amounts SET hour = hour - 3600000")
-    assert given.deliveries_used_up(quota) == {}
+    assert given.used_up(quota) == {}
+
+
+ACTING = {
+    "actions": [{"name": "open"}],
+    "streams": {
+        "data": {
+            "channels": {"v": {"type": "number", "current-value": "1"}},
+            "actions": [{"action": "open", "if": "{$output.channels.v.current-value} > 1"}],
+        }
+    },
+}
+
+
+def test_conditions_of_actions_are_charged_and_rest_when_that_is_used_up(
+    world: World, settings: Settings
+) -> None:
+    """The program itself: what it has counted is stored when it ends, and asked when it begins."""
+    database = bootstrap.connect(settings)
+    tenant = PostgresTenants(database).tenant_of(world.ours) or 0
+    document = json.dumps(ACTING).encode()
+    new = NewServiceObject("tank", tenant, False, document, ("data",), (), 1)
+    PostgresChangeStore(database).create(new, 1)
+
+    def statuses() -> list[str]:
+        rows = database.rows("SELECT status FROM actuations ORDER BY sequence")
+        return [status for (status,) in rows]
+
+    world.emitted(1, 2, name="tank")
+    until(lambda: statuses() == ["Submitted"], WAIT_SECONDS)
+    world.program.terminate()
+    world.program.wait()
+
+    ((stream, charged),) = database.rows("SELECT stream, processor_us FROM usage_hours")
+    assert stream == "data" and charged > 0
+    ((in_all,),) = database.rows("SELECT processor_us FROM used_amounts")
+    assert in_all == charged
+    PostgresQuotas(database).give("ours", PROCESSOR_SECONDS, 0)
+    with again(settings):
+        world.emitted(3, name="tank")
+        until(lambda: len(statuses()) == 2, WAIT_SECONDS)
+    quota = quotas(Settings())[PROCESSOR_SECONDS]._replace(most=0)
+    assert statuses()[1] == f"failed: {Exceeded(quota, 60).message}"
+    assert database.rows("SELECT processor_us FROM used_amounts") == [(charged,)]

@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 from port_builders import Stored
 
+from servioticy.domain.quotas import quotas
 from servioticy.ports.partition_store import Batch, Erase, StoredUpdate, Use
+from servioticy.ports.usage import Spent
+from servioticy.settings import Settings
+from servioticy.storage.database import Database
 from servioticy.storage.partition_store import PostgresPartitionStore
 from servioticy.storage.quotas import PostgresQuotas
+from servioticy.storage.usage import PostgresUsage
 
 pytestmark = pytest.mark.real
 
@@ -108,3 +113,36 @@ def test_what_is_stored_counts_beyond_its_hour(stored: Stored) -> None:
     assert store.used_up(most(5, 300)) == {}
     PostgresQuotas(stored.database).give("acme", "stored-bytes", 0)
     assert store.used_up(most(5, 10**6)) == {key.tenant: "stored-bytes"}
+
+
+def test_what_conditions_of_actions_take_is_in_the_same_accounts(
+    stored: Stored, delivery: Database
+) -> None:
+    """A tenant that has gone pays nothing, and stops nobody."""
+    key = stored.create("so1")
+    quota = quotas(Settings())["processor-seconds"]._replace(most=3)
+    usage, given = PostgresUsage(delivery), PostgresQuotas(delivery)
+    for microseconds in (1_500_000, 1_400_000):
+        spent = {
+            Spent(key.tenant, "so1", "a"): microseconds,
+            Spent(key.tenant + 1_000, "so2", "a"): 7,
+        }
+        usage.spend(spent)
+    assert given.used_up(quota) == {}
+    usage.spend({Spent(key.tenant, "so1", "b"): 100_000})
+
+    assert stored.database.rows(
+        "SELECT tenant_id, service_object, stream, provider_id, processor_us"
+        "  FROM usage_hours ORDER BY stream"
+    ) == [
+        (key.tenant, "so1", "a", key.tenant, 2_900_000),
+        (key.tenant, "so1", "b", key.tenant, 100_000),
+    ]
+    assert {tenant: over.quota for tenant, over in given.used_up(quota).items()} == {
+        key.tenant: quota
+    }
+    assert given.used_up(quotas(Settings())["deliveries"]) == {}
+    store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
+    assert store.used_up(most(5) | {"processor-seconds": 3}) == {
+        key.tenant: "processor-seconds"
+    }, "its composites rest, too"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from delivery.backlog import Backlog
-from delivery.callbacks.http_client import Answer, HttpClient
+from delivery.callbacks.http_client import AttemptResult, HttpClient
 from delivery.callbacks.requests import Outgoing, outgoing
 from delivery.fanout import FanOut, LiveUpdate
 from delivery.feeds.deliveries import Delivery
@@ -133,11 +133,11 @@ class Answers(HttpClient):
         self.now = 0.0
         self.bodies: list[bytes] = []
 
-    async def call(self, request: object, _tenant: int) -> Answer:
+    async def call(self, request: object, _tenant: int) -> AttemptResult:
         self.now += self.seconds
         self.bodies.append(request.body)  # type: ignore[attr-defined]
         status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
-        return Answer(status, "said the receiver")
+        return AttemptResult(status, "said the receiver")
 
     async def sleep(self, seconds: float) -> None:
         self.now += seconds

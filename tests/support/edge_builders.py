@@ -16,6 +16,7 @@ from api.edge.calls import Application, KnownQuotas
 from api.edge.edge import Edge
 from api.http.metrics import ROUTE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
+from api.http.while_allowed import NoLongerAllowed
 from api.server import attend
 from servioticy.memory import MemoryPlatform
 from servioticy.metrics import Registry
@@ -36,6 +37,11 @@ QUICK = changed(
     max_body_bytes=1_000,
 )
 PAGE = b"x" * 20_000
+BREAKS = {
+    "broken": RuntimeError("Postgres has gone"),
+    "ended": NoLongerAllowed("Access was denied!"),
+}
+"""Answers that break off after some pages, and why."""
 REQUEST = b"PUT /o/streams/s HTTP/1.1\r\nHost: x\r\nAuthorization: a\r\n"
 
 
@@ -70,21 +76,21 @@ class Told:
             environ[WAITS_FOR].append(Awaited(0, 0))
         if name == "waits-for-two" and WAITED not in environ:
             environ[WAITS_FOR].extend([Awaited(0, 0), Awaited(1, 0), Awaited(0, 0)])
-        if name in ("pages", "broken"):
+        if name in ("pages", *BREAKS):
             start_response("200 OK", [("Content-Type", "text/plain")])
-            return self._made(3 if name == "broken" else 1_000, name == "broken")
+            return self._made(3 if name in BREAKS else 1_000, BREAKS.get(name))
         shown = body or environ.get("QUERY_STRING", "").encode() or name.encode()
         headers = [("Content-Length", str(len(shown))), *environ.get(WAITED, {}).items()]
         start_response("200 OK", headers)
         return [shown]
 
-    def _made(self, count: int, breaks: bool) -> Iterator[bytes]:
+    def _made(self, count: int, error: Exception | None) -> Iterator[bytes]:
         try:
             for _ in range(count):
                 self.pages += 1
                 yield PAGE
-            if breaks:
-                raise RuntimeError("Postgres has gone")
+            if error is not None:
+                raise error
         finally:
             self.closed.set()
 

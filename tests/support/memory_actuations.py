@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from delivery.actuations.ways import Taken
-from delivery.broker.api import Answer
+from delivery.broker.api import ApiResponse
 from servioticy.domain.actuations import WAITING, State, before, said, seen
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
@@ -116,12 +116,12 @@ class ReportingApi:
 
     async def ask(
         self, method: str, path: str, token: str, body: bytes, content_type: str
-    ) -> Answer:
+    ) -> ApiResponse:
         id_ = unquote(path.split("/")[3])
         if id_ not in self._store.kept:
-            return Answer(404, b'{"message":"unknown"}')
+            return ApiResponse(404, b'{"message":"unknown"}')
         self._store.report(id_, body.decode(), int(time.time() * 1000))
-        return Answer(201)
+        return ApiResponse(201)
 
 
 class Unsubscribed:

@@ -109,7 +109,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.used_up": ({"used_amounts", "stored_amounts", "quotas"}, PIPELINE),
     "partition.replaced": ({"updates"}, PIPELINE),
     "quotas.of_all": ({"quotas"}, DELIVERY),
-    "quotas.deliveries_used_up": ({"used_amounts", "quotas"}, DELIVERY),
+    "quotas.used_up": ({"used_amounts", "quotas"}, DELIVERY),
     "quotas.unset": ({"quotas"}, "an operator names the tenant by its name"),
     "quotas.of_tenant": ({"quotas"}, "an operator names the tenant by its name"),
     "tokens.forget": ({"tokens"}, "what has ended goes, whosesoever it was"),
@@ -215,7 +215,7 @@ def test_a_query_of_the_api_says_where_it_goes_between_tenants() -> None:
     saying = {name for name, text in every_query() if is_between_tenants(text)}
     delivery = {
         *("callback_test_runs.take", "actuations.news", "actuations.calling", "quotas.of_all"),
-        "quotas.deliveries_used_up",
+        "quotas.used_up",
     }
 
     assert (

@@ -17,3 +17,23 @@ SELECT note_used(tenant, 0, 0, given)
           FROM unnest(%(receivers)s::bigint[], %(deliveries)s::bigint[]) AS d (tenant, deliveries)
          GROUP BY tenant
          ORDER BY tenant) AS summed;
+
+-- spend --
+-- Processor time of the conditions of these tenants' actions, by the streams that ask for them.
+INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, processor_us)
+SELECT s.tenant_id, this_hour(), s.service_object, s.stream, s.tenant_id, s.processor_us
+  FROM unnest(%(payers)s::bigint[], %(service_objects)s::text[], %(streams)s::text[],
+              %(processor_us)s::bigint[])
+       AS s (tenant_id, service_object, stream, processor_us)
+  JOIN tenants ON tenants.id = s.tenant_id
+ ORDER BY s.tenant_id, s.service_object, s.stream
+    ON CONFLICT (tenant_id, hour, service_object, stream, provider_id) DO UPDATE
+   SET processor_us = usage_hours.processor_us + excluded.processor_us;
+
+-- spend_in_all --
+-- The same, for the quotas of each tenant.
+SELECT note_used(tenant, 0, spent, 0)
+  FROM (SELECT tenant, sum(processor_us)::bigint AS spent
+          FROM unnest(%(payers)s::bigint[], %(processor_us)s::bigint[]) AS s (tenant, processor_us)
+         GROUP BY tenant
+         ORDER BY tenant) AS summed;

@@ -4,18 +4,21 @@ SELECT tenant_id, most
   FROM quotas
  WHERE name = %(name)s;
 
--- deliveries_used_up --
--- Who has used up the quota of deliveries of this hour, how much that is, and the seconds that the
--- hour has yet.
+-- used_up --
+-- Who has used up this quota of the hour, of deliveries or of processor time, how much that is, and
+-- the seconds that the hour has yet.
 SELECT tenant_id, coalesce(most, %(most)s),
        (this_hour() / 1000 + 3600 - extract(epoch FROM now()))::bigint
-  FROM (SELECT tenant_id, deliveries
+  FROM (SELECT tenant_id,
+               CASE %(name)s
+               WHEN 'deliveries' THEN deliveries
+               WHEN 'processor-seconds' THEN processor_us / 1000000 END AS amount
           FROM used_amounts
          WHERE hour = this_hour()) AS used
   FULL JOIN (SELECT tenant_id, most
                FROM quotas
-              WHERE name = 'deliveries') AS own USING (tenant_id)
- WHERE coalesce(deliveries, 0) >= coalesce(most, %(most)s);
+              WHERE name = %(name)s) AS own USING (tenant_id)
+ WHERE coalesce(amount, 0) >= coalesce(most, %(most)s);
 
 -- set --
 -- Between tenants: an operator names one.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest import mock
 
 import pytest
 from api_builders import SIMPLE, Caller, Served
@@ -11,6 +12,7 @@ from token_issuer import TokenIssuer
 
 from api.app import SERVICES
 from api.edge.calls import Answer, Application, Request
+from api.http.quotas import Quotas
 from api.updates_lane import UpdatesLane
 from servioticy.domain.records import UpdateRecord
 from servioticy.http_heads import parse
@@ -147,14 +149,17 @@ def test_who_has_used_up_a_quota_is_told_so_here(
     assert json.loads(found[1].body) == json.loads(slow.body)
 
 
-@pytest.mark.parametrize("part", ["broker", "postgres"])
+@pytest.mark.parametrize(("part", "counted"), [("broker", 1), ("postgres", 0)])
 def test_where_a_part_is_down_nothing_is_promised(
-    alice: Caller, served: Served, application: Application, part: str
+    alice: Caller, served: Served, application: Application, part: str, counted: int
 ) -> None:
+    """Nor counted: the application does, which is asked then."""
     so = known(alice)
     setattr(served.platform.state, f"{part}_answers", False)
 
-    assert answers(application, a_put(f"/{so}/streams/a", alice.token)) == [None]
+    with mock.patch.object(Quotas, "give_back", autospec=True) as given_back:
+        assert answers(application, a_put(f"/{so}/streams/a", alice.token)) == [None]
+    assert [call.args[2:] for call in given_back.call_args_list] == [(1, len(BODY))] * counted
 
 
 @pytest.mark.parametrize(("role", "taken"), [("viewer", False), ("operator", True)])

@@ -2,74 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from quota_builders import ALL, COUNTED, METERED, Ground
 
-from api.http.put_off import SECONDS as PUT_OFF_SECONDS
-from api.http.put_off import PutOff
-from api.http.quotas import MANY, MAX_KNOWN, SECONDS, Quotas
-from servioticy.domain.quotas import DELIVERIES, Kind, quotas
-from servioticy.ports.addresses import Address
-from servioticy.settings import Settings
+from api.http.quotas import MANY, MAX_KNOWN, SECONDS
+from servioticy.domain.quotas import DELIVERIES
 
-ALL = quotas(Settings())
-METERED = [each.name for each in ALL.values() if each.kind is Kind.METERED]
 OF_SENDERS = [each for each in METERED if each != DELIVERIES]
-COUNTED = [each.name for each in ALL.values() if each.kind is Kind.COUNTED]
-
-
-class Clock:
-    now = 10.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Store:
-    """What an operator has said, what is metered, and what is counted."""
-
-    def __init__(self) -> None:
-        self.limits: dict[str, int] = {}
-        self.used = dict.fromkeys(METERED, 0)
-        self.counts = dict.fromkeys(COUNTED, 0)
-        self.hour_left = 1200
-        self.asked = 0
-        self.held = 0
-        self.is_adding = False
-
-    def rows(self, name: str, /, **values: Any) -> list[Any]:
-        self.asked += 1
-        if name == "known":
-            told = dict(self.limits), self.hour_left, *self.used.values()
-            return [(tenant, *told) for tenant in values["tenants"]]
-        if name in ("hold", "let_go"):
-            self.held += 1 if name == "hold" else -1
-            return [("",)]
-        assert self.held or not self.is_adding, "others may add while it is counted"
-        return [(self.counts[name],)]
-
-
-class Ground:
-    def __init__(self, **defaults: int) -> None:
-        self.store, self.clock = Store(), Clock()
-        named = {name.replace("_", "-"): most for name, most in defaults.items()}
-        every = {
-            name: each._replace(most=named.get(name, each.most)) for name, each in ALL.items()
-        }
-        self.quotas = Quotas(self.store, every, self.clock)  # type: ignore[arg-type]
-
-    def add(self, **more: int) -> str | None:
-        self.store.is_adding = True
-        with self.quotas.adding(1, **more) as exceeded:
-            found = exceeded and exceeded.quota.name
-        self.store.is_adding = False
-        assert self.store.held == 0
-        return found
-
-    def send(self, size: int, tenant: int = 1, number: int = 1) -> str | None:
-        exceeded = self.quotas.send(tenant, number, size)
-        return exceeded and exceeded.quota.name
 
 
 def test_a_second_of_bytes_comes_at_once_and_one_byte_more_does_not() -> None:
@@ -284,27 +223,3 @@ def test_what_is_known_is_bounded() -> None:
 
     assert ground.send(1, 0) is None
     assert ground.send(1, MAX_KNOWN) == "updates"
-
-
-@pytest.mark.parametrize("waiting", [2, 3])
-def test_updates_are_refused_where_too_many_wait(waiting: int) -> None:
-    """Of the tenant's own, in that partition; asked at most once a second."""
-
-    class History:
-        asked = 0
-
-        def put_off(self, partition: int, tenant: int, most: int) -> int:
-            self.asked += 1
-            return min(most, waiting if (partition, tenant) == (1, 7) else 0)
-
-    history, clock = History(), Clock()
-    put_off = PutOff(history, 3, clock)  # type: ignore[arg-type]
-    address = Address(7, "so", 7, False, 1, 1, 5)
-
-    assert put_off.is_full(address) == (waiting == 3)
-    assert put_off.is_full(address) == (waiting == 3)
-    assert not put_off.is_full(address._replace(owner=8))
-    assert history.asked == 2
-    clock.now += PUT_OFF_SECONDS + 0.1
-    put_off.is_full(address)
-    assert history.asked == 3

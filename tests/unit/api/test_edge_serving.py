@@ -150,13 +150,19 @@ def test_a_client_that_takes_nothing_is_cut_off(serve: Callable[..., Serving], a
     assert app.pages < 1_000
 
 
+@pytest.mark.parametrize(("path", "level"), [("/broken", "ERROR"), ("/ended", "INFO")])
 def test_an_answer_that_breaks_off_does_not_look_complete(
-    serve: Callable[..., Serving],
+    serve: Callable[..., Serving], caplog: pytest.LogCaptureFixture, path: str, level: str
 ) -> None:
-    answer = serve().ask("/broken")
+    """That somebody's right has ended is no fault of ours."""
+    caplog.set_level("INFO", "api")
+    answer = serve().ask(path)
 
     with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
         answer.read()
+    assert [(each.message, each.levelname) for each in caplog.records] == [
+        ("answer_broken_off", level)
+    ]
 
 
 def test_without_chunks_the_end_of_the_connection_ends_the_answer(

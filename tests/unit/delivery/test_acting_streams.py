@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -14,14 +15,18 @@ from support.memory_feeds import MemoryCursors, MemoryHistory, MemoryTopic
 from delivery.actuations.acting_streams import ActingStreams
 from delivery.actuations.conditions import Verdict
 from delivery.admission.fair_executor import FairExecutor
+from delivery.admission.spending import Spending
 from delivery.backlog import Backlog
 from delivery.fanout import FanOut, Subscriber
+from delivery.feeds.deliveries import Delivery
 from delivery.feeds.feeds import Feeds
 from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, ServiceObjectKey, StreamRef
+from servioticy.domain.quotas import PROCESSOR_SECONDS, Exceeded, quotas
 from servioticy.errors import Unavailable
 from servioticy.ports.actuations import ActuationRequest
 from servioticy.ports.service_objects import VersionKey
+from servioticy.settings import Settings
 
 STREAM = StreamRef("tank", "full")
 BACKLOG = Backlog(1 << 20)
@@ -67,6 +72,7 @@ class World:
                 | {"actions": list(actions)}
             }
         }
+        self.spending = Spending()
         self.cursors.add("actions-1", STREAM)
         self.cursors.rows["actions-1"] = self.cursors.rows["actions-1"]._replace(
             callback="actions"
@@ -79,7 +85,7 @@ class World:
         ask = FairExecutor("store", 1).run
         store: Any = self.store
         conditions: Any = Conditions()
-        self.acting = ActingStreams(store, store, conditions, ask, ask, lambda: 1.0)
+        self.acting = ActingStreams(store, store, conditions, self.spending, ask, ask, lambda: 1.0)
         self.feeds = Feeds(
             self.cursors,
             self.topic,
@@ -218,5 +224,98 @@ def test_parameters_that_become_too_long_are_told() -> None:
 
         ((_, asked),) = world.store.made.values()
         assert asked.refusal is not None and "bytes of parameters" in asked.refusal
+
+    asyncio.run(run())
+
+
+def test_without_processor_time_a_condition_is_not_looked_at_and_the_actuation_says_why() -> None:
+    """What has no condition takes none, and is asked for as ever."""
+    over = Exceeded(quotas(Settings())[PROCESSOR_SECONDS]._replace(most=5), 60)
+
+    async def run() -> None:
+        world = World({"action": "open", "if": "true"}, {"action": "close"})
+        world.spending.change({1: over})
+        await world.emit(2)
+        await world.until(lambda: len(world.store.made) == 2)
+        world.spending.change({2: over})
+        await world.emit(4)
+        await world.until(lambda: len(world.store.made) == 4)
+        await world.feeds.stop()
+
+        first, close, later, _ = [asked for _, asked in world.store.made.values()]
+        assert first.refusal == over.message and "processor time" in over.message
+        assert (close.action, close.refusal) == ("close", None)
+        assert (later.action, later.refusal) == ("open", None)
+
+    asyncio.run(run())
+
+
+class SlowConditions:
+    """Those of the tenant 1 take until a test lets each end."""
+
+    def __init__(self) -> None:
+        self.may_end = threading.Semaphore(0)
+        self.asked: list[int] = []
+
+    def look(self, tenant: int, _r: StreamRef, _v: int, _c: Any, _o: LastUpdate) -> Verdict:
+        self.asked.append(tenant)
+        if tenant == 1:
+            assert self.may_end.acquire(timeout=20)
+        return Verdict("emitted")
+
+
+class LoneFeed:
+    """Of one stream of a tenant: one output that asks."""
+
+    def __init__(self, tenant: int, name: str) -> None:
+        self.tenant = tenant
+        update = LastUpdate(1, b'{"lastUpdate":1}')
+        self._given = [Delivery(StreamRef(name, "full"), update, None, 1)]
+        self.is_done = False
+
+    async def take_patiently(self) -> Delivery:
+        if not self._given:
+            await asyncio.Event().wait()
+        return self._given.pop()
+
+    def done(self, _delivery: Delivery) -> None:
+        self.is_done = True
+
+
+def test_one_tenants_slow_conditions_hold_another_up_for_one_of_them() -> None:
+    """However many of its streams ask at once: conditions are looked at by tenants in turn."""
+
+    async def run() -> None:
+        slow, store = SlowConditions(), Store()
+        store.documents[1] = {
+            "streams": {
+                "full": {
+                    "channels": {"x": {"type": "number", "current-value": "1"}},
+                    "actions": [{"action": "open", "if": "true"}],
+                }
+            }
+        }
+        ask, turns = FairExecutor("store", 1).run, FairExecutor("conditions", 1)
+        parts: Any = (store, store, slow, Spending(), ask, turns.run)
+        acting = ActingStreams(*parts, lambda: 1.0)
+        many: list[Any] = [LoneFeed(1, f"tank{n}") for n in range(9)]
+        other: Any = LoneFeed(2, "other")
+        tasks = [asyncio.create_task(acting.receive(each)) for each in many]
+        async with asyncio.timeout(20):
+            while turns.waiting < len(many) - 1:
+                await asyncio.sleep(0.005)
+            tasks.append(asyncio.create_task(acting.receive(other)))
+            while turns.waiting < len(many):
+                await asyncio.sleep(0.005)
+            # The one under way ends, and one that has come before.
+            slow.may_end.release(2)
+            while not other.is_done:
+                await asyncio.sleep(0.005)
+        slow.may_end.release(len(many))
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+        assert slow.asked[:3] == [1, 1, 2]
 
     asyncio.run(run())

@@ -14,7 +14,7 @@ from delivery.admission.refusals import Refusal, Refused
 from delivery.admission.requests import Identity
 from delivery.backlog import Backlog
 from delivery.broker import retries
-from delivery.broker.api import Answer
+from delivery.broker.api import ApiResponse
 from delivery.broker.client import Client, Publication, Subscription, Taken
 from delivery.broker.intake import Intake
 from delivery.broker.published import MAX_BATCH_BYTES, Published
@@ -49,9 +49,9 @@ class PlayedApi:
 
     async def ask(
         self, method: str, path: str, token: str, body: bytes, content_type: str
-    ) -> Answer:
+    ) -> ApiResponse:
         self.asked.append(Asked(method, path, body))
-        return Answer(self._answer(self.asked[-1]))
+        return ApiResponse(self._answer(self.asked[-1]))
 
 
 class Nobody:
@@ -92,7 +92,7 @@ class World:
         self.told = [0] * len(messages)
         for place, (topic, payload) in enumerate(messages):
 
-            def answered(answer: Answer, place: int = place) -> None:
+            def answered(answer: ApiResponse, place: int = place) -> None:
                 self.told[place] = answer.status
 
             intake.add(Published(topic, payload, is_promise, answered))

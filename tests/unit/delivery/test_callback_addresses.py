@@ -11,7 +11,7 @@ import pytest
 from callback_receivers import Answers, Dead, Receiver, an_outgoing
 
 from delivery.callbacks.addresses import ForbiddenAddress, Rules
-from delivery.callbacks.http_client import Answer, HttpClient
+from delivery.callbacks.http_client import AttemptResult, HttpClient
 from delivery.callbacks.lookups import TENANT, Lookups
 from delivery.callbacks.receiver import Callbacks
 from delivery.callbacks.requests import CallbackForm
@@ -106,7 +106,7 @@ def test_one_tenants_hanging_host_is_nobody_elses() -> None:
     """Several tenants have receivers at the same provider."""
 
     class Hanging(Answers):
-        async def call(self, request: object, tenant: int) -> Answer:
+        async def call(self, request: object, tenant: int) -> AttemptResult:
             if tenant == 1:
                 await asyncio.Event().wait()
             return await super().call(request, tenant)

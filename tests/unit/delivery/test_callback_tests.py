@@ -7,7 +7,7 @@ import asyncio
 from callback_receivers import DOCUMENT, STREAM, an_update
 
 from delivery.callbacks.asked_tests import AskedTests
-from delivery.callbacks.http_client import Answer
+from delivery.callbacks.http_client import AttemptResult
 from delivery.callbacks.requests import CallbackForm, Outgoing
 from servioticy.ports.callback_tests import CallbackTest
 
@@ -35,9 +35,9 @@ class Attempts:
     def __init__(self) -> None:
         self.made = 0
 
-    async def attempt(self, _tenant: int, _form: CallbackForm, _sent: Outgoing) -> Answer:
+    async def attempt(self, _tenant: int, _form: CallbackForm, _sent: Outgoing) -> AttemptResult:
         self.made += 1
-        return Answer(503, "not now")
+        return AttemptResult(503, "not now")
 
 
 def test_it_is_one_attempt_whatever_comes_of_it() -> None:

@@ -12,7 +12,7 @@ from support.memory_actuations import MemoryActuations
 from delivery import repeating
 from delivery.actuations import couriers
 from delivery.actuations.couriers import Couriers
-from delivery.callbacks.http_client import Answer
+from delivery.callbacks.http_client import AttemptResult
 from delivery.callbacks.requests import CallbackForm, Outgoing
 from servioticy.domain.actuations import State
 from servioticy.domain.model import ServiceObjectKey
@@ -40,12 +40,12 @@ class World:
         for each in ids:
             self.store.submit(key, each, 1_000, 60_000)
 
-    async def attempt(self, tenant: int, form: CallbackForm, sent: Outgoing) -> Answer:
+    async def attempt(self, tenant: int, form: CallbackForm, sent: Outgoing) -> AttemptResult:
         self.called.append(sent.id)
         self.forms.append(form)
         await asyncio.sleep(0)
         self.before_answer()
-        return Answer(self.answers.pop(0) if self.answers else 200, "as told")
+        return AttemptResult(self.answers.pop(0) if self.answers else 200, "as told")
 
     async def ask(self, _tenant: int, call: Callable[[], T]) -> T:
         await asyncio.sleep(0)

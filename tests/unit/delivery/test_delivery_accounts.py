@@ -10,14 +10,19 @@ import pytest
 
 from delivery import accounts as module
 from delivery.accounts import Accounts
+from delivery.admission import spending as spending_module
 from delivery.admission.resting import Resting
+from delivery.admission.spending import Spending
 from servioticy.domain.model import StreamRef
-from servioticy.domain.quotas import DELIVERIES, Exceeded, Quota, quotas
+from servioticy.domain.quotas import DELIVERIES, PROCESSOR_SECONDS, Exceeded, Quota, quotas
 from servioticy.errors import Unavailable
-from servioticy.ports.usage import Given
+from servioticy.ports.usage import Given, Spent
 from servioticy.settings import Settings
 
-QUOTA = quotas(Settings())[DELIVERIES]._replace(most=2)
+QUOTAS = {
+    name: quotas(Settings())[name]._replace(most=most)
+    for name, most in ((DELIVERIES, 2), (PROCESSOR_SECONDS, 5_000))
+}
 
 
 class Store:
@@ -26,6 +31,7 @@ class Store:
     def __init__(self) -> None:
         self.answers = True
         self.stored: Counter[Given] = Counter()
+        self.spent: Counter[Spent] = Counter()
         self.more: dict[int, int] = {}
         """What operators say of single tenants."""
 
@@ -37,12 +43,21 @@ class Store:
     def of_all(self, quota: str) -> dict[int, int]:
         raise NotImplementedError
 
-    def deliveries_used_up(self, quota: Quota) -> dict[int, Exceeded]:
+    def spend(self, spent: Mapping[Spent, int]) -> None:
+        if not self.answers:
+            raise Unavailable("away")
+        self.spent.update(spent)
+
+    def used_up(self, quota: Quota) -> dict[int, Exceeded]:
         if not self.answers:
             raise Unavailable("away")
         each: Counter[int] = Counter()
-        for given, times in self.stored.items():
-            each[given.receiver] += times
+        if quota.name == DELIVERIES:
+            for given, times in self.stored.items():
+                each[given.receiver] += times
+        else:
+            for spent, microseconds in self.spent.items():
+                each[spent.tenant] += microseconds
         most = {tenant: self.more.get(tenant, quota.most) for tenant in each}
         return {
             tenant: Exceeded(quota._replace(most=most[tenant]), 60)
@@ -51,8 +66,10 @@ class Store:
         }
 
 
-def accounts_of(store: Store, resting: Resting | None = None) -> Accounts:
-    return Accounts(store, store, QUOTA, resting or Resting())
+def accounts_of(
+    store: Store, resting: Resting | None = None, spending: Spending | None = None
+) -> Accounts:
+    return Accounts(store, store, QUOTAS, resting or Resting(), spending or Spending())
 
 
 def a_stream(name: str = "a") -> StreamRef:
@@ -130,3 +147,38 @@ def test_it_is_known_who_rests_before_anybody_is_given_anything() -> None:
         await accounts_of(store).start()  # it begins without the store, too
 
     asyncio.run(run())
+
+
+def test_what_conditions_take_is_charged_and_who_has_used_it_up_may_have_no_more() -> None:
+    store, spending = Store(), Spending()
+    accounts = accounts_of(store, spending=spending)
+    spending.note(7, a_stream(), 3_000)
+    spending.note(7, a_stream(), 0)
+    store.answers = False
+    asyncio.run(accounts.settle())
+    store.answers = True
+    spending.note(7, a_stream(), 2_000)
+    spending.note(8, a_stream("b"), 4_999)
+    asyncio.run(accounts.settle())
+    asyncio.run(accounts.settle())
+    assert spending.refusal(7) is None
+    asyncio.run(accounts.look())
+
+    assert store.spent == {(7, "so", "a"): 5_000, (8, "so", "b"): 4_999}
+    refusal = spending.refusal(7)
+    assert refusal is not None and "5000 seconds of scripts' processor time" in refusal
+    assert spending.refusal(8) is None
+    store.more = {7: 6_000}
+    asyncio.run(accounts.look())
+    assert spending.refusal(7) is None
+
+
+def test_so_many_streams_are_charged_while_the_store_is_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spending_module, "MAX_COUNTED", 2)
+    spending = Spending()
+    for name in ("a", "b", "c", "a"):
+        spending.note(7, a_stream(name), 1)
+
+    assert spending.take() == {(7, "so", "a"): 2, (7, "so", "b"): 1}

@@ -16,8 +16,8 @@ from memory_feeds import PARTITIONS, MemoryCursors, MemoryHistories, MemoryTopic
 from delivery.admission.fair_executor import FairExecutor
 from delivery.backlog import Backlog
 from delivery.fanout import FanOut
-from delivery.feeds import feed as feed_module
 from delivery.feeds import feeds as module
+from delivery.feeds import new_streams
 from delivery.feeds.event_ids import event_id
 from delivery.feeds.feed import Feed
 from delivery.feeds.feeds import Feeds, Receiver
@@ -180,7 +180,7 @@ def test_after_a_while_a_stream_is_as_if_it_had_been_there_before() -> None:
             assert feed.place.begun == frozenset()
             assert feed.place.newest == 2
 
-    with mock.patch.object(feed_module, "NEW_SECONDS", 0.0):
+    with mock.patch.object(new_streams, "NEW_SECONDS", 0.0):
         asyncio.run(run())
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery import handover
+from delivery import handover, repeats
 from delivery.handover import Handover, Overflow
 from servioticy.domain.model import LastUpdate
 
@@ -103,7 +103,7 @@ def test_what_is_forgotten_may_come_twice_and_takes_nothing() -> None:
 
 
 def test_only_the_newest_read_are_remembered(monkeypatch) -> None:
-    monkeypatch.setattr(handover, "MAX_REMEMBERED", 3)
+    monkeypatch.setattr(repeats, "MAX_REMEMBERED", 3)
     merge = Handover()
     merge.note_read(an_update(at) for at in range(10))
 

@@ -12,7 +12,7 @@ from http import HTTPStatus
 import pytest
 from callback_receivers import SECRET, Receiver, a_delivery, an_outgoing
 
-from delivery.callbacks.http_client import Answer, HttpClient
+from delivery.callbacks.http_client import AttemptResult, HttpClient
 from delivery.callbacks.requests import CallbackForm
 from delivery.callbacks.templates import (
     MAX_PATHS,
@@ -26,10 +26,10 @@ from delivery.callbacks.templates import (
 Got = list[tuple[str, dict[str, str], bytes]]
 
 
-def called(form: CallbackForm, **behaviour: object) -> tuple[Answer, Got]:
+def called(form: CallbackForm, **behaviour: object) -> tuple[AttemptResult, Got]:
     """Call a receiver once; return the answer and what it got."""
 
-    async def run() -> tuple[Answer, Got]:
+    async def run() -> tuple[AttemptResult, Got]:
         async with Receiver(**behaviour) as receiver:
             client = HttpClient(["127.0.0.0/8"])
             await client.start()

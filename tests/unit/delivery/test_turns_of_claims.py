@@ -6,7 +6,7 @@ import asyncio
 
 import orjson
 
-from delivery.broker.api import Answer
+from delivery.broker.api import ApiResponse
 from delivery.broker.claims import AT_ONCE, Claims, told
 
 
@@ -19,11 +19,11 @@ class SlowApi:
 
     async def ask(
         self, method: str, path: str, token: str, body: bytes, content_type: str
-    ) -> Answer:
+    ) -> ApiResponse:
         assert (method, path, token) == ("POST", "/claims", "")
         self.asked.append(body)
         await self.may_answer.wait()
-        return Answer(404)
+        return ApiResponse(404)
 
 
 def test_a_stranger_with_many_connections_makes_others_wait_for_one_try() -> None:
@@ -59,7 +59,7 @@ def test_so_many_addresses_are_asked_for_at_once() -> None:
 
 
 def test_silence_is_told_as_what_it_is() -> None:
-    message, token = told(Answer(0))
+    message, token = told(ApiResponse(0))
 
     assert token is None
     assert orjson.loads(message) == {"status": 503, "message": "the platform did not answer"}

@@ -7,6 +7,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
+from api.http.quotas import Quotas
+from servioticy.domain.quotas import UPDATES_WAITING, Exceeded
 from servioticy.ports.addresses import Address
 from servioticy.ports.history import History
 
@@ -16,24 +18,31 @@ SECONDS = 1.0
 MAX_KNOWN = 10_000
 
 
-class PutOff:
+class UpdatesWaiting:
     """The updates of each tenant that the pipeline has put off, counted now and then.
 
     What waits already is bounded by refusing more.
     """
 
     def __init__(
-        self, history: History, most: int, clock: Callable[[], float] = time.monotonic
+        self, history: History, quotas: Quotas, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._history = history
-        self._most = most
+        self._quotas = quotas
         self._clock = clock
         self._lock = threading.Lock()
         self._known: OrderedDict[tuple[int, int], tuple[float, bool]] = OrderedDict()
 
-    def is_full(self, address: Address) -> bool:
-        """Tell whether no more updates of this tenant are taken now."""
-        key = (address.partition, address.tenant)
+    def beyond(self, address: Address) -> Exceeded | None:
+        """Return the quota that is used up where no more updates of this tenant are taken now.
+
+        Raises Unavailable.
+        """
+        quota = self._quotas.most(address.tenant, UPDATES_WAITING)
+        is_full = self._is_full((address.partition, address.tenant), quota.most)
+        return Exceeded(quota, round(SECONDS)) if is_full else None
+
+    def _is_full(self, key: tuple[int, int], most: int) -> bool:
         now = self._clock()
         with self._lock:
             at, full = self._known.get(key, (now - 2 * SECONDS, False))
@@ -43,7 +52,7 @@ class PutOff:
             self._known.move_to_end(key)
             if len(self._known) > MAX_KNOWN:
                 self._known.popitem(last=False)
-        full = self._history.put_off(*key, self._most) >= self._most
+        full = self._history.put_off(*key, most) >= most
         with self._lock:
             self._known[key] = (now, full)
         return full
