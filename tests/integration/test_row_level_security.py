@@ -28,7 +28,7 @@ ALL_TENANTS = {
     Role.PLATFORM: {
         *("tenants", "tokens", "service_objects", "definitions", "streams", "graph_edges"),
         *("pending_changes", "subscriptions", "cursors", "listings", "template_objects"),
-        *("dynamic_groups", "membership_marks", "jobs", "audit", "audit_counts"),
+        *("dynamic_groups", "group_looks", "membership_marks", "jobs", "audit", "audit_counts"),
         "audit_parts",
         "ended_grants",
         *("grants", "usage_hours", "quotas", "claim_codes", "members"),

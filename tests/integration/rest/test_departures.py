@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from threading import Thread
 from typing import Any
 
 import pytest
 from api_builders import SIMPLE, Caller, Served
 from contract_world import a_world
+from waiting import until
 
 from api.app import SERVICES
 from api.background import departures
 from api.background.departures import Departures
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import DeletionRecord
+from servioticy.domain.tokens import digest
 from servioticy.errors import Rejected
+from servioticy.ports.addresses import Lookup
 from servioticy.ports.partition_store import Batch, Delete, StoredState, StoredVerdict, Use
 from servioticy.ports.usage import Given
+from servioticy.storage.database import Database
+from servioticy.storage.queries import queries
+from servioticy.storage.roles import Role
+from servioticy.storage.tenants import PostgresTenants
 from servioticy.storage.usage import PostgresUsage
 from servioticy.tools.command import cli
+
+WAITING = (
+    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database()"
+    " AND wait_event_type = 'Lock' AND query ~ 'DELETE FROM tokens'"
+)
 
 
 def rows_of(served: Served, tenant: int) -> Mapping[str, int]:
@@ -124,6 +137,33 @@ def test_it_goes_on_wherever_it_ended(
     assert rows_of(served, tenant) == {}
     assert not served.platform.ports.tenants.delete_tenant("examples")
     assert served.tenant("examples").ask("GET", "/").get_json() == []
+
+
+def test_a_token_that_is_made_meanwhile_is_good_for_nothing_and_stops_nothing(
+    served: Served, going: Caller, session_dsn: str
+) -> None:
+    """Its request was let in before; were the token good, its holder could make the next one."""
+    tenant, ports = tenant_of(served, going), served.platform.ports
+    late, other = (Database(session_dsn, role=Role.API) for _ in range(2))
+    deleting = Thread(target=PostgresTenants(other).delete_tenant, args=["examples"])
+    with late.transaction():
+        values = {"tenant": tenant, "digest": digest("late")}
+        late.rows(queries("tenants")["add_token"], values)
+        deleting.start()
+        # It has removed those tokens that it sees, and would tell the audit log of them.
+        until(lambda: served.platform.database.rows(WAITING))
+    deleting.join()
+    late.close()
+
+    assert (
+        Caller(going.client, "late").ask("POST", "/tokens", json={"name": "n"}).status_code == 403
+    )
+    assert ports.addresses.addresses([Lookup("late", None, None)]) == [None]
+    assert ports.tenants.tenant_of("late") is None
+    turns(served)
+    compute(served)
+    turns(served)
+    assert rows_of(served, tenant) == {}
 
 
 def test_a_group_of_another_that_read_it_reads_it_no_longer(
