@@ -62,6 +62,6 @@ OVER_SHARE = _verdict(
 )
 OVER_QUOTA = _verdict(
     "over-quota",
-    "Its tenant has used up its quota of computations or of processor time of the hour, and the "
-    "update is another's.",
+    "Its tenant has used up its quota of computations or of processor time of the hour, or of "
+    "stored bytes, and the update is another's.",
 )
