@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Flask
 
 from api.app import SERVICES, create_app
-from api.background.worker import worker
+from api.background.worker import ending, worker
 from api.documents.snippets import Snippets
 from api.edge.calls import KnownQuotas, Together
 from api.http.metrics import note_route
@@ -23,5 +23,6 @@ def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
     app.before_request(note_route)
     services = app.extensions[SERVICES]
     worker(services).start()
+    ending(services).start()
     lane = UpdatesLane(services)
     return app, Progress(ports.history, ports.log), lane.answers, services.quotas

@@ -11,8 +11,11 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from pipeline.growth import NewRow, Verdict
+from pipeline.splitting import add, named, split, sum_of, wakers
 from servioticy.domain.known_streams import KnownStream
-from servioticy.ports.partition_store import Use, UseKey
+from servioticy.domain.model import StreamRef
+from servioticy.domain.verdicts import EMITTED
+from servioticy.ports.partition_store import UNNAMED, Use, UseKey
 
 MANY = 100_000
 """Entries that are added later, not as soon as they come."""
@@ -27,7 +30,7 @@ class Accounts:
         self._rows: dict[KnownStream, list[int]] = {}
         """Updates from outside, rows, bytes, and bytes that they have taken the place of."""
         self._computations: defaultdict[UseKey, dict[str, int]] = defaultdict(dict)
-        """By tenant, stream and whose stream woke it: how many ended how."""
+        """By tenant, stream and which stream of whom woke it: how many ended how."""
         self._others: list[Accounts] = []
         """What is to be added."""
 
@@ -51,7 +54,8 @@ class Accounts:
                 account[3] += left.pop(stream.stream_id, 0)
         computations = self._computations
         for composite, kind, trigger, _timestamp, _message, _inputs, times in endings:
-            ended = computations[composite.tenant, composite.stream_id, trigger.tenant]
+            source = UNNAMED if trigger.tenant == composite.tenant else trigger.ref
+            ended = computations[composite.tenant, composite.ref, trigger.tenant, source]
             ended[kind] = ended.get(kind, 0) + times
 
     def add(self, other: Accounts) -> None:
@@ -71,30 +75,35 @@ class Accounts:
     def add_to(self, uses: dict[UseKey, Use]) -> None:
         """Add what has been counted to what is to be stored."""
         self._add_others()
-        for stream, (updates, rows, size, replaced) in self._rows.items():
-            own = stream.tenant, stream.stream_id, stream.tenant
-            # Known anew meanwhile, a stream is here twice.
-            before = uses.get(own) or Use(*own)
-            uses[own] = before._replace(
-                updates=before.updates + updates,
-                rows=before.rows + rows,
-                bytes=before.bytes + size,
-                replaced=before.replaced + replaced,
-            )
-        for key, ended in self._computations.items():
+        computations = named(self._computations)
+        for key, ended in computations.items():
             before = uses.get(key) or Use(*key)
-            uses[key] = before._replace(computations=_sum(before.computations, ended))
+            uses[key] = before._replace(computations=sum_of(before.computations, ended))
+        woken = wakers(computations.items(), frozenset({EMITTED}))
+        # Known anew meanwhile, a stream is here twice.
+        stored: dict[tuple[int, StreamRef], list[int]] = {}
+        for stream, counts in self._rows.items():
+            before_it = stored.get((stream.tenant, stream.ref), (0, 0, 0, 0))
+            stored[stream.tenant, stream.ref] = _both(before_it, counts)
+        for (tenant, ref), (updates, rows, size, replaced) in stored.items():
+            of_it, left, left_bytes = woken.get((tenant, ref), {}), rows, size
+            # Each computation that emitted is a row.
+            for key, part in split(size, of_it, rows):
+                add(uses, key, rows=of_it[key], bytes=part)
+                left, left_bytes = left - of_it[key], left_bytes - part
+            if left or replaced:
+                own = tenant, ref, tenant, UNNAMED
+                add(uses, own, updates=updates, rows=left, bytes=left_bytes, replaced=replaced)
 
     def _add_others(self) -> None:
         others, self._others = self._others, []
         for other in others:
             other._add_others()
             for stream, counts in other._rows.items():
-                before = self._rows.get(stream, (0, 0, 0, 0))
-                self._rows[stream] = [sum(both) for both in zip(before, counts, strict=True)]
+                self._rows[stream] = _both(self._rows.get(stream, (0, 0, 0, 0)), counts)
             for key, ended in other._computations.items():
-                self._computations[key] = dict(_sum(self._computations[key], ended))
+                self._computations[key] = dict(sum_of(self._computations[key], ended))
 
 
-def _sum(counts: Mapping[str, int], more: Mapping[str, int]) -> Mapping[str, int]:
-    return {each: counts.get(each, 0) + more.get(each, 0) for each in (*counts, *more)}
+def _both(counts: Iterable[int], more: Iterable[int]) -> list[int]:
+    return [sum(both) for both in zip(counts, more, strict=True)]

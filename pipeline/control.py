@@ -13,6 +13,7 @@ from typing import NamedTuple, assert_never
 
 from pipeline import revoking
 from pipeline.state.partition import Partition
+from servioticy.domain.access import private
 from servioticy.domain.records import (
     AcquireRecord,
     ControlRecord,
@@ -142,7 +143,10 @@ class Control:
     def _delete(self, record: DeletionRecord) -> _Change:
         self._output.flush()  # what goes from the store could not be emitted again after a crash
         effect = Delete(record.service_object)
-        return _Change(effect, partial(self._partition.reload_purged, record.service_object))
+        forget = partial(self._partition.reload_purged, record.service_object)
+        before = self._partition.in_force(record.service_object)
+        told = revoking.verdicts(self._partition, before, private(before)) if before else ()
+        return _Change(effect, forget, told)
 
     def _erase(self, record: ErasureRecord) -> _Change:
         self._output.flush()  # as before a deletion

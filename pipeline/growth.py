@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple, TypeAlias
 
 from sandbox.trees import Call, Event, Path, Tree
-from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.known_streams import KnownStream, Region
 from servioticy.domain.model import LastUpdate, Timestamp
-from servioticy.domain.regions import Region
 
 NewUpdate: TypeAlias = tuple[KnownStream, Timestamp, bytes, Path, bytes | None]
 """An update that this batch stores: stream, timestamp, document, path through its tree, and

@@ -13,15 +13,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from functools import partial
 from itertools import islice
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from pipeline.accounts import Accounts
 from pipeline.immediate_executor import ImmediateExecutor
+from pipeline.splitting import RAN, Wakers, add, split, wakers
 from pipeline.state.partition import Partition
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.scripts import stream_of
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import Charge, PartitionStore, Use, UseKey
+from servioticy.ports.partition_store import UNNAMED, PartitionStore, Use, UseKey
 
 SECONDS = 10.0
 
@@ -29,11 +30,14 @@ PART = 500
 """Accounts in one transaction; before the next one others have the store to themselves for as long
 as it took."""
 
+MAX_WOKEN = 100_000
+"""Streams of which is remembered who woke them, of those that others did: as many as the sandbox
+remembers the time of."""
+
 END_SECONDS = 0.1
 """So long the end of a task waits for what is on its way to the accounts."""
 
-FindRow: TypeAlias = Callable[[StreamRef], tuple[ServiceObject, int] | None]
-T = TypeVar("T")
+Known: TypeAlias = Callable[[str], ServiceObject | None]
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -43,7 +47,7 @@ class Meter:
 
     `used` gives the seconds that each program, by its id, has used in all. One meter serves
     all partitions that share a sandbox. What a worker has not charged when it is killed is
-    lost, and what it does not know to be charged is charged again: this is a measure, not a
+    lost, and what it does not know to be stored is stored again: this is a measure, not a
     promise.
     """
 
@@ -63,9 +67,9 @@ class Meter:
         self._under_way: Future[None] | None = None
         self._kept = Accounts()
         # Of the executor's thread:
-        self._took = 0.0
         self._charged: dict[str, float] = {}
         self._uses: dict[UseKey, Use] = {}
+        self._woken: Wakers = {}
 
     @property
     def due(self) -> bool:
@@ -82,8 +86,8 @@ class Meter:
         self._at = self._clock()
         accounts = partition.accounts.take()
         accounts.add(self._kept.take())
-        store, find_row = partition.store, partition.find_row
-        self._under_way = self._executor.submit(self._settle, store, find_row, accounts)
+        store, known = partition.store, partition.known
+        self._under_way = self._executor.submit(self._settle, store, known, accounts)
 
     def keep(self, accounts: Accounts) -> None:
         """Settle, with the next ones, the accounts of a partition that is begun anew."""
@@ -94,11 +98,11 @@ class Meter:
         if self._under_way is not None:
             wait([self._under_way], END_SECONDS)
 
-    def _settle(self, store: PartitionStore, find_row: FindRow, accounts: Accounts) -> None:
+    def _settle(self, store: PartitionStore, known: Known, accounts: Accounts) -> None:
         """A measure stops nobody's updates, and none that fails stops another."""
         steps = (
             partial(accounts.add_to, self._uses),
-            partial(self._charge, store, find_row),
+            partial(self._add_charges, known),
             partial(self._account, store),
         )
         for step in steps:
@@ -111,46 +115,61 @@ class Meter:
                 log.exception("accounts_lost")
 
     def _account(self, store: PartitionStore) -> None:
+        """Store what was used; after the first part others have had their turn before."""
+        took = 0.0
         for number, keys in enumerate(_parts(sorted(self._uses))):
+            if number:
+                self._sleep(took)
+            began = self._clock()
             some = [self._uses.pop(key) for key in keys]
             try:
-                self._in_turn(number, store.account, some)
+                store.account(some)
             except Unavailable:
                 self._uses.update(zip(keys, some, strict=True))
                 raise
+            took = self._clock() - began
 
-    def _charge(self, store: PartitionStore, find_row: FindRow) -> None:
+    def _add_charges(self, known: Known) -> None:
+        """Add the processor time since.
+
+        A Service Object that was deleted, or forgotten, meanwhile is on the accounts if it has
+        computed: there it is found whose it is. Those of another partition are left to that.
+        """
         used = self._used()
         before = {each: self._charged[each] for each in self._charged if each in used}
         self._charged = before
-        programs: dict[int, list[str]] = {}
-        charges: dict[int, Charge] = {}
+        tenants = {stream.service_object: tenant for tenant, stream, *_ in self._uses}
+        self._note_wakers()
         for program, seconds in used.items():
             # Forgotten in between, it counts from zero again.
             since = before.get(program, 0.0)
             microseconds = round(1e6 * (seconds - since if seconds >= since else seconds))
-            row = find_row(stream_of(program)) if microseconds else None
-            if row is not None:
-                owner, stream_id = row
-                earlier = charges.get(stream_id)
-                microseconds += earlier.microseconds if earlier else 0
-                charges[stream_id] = Charge(owner.tenant, stream_id, microseconds)
-                programs.setdefault(stream_id, []).append(program)
-        for number, streams in enumerate(_parts(sorted(charges))):
-            self._in_turn(number, store.charge, [charges[each] for each in streams])
-            for each in (program for stream in streams for program in programs[stream]):
-                self._charged[each] = used[each]
+            if not microseconds:
+                continue
+            stream = stream_of(program)
+            owner = known(stream.service_object)
+            tenant = owner.tenant if owner else tenants.get(stream.service_object)
+            if tenant is not None:
+                self._charge(tenant, stream, microseconds)
+                before[program] = seconds
 
-    def _in_turn(self, number: int, act: Callable[[list[T]], None], some: list[T]) -> None:
-        """Store a part; after the first one others have had their turn before."""
-        if number:
-            self._sleep(self._took)
-        began = self._clock()
-        act(some)
-        self._took = self._clock() - began
+    def _note_wakers(self) -> None:
+        """Remember who has woken whose code last: its time may come to the meter later."""
+        computed = {key[:2] for key, use in self._uses.items() if use.computations}
+        kept = {each: keys for each, keys in self._woken.items() if each not in computed}
+        ended = ((key, use.computations) for key, use in self._uses.items())
+        self._woken = dict(islice({**wakers(ended, RAN), **kept}.items(), MAX_WOKEN))
+
+    def _charge(self, tenant: int, stream: StreamRef, microseconds: int) -> None:
+        woken, left = self._woken.get((tenant, stream), {}), microseconds
+        for key, part in split(microseconds, woken, sum(woken.values())):
+            add(self._uses, key, microseconds=part)
+            left -= part
+        if left:
+            add(self._uses, (tenant, stream, tenant, UNNAMED), microseconds=left)
 
 
-def _parts(everything: Sequence[T]) -> Iterator[list[T]]:
+def _parts(everything: Sequence[UseKey]) -> Iterator[list[UseKey]]:
     left = iter(everything)
     while some := list(islice(left, PART)):
         yield some

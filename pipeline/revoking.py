@@ -13,7 +13,7 @@ import orjson
 
 from pipeline.state.partition import Partition
 from pipeline.state.weights import weight
-from servioticy.domain.access import losing
+from servioticy.domain.access import granted_of, losing
 from servioticy.domain.model import ServiceObject
 from servioticy.domain.verdicts import REVOKED
 from servioticy.ports.partition_store import ComponentMember, StoredVerdict
@@ -31,6 +31,8 @@ def verdicts(
     partition: Partition, before: ServiceObject, after: ServiceObject
 ) -> list[StoredVerdict]:
     """Tell the composites of others that may read less of a Service Object after a change."""
+    if not granted_of(before).grants:
+        return []
     members = partition.store.component(before.id)
     others = [each for each in members if _may_lose(each, before, partition.number)]
     readers = list(_loaded(partition, others[:MAX_READERS]))
@@ -73,7 +75,7 @@ def _last(reader: ServiceObject, source: ServiceObject) -> bytes:
             "trigger": source.id,
             "timestamp": 0,
             "version": reader.version,
-            "message": f"the streams of {source.id} may not be read any more",
+            "message": f"the streams of {source.id} may not be read any more, or are gone",
             "inputs": {},
         }
     )

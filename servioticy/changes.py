@@ -33,6 +33,9 @@ Wanted = TypeVar("Wanted")
 MAX_EXPIRED = 100
 """Grants that end together; others may change something before the next ones do."""
 
+MAX_OVERDUE = 1_000
+"""Ends of which the log is told again at once, at most."""
+
 MAX_MOVED = 10_000
 """Service Objects that one record names: half a megabyte of ids."""
 
@@ -198,6 +201,15 @@ class Changes:
                 for tenant, grant in found:
                     self._store.revoke(tenant, grant, now)
         return bool(found)
+
+    def overdue(self, before: int) -> list[tuple[int, Change]]:
+        """Return ends that were told at that time or earlier and are not carried out, some."""
+        return self._store.overdue(before, MAX_OVERDUE)
+
+    def tell_again(self, ends: Sequence[tuple[int, Change]]) -> None:
+        """Tell the log of these ends once more; what is carried out twice changes nothing."""
+        with self._changing():
+            self._store.tell_again(ends)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

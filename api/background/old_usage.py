@@ -23,7 +23,10 @@ class OldUsage:
         if now < self._next:
             return False
         kept = self._services.settings.usage.days * 86_400_000
-        gone = len(self._sql.rows("forget", before=now - kept, most=AT_ONCE))
+        gone = max(
+            len(self._sql.rows(each, before=now - kept, most=AT_ONCE))
+            for each in ("forget", "forget_grants")
+        )
         if gone < AT_ONCE:
             self._next = now + EVERY_MS
         return gone == AT_ONCE

@@ -1,6 +1,7 @@
-"""The thread of an API process for what goes on after requests were answered.
+"""The threads of an API process for what goes on after requests were answered.
 
-One process at a time does it, a turn long: it holds a lock of its connection, so that nobody
+Two of them: one for what somebody waits for to end, whatever work of others the other one has.
+One process at a time does either, a turn long: it holds a lock of its connection, so that nobody
 waits for one that was killed.
 """
 
@@ -13,7 +14,9 @@ from typing import Protocol
 
 from api.background.departures import Departures
 from api.background.ended_grants import EndedGrants
+from api.background.lost_ends import LostEnds
 from api.background.old_entries import OldEntries
+from api.background.old_tokens import OldTokens
 from api.background.old_usage import OldUsage
 from api.fleets.groups import Groups
 from api.fleets.jobs import Jobs
@@ -24,7 +27,8 @@ from servioticy.ports.statements import Statements
 PAUSE_SECONDS = 0.25
 """Between two looks whether there is something to do."""
 PAUSE_AFTER_FAILURE = 1.0
-_LOCK = 7_305_808_869_234  # advisory lock: any number that nothing else uses
+_WORK = 7_305_808_869_234  # advisory lock: any number that nothing else uses
+_ENDS = 7_305_808_869_235
 
 log = logging.getLogger("api.background")
 
@@ -39,8 +43,9 @@ class Work(Protocol):
 class Worker:
     """Goes on where it was, whoever was killed."""
 
-    def __init__(self, locks: Statements, works: Iterable[Work]) -> None:
+    def __init__(self, locks: Statements, lock: int, works: Iterable[Work]) -> None:
         self._locks = locks
+        self._lock = lock
         self._works = list(works)
         self._stop = threading.Event()
 
@@ -53,14 +58,14 @@ class Worker:
 
         Raises Unavailable.
         """
-        row = self._locks.row("lock", key=_LOCK)
+        row = self._locks.row("lock", key=self._lock)
         if row is None or not row[0]:
             return False
         try:
             found = [self._turn_of(each) for each in self._works]  # each has its turn
             return any(found)
         finally:
-            self._locks.rows("unlock", key=_LOCK)
+            self._locks.rows("unlock", key=self._lock)
 
     def _turn_of(self, work: Work) -> bool:
         try:
@@ -87,6 +92,12 @@ class Worker:
 
 
 def worker(services: Services) -> Worker:
-    """Return the one that does all there is to do."""
-    kinds = (OldUsage, EndedGrants, Groups, OldEntries, Departures, Jobs)
-    return Worker(services.ports.statements("jobs"), [kind(services) for kind in kinds])
+    """Return the one that does all that may take its time."""
+    kinds = (OldUsage, Groups, OldEntries, OldTokens, Departures, Jobs)
+    return Worker(services.ports.statements("jobs"), _WORK, [kind(services) for kind in kinds])
+
+
+def ending(services: Services) -> Worker:
+    """Return the one that ends what is to end: nobody's groups or jobs are in its way."""
+    kinds = (EndedGrants, LostEnds)
+    return Worker(services.ports.statements("jobs"), _ENDS, [kind(services) for kind in kinds])

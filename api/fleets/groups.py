@@ -34,6 +34,10 @@ from servioticy.ports.change_store import MadeFrom, NewServiceObject
 from servioticy.ports.service_objects import CurrentVersion
 
 AT_ONCE = 100
+TURN_SECONDS = 1.0
+"""Then other work has its turn: there may be thousands of groups."""
+SHARE_SECONDS = 0.1
+"""Of it for one tenant, before the next one has its turn; one group may take longer."""
 PAUSE_SECONDS = 0.25
 """At least, between two looks: what changes meanwhile becomes one version."""
 PAUSE_FACTOR = 3.0
@@ -56,29 +60,34 @@ class Groups:
         self._next = 0.0
 
     def turn(self) -> bool:
-        """Look at the groups that may be concerned; False: none is, or it is too early."""
+        """Look at groups that may be concerned, some; False: none is, or it is too early."""
         begun = self._monotonic()
         if begun < self._next:
             return False
-        marks = self._sql.rows("marks")
-        if not marks:
-            return False
-        self._look([tenant for tenant, _ in marks])
-        for tenant, changes in marks:
-            self._sql.rows("unmark", tenant=tenant, changes=changes)
+        self._sql.rows("spread")
+        looks = 0
+        while self._monotonic() < begun + TURN_SECONDS and self._look():
+            looks += 1
         ended = self._monotonic()
-        self._next = ended + max(PAUSE_SECONDS, PAUSE_FACTOR * (ended - begun))
-        return True
+        if looks:
+            self._next = ended + max(PAUSE_SECONDS, PAUSE_FACTOR * (ended - begun))
+        return looks > 0
 
-    def _look(self, tenants: list[int]) -> None:
-        after = ""
-        while True:
-            rows = self._sql.rows("concerned", tenants=tenants, after=after, limit=AT_ONCE)
-            for tenant, id_ in rows:
-                self._bring_up_to_date(ServiceObjectKey(tenant, id_))
-            if len(rows) < AT_ONCE:
-                return
-            after = rows[-1][1]
+    def _look(self) -> bool:
+        """Look at some groups of the tenant whose turn it is; False: it is nobody's."""
+        row = self._sql.row("next_look")
+        if row is None:
+            return False
+        tenant, after = row
+        until = self._monotonic() + SHARE_SECONDS
+        rows = self._sql.rows("readers", tenant=tenant, after=after, limit=AT_ONCE)
+        for number, (id_,) in enumerate(rows, start=1):
+            self._bring_up_to_date(ServiceObjectKey(tenant, id_))
+            if number == AT_ONCE or self._monotonic() >= until:
+                self._sql.rows("looked", tenant=tenant, after=id_)
+                return True
+        self._sql.rows("looked_at_all", tenant=tenant)
+        return True
 
     def _bring_up_to_date(self, key: ServiceObjectKey) -> None:
         """Put a version with the present members in force, where they are others.

@@ -10,13 +10,17 @@ from flask import Blueprint, Response
 from api.http.answers import answer
 from api.http.authentication import authenticated, needs
 from api.http.cursors import next_page, position
-from api.http.queries import integer, timestamp
+from api.http.queries import choice, integer, timestamp
 from api.services import Services
 from servioticy.domain.access import Right
 
 MAX_LIMIT = 1_000
 LIMIT = 100
 AFTER_ALL = 2**63 - 1
+KINDS = (
+    *("service object", "stream", "grant", "token", "member", "claim code", "template", "job"),
+    *("subscription", "actuation secret"),
+)
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -30,10 +34,12 @@ def blueprint(services: Services) -> Blueprint:
     def page() -> Response:
         """List what was done, the newest first, a page at a time."""
         caller, limit = authenticated().caller, integer("limit", LIMIT, 1, MAX_LIMIT)
-        about = f"audit {caller}"
+        kind = choice("kind", ("", *KINDS))
+        about = f"audit {caller} {kind}"
         cursor = position(about)
         before = AFTER_ALL if cursor is None else timestamp(cursor)
-        rows = stored.rows("page", tenant=caller, before=before, days=days, limit=limit)
+        values = {"kind": kind, "before": before, "days": days, "limit": limit}
+        rows = stored.rows("page", tenant=caller, **values)
         headers = next_page(services.base, about, str(rows[-1][0])) if len(rows) == limit else {}
         return answer({"data": [_told(*row) for row in rows]}, 200, headers)
 

@@ -104,6 +104,7 @@ def blueprint(services: Services) -> Blueprint:
 
     def _made(wanted: dict[str, Any], **bound: str | None) -> Response:
         tenant, now = authenticated().caller, services.now()
+        maker = authenticated().address.token_id
         count = wanted.pop("count")
         codes = {uuid.uuid4().hex: new_code() for _ in range(count)}
         stored.rows("forget", tenant=tenant, days=KEPT_DAYS)
@@ -111,6 +112,7 @@ def blueprint(services: Services) -> Blueprint:
             "ids": list(codes),
             "digests": [digest(read_code(each) or "") for each in codes.values()],
             "tenant": tenant,
+            "maker": maker,
             "now": now,
             "most": MOST_USES,
             "most_of_one": MAX_USES_OF_ONE,

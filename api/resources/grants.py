@@ -75,6 +75,16 @@ def blueprint(services: Services) -> Blueprint:
             body["next"] = rows[-1][0]
         return answer(body)
 
+    @routes.get("/grants/<grant>")
+    @needs(Right.LIST)
+    def one(grant: str) -> Response:
+        """Tell of one given or received, and when it was used, for a while after its end, too."""
+        tenant = authenticated().caller
+        row = stored.row("grant", tenant=tenant, grant=grant, now=services.now())
+        if row is None:
+            raise NotFound("The Grant was not found.")
+        return answer(_row(*row))
+
     @routes.delete("/grants/<grant>")
     @needs(Right.CHANGE)
     def revoke(grant: str) -> Response:
@@ -140,9 +150,13 @@ def _row(
     stream: str | None,
     receiver: str | None,
     name: str | None,
+    everyone: bool,
     derived_only: bool,
     created_at: int,
     expires_at: int | None,
+    first_used: int | None,
+    last_used: int | None,
+    ended_at: int | None,
 ) -> dict[str, Any]:
     return _without_none(
         {
@@ -151,12 +165,15 @@ def _row(
             "from": giver,
             "tenant": receiver,
             "name": name,
-            "everyone": True if receiver is None else None,
+            "everyone": True if everyone else None,
             "serviceObject": service_object,
             "stream": stream,
             "use": DERIVE if derived_only else READ,
             "createdAt": created_at,
             "expiresAt": expires_at,
+            "firstUsedAt": first_used,
+            "lastUsedAt": last_used,
+            "endedAt": ended_at,
         }
     )
 

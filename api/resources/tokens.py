@@ -8,10 +8,11 @@ from typing import Any
 
 from flask import Blueprint, Response, request
 
+from api.documents.claim_codes import MAX_USES_OF_ONE
 from api.http.answers import answer, nothing
 from api.http.authentication import authenticated, needs
 from api.http.bodies import json_object, optional_object
-from api.http.errors import Conflict, NotFound
+from api.http.errors import Conflict, NotFound, Refused
 from api.services import Services
 from servioticy.domain.access import OF_TENANTS, Right
 from servioticy.domain.documents.codes import (
@@ -26,7 +27,9 @@ from servioticy.domain.tokens import digest, new_token
 from servioticy.ports.statements import Statements
 
 MOST = 10_000
-"""Named tokens of a tenant."""
+"""Of a tenant that are good, but for those that Service Objects were born with."""
+MOST_OF_ONE = MAX_USES_OF_ONE + 1
+"""Of those of a Service Object: as many as devices get by claims."""
 MAX_NAME = 200
 MAX_SECONDS = 100 * 366 * 86_400
 MAX_OVERLAP_SECONDS = 30 * 86_400
@@ -49,7 +52,7 @@ def blueprint(services: Services) -> Blueprint:
         values = {"id": id_, "name": name, "tenant": tenant, "digest": digest(token), **scope}
         row = stored.row("make", **values, expires=_expires(wanted), most=MOST)
         if row is None:
-            raise Conflict(f"You have {MOST} tokens already; revoke some of them")
+            raise _too_many()
         return answer({"id": id_, "token": token, "name": name, **_told(scope, *row)}, 201)
 
     @routes.get("/tokens")
@@ -80,14 +83,27 @@ def blueprint(services: Services) -> Blueprint:
         overlap = overlap_seconds(wanted)
         new, id_ = new_token(), uuid.uuid4().hex
         values = {"before": token, "id": id_, "tenant": authenticated().caller, "overlap": overlap}
-        row = stored.row("rotate", **values, digest=digest(new), expires=_expires(wanted))
+        most = {"most": MOST, "most_of_one": MOST_OF_ONE}
+        expires = _expires(wanted)
+        row = stored.row("rotate", **values, **most, digest=digest(new), expires=expires)
         if row is None:
-            raise NotFound("The Token was not found.")
+            raise _not_rotated(token, stored)
         name, service_object, stream, rights, expires_at = row
         scope = {"service_object": service_object, "stream": stream, "rights": rights}
         return answer({"id": id_, "token": new, "name": name, **_told(scope, expires_at)}, 201)
 
     return routes
+
+
+def _not_rotated(token: str, stored: Statements) -> Refused:
+    """Return why there is no other one: it is not good itself, or there are too many."""
+    if stored.row("is_good", id=token, tenant=authenticated().caller) is None:
+        return NotFound("The Token was not found.")
+    return _too_many()
+
+
+def _too_many() -> Conflict:
+    return Conflict(f"You have {MOST} tokens already; revoke some of them")
 
 
 def overlap_seconds(wanted: dict[str, Any]) -> int:

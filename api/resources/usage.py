@@ -18,7 +18,7 @@ from servioticy.settings.outward import Usage
 
 PAGE_ROWS = 1000
 HOUR = 3_600_000
-BY = ("all", "hour", "day", "serviceObject", "stream", "provider")
+BY = ("all", "hour", "day", "serviceObject", "stream", "provider", "grant")
 SIDES = ("used", "provided")
 
 
@@ -41,6 +41,7 @@ def blueprint(services: Services) -> Blueprint:
             by=by,
             provided=provided,
             **{"from": first // HOUR * HOUR, "to": integer("to", now, 0, MAX_TIMESTAMP)},
+            grant=request.args.get("grant"),
             after=request.args.get("after"),
             rows=PAGE_ROWS,
         )
@@ -63,6 +64,7 @@ def _shown(
     processor_us: int,
     deliveries: int,
     computations: Mapping[str, int],
+    *_others: int,
 ) -> dict[str, Any]:
     computed = sum(computations.values())
     cost = (
@@ -88,9 +90,15 @@ def _shown(
 
 def _by_others(by: str, key: str, *used: Any) -> dict[str, Any]:
     """Return what a provider is told: how others' computations end is theirs to know."""
-    *_, deliveries, computations = used
-    derived = computations.get(EMITTED, 0)
-    return {**_key(by, key), "derivedUpdates": derived, "deliveries": deliveries}
+    *_, deliveries, computations, composites, tenants = used
+    return {
+        **_key(by, key),
+        "wokenComputations": sum(computations.values()),
+        "derivedUpdates": computations.get(EMITTED, 0),
+        "deliveries": deliveries,
+        "composites": composites,
+        "tenants": tenants,
+    }
 
 
 def _key(by: str, key: str) -> dict[str, Any]:
@@ -103,4 +111,6 @@ def _key(by: str, key: str) -> dict[str, Any]:
             return {"serviceObject": service_object, "stream": stream}
         case "serviceObject" | "provider":
             return {by: key}
+        case "grant":
+            return {by: key or None}
     return {}

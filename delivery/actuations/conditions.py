@@ -9,9 +9,9 @@ from delivery.admission.spending import Spending
 from sandbox import InfraError, TookTooLong
 from sandbox.trees import Bounds, Call, Event, Grown, Node, Wake
 from servioticy.domain.model import Composite, LastUpdate, StreamRef
-from servioticy.domain.regions import wiring
 from servioticy.domain.scripts import Programs, program_name
 from servioticy.domain.verdicts import EMITTED, FILTERED
+from servioticy.domain.wirings import wiring
 from servioticy.errors import SetupError, Unavailable
 
 SECONDS = 10.0

@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 from sandbox.trees import Bounds, Call, Event, Grown, Last, Made, Node, Wake, Wiring
 from servioticy.domain.cache import Cache
-from servioticy.domain.regions import wiring as wiring_of
 from servioticy.domain.timing import triggers
 from servioticy.domain.verdicts import STALE
+from servioticy.domain.wirings import wiring as wiring_of
 
 Lasts: TypeAlias = dict[int, Last]
 """The last updates of streams, by their numbers."""

@@ -19,7 +19,8 @@ from servioticy.domain.timing import becomes_last
 from servioticy.domain.verdicts import HOP_LIMIT, SUPERSEDED
 
 TRIALS = 20
-"""Of a tree in which composites settle whose arrivals are not known beforehand."""
+"""Of a tree in which composites settle whose arrivals are not known beforehand: then the last
+attempt counts."""
 
 Ask: TypeAlias = Callable[[int, Call], Grown]
 """Has one computation done: of the composite with this number, by whoever computes it."""

@@ -17,6 +17,10 @@ WEIGHT = 0.3
 SCRIPTS_WEIGHT = 0.1
 """Less: where the machine is busy, scripts of everybody take long now and then."""
 
+LONGEST = 2 * SLOW_SECONDS
+"""Counted for one update of a tenant that was quick: it is slow once several took long, not by
+one for which the machine had no processor. Its share bounds what it takes until then."""
+
 MAX_KNOWN = 10_000
 
 
@@ -61,6 +65,8 @@ class Pace:
                 known = _average(self._seconds, tenant, each, WEIGHT)
                 _note(self._seconds, tenant, max(each, known))
                 each = scripts.get(tenant, 0.0) / count
+                if not self.is_slow(tenant):
+                    each = min(each, LONGEST)
                 _note(self._scripts, tenant, _average(self._scripts, tenant, each, SCRIPTS_WEIGHT))
 
 

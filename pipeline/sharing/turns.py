@@ -9,10 +9,10 @@ from pipeline.sharing.shares import Shares
 
 
 class Turns:
-    """Every second turn goes to who has the largest balance, so that everybody has one.
+    """Every second turn goes to who has waited longest of those that have time: everybody has one.
 
-    The others go to tenants whose updates are quick, while they have time: they need not wait
-    for a crowd that is slow.
+    However many come meanwhile, that have more time. The other turns go to tenants whose updates
+    are quick, while they have time: they need not wait for a crowd that is slow.
     """
 
     def __init__(self, shares: Shares, pace: Pace) -> None:
@@ -20,12 +20,12 @@ class Turns:
         self._pace = pace
         self._number = 0
         self._latest: dict[int, int] = {}
-        """of each who waits, the number of its last turn"""
+        """of each who waits, the number of its last turn, or of the one at which it came"""
 
     def next(self, waiting: Collection[int]) -> int:
-        """Return who of those that wait is next; of equals who has waited longest."""
+        """Return who of those that wait is next."""
         self._number += 1
-        self._latest = {each: self._latest.get(each, 0) for each in waiting}
+        self._latest = {each: self._latest.get(each, self._number) for each in waiting}
         quick = [each for each in waiting if self._number % 2 and self._is_quick(each)]
         return max(quick or waiting, key=self._key)
 
@@ -37,4 +37,4 @@ class Turns:
         return not self._pace.is_slow(tenant) and self._shares.balance(tenant) >= 0
 
     def _key(self, tenant: int) -> tuple[float, int]:
-        return self._shares.balance(tenant), -self._latest[tenant]
+        return min(0.0, self._shares.balance(tenant)), -self._latest[tenant]

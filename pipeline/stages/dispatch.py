@@ -8,7 +8,7 @@ from pipeline.growth import Entered, Entering, Verdict
 from pipeline.sharing.rules import Refusal, Rules
 from pipeline.work import LoggedUpdate
 from sandbox.trees import Event, Path
-from servioticy.domain.regions import Region
+from servioticy.domain.known_streams import Region
 
 MAX_SHED_NOTED = 100
 """Composites of others that are refused and get a verdict of an update; the rest end without

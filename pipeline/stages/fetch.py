@@ -10,8 +10,8 @@ from pipeline.sharing.spending import Spending
 from pipeline.work import LoggedUpdate
 from sandbox.trees import Bounds, Call, Last
 from servioticy.domain.graph import Graph
+from servioticy.domain.known_streams import Region
 from servioticy.domain.model import LastUpdate, StreamRef
-from servioticy.domain.regions import Region
 from servioticy.domain.timing import newest
 
 LastUpdates = Mapping[StreamRef, LastUpdate | None]

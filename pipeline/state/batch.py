@@ -10,9 +10,8 @@ from typing import cast
 from pipeline.growth import Entered, Finished, Grown, NewRow, NewUpdate, Verdict
 from pipeline.work import LoggedUpdate
 from sandbox.trees import ROOT, Event, Path
-from servioticy.domain.known_streams import Entry, KnownStream
+from servioticy.domain.known_streams import Entry, KnownStream, Region
 from servioticy.domain.model import LastUpdate, StreamRef
-from servioticy.domain.regions import Region
 from servioticy.domain.timing import becomes_last
 
 _event = cast(Callable[..., Event], tuple.__new__)

@@ -77,12 +77,6 @@ class Partition:
         known = self._known.get(service_object)
         return known or next(iter(self.store.service_objects([service_object])), None)
 
-    def find_row(self, ref: StreamRef) -> tuple[ServiceObject, int] | None:
-        """The Service Object of a stream, and the stream's row in the store; None if not known."""
-        owner = self._known.get(ref.service_object)
-        row = owner.stream_ids.get(ref.stream) if owner else None
-        return None if owner is None or row is None else (owner, row)
-
     def pop_loading(self) -> Mapping[int, float]:
         """The seconds that loading has taken since this was last asked, by tenant."""
         return self._components.pop_spent()

@@ -3,43 +3,26 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
 
-from sandbox.host.allowance import Allowance, TookTooLong
+from sandbox.host.allowance import Allowance
 from sandbox.host.approval import Approval
 from sandbox.host.breaker import Breaker, Suspension
 from sandbox.host.checking import Checking
 from sandbox.host.exclusion import Exclusion
-from sandbox.host.frames import MAX_BYTES, ended_step, frames, is_step, is_too_large, woken
-from sandbox.host.grown import Part
-from sandbox.host.knowledge import Definition, Sizes
+from sandbox.host.frames import frames
+from sandbox.host.growing import Growing, Shared
 from sandbox.host.options import SandboxOptions
-from sandbox.host.refusals import KILL_CLASS, Refusals
+from sandbox.host.refusals import Refusals
 from sandbox.host.spare import Spare
 from sandbox.host.usage import Usage
-from sandbox.host.worker_client import Budget, Failure, WorkerClient
-from sandbox.host.workers import BESIDE, Workers
+from sandbox.host.worker_client import WorkerClient
+from sandbox.host.workers import ProcessKey, Workers
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Program
 from sandbox.trees import Call, Grown
-
-MAX_BUDGET_MS = 1000.0
-"""Of a frame."""
-
-BEGIN_MS = 40
-"""No tree is begun after so many milliseconds of a frame, except the first one: a frame ends
-soon, however slow its programs are, and what is left of it comes in another."""
-
-PATIENCE = (1, 2, 4)
-"""Budgets tried while the machine gives the worker no processor; the last verdict counts."""
-
-T = TypeVar("T")
 
 
 class SandboxPool:
@@ -62,8 +45,6 @@ class SandboxPool:
     def _begin(self) -> None:
         self._owner = os.getpid()
         self._exclusion = Exclusion()
-        self._here = threading.local()
-        """Which process the calls of this thread are run in."""
         options = self.options
         self._zygote = ZygoteClient(
             options.engine,
@@ -78,15 +59,13 @@ class SandboxPool:
             self._zygote, self._spare, options.idle_seconds, options.allow_list
         )
         self._usage = Usage()
-        self._sizes = Sizes()
         self._workers = Workers(
             self._spare, self._usage, self._exclusion, options.max_workers, options.idle_seconds
         )
-        self._frames = 0
-        self._kills: Counter[str] = Counter()
         self._breaker = Breaker()
         allowed = self._approval if options.allow_list else None
-        self._refusals = Refusals(allowed, self._breaker, self._usage)
+        refusals = Refusals(allowed, self._breaker, self._usage)
+        self._shared = Shared(options, self._workers, self._exclusion, self._usage, refusals)
 
     def prepare(self) -> None:
         """Start what the first use would wait for. Raises InfraError."""
@@ -115,15 +94,15 @@ class SandboxPool:
         no less than the base budget: so it is at most one frame too long. Whatever was
         found until then is dropped, except whom it was charged to and who ended a process.
         """
-        process = tenant + BESIDE if beside else tenant
+        process, allowance = ProcessKey(tenant, beside), Allowance(within)
         with self._entered(), self._exclusion.of(process):
-            self._here.process = process
-            allowance = Allowance(within)
-            self._refusals.learn(tenant, calls, allowance)
+            refusals = self._shared.refusals
+            refusals.learn(tenant, calls, allowance)
+            growing = Growing(self._shared, process, allowance)
             return [
                 each
-                for frame in frames([self._refusals.applied(tenant, call) for call in calls])
-                for each in self._grow_isolated(tenant, frame, allowance)
+                for frame in frames([refusals.applied(tenant, call) for call in calls])
+                for each in growing.grow(frame)
             ]
 
     def check(self, program: Program) -> list[str]:
@@ -174,12 +153,12 @@ class SandboxPool:
     @property
     def frames(self) -> int:
         """Return how many frames were run so far. Does not wait for what runs."""
-        return self._frames
+        return self._shared.frames
 
     @property
     def kills(self) -> dict[str, int]:
         """Return how many processes were ended for what ran in them so far, by kind."""
-        return dict(self._kills)
+        return dict(self._shared.kills)
 
     def suspended(self) -> dict[str, Suspension]:
         """Return the programs that do not run as they have ended too many processes, by id."""
@@ -189,8 +168,8 @@ class SandboxPool:
     def close(self) -> None:
         """End every process. The pool may be used again, and starts new ones."""
         with self._entered():
-            for tenant in list(self._workers):
-                self._workers.end(tenant)
+            for process in list(self._workers):
+                self._workers.end(process)
             self._approval.close()
             self._checking.close()
             self._spare.close()
@@ -211,150 +190,3 @@ class SandboxPool:
             self._zygote.abandon()
             self._begin()
         return self._exclusion
-
-    def _grow_isolated(
-        self, tenant: str, calls: Sequence[Call], allowance: Allowance
-    ) -> list[Grown]:
-        """Grow the calls; where that fails, one by one, and no more of the one that fails."""
-        first = calls[0]
-        alone = len(calls) == 1 and is_step(first)
-        if not alone and any(self._sizes.is_too_large(each.wiring) for each in calls):
-            return self._without_too_large(tenant, calls, allowance)
-        if len(calls) == 1 and is_too_large(first):
-            text = f"more than {MAX_BYTES} bytes of inputs"
-            return [ended_step(first, "error", text) if alone else Grown([], [], failed=True)]
-        answer = self._grow_patiently(tenant, calls, allowance)
-        if isinstance(answer, Failure) and len(calls) == 1 and answer.kind == "crash":
-            answer = self._grow_patiently(tenant, calls, allowance)  # once may be an accident
-        if not isinstance(answer, Failure):
-            return [
-                self._grown(tenant, *each, allowance) for each in zip(calls, answer, strict=True)
-            ]
-        if answer.programs and self._finds_unready(tenant, calls, answer.programs, allowance):
-            rest = [self._refusals.applied(tenant, call) for call in calls]
-            return self._grow_isolated(tenant, rest, allowance)
-        if len(calls) > 1:
-            return [self._grow_isolated(tenant, [call], allowance)[0] for call in calls]
-        if not alone:
-            return [Grown([], [], failed=True)]
-        if answer.kind in KILL_CLASS and not answer.starved:
-            fault = self._refusals.blame(tenant, first.names[woken(first)], answer)
-            return [ended_step(first, fault.kind, fault.message)]
-        return [ended_step(first, answer.kind, answer.message)]
-
-    def _without_too_large(
-        self, tenant: str, calls: Sequence[Call], allowance: Allowance
-    ) -> list[Grown]:
-        """Grow the calls whose wirings a worker has room for; the others go step by step."""
-        return [
-            Grown([], [], failed=True)
-            if self._sizes.is_too_large(each.wiring)
-            else self._grow_isolated(tenant, [each], allowance)[0]
-            for each in calls
-        ]
-
-    def _grown(self, tenant: str, call: Call, part: Part, allowance: Allowance) -> Grown:
-        """Return what came of a call. Before a tree that failed, what the others make.
-
-        Asked again, an honest worker has no other that fails.
-        """
-        if part.failed > 0:
-            before = replace(call, trees=call.trees[: part.failed])
-            answer = self._grow_patiently(tenant, [before], allowance)
-            if isinstance(answer, Failure):
-                return Grown([], [], failed=True)
-            part = answer[0]
-        if part.failed >= 0:
-            return Grown([], [], failed=True)
-        return Grown(part.made, part.ended)
-
-    def _finds_unready(
-        self,
-        tenant: str,
-        calls: Sequence[Call],
-        programs: Sequence[Definition],
-        allowance: Allowance,
-    ) -> bool:
-        """Make programs ready one by one, and tell whether there are any that cannot be."""
-        found = False
-        for program in programs:
-            answer = self._make_ready(tenant, program, allowance)
-            if answer and answer.kind == "crash":  # once may be an accident
-                answer = self._make_ready(tenant, program, allowance)
-            if answer and not answer.starved:
-                self._refusals.blame_unready(tenant, calls, program.name, answer)
-                found = True
-        return found
-
-    def _make_ready(
-        self, tenant: str, program: Definition, allowance: Allowance
-    ) -> Failure | None:
-        def ask(worker: WorkerClient, budget: Budget) -> Failure | None:
-            return worker.make_ready(program, budget, allowance)
-
-        return self._ask_patiently(tenant, self.options.budget_ms, ask)
-
-    def _grow_patiently(
-        self, tenant: str, calls: Sequence[Call], allowance: Allowance
-    ) -> list[Part] | Failure:
-        def ask(worker: WorkerClient, budget: Budget) -> list[Part] | Failure:
-            return worker.grow(calls, BEGIN_MS, budget, allowance)
-
-        answer = self._ask_patiently(tenant, self._milliseconds(calls), ask, calls)
-        if not isinstance(answer, Failure):
-            self._refusals.note_survivors(calls, answer)
-        return answer
-
-    def _milliseconds(self, calls: Sequence[Call]) -> float:
-        """Return how long a frame of these calls may take."""
-        base, more = self.options.budget_ms, self.options.budget_ms_per_update
-        if len(calls) == 1 and is_step(calls[0]):
-            return base + more
-        steps = sum([len(call.trees) * len(call.wiring.nodes) for call in calls])
-        return max(base, min(base + BEGIN_MS + more * steps, MAX_BUDGET_MS))
-
-    def _ask_patiently(
-        self,
-        tenant: str,
-        milliseconds: float,
-        ask: Callable[[WorkerClient, Budget], T | Failure],
-        calls: Sequence[Call] = (),
-    ) -> T | Failure:
-        """Ask again, with more time, a worker that was given no processor."""
-        minimum = max(1, int(self.options.budget_ms))
-        for factor in PATIENCE:
-            budget = Budget(max(1, int(milliseconds * factor)), minimum)
-            answer = self._ask(tenant, ask, budget, calls)
-            if not isinstance(answer, Failure) or not answer.starved:
-                break
-        return answer
-
-    def _ask(
-        self,
-        tenant: str,
-        ask: Callable[[WorkerClient, Budget], T | Failure],
-        budget: Budget,
-        calls: Sequence[Call],
-    ) -> T | Failure:
-        """Ask the tenant's worker once, and charge the tenant for it, whatever comes of it."""
-        process: str = self._here.process
-        worker = self._workers.of(process)
-        self._frames += 1
-        parts: Any = ()
-        try:
-            with self._exclusion.elsewhere():
-                answer = ask(worker, budget)
-            if isinstance(answer, Failure):
-                self._kills[answer.kind] += 1
-            elif calls:
-                parts = answer
-            return answer
-        except TookTooLong:
-            raise  # between two frames, or the worker is dead
-        except BaseException:  # an answer may be under way that is nobody's
-            worker.kill()
-            raise
-        finally:
-            self._usage.charge(tenant, worker.take_cpu(), calls, parts)
-            if worker.ended and self._workers.get(process) is worker:
-                del self._workers[process]

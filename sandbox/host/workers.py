@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from typing import NamedTuple
 
 from sandbox.host.exclusion import Exclusion
 from sandbox.host.spare import Spare
 from sandbox.host.usage import Usage
 from sandbox.host.worker_client import WorkerClient
 
-BESIDE = " beside"
-"""Behind a tenant's name: its second process."""
+
+class ProcessKey(NamedTuple):
+    """Whose process it is, and whether it is the one for what is run beside."""
+
+    tenant: str
+    beside: bool = False
 
 
-class Workers(OrderedDict[str, WorkerClient]):
-    """Workers by their tenants, in order of their last use: the longest unused is the first."""
+class Workers(OrderedDict[ProcessKey, WorkerClient]):
+    """Workers by what they are for, in order of last use: the longest unused is the first."""
 
     def __init__(
         self,
@@ -36,37 +41,37 @@ class Workers(OrderedDict[str, WorkerClient]):
         self._max_workers = max_workers
         self._idle_seconds = idle_seconds
 
-    def of(self, tenant: str) -> WorkerClient:
-        """Return the tenant's worker, which no other tenant has had or will have, or start one.
+    def of(self, process: ProcessKey) -> WorkerClient:
+        """Return the worker, which no other tenant has had or will have, or start one.
 
-        The tenant has a turn. Raises InfraError.
+        The process has a turn. Raises InfraError.
         """
         now = time.monotonic()
-        worker = self.get(tenant)
+        worker = self.get(process)
         if worker is not None:
-            self.move_to_end(tenant)
+            self.move_to_end(process)
             if not self._is_idle(worker, now) and worker.alive() and not worker.full():
                 return worker
-            self.end(tenant)
+            self.end(process)
         self._make_room(now)
         with self._exclusion.elsewhere():
             worker = self._spare.take()
-        self[tenant] = worker
+        self[process] = worker
         return worker
 
-    def end(self, tenant: str) -> None:
-        """End the tenant's worker, and charge the tenant for what it has used."""
-        worker = self.pop(tenant)
+    def end(self, process: ProcessKey) -> None:
+        """End a worker, and charge its tenant for what it has used."""
+        worker = self.pop(process)
         worker.kill()
-        self._usage.charge(tenant.removesuffix(BESIDE), worker.take_cpu())
+        self._usage.charge(process.tenant, worker.take_cpu())
 
     def _make_room(self, now: float) -> None:
         """End workers that are idle or too many."""
-        for tenant, worker in list(self.items()):
+        for process, worker in list(self.items()):
             if not self._is_idle(worker, now) and len(self) < self._max_workers:
                 return
-            if not self._exclusion.has(tenant):
-                self.end(tenant)
+            if not self._exclusion.has(process):
+                self.end(process)
 
     def _is_idle(self, worker: WorkerClient, now: float) -> bool:
         return now - worker.last_used > self._idle_seconds

@@ -151,6 +151,12 @@ def granted_of(service_object: ServiceObject) -> Granted:
     return granted(service_object.tenant, public, service_object.grants)
 
 
+def private(service_object: ServiceObject) -> ServiceObject:
+    """Return it as it is where nobody else may read it."""
+    definition = replace(service_object.definition, public=False)
+    return replace(service_object, definition=definition, grants=())
+
+
 def seen_by(tenant: int, service_objects: Sequence[ServiceObject]) -> Callable[[StreamRef], bool]:
     """Return what tells of a stream of these whether the tenant may read it."""
     known = {each.id: granted_of(each) for each in service_objects}

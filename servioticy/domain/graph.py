@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from servioticy.domain.cutting import cutting
-from servioticy.domain.known_streams import Entry, KnownStream, Wake
+from servioticy.domain.known_streams import Entry, KnownStream, Region, Wake
 from servioticy.domain.model import Composite, ServiceObject, Stream, StreamRef
 from servioticy.domain.pauses import PAUSE, Paused, finished
 from servioticy.domain.plans import Needs, Plan, needs_of, plan_of
-from servioticy.domain.regions import Region, Shared, whole
+from servioticy.domain.regions import Shared, whole
 
 __all__ = ["Graph", "KnownStream", "Wake"]
 

@@ -1,15 +1,15 @@
-"""A stream of a Service Object in force, with all that is looked up for its updates."""
+"""Streams of Service Objects in force, with all that is looked up for their updates, and the
+regions in which composites are evaluated (how those are made: `regions.py`)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from sandbox import trees
 from servioticy.domain.emissions import Head, head
 from servioticy.domain.model import Composite, StreamRef
-
-if TYPE_CHECKING:
-    from servioticy.domain.regions import Region
 
 
 class Wake(NamedTuple):
@@ -52,3 +52,36 @@ class KnownStream:
     def __post_init__(self) -> None:
         self.key = str(self.ref)
         self.head = head(self.ref, self.tenant, self.version)
+
+
+@dataclass(slots=True, eq=False)
+class Region:
+    """Composites that are evaluated together, and the streams that they read."""
+
+    level: int
+    """Regions read only regions of lower levels."""
+    tenant: int | None
+    evaluator: str | None
+    """None in a knot, as the tenant is: each composite has its own."""
+    streams: tuple[KnownStream | None, ...]
+    """By number. None: nobody knows the stream, so it has no updates."""
+    names: tuple[str, ...]
+    """Of each composite's code, by number."""
+    wiring: trees.Wiring
+    tenants: frozenset[int]
+    """Whose composites they are."""
+    leads_on: bool = False
+    """Whether other regions read what it makes."""
+
+    def stream(self, number: int) -> KnownStream:
+        """The stream of this number, which is one that has updates."""
+        stream = self.streams[number]
+        if stream is None:
+            raise KeyError(number)
+        return stream
+
+    def composites(self) -> Iterable[tuple[int, KnownStream]]:
+        """Its composites, with their numbers."""
+        for number, (stream, node) in enumerate(zip(self.streams, self.wiring.nodes, strict=True)):
+            if stream is not None and node.code is not None:
+                yield number, stream

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sandbox.trees import Wiring
-from servioticy.domain.known_streams import Entry, KnownStream
-from servioticy.domain.regions import Region
+from servioticy.domain.known_streams import Entry, KnownStream, Region
 from servioticy.domain.scripts import reads_own
 
 

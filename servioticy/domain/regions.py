@@ -13,53 +13,19 @@ tenants or evaluators, the region is a *knot*, to be taken step by step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
 from weakref import WeakValueDictionary
 
 from sandbox import trees
-from servioticy.domain.known_streams import KnownStream, Wake
+from servioticy.domain.known_streams import KnownStream, Region, Wake
 from servioticy.domain.model import StreamRef
 from servioticy.domain.pauses import PAUSE, Paused, finished
 from servioticy.domain.scripts import Programs, program_name
+from servioticy.domain.wirings import made_wiring
 
 Wakes = Callable[[StreamRef], Sequence[Wake]]
 
 Woken = Mapping[StreamRef, Sequence[tuple[int, Wake]]]
 """Whom streams wake in a region, with the numbers among all whom they wake."""
-
-
-@dataclass(slots=True, eq=False)
-class Region:
-    """Composites that are evaluated together, and the streams that they read."""
-
-    level: int
-    """Regions read only regions of lower levels."""
-    tenant: int | None
-    evaluator: str | None
-    """None in a knot, as the tenant is: each composite has its own."""
-    streams: tuple[KnownStream | None, ...]
-    """By number. None: nobody knows the stream, so it has no updates."""
-    names: tuple[str, ...]
-    """Of each composite's code, by number."""
-    wiring: trees.Wiring
-    tenants: frozenset[int]
-    """Whose composites they are."""
-    leads_on: bool = False
-    """Whether other regions read what it makes."""
-
-    def stream(self, number: int) -> KnownStream:
-        """The stream of this number, which is one that has updates."""
-        stream = self.streams[number]
-        if stream is None:
-            raise KeyError(number)
-        return stream
-
-    def composites(self) -> Iterable[tuple[int, KnownStream]]:
-        """Its composites, with their numbers."""
-        for number, (stream, node) in enumerate(zip(self.streams, self.wiring.nodes, strict=True)):
-            if stream is not None and node.code is not None:
-                yield number, stream
 
 
 class Shared:
@@ -139,7 +105,7 @@ def region_of(
         stream = members[number] if number < len(members) else None
         nodes.append(_node(stream, following, name, numbers, shared.programs))
         streams.append(stream or known.get(ref))
-    found = shared.wiring((yield from _wiring(tuple(nodes))))
+    found = shared.wiring((yield from made_wiring(tuple(nodes))))
     kinds: set[tuple[int, str]] = set()
     names: list[str] = []
     for number, each in enumerate(members):
@@ -151,30 +117,6 @@ def region_of(
     owners = frozenset([tenant for tenant, _evaluator in kinds])
     tenant, evaluator = kinds.pop() if len(kinds) == 1 else (None, None)
     return Region(level, tenant, evaluator, tuple(streams), tuple(names), found, owners)
-
-
-def wiring(nodes: tuple[trees.Node, ...]) -> trees.Wiring:
-    """These nodes with an id that equal nodes have, too."""
-    return finished(_wiring(nodes))
-
-
-def _wiring(nodes: tuple[trees.Node, ...]) -> Paused[trees.Wiring]:
-    content = sha256()
-    for number, each in enumerate(nodes):
-        if not number % PAUSE:
-            yield
-        facts = (
-            each.code and each.code.id,
-            [tuple(wake) for wake in each.wakes],
-            each.inputs,
-            each.own,
-            each.settles,
-            each.by_input,
-            each.skips,
-            each.name,
-        )
-        content.update(repr(facts).encode("utf-8", "surrogatepass"))
-    return trees.Wiring(content.hexdigest(), nodes)
 
 
 def _named(members: Iterable[KnownStream]) -> set[StreamRef]:

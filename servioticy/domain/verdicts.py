@@ -53,8 +53,8 @@ TIME_LIMIT = _verdict(
 )
 REVOKED = _verdict(
     "revoked",
-    "What it reads of another tenant is private from here on, or the grant of it has ended; "
-    "such updates wake it no more.",
+    "What it reads of another tenant is private or gone from here on, or the grant of it has "
+    "ended; such updates wake it no more.",
 )
 OVER_SHARE = _verdict(
     "over-share",
@@ -62,6 +62,6 @@ OVER_SHARE = _verdict(
 )
 OVER_QUOTA = _verdict(
     "over-quota",
-    "Its tenant has used up its quota of computations or of processor time of the hour, and the "
-    "update is another's.",
+    "Its tenant has used up its quota of computations or of processor time of the hour, or of "
+    "stored bytes, and the update is another's.",
 )

@@ -81,6 +81,11 @@ class EmbeddedPostgres:
             # A page that the kernel has is there at once; to ask a worker for it takes longer.
             "io_method": "sync",
             "jit": "off",
+            # Statements have their values in them, and details of errors have rows: secrets, too.
+            "log_statement": "none",
+            "log_min_error_statement": "panic",
+            "log_min_duration_statement": "-1",
+            "log_error_verbosity": "terse",
         }
         settings = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
         program = [str(_binary("postgres")), "-D", str(self._cluster), *settings]

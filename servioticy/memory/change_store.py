@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
 from servioticy.errors import Unavailable
-from servioticy.memory.state import Edge, GrantRow, ServiceObjectRow, State
+from servioticy.memory.state import GONE, Edge, GrantRow, ServiceObjectRow, State
 from servioticy.ports.change_store import Change, NewGrant, NewServiceObject
 
 
@@ -148,6 +148,37 @@ class MemoryChangeStore:
             ]
         return [(tenant, id_) for _, tenant, id_ in sorted(found)[:most]]
 
+    def overdue(self, before: int, most: int) -> list[tuple[int, Change]]:
+        """Deletions and revocations of that time or earlier that are not carried out."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            told = [
+                (each.deleted_at, each.tenant, each.id, "")
+                for each in self._state.service_objects.values()
+                if each.deleted_at is not None and each.active_change < GONE
+            ]
+            told += [
+                (each.revoked_at, each.tenant, each.service_object, each.grant.id)
+                for each in self._state.grants.values()
+                if each.revoked_at is not None and self._state.service_object(each.service_object)
+            ]
+            ranks: Counter[int] = Counter()
+            found = []
+            for told_at, tenant, id_, revoked in sorted(
+                each for each in told if each[0] <= before
+            ):
+                ranks[tenant] += 1
+                found.append((ranks[tenant], told_at, tenant, self._end(id_, revoked)))
+        found.sort(key=lambda each: each[:3])
+        return [(tenant, change) for _rank, _at, tenant, change in found[:most]]
+
+    def tell_again(self, ends: Sequence[tuple[int, Change]]) -> None:
+        """Note them as pending once more; carrying one out twice is harmless."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            for _tenant, change in ends:
+                self._note_pending(change)
+
     def pending(self) -> list[tuple[int, Change]]:
         """Changes that are stored but perhaps not yet in the log, oldest first."""
         self._state.ask_postgres()
@@ -164,6 +195,12 @@ class MemoryChangeStore:
                         if each in self._state.service_objects:
                             self._state.service_objects[each].route_partition = change.partition
                 self._state.pending.pop(number, None)
+
+    def _end(self, id_: str, revoked: str) -> Change:
+        row = self._state.service_objects[id_]
+        if not revoked:
+            return Change(id_, row.version, row.route_partition, kind="deletion")
+        return Change(id_, row.version, row.route_partition, kind="revocation", grant=revoked)
 
     def _row(self, key: ServiceObjectKey, revision: int | None) -> ServiceObjectRow | None:
         """Return the tenant's Service Object, if it has not changed since that revision."""

@@ -22,7 +22,6 @@ from servioticy.memory.state import Progress, ServiceObjectRow, State
 from servioticy.ports.partition_store import (
     Activate,
     Batch,
-    Charge,
     ComponentMember,
     PutOff,
     Use,
@@ -227,28 +226,19 @@ class MemoryPartitionStore:
         with self._state.lock:
             return purge(self._state, partition, most, most_bytes)
 
-    def charge(self, charges: Sequence[Charge]) -> None:
-        """Add to what streams have used; those that are gone are left out."""
-        self._state.ask_postgres()
-        with self._state.lock:
-            there = self._state.readable()
-            for each in charges:
-                if each.stream_id in there:
-                    used = self._state.processor_us.get(each.stream_id, 0)
-                    self._state.processor_us[each.stream_id] = used + each.microseconds
-
     def account(self, uses: Sequence[Use]) -> None:
-        """Add to the account; streams that are gone are left out. There are no hours."""
+        """Add to the account, and to the processor time of streams still there: no hours."""
         self._state.ask_postgres()
         with self._state.lock:
-            there = self._state.readable()
+            there = {ref: number for number, ref in self._state.readable().items()}
             for each in uses:
-                if each.stream_id in there:
-                    key = each.tenant, *there[each.stream_id], each.provider
-                    account = self._state.accounts.setdefault(key, Counter())
-                    stored = each.bytes - each.replaced
-                    account.update(updates=each.updates, rows=each.rows, bytes=stored)
-                    account.update(each.computations)
+                key = each.tenant, *each.stream, each.provider
+                account = self._state.accounts.setdefault(key, Counter())
+                stored = each.bytes - each.replaced
+                account.update(updates=each.updates, rows=each.rows, bytes=stored)
+                account.update(each.computations, microseconds=each.microseconds)
+                if each.microseconds and each.stream in there:
+                    self._state.processor_us[there[each.stream]] += each.microseconds
 
     def used_up(self, most: Mapping[str, int]) -> Mapping[int, str]:
         """Return which tenants have used up one of these quotas, and which one."""
@@ -257,13 +247,10 @@ class MemoryPartitionStore:
             ran: Counter[int] = Counter()
             stored: Counter[int] = Counter()
             for (tenant, *_), account in self._state.accounts.items():
-                amounts = {"updates", "rows", "bytes"}
+                amounts = {"updates", "rows", "bytes", "microseconds"}
                 ended[tenant] += sum(n for name, n in account.items() if name not in amounts)
                 stored[tenant] += account["bytes"]
-            there = self._state.readable()
-            for stream in self._state.processor_us.keys() & there.keys():
-                tenant = self._state.service_objects[there[stream][0]].tenant
-                ran[tenant] += self._state.processor_us[stream]
+                ran[tenant] += account["microseconds"]
         kinds = (
             (STORED_BYTES, stored, most[STORED_BYTES]),
             (PROCESSOR_SECONDS, ran, most[PROCESSOR_SECONDS] * 10**6),

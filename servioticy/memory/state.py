@@ -118,7 +118,7 @@ class State:
     states: dict[int, bytes] = field(default_factory=dict)
     """stream id: what it keeps from one computation to the next"""
     verdicts: dict[tuple[int, str], tuple[int, bytes]] = field(default_factory=dict)
-    processor_us: dict[int, int] = field(default_factory=dict)
+    processor_us: Counter[int] = field(default_factory=Counter)
     """stream id: what its code has used"""
     accounts: dict[tuple[int, str, str, int], Counter[str]] = field(default_factory=dict)
     """tenant, Service Object, stream, provider: what was used"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -108,6 +108,15 @@ class ChangeStore(Protocol):
 
     def expired(self, now: int, most: int) -> list[tuple[int, str]]:
         """Grants that have expired and are not revoked: the tenant and the id of each."""
+
+    def overdue(self, before: int, most: int) -> list[tuple[int, Change]]:
+        """Deletions and revocations of that time or earlier that are not carried out.
+
+        Each with its tenant; the oldest of each tenant come first.
+        """
+
+    def tell_again(self, ends: Sequence[tuple[int, Change]]) -> None:
+        """Note them as pending once more; carrying one out twice is harmless."""
 
     def pending(self) -> list[tuple[int, Change]]:
         """Changes that are stored but perhaps not yet in the log, oldest first.

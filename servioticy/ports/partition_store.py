@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
-from servioticy.domain.model import LastUpdate, ServiceObject, Timestamp
+from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef, Timestamp
 from servioticy.domain.records import EmittedRecord
 
 
@@ -47,28 +47,25 @@ class StoredVerdict(NamedTuple):
     last: bytes
 
 
-class Charge(NamedTuple):
-    """Processor time, in microseconds, that a composite stream's code has used since."""
+UseKey: TypeAlias = tuple[int, StreamRef, int, StreamRef]
+"""Whose account something is in, of which stream, and which stream of whom has caused it."""
 
-    tenant: int
-    stream_id: int
-    microseconds: int
-
-
-UseKey: TypeAlias = tuple[int, int, int]
-"""Whose account something is in, of which stream, and whose stream has caused it."""
+UNNAMED = StreamRef("", "")
+"""What has caused something, where that is the tenant's own, or is not told apart."""
 
 
 class Use(NamedTuple):
     """What a stream has used since: what was stored of it, and how its computations ended.
 
-    The computations are those that a stream of the provider has woken; all else is the
-    tenant's own.
+    Those that a stream of the provider has woken, and what came of them.
     """
 
     tenant: int
-    stream_id: int
+    stream: StreamRef
+    """by name: what was used is to be paid when the stream is gone"""
     provider: int
+    source: StreamRef = UNNAMED
+    """which of the provider's, where that is another tenant"""
     updates: int = 0
     """that came from outside"""
     rows: int = 0
@@ -77,6 +74,8 @@ class Use(NamedTuple):
     """by verdict"""
     replaced: int = 0
     """bytes of updates that these have taken the place of"""
+    microseconds: int = 0
+    """of processor time of its code"""
 
 
 class PutOff(NamedTuple):
@@ -241,11 +240,11 @@ class PartitionStore(Protocol):
         many bytes and one.
         """
 
-    def charge(self, charges: Sequence[Charge]) -> None:
-        """Add to what streams have used; those that are gone are left out."""
-
     def account(self, uses: Sequence[Use]) -> None:
-        """Add to the present hour's account; streams that are gone are left out."""
+        """Add to the present hour's account, and to the processor time of streams still there.
+
+        Tenants that are gone are left out.
+        """
 
     def used_up(self, most: Mapping[str, int]) -> Mapping[int, str]:
         """Return which tenants have used up one of these quotas, and which one.

@@ -103,7 +103,7 @@ class Requests:
         10.0, "how long a change waits for the one before it, then 503"
     )
     audit_days: Annotated[int, Meta(ge=1, le=36_500)] = setting(
-        365, "how long the audit log keeps an entry; the newest 100,000 of a tenant at most"
+        365, "how long the audit log keeps an entry; of each kind so many at most (docs/limits.md)"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -167,6 +167,20 @@ class PostgresChangeStore:
         values = {"now": now, "most": most}
         return [(each[0], each[1]) for each in self._database.rows(self._sql["expired"], values)]
 
+    def overdue(self, before: int, most: int) -> list[tuple[int, Change]]:
+        """Deletions and revocations of that time or earlier that are not carried out."""
+        values = {"before": before, "most": most}
+        return [
+            (tenant, _end(*change))
+            for tenant, *change in self._database.rows(self._sql["overdue"], values)
+        ]
+
+    def tell_again(self, ends: Sequence[tuple[int, Change]]) -> None:
+        """Note them as pending once more; carrying one out twice is harmless."""
+        with self._database.transaction():
+            for tenant, change in ends:
+                self._note_pending(tenant, change)
+
     def pending(self) -> list[tuple[int, Change]]:
         """Changes that are stored but perhaps not yet in the log, oldest first."""
         rows = self._database.rows(self._sql["pending_changes"])
@@ -252,6 +266,12 @@ class PostgresChangeStore:
     def _note_pending(self, tenant: int, change: Change) -> None:
         values = {"tenant": tenant, "change": msgspec.json.encode(change).decode()}
         self._database.rows(self._sql["add_pending_change"], values)
+
+
+def _end(id_: str, version: int, partition: int, revoked: str | None) -> Change:
+    if revoked is None:
+        return Change(id_, version, partition, kind="deletion")
+    return Change(id_, version, partition, kind="revocation", grant=revoked)
 
 
 def _values(new: NewServiceObject, change: Change) -> dict[str, Any]:

@@ -15,20 +15,14 @@ import psycopg2
 import psycopg2.errors
 import psycopg2.extensions
 
-from servioticy.errors import Rejected, Unavailable
+from servioticy.errors import Unavailable
+from servioticy.storage.failures import LOST, answering
 from servioticy.storage.roles import NOBODY, Role, changing, standing
 
 Row: TypeAlias = Any
 """A tuple of columns, as the statement names them."""
 
 _VALUE = re.compile(r"%\((\w+)\)s")
-
-TOO_MUCH = "54"
-"""Class of errors that no waiting heals: a program limit is exceeded."""
-
-LOST = (psycopg2.OperationalError, psycopg2.InterfaceError)
-"""What psycopg2 raises when the server is gone, starting, or shutting down."""
-
 
 _NOTICED = {
     "keepalives_idle": 30,
@@ -92,7 +86,7 @@ class Database:
         only reads is tried again. Not so if this Database is not `durable`: the server may
         have forgotten what the caller has read before, so the caller has to know.
         """
-        with self._answering():
+        with answering():
             connection, fresh = self._connection()
             try:
                 return self._run(connection, sql, values)
@@ -111,7 +105,7 @@ class Database:
 
         One of them at most is Copied. For hot paths that write; nothing is tried again.
         """
-        with self._answering():
+        with answering():
             connection, _fresh = self._connection()
             try:
                 with connection.cursor() as cursor:
@@ -152,7 +146,7 @@ class Database:
 
         None: this thread listens from now on, and has missed what was said before.
         """
-        with self._answering():
+        with answering():
             connection, _fresh = self._connection()
             try:
                 if channel not in self._local.listening:
@@ -181,7 +175,7 @@ class Database:
         if getattr(self._local, "inside", False):
             yield
             return
-        with self._answering():
+        with answering():
             connection, _fresh = self._connection()
             try:
                 connection.autocommit = False
@@ -269,21 +263,6 @@ class Database:
                 f"Postgres does not let this program be what it has to be ({str(no).strip()}): "
                 "run `servioticy migrate`, or grant its user that role"
             ) from no
-
-    @contextmanager
-    def _answering(self) -> Iterator[None]:
-        try:
-            yield
-        except psycopg2.errors.LockNotAvailable as error:
-            raise Unavailable("others are changing what this changes; try again later") from error
-        except psycopg2.errors.QueryCanceled as error:
-            raise Unavailable(
-                "Postgres takes too long for this; ask for less, or later"
-            ) from error
-        except LOST as error:
-            if (error.pgcode or "").startswith(TOO_MUCH):
-                raise Rejected(f"Postgres cannot take this: {str(error).strip()}") from error
-            raise Unavailable(f"Postgres does not answer: {str(error).strip()}") from error
 
 
 @cache

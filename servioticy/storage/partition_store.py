@@ -23,13 +23,13 @@ from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
     Activate,
     Batch,
-    Charge,
     ComponentMember,
     PutOff,
     Release,
     StoredUpdate,
     Use,
 )
+from servioticy.storage.accounts import account
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.batches import batch_parts, fence, superseded, update_columns
 from servioticy.storage.database import Database, Prepared
@@ -293,39 +293,9 @@ class PostgresPartitionStore:
         """Remove a piece of what was deleted or erased; whose it was. None: nothing is left."""
         return purge(self._database, partition, most, most_bytes)
 
-    def charge(self, charges: Sequence[Charge]) -> None:
-        """Add to what streams have used."""
-        tenants, streams, used = columns(charges, 3)
-        values = {
-            "tenants": numbers(tenants),
-            "streams": numbers(streams),
-            "processor_us": numbers(used),
-        }
-        with self._database.transaction():
-            self._database.rows(self._sql["charge"], values)
-            self._database.rows(self._sql["charge_hour"], values)
-            self._database.rows(self._sql["charge_in_all"], values)
-
     def account(self, uses: Sequence[Use]) -> None:
-        """Add to the present hour's account; streams that are gone are left out."""
-        tenants, streams, providers, updates, rows, sizes, computations, replaced = columns(
-            uses, 8
-        )
-        values = {
-            "tenants": numbers(tenants),
-            "streams": numbers(streams),
-            "providers": numbers(providers),
-            "updates_in": numbers(updates),
-            "stored_rows": numbers(rows),
-            "stored_bytes": numbers(sizes),
-            "replaced_bytes": numbers(replaced),
-            "times": numbers(sum(each.values()) for each in computations),
-            "computations": [msgspec.json.encode(dict(each)).decode() for each in computations],
-        }
-        with self._database.transaction():
-            self._database.rows(self._sql["account"], values)
-            self._database.rows(self._sql["account_stored"], values)
-            self._database.rows(self._sql["account_in_all"], values)
+        """Add to the present hour's account, and to the processor time of streams still there."""
+        account(self._database, uses)
 
     def used_up(self, most: Mapping[str, int]) -> Mapping[int, str]:
         """Return which tenants have used up one of these quotas, and which one."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from servioticy.domain.model import StreamRef
 from servioticy.ports.usage import Given, Spent
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
+from servioticy.storage.used_grants import used_grants
 
 
 class PostgresUsage:
@@ -19,17 +21,26 @@ class PostgresUsage:
 
     def deliver(self, counted: Mapping[Given, int]) -> None:
         """Add to the present hour's account. Raises Unavailable."""
-        tenants, providers, service_objects, streams = columns(sorted(counted), 4)
+        given = sorted(counted)
+        tenants, providers, service_objects, streams = columns(given, 4)
         values = {
             "receivers": numbers(tenants),
             "providers": numbers(providers),
             "service_objects": list(service_objects),
             "streams": list(streams),
-            "deliveries": numbers(counted[each] for each in sorted(counted)),
+            "grants": self._grants(given),
+            "deliveries": numbers(counted[each] for each in given),
         }
         with self._database.transaction():
             self._database.rows(self._sql["deliver"], values)
             self._database.rows(self._sql["deliver_in_all"], values)
+
+    def _grants(self, given: Sequence[Given]) -> list[str]:
+        """By which each was given; empty where it is the receiver's own, or public."""
+        refs = [(each.receiver, StreamRef(each.service_object, each.stream)) for each in given]
+        others = {ref for ref, each in zip(refs, given, strict=True) if ref[0] != each.provider}
+        found = used_grants(self._database, others, deriving=False)
+        return [found.get(ref, "") for ref in refs]
 
     def spend(self, spent: Mapping[Spent, int]) -> None:
         """Add microseconds of processor time to the same. Raises Unavailable."""

@@ -188,20 +188,24 @@ def test_a_tree_is_shown_before_any_data_flow(platform: RunningPlatform) -> None
 
 
 def test_a_revoked_grant_ends_the_flow_at_one_place(platform: RunningPlatform) -> None:
-    """Another tenant's composite has every update until then and none after, and is told why."""
+    """Another tenant's composite has every update until then and none after, and is told why.
+
+    What it was used for is told to both sides, by that grant, though it has ended.
+    """
     device = platform.create(DEVICE)
     token = platform.command("tenant", "create", "deriver").stdout.strip()
     told = platform.request("GET", "/grants", token=token)[2]
     wanted = {"tenant": json.loads(told)["tenant"], "use": "derive"}
     answer = platform.request("POST", f"/{device}/streams/data/grants", wanted)
     assert answer[0] == 201
+    grant = json.loads(answer[2])["id"]
     status, _headers, body = platform.request("POST", "/", scaled(device, 2), token=token)
     assert status == 201
     out = f"/{json.loads(body)['id']}/streams/out"
     with Traffic(platform, StreamRef(device, "data")).flowing() as traffic:
         traffic.go_on()
         before = traffic.accepted
-        assert platform.request("DELETE", f"/grants/{json.loads(answer[2])['id']}")[0] == 204
+        assert platform.request("DELETE", f"/grants/{grant}")[0] == 204
         revoked = traffic.begun
         traffic.go_on()
     platform.updates(StreamRef(device, "data"))  # until everything is stored
@@ -221,3 +225,13 @@ def test_a_revoked_grant_ends_the_flow_at_one_place(platform: RunningPlatform) -
         return [each["computations"].get("emitted") for each in found] == [len(data)]
 
     until(accounted, 60)
+    found = json.loads(platform.request("GET", "/usage?by=grant", token=token)[2])["data"]
+    (used,) = [each for each in found if each["grant"] == grant]
+    assert used["storedUpdates"] == len(data)
+    assert used["processorSeconds"] > 0
+    for side in (platform.token, token):
+        assert "lastUsedAt" in json.loads(
+            platform.request("GET", f"/grants/{grant}", token=side)[2]
+        )
+    provided = json.loads(platform.request("GET", "/usage?side=provided&by=grant")[2])["data"]
+    assert [each["composites"] for each in provided if each["grant"] == grant] == [1]

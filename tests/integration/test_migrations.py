@@ -178,3 +178,29 @@ def test_updates_stay_where_row_level_security_comes(
     pipeline.close()
     stored = 'SELECT tenant_id, "timestamp" FROM updates ORDER BY 2'
     assert empty.rows(stored) == [(5, 7), (5, 8)]
+
+
+def test_what_the_audit_log_holds_is_of_the_parts_that_are_bounded_apart(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0111: numbered as if each had come since."""
+    whole = migrations._files()
+    monkeypatch.setattr(migrations, "_files", lambda: [e for e in whole if e.name < "0111"])
+    migrations.migrate(empty)
+    empty.rows(
+        "INSERT INTO audit (tenant_id, number, actor_tenant, action, kind, subject)"
+        " VALUES (1, 1, NULL, 'made', 'token', 't'), (1, 2, 1, 'made', 'token', 'u'),"
+        " (1, 3, 1, 'made', 'token', 'v'), (1, 4, 2, 'made', 'grant', 'g')"
+    )
+    empty.rows("INSERT INTO audit_counts (tenant_id, number) VALUES (1, 4)")
+    monkeypatch.setattr(migrations, "_files", lambda: whole)
+    migrations.migrate(empty)
+
+    empty.rows("SELECT note_in_audit(1, 'made', 'token', 'w')")
+    assert empty.rows("SELECT causer, place, subject FROM audit ORDER BY number") == [
+        (0, 1, "t"),
+        (1, 1, "u"),
+        (1, 2, "v"),
+        (2, 1, "g"),
+        (0, 2, "w"),
+    ]

@@ -28,7 +28,9 @@ ALL_TENANTS = {
     Role.PLATFORM: {
         *("tenants", "tokens", "service_objects", "definitions", "streams", "graph_edges"),
         *("pending_changes", "subscriptions", "cursors", "listings", "template_objects"),
-        *("dynamic_groups", "membership_marks", "jobs", "audit", "audit_counts"),
+        *("dynamic_groups", "group_looks", "membership_marks", "jobs", "audit", "audit_counts"),
+        "audit_parts",
+        "ended_grants",
         *("grants", "usage_hours", "quotas", "claim_codes", "members"),
     },
     Role.PIPELINE: {
@@ -127,6 +129,8 @@ MAY_BE_ASKED = {
     "is_granted": set(Role),
     "granted_for": {Role.PLATFORM, Role.DELIVERY},
     "granted_objects": {Role.PLATFORM},
+    "grant_used": {Role.PLATFORM, Role.PIPELINE, Role.DELIVERY},
+    "note_grant_used": {Role.PLATFORM, Role.PIPELINE, Role.DELIVERY},
 }
 """Functions that see rows of all tenants, and who needs them. Triggers' nobody can call."""
 

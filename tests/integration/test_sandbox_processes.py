@@ -33,6 +33,7 @@ from waiting import until
 from sandbox import SandboxPool
 from sandbox.host.knowledge import Knowledge
 from sandbox.host.worker_client import Budget, Failure
+from sandbox.host.workers import ProcessKey
 from sandbox.trees import Node, Wiring
 
 NOTE_PROGRAMS = Knowledge.note_programs
@@ -55,7 +56,7 @@ def is_right(pool: SandboxPool, tenant: str = "tenant") -> bool:
 def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
     """A stopped process stands for a busy machine: it burnt nothing, so nobody is blamed."""
     assert is_right(pool)
-    pid = pool._workers["tenant"].pid
+    pid = pool._workers[ProcessKey("tenant")].pid
     os.kill(pid, signal.SIGSTOP)
 
     assert is_right(pool)
@@ -67,7 +68,7 @@ def test_tenants_do_not_wait_for_each_other() -> None:
     not ended to make room for another."""
     pool = a_pool(budget_ms=60_000, max_workers=1)
     assert is_right(pool, "a")
-    pid = pool._workers["a"].pid
+    pid = pool._workers[ProcessKey("a")].pid
     os.kill(pid, signal.SIGSTOP)
     before = pool.frames
     with ThreadPoolExecutor(1) as elsewhere:
@@ -81,19 +82,19 @@ def test_tenants_do_not_wait_for_each_other() -> None:
         finally:
             os.kill(pid, signal.SIGCONT)
         assert first.result()
-    assert pool._workers["a"].pid == pid
+    assert pool._workers[ProcessKey("a")].pid == pid
     pool.close()
 
 
 def test_a_worker_killed_between_frames_is_replaced(pool: SandboxPool) -> None:
     """The next frame notices before it is sent."""
     assert is_right(pool)
-    pid = pool._workers["tenant"].pid
+    pid = pool._workers[ProcessKey("tenant")].pid
     os.kill(pid, signal.SIGKILL)
     until(lambda: not alive(pid))
 
     assert is_right(pool)
-    assert pool._workers["tenant"].pid != pid
+    assert pool._workers[ProcessKey("tenant")].pid != pid
 
 
 def test_a_worker_killed_during_a_frame_is_nobodys_fault(pool: SandboxPool) -> None:
@@ -101,7 +102,7 @@ def test_a_worker_killed_during_a_frame_is_nobodys_fault(pool: SandboxPool) -> N
     turns = 400_000 if pool.options.engine == "quickjs" else 1_500_000  # some 30 ms
     slow = a_call(a_function(f"var t=0;for(var i=0;i<{turns};i++)t+=i;return 1"), an_event())
     assert is_right(pool)
-    worker = pool._workers["tenant"]
+    worker = pool._workers[ProcessKey("tenant")]
     burnt = time.clock_gettime((~worker.pid << 3) | 2)
 
     def kill_when_busy() -> None:
@@ -115,13 +116,13 @@ def test_a_worker_killed_during_a_frame_is_nobodys_fault(pool: SandboxPool) -> N
 
     assert result(outcome) == 1
     assert pool.suspended() == {}
-    assert pool._workers["tenant"].pid != worker.pid
+    assert pool._workers[ProcessKey("tenant")].pid != worker.pid
 
 
 def test_a_killed_zygote_is_started_again(pool: SandboxPool) -> None:
     """Its workers go with it."""
     assert is_right(pool)
-    worker, zygote = pool._workers["tenant"].pid, pool._zygote.pid
+    worker, zygote = pool._workers[ProcessKey("tenant")].pid, pool._zygote.pid
     assert zygote
     os.kill(zygote, signal.SIGKILL)
     until(lambda: not alive(worker))
@@ -161,8 +162,8 @@ def test_tenants_never_share_a_process(pool: SandboxPool) -> None:
     seen = []
     for tenant in ("a", "b", "a"):
         assert is_right(small, tenant)
-        seen.append(small._workers[tenant].pid)
-        assert list(small._workers) == [tenant]
+        seen.append(small._workers[ProcessKey(tenant)].pid)
+        assert list(small._workers) == [ProcessKey(tenant)]
     small.close()
 
     assert len(set(seen)) == 3
@@ -178,7 +179,7 @@ def test_a_worker_waits_for_who_comes_next(pool: SandboxPool) -> None:
         pool.prepare()
         assert pool._spare.pid == waiting
         assert is_right(pool, tenant)
-        assert pool._workers[tenant].pid == waiting
+        assert pool._workers[ProcessKey(tenant)].pid == waiting
         seen.append(waiting)
     assert pool._spare.pid not in seen
     assert len(set(seen)) == 3
@@ -220,11 +221,11 @@ def test_a_worker_full_of_programs_is_replaced(
     """By one that knows only what is used; nobody is blamed."""
     monkeypatch.setattr("sandbox.host.knowledge.MAX_MEMORY", 100_000)
     assert is_right(pool)
-    first = pool._workers["tenant"].pid
+    first = pool._workers[ProcessKey("tenant")].pid
     calls = [a_call(a_formula(f"{number}"), an_event()) for number in range(100)]
     for _ in range(2):
         assert [values(each) for each in pool.grow("tenant", calls)] == [[[n]] for n in range(100)]
-    assert pool._workers["tenant"].pid != first
+    assert pool._workers[ProcessKey("tenant")].pid != first
     assert pool.suspended() == {}
 
 
@@ -238,7 +239,7 @@ def test_a_region_that_is_large_alone_stays_in_its_worker(
 
     def process_after(wiring: Wiring) -> int:
         assert values(pool.grow("tenant", [a_call_of(wiring, *events(3))])[0]) == RIGHT
-        return pool._workers["tenant"].pid
+        return pool._workers[ProcessKey("tenant")].pid
 
     first = process_after(large)
     assert process_after(large) == first
@@ -251,14 +252,14 @@ def test_thousands_of_programs_stay_in_one_worker(pool: SandboxPool) -> None:
     """Two thousand here, ten in the benchmark: compiled once, and well within the heap."""
     calls = [a_call(a_formula(f"{number}+1"), an_event()) for number in range(2000)]
     first = [grow_all(pool, each) for each in calls]
-    worker = pool._workers["tenant"].pid
+    worker = pool._workers[ProcessKey("tenant")].pid
 
     with mock.patch.object(Knowledge, "question_of") as compiled:
         again = [grow_all(pool, each) for each in calls]
 
     assert [each.made for each in again] == [each.made for each in first]
     assert [values(each) for each in first] == [[[n + 1]] for n in range(2000)]
-    assert pool._workers["tenant"].pid == worker
+    assert pool._workers[ProcessKey("tenant")].pid == worker
     compiled.assert_not_called()
 
 
@@ -278,7 +279,7 @@ def test_equal_programs_are_compiled_once(pool: SandboxPool) -> None:
 def test_an_answer_that_is_garbage_is_a_crash(pool: SandboxPool) -> None:
     """From a worker that a script has taken over."""
     assert is_right(pool)
-    client = pool._workers["tenant"]
+    client = pool._workers[ProcessKey("tenant")]
     client._reader._buffer += b"\xff\xff\xff\xff" + b"x" * 10
 
     answer = client.grow([GOOD], 40, Budget(100, 100))

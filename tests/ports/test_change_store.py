@@ -15,11 +15,11 @@ from servioticy.ports.change_store import Change, NewServiceObject
 from servioticy.ports.partition_store import (
     Activate,
     Batch,
-    Charge,
     Delete,
     Erase,
     StoredUpdate,
     StoredVerdict,
+    Use,
 )
 
 AGAIN = b'{"streams":{"c":{"channels":{}},"a":{"channels":{}}}}'
@@ -309,7 +309,8 @@ def test_deletion_takes_all_that_is_stored_with_it(storage: Storage, tenant: int
     a, theirs = (storage.stream_id(id_, "a") for id_ in ("so2", "so1"))
     store_one(storage, 1, a)
     store_one(storage, 2, theirs)
-    storage.store.charge([Charge(tenant, a, 7), Charge(tenant, theirs, 7)])
+    used = [StreamRef(each, "a") for each in ("so2", "so1")]
+    storage.store.account([Use(tenant, each, tenant, microseconds=7) for each in used])
 
     for offset in (3, 4):  # twice does no harm
         storage.store.store(Batch(0, offset, offset + 1, 0, effect=Delete("so2")))

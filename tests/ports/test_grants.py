@@ -127,6 +127,42 @@ def test_expired_grants_are_found_until_they_are_revoked(
     assert expired(3000, 9) == []
 
 
+def test_ends_are_overdue_until_they_are_carried_out(
+    storage: Storage, tenant: int, other: int
+) -> None:
+    """Told again they change nothing that is carried out, as often as the log says it."""
+    for id_, owner in (("so2", tenant), ("so3", other)):
+        storage.create(owner, id_)
+    give(storage, tenant, Grant("g", other, "a", derived_only=True))
+    store = storage.change_store
+    store.revoke(tenant, "g", 2000)
+    for key, at in (
+        (ServiceObjectKey(tenant, "so2"), 1500),
+        (ServiceObjectKey(other, "so3"), 3000),
+    ):
+        store.delete(key, None, at)
+    revoked = Change("so1", 1, 0, kind="revocation", grant="g")
+
+    ends = store.overdue(3000, 9)
+
+    assert [(who, each.service_object, each.kind) for who, each in ends] == [
+        (tenant, "so2", "deletion"),
+        (other, "so3", "deletion"),
+        (tenant, "so1", "revocation"),
+    ]
+    assert ends[-1][1] == revoked
+    assert store.overdue(3000, 2) == ends[:2]
+    assert store.overdue(2999, 9) == [ends[0], ends[2]]
+    store.tell_again(ends)
+    assert [change for _, change in store.pending()][-3:] == [change for _, change in ends]
+    effects = [Delete("so2"), Delete("so3"), Revoke("g")]
+    for offset, effect in enumerate(2 * effects, start=1):
+        took_effect(storage, offset, effect)
+        storage.purge()
+    assert store.overdue(3000, 9) == []
+    assert (storage.rows("purge"), storage.rows("grants")) == (0, 0)
+
+
 def test_grants_go_with_their_service_object(storage: Storage, tenant: int, other: int) -> None:
     """At the place in the log, as all else of it."""
     give(storage, tenant, Grant("g", other))

@@ -9,17 +9,18 @@ import msgspec
 import pytest
 from port_builders import Storage, a_batch, document, documents, everything, key
 
-from servioticy.domain.model import LastUpdate
+from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord
 from servioticy.ports.partition_store import (
     Batch,
-    Charge,
     Erase,
     StoredState,
     StoredUpdate,
     StoredVerdict,
     Use,
 )
+
+A = StreamRef("so1", "a")
 
 
 def test_what_takes_the_place_of_something_is_told_with_its_bytes(
@@ -42,8 +43,8 @@ def test_what_takes_the_place_of_something_is_told_with_its_bytes(
 def test_who_has_used_up_a_quota_of_the_hour_is_told(storage: Storage, stream: int) -> None:
     tenant = storage.tenants.tenant_of(storage.tenants.create_tenant("acme")) or 0
     store = storage.store
-    store.account([Use(tenant, stream, tenant, computations={"emitted": 2, "stale": 1})])
-    store.charge([Charge(tenant, stream, 2_000_000)])
+    used = Use(tenant, A, tenant, computations={"emitted": 2, "stale": 1}, microseconds=2_000_000)
+    store.account([used])
 
     def used_up(computations: int, seconds: int, stored: int = 100) -> Mapping[int, str]:
         return store.used_up(
@@ -53,7 +54,7 @@ def test_who_has_used_up_a_quota_of_the_hour_is_told(storage: Storage, stream: i
     assert used_up(4, 3) == {}
     assert used_up(3, 3) == {tenant: "computations"}
     assert used_up(4, 2) == {tenant: "processor-seconds"}
-    store.account([Use(tenant, stream, tenant, 0, 1, 99, computations={"emitted": 1})])
+    store.account([Use(tenant, A, tenant, rows=1, bytes=99, computations={"emitted": 1})])
     assert used_up(4, 3) == {tenant: "computations"}
     assert used_up(5, 3) == {}
     assert used_up(5, 3, 99) == {tenant: "stored-bytes"}
@@ -232,9 +233,11 @@ def test_verdicts_are_counted_and_the_last_is_kept(storage: Storage, stream: int
 
 def test_processor_time_adds_up(storage: Storage, stream: int) -> None:
     assert storage.history.processor_us(key(stream)) == 0
-    storage.store.charge([Charge(1, stream, 40), Charge(1, 999_999, 5)])
-    storage.store.charge([Charge(1, stream, 2)])
-    storage.store.charge([])
+    (tenant,) = {each.tenant for each in storage.store.component("so1")}
+    gone = StreamRef("gone", "a")
+    storage.store.account([Use(tenant, each, tenant, microseconds=40) for each in (A, gone)])
+    storage.store.account([Use(tenant, A, tenant, microseconds=2)])
+    storage.store.account([])
 
     assert storage.history.processor_us(key(stream)) == 42
     assert storage.history.processor_us(key(999_999)) == 0  # no such stream

@@ -11,13 +11,13 @@ from servioticy.domain.model import LastUpdate, ServiceObjectKey, StreamRef
 from servioticy.ports.partition_store import (
     Activate,
     Batch,
-    Charge,
     Delete,
     Effect,
     Erase,
     StoredState,
     StoredUpdate,
     StoredVerdict,
+    Use,
 )
 from servioticy.storage.partition_store import PostgresPartitionStore
 
@@ -41,10 +41,10 @@ def tenant(storage: Storage) -> int:
 
 
 def store_some(
-    storage: Storage, stored_as: int, times: range = range(5), size: int = 10
+    storage: Storage, id_: str = "so1", times: range = range(5), size: int = 10
 ) -> list[bytes]:
     """Updates with all that may come of them; their documents."""
-    first = storage.store.all_progress()[0]
+    first, stored_as = storage.store.all_progress()[0], storage.stored_as(id_)
     rows = [
         StoredUpdate(1, stored_as, at, document(at, size), 1, first + n, 0)
         for n, at in enumerate(times)
@@ -61,7 +61,8 @@ def store_some(
             verdicts=[StoredVerdict(1, stored_as, "emitted", 5, b"{}")],
         )
     )
-    storage.store.charge([Charge(1, stored_as, 7)])
+    tenant = storage.store.component(id_)[0].tenant
+    storage.store.account([Use(tenant, StreamRef(id_, "a"), tenant, microseconds=7)])
     return [each.document for each in rows]
 
 
@@ -93,14 +94,14 @@ NOTHING = [None, None, 0]
 
 def test_what_is_deleted_is_gone_before_its_rows_are(storage: Storage, tenant: int) -> None:
     a = storage.stream_id("so1", "a")
-    store_some(storage, storage.stored_as("so1"))
+    store_some(storage)
     assert len(everything_read(storage, a)) == 3 + 5 + 5 + 1
 
     store_effect(storage, Delete("so1"))
 
     assert everything_read(storage, a) == NOTHING
     assert storage.store.not_acknowledged(0, 0, 99) == []
-    storage.store.charge([Charge(tenant, a, 7)])
+    storage.store.account([Use(tenant, StreamRef("so1", "a"), tenant, microseconds=7)])
     assert everything_read(storage, a) == NOTHING
     assert storage.rows("updates") == 5
     storage.purge()
@@ -110,7 +111,7 @@ def test_what_is_deleted_is_gone_before_its_rows_are(storage: Storage, tenant: i
 def test_what_is_erased_is_gone_before_its_rows_are(storage: Storage, tenant: int) -> None:
     """And what comes afterwards is not taken for it, timestamps being what they are."""
     a = storage.stream_id("so1", "a")
-    store_some(storage, storage.stored_as("so1"))
+    store_some(storage)
 
     store_effect(storage, Erase("so1", "a", 5))
 
@@ -118,7 +119,7 @@ def test_what_is_erased_is_gone_before_its_rows_are(storage: Storage, tenant: in
     assert storage.store.not_acknowledged(0, 0, 99) == []
     assert storage.store.last_updates([storage.stored_as("so1")]) == {}
     assert storage.rows("updates") == 5
-    new = store_some(storage, storage.stored_as("so1"), range(3, 6))
+    new = store_some(storage, "so1", range(3, 6))
     for left in (7, 6, 5, 4, 3, 3):
         assert storage.store.purge(0, 1, ALL) == tenant
         assert documents(storage, a) == new
@@ -134,12 +135,12 @@ def test_what_is_erased_is_gone_before_its_rows_are(storage: Storage, tenant: in
 def test_a_stream_may_be_erased_again_before_it_is_purged(storage: Storage, tenant: int) -> None:
     a = storage.stream_id("so1", "a")
     for change in (5, 6, 7):
-        store_some(storage, storage.stored_as("so1"))
+        store_some(storage)
         store_effect(storage, Erase("so1", "a", change))
     store_effect(storage, Erase("so1", "a", 6))  # told again
 
     assert documents(storage, a) == []
-    new = store_some(storage, storage.stored_as("so1"))
+    new = store_some(storage)
     storage.purge()
 
     assert documents(storage, a) == new
@@ -151,9 +152,9 @@ def test_an_erased_stream_may_be_deleted_before_it_is_purged(
     storage: Storage, tenant: int
 ) -> None:
     a = storage.stream_id("so1", "a")
-    store_some(storage, storage.stored_as("so1"))
+    store_some(storage)
     store_effect(storage, Erase("so1", "a", 5))
-    store_some(storage, storage.stored_as("so1"))
+    store_some(storage)
     store_effect(storage, Delete("so1"))
 
     assert everything_read(storage, a) == NOTHING
@@ -169,7 +170,7 @@ def test_a_piece_is_bounded_in_rows_and_in_bytes(
     storage: Storage, tenant: int, most: int, most_bytes: int, left: list[int]
 ) -> None:
     """It ends with the row that reaches the bound; one goes however large it is."""
-    store_some(storage, storage.stored_as("so1"), size=1000)
+    store_some(storage, "so1", size=1000)
     store_effect(storage, Erase("so1", "a", 5))
 
     found = []
@@ -177,7 +178,7 @@ def test_a_piece_is_bounded_in_rows_and_in_bytes(
         found.append(storage.rows("updates"))
 
     assert found == left
-    store_some(storage, storage.stored_as("so1"), size=1000)
+    store_some(storage, "so1", size=1000)
     store_effect(storage, Erase("so1", "a", 6))
     assert storage.store.purge(0, 100, 1) == tenant
     assert storage.rows("updates") == 4
@@ -227,7 +228,7 @@ def test_subscriptions_to_an_object_go_in_pieces(stored: Stored) -> None:
 
 
 def test_a_partition_purges_its_own(storage: Storage, tenant: int) -> None:
-    store_some(storage, storage.stored_as("so1"))
+    store_some(storage)
     store_effect(storage, Delete("so1"))
 
     assert storage.store.purge(1, 100, ALL) is None
@@ -235,11 +236,11 @@ def test_a_partition_purges_its_own(storage: Storage, tenant: int) -> None:
 
 
 def test_what_is_created_later_is_not_touched(storage: Storage, tenant: int) -> None:
-    store_some(storage, storage.stored_as("so1"))
+    store_some(storage)
     store_effect(storage, Delete("so1"))
     storage.create(tenant, "so2")
     store_effect(storage, Activate("so2", 1, 9))
-    new = store_some(storage, storage.stored_as("so2"))
+    new = store_some(storage, "so2")
 
     storage.purge()
 

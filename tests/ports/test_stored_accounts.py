@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from port_builders import Stored
 
+from servioticy.domain.model import Grant, StreamRef
 from servioticy.domain.quotas import quotas
-from servioticy.ports.partition_store import Batch, Erase, StoredUpdate, Use
-from servioticy.ports.usage import Spent
+from servioticy.ports.change_store import NewGrant
+from servioticy.ports.partition_store import Batch, Delete, Erase, StoredUpdate, Use
+from servioticy.ports.usage import Given, Spent
 from servioticy.settings import Settings
 from servioticy.storage.database import Database
 from servioticy.storage.partition_store import PostgresPartitionStore
@@ -16,17 +18,18 @@ from servioticy.storage.usage import PostgresUsage
 
 pytestmark = pytest.mark.real
 
+A, B = StreamRef("so1", "a"), StreamRef("so1", "b")
+
 
 def test_a_tenant_that_has_gone_pays_nothing_and_stops_nobody(stored: Stored) -> None:
     """It was deleted while its last updates were not accounted for yet."""
     key = stored.create("so1")
-    stream = stored.stream("so1")
     gone = key.tenant + 1_000
 
     PostgresPartitionStore(stored.pipeline, lambda _text: ()).account(
         [
-            Use(key.tenant, stream.stream_id, key.tenant, 1, 1, 100),
-            Use(gone, stream.stream_id, gone, 1, 1, 7),
+            Use(key.tenant, A, key.tenant, updates=1, rows=1, bytes=100),
+            Use(gone, A, gone, updates=1, rows=1, bytes=7),
         ]
     )
 
@@ -38,11 +41,10 @@ def test_a_tenant_that_has_gone_pays_nothing_and_stops_nobody(stored: Stored) ->
 def test_what_took_the_place_of_something_is_stored_once(stored: Stored) -> None:
     """Sent a thousand times with one timestamp, an update is one row."""
     key = stored.create("so1")
-    stream = stored.stream("so1").stream_id
     store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
 
-    store.account([Use(key.tenant, stream, key.tenant, 3, 3, 300, replaced=200)])
-    store.account([Use(key.tenant, stream, key.tenant, 1, 1, 10, replaced=100)])
+    store.account([Use(key.tenant, A, key.tenant, updates=3, rows=3, bytes=300, replaced=200)])
+    store.account([Use(key.tenant, A, key.tenant, updates=1, rows=1, bytes=10, replaced=100)])
 
     ((amount,),) = stored.database.rows("SELECT bytes FROM stored_amounts")
     assert amount == 10
@@ -56,9 +58,8 @@ def most(computations: int, stored: int = 10**6) -> dict[str, int]:
 
 def test_an_hour_begins_with_nothing_and_an_operator_may_say_otherwise(stored: Stored) -> None:
     key = stored.create("so1")
-    stream = stored.stream("so1").stream_id
     store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
-    use = Use(key.tenant, stream, key.tenant, computations={"emitted": 5})
+    use = Use(key.tenant, A, key.tenant, computations={"emitted": 5})
     store.account([use])
     assert store.used_up(most(5)) == {key.tenant: "computations"}
     PostgresQuotas(stored.database).give("acme", "computations", 6)
@@ -88,7 +89,7 @@ def test_what_is_erased_comes_back_whole_however_small_it_was_on_the_disk(
         for at, document in enumerate(documents, start=1)
     ]
     store.store(Batch(0, 0, 1, 0, updates))
-    store.account([Use(key.tenant, stream.stream_id, key.tenant, 50, 50, size + 7)])
+    store.account([Use(key.tenant, A, key.tenant, updates=50, rows=50, bytes=size + 7)])
     on_disk = "SELECT sum(pg_column_size(document)) FROM updates"
     assert stored.database.rows(on_disk)[0][0] < size / 10
 
@@ -99,12 +100,31 @@ def test_what_is_erased_comes_back_whole_however_small_it_was_on_the_disk(
     assert stored.database.rows("SELECT bytes FROM stored_amounts") == [(7,)]
 
 
+def test_each_program_may_tell_by_which_grant_others_streams_were_used(
+    stored: Stored, delivery: Database
+) -> None:
+    key = stored.create("so1")
+    new = NewGrant(key, Grant("g", stored.other), 1000, None)
+    stored.change_store.grant(new, 9)
+    stored.database.rows("UPDATE grants SET active = true")
+    made = StreamRef("so2", "c")
+
+    PostgresPartitionStore(stored.pipeline, lambda _text: ()).account(
+        [Use(stored.other, made, key.tenant, each, microseconds=7) for each in (A, B)]
+    )
+    PostgresUsage(delivery).deliver({Given(stored.other, key.tenant, "so1", "a"): 2})
+
+    found = "SELECT stream, grant_id, processor_us, deliveries FROM usage_hours ORDER BY 1"
+    assert stored.database.rows(found) == [("a", "g", 0, 2), ("c", "g", 14, 0)]
+    told = "SELECT tenant_id, causer FROM audit WHERE action = 'used' ORDER BY 1"
+    assert stored.database.rows(told) == [(key.tenant, 0), (stored.other, key.tenant)]
+
+
 def test_what_is_stored_counts_beyond_its_hour(stored: Stored) -> None:
     """For who never sends: its composites over others' streams store, too."""
     key = stored.create("so1")
-    stream = stored.stream("so1").stream_id
     store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
-    store.account([Use(key.tenant, stream, key.tenant, 0, 1, 300)])
+    store.account([Use(key.tenant, A, key.tenant, rows=1, bytes=300)])
     stored.database.rows("UPDATE used_amounts SET hour = hour - 3600000")
 
     assert store.used_up(most(5, 301)) == {}
@@ -113,6 +133,36 @@ def test_what_is_stored_counts_beyond_its_hour(stored: Stored) -> None:
     assert store.used_up(most(5, 300)) == {}
     PostgresQuotas(stored.database).give("acme", "stored-bytes", 0)
     assert store.used_up(most(5, 10**6)) == {key.tenant: "stored-bytes"}
+
+
+def test_what_was_used_is_paid_when_the_stream_is_gone(stored: Stored) -> None:
+    """It was deleted before its last seconds came to the accounts."""
+    key = stored.create("so1")
+    store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
+    store.begin(0)
+    store.store(Batch(0, 0, 1, 0, effect=Delete("so1")))
+
+    store.account(
+        [
+            Use(
+                key.tenant,
+                A,
+                key.tenant,
+                updates=1,
+                rows=1,
+                bytes=9,
+                computations={"emitted": 2},
+                microseconds=7,
+            )
+        ]
+    )
+
+    assert stored.database.rows(
+        "SELECT service_object, updates_in, processor_us, computations FROM usage_hours"
+    ) == [("so1", 1, 7, {"emitted": 2})]
+    used = stored.database.rows("SELECT computations, processor_us FROM used_amounts")
+    assert used == [(2, 7)]
+    assert stored.database.rows("SELECT 1 FROM usage") == []
 
 
 def test_what_conditions_of_actions_take_is_in_the_same_accounts(

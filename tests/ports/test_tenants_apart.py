@@ -6,12 +6,12 @@ import pytest
 from port_builders import PARTITIONS, Stored, a_service_object
 
 from servioticy.domain.access import Resource, Right, may
-from servioticy.domain.model import ServiceObjectKey, StreamKey
+from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef
 from servioticy.ports.partition_store import (
     Batch,
-    Charge,
     StoredUpdate,
     StoredVerdict,
+    Use,
 )
 from servioticy.ports.service_objects import VersionKey
 from servioticy.storage.partition_store import PostgresPartitionStore
@@ -38,7 +38,8 @@ def streams(stored: Stored) -> tuple[StreamKey, StreamKey]:
             verdicts=[StoredVerdict(*own, "emitted", 1, b"{}")],
         )
     )
-    store.charge([Charge(*own, 7)])
+    used = StreamRef("so1", "a")
+    store.account([Use(own.tenant, used, own.tenant, microseconds=7)])
     return own, StreamKey(stored.other, own.stream_id)
 
 

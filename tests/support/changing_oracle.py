@@ -141,6 +141,14 @@ class ChangingOracle(Oracle):
             del self.made_by[key]
 
     def delete(self, id_: str) -> None:
+        """Composites of others that could read it are told; of its own tenant's none is."""
+        before = self._reading()
+        (gone,) = [each for each in self.declared if each.id == id_]
+        for owner in self.declared:
+            for each in owner.composites if owner.tenant != gone.tenant else ():
+                reader = (owner.id, each.name)
+                if any(ref[0] == id_ for ref in before[reader]):
+                    self.verdicts[reader, "revoked"] += 1
         self.declared = [each for each in self.declared if each.id != id_]
         self.given = {each.id: each for each in self.given.values() if each.owner != id_}
         self._changed({}, id_)

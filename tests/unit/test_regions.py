@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from servioticy.domain import graph as graphs
 from servioticy.domain.cutting import cutting
 from servioticy.domain.graph import Graph
-from servioticy.domain.known_streams import Wake
+from servioticy.domain.known_streams import Region, Wake
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.pauses import finished
 from servioticy.domain.plans import Plan
-from servioticy.domain.regions import Region, Shared
+from servioticy.domain.regions import Shared
 
 
 def refs(region: Region) -> set[str]:

@@ -20,6 +20,7 @@ from sandbox import ChannelCode, InfraError, Program, SandboxPool, TookTooLong, 
 from sandbox.host.answers import MAX_MESSAGE
 from sandbox.host.checking import Checking
 from sandbox.host.outputs import MAX_OUTPUT_BYTES
+from sandbox.host.spare import Spare
 from sandbox.host.workers import Workers
 from sandbox.trees import Bounds, Call, Event, Grown, Last, Made, Node, Wake, Wiring
 
@@ -103,8 +104,10 @@ def a_scripted_pool(zygote: Scripted, *answers: bytes) -> SandboxPool:
     pool = a_pool(allow_list=False)
     zygote.answers = answers
     pool._zygote = zygote  # type: ignore[assignment]
-    pool._workers = Workers(zygote, pool._usage, pool._exclusion, 64, 60)  # type: ignore[arg-type]
-    pool._checking = Checking(zygote, 60, allow_list=False)  # type: ignore[arg-type]
+    pool._spare = Spare(zygote)  # type: ignore[arg-type]
+    pool._shared.workers = Workers(pool._spare, pool._usage, pool._exclusion, 64, 60)
+    pool._workers = pool._shared.workers
+    pool._checking = Checking(zygote, pool._spare, 60, allow_list=False)  # type: ignore[arg-type]
     return pool
 
 

@@ -1,7 +1,8 @@
 -- address --
 -- Between tenants: before it is known who asks there is no tenant to name.
 -- All that a request needs, in one round trip: who asks, and what it names.
--- No row: the token is unknown. Id or stream id null: that does not exist, or is not named.
+-- No row: the token is unknown, or its tenant is deleted: a request that was under way then may
+-- have made it after the others went. Id or stream id null: that does not exist, or is not named.
 SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id AS owner,
        coalesce(service_objects.public OR service_objects.tenant_id <> tokens.tenant_id
                 AND is_granted(service_objects.id, %(stream)s, tokens.tenant_id, false),
@@ -15,7 +16,9 @@ SELECT tokens.tenant_id AS caller, service_objects.id, service_objects.tenant_id
                   THEN granted_for(service_objects.id, %(stream)s, tokens.tenant_id) END
              )::double precision AS expires_in
   FROM tokens
-  LEFT JOIN service_objects ON service_objects.id = %(service_object)s AND deleted_at IS NULL
+  JOIN tenants ON tenants.id = tokens.tenant_id AND tenants.deleted_at IS NULL
+  LEFT JOIN service_objects ON service_objects.id = %(service_object)s
+   AND service_objects.deleted_at IS NULL
   LEFT JOIN streams ON streams.service_object = service_objects.id AND streams.name = %(stream)s
  WHERE tokens.digest = %(digest)s
    AND tokens.revoked_at IS NULL
@@ -40,7 +43,9 @@ SELECT number, tokens.tenant_id AS caller, service_objects.id, service_objects.t
        WITH ORDINALITY AS asked (digest, service_object, stream, number)
   JOIN tokens ON tokens.digest = asked.digest AND tokens.revoked_at IS NULL
    AND (tokens.expires_at IS NULL OR tokens.expires_at > now())
-  LEFT JOIN service_objects ON service_objects.id = asked.service_object AND deleted_at IS NULL
+  JOIN tenants ON tenants.id = tokens.tenant_id AND tenants.deleted_at IS NULL
+  LEFT JOIN service_objects ON service_objects.id = asked.service_object
+   AND service_objects.deleted_at IS NULL
   LEFT JOIN streams ON streams.service_object = service_objects.id AND streams.name = asked.stream;
 
 -- addresses_of_members --

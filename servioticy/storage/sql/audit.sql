@@ -4,6 +4,7 @@ SELECT number, at, action, kind, subject, actor_tenant IS NULL AS by_platform,
        actor_tenant = tenant_id AS own, actor_token
   FROM audit
  WHERE tenant_id = %(tenant)s
+   AND (kind = %(kind)s OR %(kind)s = '')
    AND number < %(before)s
    AND at > now() - %(days)s * interval '1 day'
  ORDER BY number DESC

@@ -217,6 +217,26 @@ SELECT grants.tenant_id, grants.id
  ORDER BY expires_at
  LIMIT %(most)s;
 
+-- overdue --
+-- Between tenants: whatever the log has lost, whosesoever it was.
+-- Ends that are told, and not carried out since: the oldest of each tenant, then the next ones.
+-- What is carried out has no row any more, or no change after it.
+SELECT tenant_id, service_object, version, route_partition, revoked
+  FROM (SELECT grants.tenant_id, service_object, version, route_partition,
+               grants.id AS revoked, revoked_at AS told_at
+          FROM grants
+          JOIN service_objects ON service_objects.id = service_object
+           AND service_objects.tenant_id = grants.tenant_id
+           AND deleted_at IS NULL
+         WHERE revoked_at <= %(before)s
+         UNION ALL
+        SELECT tenant_id, id, version, route_partition, NULL, deleted_at
+          FROM service_objects
+         WHERE deleted_at <= %(before)s
+           AND active_change < 9223372036854775807) AS told
+ ORDER BY row_number() OVER (PARTITION BY tenant_id ORDER BY told_at), told_at
+ LIMIT %(most)s;
+
 -- add_pending_change --
 INSERT INTO pending_changes (tenant_id, change)
 VALUES (%(tenant)s, %(change)s);

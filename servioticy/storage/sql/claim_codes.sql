@@ -1,14 +1,24 @@
 -- make --
 -- Codes that differ in nothing else, and the devices that they are for; no row where there would
 -- be more uses than there may be: of all codes of the tenant, or of those of the Service Object
--- that have not ended.
-WITH made AS (
+-- that have not ended. Those of a Service Object, and what devices get for them, end when the
+-- token of their maker does.
+WITH maker AS (
+    SELECT expires_at AS tokens_end
+      FROM tokens
+     WHERE id = %(maker)s
+       AND tenant_id = %(tenant)s
+       AND %(service_object)s::text IS NOT NULL
+), made AS (
     INSERT INTO claim_codes (id, tenant_id, digest, template, service_object, parameters, allowed,
-                             device_as, pattern, listed, uses, created_at, expires_at)
+                             device_as, pattern, listed, uses, created_at, expires_at,
+                             tokens_end)
     SELECT new.id, %(tenant)s, new.digest, %(template)s, %(service_object)s, %(parameters)s::json,
            %(allowed)s::text[], %(device_as)s, %(pattern)s, %(devices)s::text[] IS NOT NULL,
-           %(uses)s, %(now)s, now() + %(seconds)s * interval '1 second'
+           %(uses)s, %(now)s, least(now() + %(seconds)s * interval '1 second', tokens_end),
+           tokens_end
       FROM unnest(%(ids)s::text[], %(digests)s::bytea[]) AS new (id, digest)
+      LEFT JOIN maker ON true
      WHERE %(most)s >= %(uses)s::bigint * cardinality(%(ids)s::text[]) + (
                SELECT coalesce(sum(uses), 0)
                  FROM claim_codes

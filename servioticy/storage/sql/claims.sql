@@ -69,7 +69,7 @@ SELECT count(*)
 -- A use of the code, what is to be known when the device asks again, and its token: all or
 -- nothing. No row where that cannot be any more.
 WITH able AS (
-    SELECT claim_codes.id AS code, service_objects.id AS service_object
+    SELECT claim_codes.id AS code, service_objects.id AS service_object, tokens_end
       FROM claim_codes
       JOIN service_objects ON service_objects.id = %(service_object)s
        AND service_objects.tenant_id = claim_codes.tenant_id
@@ -103,7 +103,8 @@ WITH able AS (
      WHERE id = claimed.code
        AND tenant_id = %(tenant)s
 )
-INSERT INTO tokens (id, digest, tenant_id, service_object)
-SELECT %(token_id)s, %(token)s, %(tenant)s, service_object
+INSERT INTO tokens (id, digest, tenant_id, service_object, expires_at)
+SELECT %(token_id)s, %(token)s, %(tenant)s, claimed.service_object, tokens_end
   FROM claimed
+  JOIN able USING (code)
 RETURNING 1;

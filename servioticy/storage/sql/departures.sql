@@ -96,6 +96,37 @@ SELECT EXISTS (SELECT FROM pending_changes WHERE tenant_id = %(tenant)s)
     OR EXISTS (SELECT FROM put_off WHERE tenant_id = %(tenant)s)
     OR EXISTS (SELECT FROM superseded WHERE tenant_id = %(tenant)s);
 
+-- usage_of_others --
+-- Between tenants: what others have used of its streams is theirs to pay, and names it no more.
+WITH gone AS (
+    DELETE FROM usage_hours
+     WHERE ctid = ANY(ARRAY(SELECT ctid
+                              FROM usage_hours
+                             WHERE provider_id = %(tenant)s
+                               AND tenant_id <> %(tenant)s
+                             LIMIT %(most)s))
+    RETURNING *
+)
+INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, updates_in,
+                         computations, processor_us, stored_rows, stored_bytes, deliveries)
+SELECT gone.tenant_id, gone.hour, coalesce(own.id, ''),
+       CASE WHEN own.id IS NULL THEN '' ELSE gone.stream END AS kept_stream, 0,
+       sum(updates_in), counts_summed(computations), sum(processor_us), sum(stored_rows),
+       sum(stored_bytes), sum(deliveries)
+  FROM gone
+  LEFT JOIN service_objects AS own ON own.id = gone.service_object
+   AND own.tenant_id = gone.tenant_id
+ GROUP BY gone.tenant_id, gone.hour, own.id, kept_stream
+ ORDER BY gone.tenant_id, gone.hour, coalesce(own.id, ''), kept_stream
+    ON CONFLICT (tenant_id, hour, service_object, stream, provider_id, grant_id) DO UPDATE
+   SET updates_in = usage_hours.updates_in + excluded.updates_in,
+       computations = counts_added(usage_hours.computations, excluded.computations),
+       processor_us = usage_hours.processor_us + excluded.processor_us,
+       stored_rows = usage_hours.stored_rows + excluded.stored_rows,
+       stored_bytes = usage_hours.stored_bytes + excluded.stored_bytes,
+       deliveries = usage_hours.deliveries + excluded.deliveries
+RETURNING 1;
+
 -- rest_of_service_objects --
 -- With what they are listed by. Nothing else refers to them.
 DELETE FROM service_objects
@@ -114,6 +145,8 @@ RETURNING 1;
 -- Between tenants: the tenant itself, and what only counts for it.
 WITH counted AS (
     DELETE FROM audit_counts WHERE tenant_id = %(tenant)s
+), parts AS (
+    DELETE FROM audit_parts WHERE tenant_id = %(tenant)s
 ), marked AS (
     DELETE FROM membership_marks WHERE tenant_id = %(tenant)s
 )

@@ -29,26 +29,55 @@ SELECT service_objects.id
  ORDER BY service_objects.sequence
  LIMIT %(limit)s;
 
--- marks --
+-- spread --
 -- Between tenants: work for all of them goes on by turns.
-SELECT tenant_id, changes
-  FROM membership_marks;
-
--- unmark --
--- Unless more has changed since it was read.
-DELETE FROM membership_marks
- WHERE tenant_id = %(tenant)s
-   AND changes = %(changes)s;
-
--- concerned --
--- Between tenants: work for all of them goes on by turns.
--- Whose dynamic groups a change of these tenants' Service Objects may concern.
-SELECT DISTINCT tenant_id, service_object
+-- From whose Service Objects have changed to whose dynamic groups that may concern. Whoever
+-- changes one in the same moment waits for the mark to go, and marks anew.
+WITH marks AS (
+    DELETE FROM membership_marks
+    RETURNING tenant_id
+)
+INSERT INTO group_looks (tenant_id)
+SELECT DISTINCT dynamic_groups.tenant_id
   FROM dynamic_groups
- WHERE (tenant_id = ANY(%(tenants)s::bigint[]) OR others)
+ WHERE EXISTS (SELECT FROM marks)
+   AND (others OR dynamic_groups.tenant_id IN (SELECT tenant_id FROM marks))
+    ON CONFLICT (tenant_id) DO UPDATE
+   SET again = group_looks.after <> '';
+
+-- next_look --
+-- Between tenants: work for all of them goes on by turns.
+-- Whose turn it is: whatever comes of it, the next one is another tenant's.
+UPDATE group_looks
+   SET looked_at = clock_timestamp()
+ WHERE tenant_id = (SELECT tenant_id FROM group_looks ORDER BY looked_at, tenant_id LIMIT 1)
+RETURNING tenant_id, after;
+
+-- readers --
+-- The next Service Objects that have dynamic groups.
+SELECT DISTINCT service_object
+  FROM dynamic_groups
+ WHERE tenant_id = %(tenant)s
    AND service_object > %(after)s
  ORDER BY service_object
  LIMIT %(limit)s;
+
+-- looked --
+UPDATE group_looks
+   SET after = %(after)s
+ WHERE tenant_id = %(tenant)s;
+
+-- looked_at_all --
+-- Unless something has changed since that began.
+WITH begun AS (
+    UPDATE group_looks
+       SET after = '', again = false
+     WHERE tenant_id = %(tenant)s
+       AND again
+)
+DELETE FROM group_looks
+ WHERE tenant_id = %(tenant)s
+   AND NOT again;
 
 -- automatic --
 -- The version was made by the follower; of those before it a few stay.

@@ -36,6 +36,8 @@ VALUES (%(digest)s, %(tenant)s);
 -- Between tenants: before it is known who asks there is no tenant to name.
 SELECT tenant_id
   FROM tokens
+  JOIN tenants ON tenants.id = tenant_id
+   AND deleted_at IS NULL
  WHERE digest = %(digest)s
    AND revoked_at IS NULL
    AND (expires_at IS NULL OR expires_at > now());

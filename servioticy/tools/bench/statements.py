@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sandbox import argument_names
 from servioticy.bootstrap import connect
-from servioticy.domain.model import StreamKey
+from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.ports.addresses import Lookup
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.partition_store import Batch, StoredUpdate, Use
@@ -75,7 +75,15 @@ def run(settings: Settings, arguments: Sequence[str]) -> None:
         _measure("page of 100", api, times // 5, lambda: history.page(stream, page, 100, 10**9))
         _measure("batch of 1 row", pipeline, times, lambda: batch(1))
         _measure("batch of 100 rows", pipeline, times // 5, lambda: batch(100))
-        use = Use(*stream, tenant, 1, 1, 100, {"emitted": 1, "stale": 1})
+        use = Use(
+            tenant,
+            StreamRef("so", "s"),
+            tenant,
+            updates=1,
+            rows=1,
+            bytes=100,
+            computations={"emitted": 1, "stale": 1},
+        )
         _measure("accounts of a stream", pipeline, times // 5, lambda: store.account([use]))
         quotas = PostgresStatements(api, "used_quotas")
         twenty = [tenant, *range(10**6, 10**6 + 19)]

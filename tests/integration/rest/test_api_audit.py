@@ -156,10 +156,79 @@ def test_entries_go_when_they_are_old(served: Served, alice: Caller) -> None:
     assert database.rows("SELECT number FROM audit WHERE number = 1") == []
 
 
-def test_of_a_tenant_the_newest_stay(served: Served, alice: Caller) -> None:
-    database = served.platform.database
-    database.rows("UPDATE audit_counts SET number = 100000")
-    alice.create(SIMPLE)  # two entries: of the Service Object and of its token
+MOST, MOST_OF_A_STRANGER, STRANGERS = 20_000, 500, 40
 
-    rows = database.rows("SELECT min(number), max(number) FROM audit")
-    assert rows == [(100001, 100002)]
+
+def flood(served: Served, whose: Caller, kind: str, times: int, by: int | None = None) -> None:
+    """Let somebody cause so many entries of a kind, as by so many requests."""
+    database = served.platform.database
+    tenant = served.platform.ports.tenants.tenant_of(whose.token)
+    actor = f"{tenant if by is None else by} token"
+    with database.transaction():
+        database.rows("SELECT set_config('servioticy.actor', %(actor)s, true)", {"actor": actor})
+        database.rows(
+            "SELECT note_all_in_audit(%(tenant)s, 'made', %(kind)s,"
+            " (SELECT array_agg(n::text ORDER BY n) FROM generate_series(1, %(times)s) AS n))",
+            {"tenant": tenant, "kind": kind, "times": times},
+        )
+
+
+def subjects(served: Served, whose: Caller, kind: str) -> list[str]:
+    """What entries of this kind are about, the oldest first."""
+    tenant = served.platform.ports.tenants.tenant_of(whose.token)
+    sql = "SELECT subject FROM audit WHERE tenant_id = %(tenant)s AND kind = %(kind)s"
+    rows = served.platform.database.rows(
+        f"{sql} ORDER BY number", {"tenant": tenant, "kind": kind}
+    )
+    return [subject for (subject,) in rows]
+
+
+def test_whoever_fills_the_log_with_one_kind_hides_no_other(served: Served, alice: Caller) -> None:
+    """A viewer may make and end subscriptions as often as the quotas let it."""
+    so = alice.create(SIMPLE)
+    flood(served, alice, "subscription", 100_001)
+
+    assert ("created", so) in [
+        (e["action"], e["id"]) for e in entries(alice, kind="service object")
+    ]
+    assert [e["kind"] for e in entries(alice, limit=1)] == ["subscription"]
+    assert alice.ask("GET", "/audit?kind=thing").status_code == 400
+
+
+def test_of_a_kind_the_newest_stay(served: Served, alice: Caller) -> None:
+    flood(served, alice, "job", MOST)
+    assert len(subjects(served, alice, "job")) == MOST
+    flood(served, alice, "job", 1)
+
+    left = subjects(served, alice, "job")
+    assert len(left) == MOST
+    assert (left[0], left[-1]) == ("2", "1")
+
+
+def test_whoever_fills_anothers_log_hides_only_what_it_did_itself(
+    served: Served, alice: Caller
+) -> None:
+    """A tenant that knows the id of another may give it grants, and end them, for ever."""
+    flood(served, alice, "grant", 3)
+    flood(served, alice, "grant", 2, by=10**6)
+    flood(served, alice, "grant", MOST_OF_A_STRANGER, by=10**6 + 1)
+    before = subjects(served, alice, "grant")
+    flood(served, alice, "grant", 1, by=10**6 + 1)
+
+    assert len(before) == 5 + MOST_OF_A_STRANGER
+    assert subjects(served, alice, "grant") == [*before[:5], *before[6:], "1"]
+
+
+def test_of_strangers_those_stay_that_came_last(served: Served, alice: Caller) -> None:
+    flood(served, alice, "grant", 1)
+    for number in range(STRANGERS):
+        flood(served, alice, "grant", 2, by=10**6 + number)
+    assert len(subjects(served, alice, "grant")) == 1 + 2 * STRANGERS
+    flood(served, alice, "grant", 1, by=10**6)
+    flood(served, alice, "grant", 2, by=10**7)
+
+    database = served.platform.database
+    left = database.rows("SELECT DISTINCT causer - 1000000 FROM audit WHERE kind = 'grant'")
+    assert len(left) == 1 + STRANGERS
+    assert (0,) in left, "it has done something since"
+    assert (1,) not in left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import orjson
@@ -12,7 +13,9 @@ from fleet_builders import a_fleet, get, post, work
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from api.fleets.groups import KEPT_VERSIONS
+from api.app import SERVICES
+from api.fleets import groups
+from api.fleets.groups import KEPT_VERSIONS, Groups
 from servioticy.domain.records import DefinitionRecord
 
 WHERE = {"customFields.room": "kitchen"}
@@ -199,6 +202,34 @@ def test_bad_conditions_are_refused_with_the_place(
 
     assert answer.status_code == 400, answer.text
     assert pointer in answer.text
+
+
+def test_whoever_has_many_groups_keeps_nobody_waiting(
+    alice: Caller, bob: Caller, served: Served
+) -> None:
+    """Turns are short, and tenants have them by turns; whoever goes on, goes on where it was."""
+    where = {**WHERE, "public": True}
+    many = [alice.create(a_reader(where)) for _ in range(5)]
+    work(served)
+    own = bob.create(a_reader(WHERE))
+    device = bob.create(an_object(room="kitchen") | {"public": True})
+
+    def turn() -> bool:
+        ticks = itertools.count(step=groups.TURN_SECONDS / 2)  # a group takes half of a turn
+        return Groups(served.app.extensions[SERVICES], lambda: float(next(ticks))).turn()
+
+    def done() -> int:
+        return sum(members(alice, each) == [device] for each in many)
+
+    turn()
+    assert (done(), members(bob, own)) == (1, [])
+    turn()
+    assert (done(), members(bob, own)) == (1, [device])
+    second = bob.create(an_object(room="kitchen"))
+    while turn():
+        pass
+    assert (done(), members(bob, own)) == (len(many), [device, second])
+    assert served.platform.database.rows("SELECT 1 FROM group_looks") == []
 
 
 ROOMS = st.sampled_from(["kitchen", "attic", 3, "3", True, None])

@@ -18,12 +18,13 @@ from granting import (
 )
 
 from api.app import create_app
-from api.background.worker import worker
+from api.background.worker import _WORK, ending, worker
 from sandbox.text import argument_names
 from servioticy.domain.records import GrantRecord, RevocationRecord
 from servioticy.errors import Unavailable
 from servioticy.settings import Settings
 from servioticy.storage.cursors import PostgresCursors
+from servioticy.storage.database import Database
 
 __all__ = ["alice", "bob", "so"]
 
@@ -79,7 +80,7 @@ def test_an_expired_grant_ends_by_itself_and_the_log_is_told(
     """For reads at once, by the clock of the store; for composites where the record stands."""
     id_, clock = give(alice, so, expiresIn=60), Late()
     app = create_app(served.platform.ports, Settings(), clock, argument_names)
-    background = worker(app.extensions["servioticy"])
+    background = ending(app.extensions["servioticy"])
     told = len(served.platform.log.records(0)) + len(served.platform.log.records(1))
     while background.turn():
         pass
@@ -92,6 +93,24 @@ def test_an_expired_grant_ends_by_itself_and_the_log_is_told(
     assert early == told
     assert records.count(RevocationRecord(so, id_)) == 1
     assert reads(served, bob, so) == {False}
+
+
+def test_other_work_is_not_in_the_way_of_its_end(
+    served: Served, alice: Caller, bob: Caller, so: str, session_dsn: str
+) -> None:
+    """Another process may be at other tenants' groups and jobs for long."""
+    id_ = give(alice, so, expiresIn=60)
+    app = create_app(served.platform.ports, Settings(), Late(NOW + 60), argument_names)
+    services = app.extensions["servioticy"]
+
+    busy = Database(session_dsn)
+    busy.rows("SELECT pg_advisory_lock(%(key)s)", {"key": _WORK})
+
+    assert not worker(services).turn()
+    assert ending(services).turn()
+    busy.close()
+    records = [record for n in (0, 1) for _, record in served.platform.records(n)]
+    assert RevocationRecord(so, id_) in records
 
 
 def test_what_is_read_by_a_grant_holds_until_the_last_one_ends(

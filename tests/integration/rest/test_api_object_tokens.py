@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from api_builders import SIMPLE, UPDATE, Caller, Served
+from claim_builders import claim
 
 DOCUMENT = {**SIMPLE, "actions": [{"name": "reboot"}]}
 WRONG = "The web object has presented the wrong API_TOKEN"
@@ -94,6 +96,48 @@ def test_a_device_changes_its_token_without_a_gap(served: Served, alice: Caller)
     served.platform.database.rows(past)
     assert [each.put(so).status_code for each in (second, third)] == [403, 202]
     assert alice.ask("POST", path, json={"overlapSeconds": -1}).status_code == 400
+
+
+def ending(alice: Caller, so: str, **more: Any) -> tuple[Caller, int]:
+    """Somebody who may change the Service Object for a minute, and until when."""
+    wanted = {"name": "n", "rights": ["change"], "serviceObject": so, "expiresIn": 60, **more}
+    made = alice.ask("POST", "/tokens", json=wanted).get_json()
+    return Caller(alice.client, made["token"]), made["expiresAt"]
+
+
+def test_nobody_gives_more_time_than_he_has(served: Served, alice: Caller) -> None:
+    """Else who may change something for a minute could read it for ever."""
+    so, _device = made(alice)
+    changer, until = ending(alice, so)
+
+    told = changer.ask("POST", f"/{so}/api_token", json={"overlapSeconds": 3600}).get_json()
+    second = Caller(alice.client, told["api_token"])
+    assert (told["expiresAt"], second.put(so).status_code) == (until, 202)
+    last = alice.ask("POST", f"/{so}/api_token", json={"overlapSeconds": 30}).get_json()
+    assert "expiresAt" not in last
+    assert second.put(so).status_code == 202, "within the overlap, though it ended before"
+    served.platform.database.rows(
+        "UPDATE tokens SET expires_at = now() WHERE expires_at < 'infinity'"
+    )
+
+    assert second.put(so).status_code == 403
+    assert Caller(alice.client, last["api_token"]).put(so).status_code == 202
+
+
+def test_nor_by_claim_codes(served: Served, alice: Caller) -> None:
+    so, _device = made(alice)
+    changer, until = ending(alice, so)
+    told = changer.ask("POST", f"/{so}/claim-codes", json={}).get_json()
+    assert told["expiresAt"] == until
+
+    claimed = claim(served, told["claimCodes"][0]["code"]).get_json()
+    device = Caller(alice.client, claimed["api_token"])
+    assert device.put(so).status_code == 202
+    served.platform.database.rows(
+        "UPDATE tokens SET expires_at = now() WHERE expires_at < 'infinity'"
+    )
+
+    assert device.put(so).status_code == 403
 
 
 def test_the_token_goes_with_its_object(served: Served, alice: Caller) -> None:

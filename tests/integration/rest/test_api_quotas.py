@@ -10,6 +10,7 @@ from api_builders import SIMPLE, Caller, Served
 from werkzeug.test import TestResponse
 
 from api.fleets.jobs import Jobs
+from servioticy.domain.model import StreamRef
 from servioticy.domain.quotas import quotas
 from servioticy.errors import SettingsError
 from servioticy.ports.partition_store import Use
@@ -174,7 +175,15 @@ def test_subscriptions_end_at_their_border(alice: Caller, given: PostgresQuotas)
 def used(served: Served, so: str) -> dict[str, Any]:
     """Let a stream have used some of everything that is metered."""
     key = served.platform.stream(so)
-    use = Use(*key, key.tenant, 10, 10, 1000, {"emitted": 5, "stale": 2})
+    use = Use(
+        key.tenant,
+        StreamRef(so, "a"),
+        key.tenant,
+        updates=10,
+        rows=10,
+        bytes=1000,
+        computations={"emitted": 5, "stale": 2},
+    )
     served.platform.store.account([use])
     PostgresUsage(served.platform.database).deliver({Given(key.tenant, key.tenant, so, "a"): 4})
     return {"computations": 7, "deliveries": 4, "stored-bytes": 1000}

@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 from api_builders import Caller, Served
 
+from api.app import SERVICES
+from api.background.old_tokens import KEPT_DAYS, OldTokens
+from api.resources import tokens
+
 
 @pytest.fixture
 def so(alice: Caller) -> str:
@@ -90,6 +94,82 @@ def test_a_token_is_exchanged(alice: Caller, so: str) -> None:
         "rights": ["send"],
     }
     assert alice.ask("POST", f"/tokens/{second['id']}/rotation").status_code == 404
+
+
+def test_as_many_are_good_as_there_may_be_and_more_have_been(
+    alice: Caller, bob: Caller, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that have ended count no more, and exchanging them makes no more of them."""
+    monkeypatch.setattr(tokens, "MOST", 4)
+    so = bob.create()
+    first, second = made(alice, expiresIn=60), made(alice)
+    made(alice, serviceObject=alice.create())
+    rotation, both = f"/tokens/{second['id']}/rotation", {"overlapSeconds": 60}
+
+    assert alice.ask("POST", "/tokens", json={"name": "n"}).status_code == 409
+    assert made(bob, serviceObject=so)
+    assert alice.ask("POST", rotation, json=both).status_code == 201
+    assert alice.ask("POST", rotation, json=both).status_code == 409
+    past = "UPDATE tokens SET expires_at = now() - interval '1 day' WHERE expires_at IS NOT NULL"
+    served.platform.database.rows(past)
+    assert alice.ask("POST", f"/tokens/{first['id']}/rotation").status_code == 404
+    assert made(alice)
+    assert alice.ask("POST", "/tokens", json={"name": "n"}).status_code == 409
+
+
+def test_a_device_has_so_many_tokens_however_they_are_exchanged(
+    alice: Caller, so: str, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "MOST_OF_ONE", 2)
+    born = "SELECT id FROM tokens WHERE service_object IS NOT NULL"
+    ((id_,),) = served.platform.database.rows(born)
+    path, both = f"/tokens/{id_}/rotation", {"overlapSeconds": 60}
+
+    found = [alice.ask("POST", path, json=both).status_code for _ in range(3)]
+
+    assert found == [201, 201, 409]
+
+
+def test_tokens_go_some_days_after_their_end(alice: Caller, served: Served) -> None:
+    """Nobody has revoked them: the audit log does not tell of it."""
+    old, late, good = made(alice, expiresIn=60), made(alice, expiresIn=60), made(alice)
+    ended = "UPDATE tokens SET expires_at = now() - %(days)s * interval '1 day' WHERE id = %(id)s"
+    served.platform.database.rows(ended, {"id": old["id"], "days": KEPT_DAYS + 1})
+    served.platform.database.rows(ended, {"id": late["id"], "days": KEPT_DAYS - 1})
+
+    OldTokens(served.app.extensions[SERVICES]).turn()
+
+    left = {id_ for (id_,) in served.platform.database.rows("SELECT id FROM tokens")}
+    assert old["id"] not in left
+    assert {late["id"], good["id"]} <= left
+    told = {each["action"] for each in alice.ask("GET", "/audit").get_json()["data"]}
+    assert "revoked" not in told
+    alice.ask("DELETE", f"/tokens/{good['id']}")
+    assert alice.ask("GET", "/audit").get_json()["data"][0]["action"] == "revoked"
+
+
+@pytest.mark.parametrize(
+    ("first", "wanted", "seconds"),
+    [
+        ({"expiresIn": 60}, {}, 60),
+        ({"expiresIn": 60}, {"overlapSeconds": 30}, 60),
+        ({"expiresIn": 60}, {"expiresIn": 3600}, 3600),
+        ({}, {"overlapSeconds": 30}, None),
+    ],
+)
+def test_another_token_is_good_for_as_long_as_the_one_before(
+    alice: Caller, first: Any, wanted: Any, seconds: int | None, served: Served
+) -> None:
+    """From now on, and not for ever where the one before was to end."""
+    path = f"/tokens/{made(alice, **first)['id']}/rotation"
+    earlier = "created_at - interval '50 s', expires_at = expires_at - interval '50 s'"
+    served.platform.database.rows(f"UPDATE tokens SET created_at = {earlier} WHERE name = 'n'")
+
+    id_ = alice.ask("POST", path, json=wanted).get_json()["id"]
+
+    sql = "SELECT extract(epoch FROM expires_at - created_at)::float FROM tokens WHERE id = %(id)s"
+    ((life,),) = served.platform.database.rows(sql, {"id": id_})
+    assert life == seconds
 
 
 def test_tokens_are_listed_without_their_secrets(alice: Caller, bob: Caller, so: str) -> None:

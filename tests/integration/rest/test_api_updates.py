@@ -8,8 +8,9 @@ import msgspec
 import pytest
 from api_builders import NOW, UPDATE, Caller, Served
 
+from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
-from servioticy.ports.partition_store import Batch, Charge, StoredVerdict
+from servioticy.ports.partition_store import Batch, StoredVerdict, Use
 
 
 def at(timestamp: int) -> bytes:
@@ -203,7 +204,8 @@ def test_status_tells_how_computations_ended(served: Served, alice: Caller) -> N
     key, store = served.platform.stream(so), served.platform.store
     verdicts = [StoredVerdict(*key, "stale", 3, b'{"timestamp":1}')]
     store.store(Batch(0, 1, 1, 0, verdicts=verdicts))
-    store.charge([Charge(*key, 1_500_000)])
+    used = StreamRef(so, "a")
+    store.account([Use(key.tenant, used, key.tenant, microseconds=1_500_000)])
 
     assert alice.ask("GET", f"/{so}/streams/a/status").get_json() == {
         "state": "active",

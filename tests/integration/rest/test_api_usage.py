@@ -10,7 +10,8 @@ from api_builders import Caller, Served
 from api.app import create_app
 from api.background.worker import worker
 from sandbox.text import argument_names
-from servioticy.ports.partition_store import Charge, Use
+from servioticy.domain.model import StreamRef
+from servioticy.ports.partition_store import Use
 from servioticy.ports.usage import Given
 from servioticy.settings import Settings, changed
 from servioticy.storage.usage import PostgresUsage
@@ -32,20 +33,26 @@ NONE = {
 def objects(served: Served, alice: Caller, bob: Caller) -> tuple[str, str]:
     """One of alice that bob's composites have read, and one of bob, used in this hour."""
     theirs, own = alice.create(), bob.create()
-    owner, reader = served.platform.stream(theirs), served.platform.stream(own)
+    owner, reader = (served.platform.stream(each).tenant for each in (theirs, own))
+    sent, made = StreamRef(theirs, "a"), StreamRef(own, "a")
     store = served.platform.store
     store.account(
         [
-            Use(*owner, owner.tenant, 10, 10, 1000),
-            Use(*reader, reader.tenant, 0, 7, 700, {"stale": 1}),
-            Use(*reader, owner.tenant, 0, 0, 0, {"emitted": 7, "stale": 2}),
+            Use(owner, sent, owner, updates=10, rows=10, bytes=1000),
+            Use(reader, made, reader, computations={"stale": 1}, microseconds=500_000),
+            Use(
+                reader,
+                made,
+                owner,
+                rows=7,
+                bytes=700,
+                computations={"emitted": 7, "stale": 2},
+                microseconds=2_000_000,
+            ),
         ]
     )
-    store.account([Use(*reader, owner.tenant, 0, 0, 0, {"emitted": 1, "timeout": 1})])
-    store.charge([Charge(*reader, 2_500_000)])
-    PostgresUsage(served.platform.database).deliver(
-        {Given(reader.tenant, owner.tenant, theirs, "a"): 4}
-    )
+    store.account([Use(reader, made, owner, computations={"emitted": 1, "timeout": 1})])
+    PostgresUsage(served.platform.database).deliver({Given(reader, owner, theirs, "a"): 4})
     return theirs, own
 
 
@@ -88,15 +95,17 @@ def test_a_provider_is_told_what_others_made_of_its_streams(
 
     used = usage(alice, "side=provided&by=stream")
 
-    nothing = {"derivedUpdates": 0, "deliveries": 0}
+    nothing = {"wokenComputations": 0, "derivedUpdates": 0, "deliveries": 0, "composites": 0}
+    made = {"wokenComputations": 11, "derivedUpdates": 8, "composites": 1}
     assert used == [
-        {**nothing, "serviceObject": "", "stream": "", "derivedUpdates": 8},
-        {**nothing, "serviceObject": theirs, "stream": "a", "deliveries": 4},
+        {**nothing, **made, "tenants": 1, "serviceObject": "", "stream": ""},
+        {**nothing, "deliveries": 4, "tenants": 1, "serviceObject": theirs, "stream": "a"},
     ]
     assert usage(bob, "side=provided") == []
     shares = {each["provider"]: each for each in usage(bob, "by=provider")}
-    assert shares["own"]["computations"] == {"stale": 1}
-    assert shares["others"]["deliveries"] == 4
+    assert shares["own"] == {**shares["own"], "computations": {"stale": 1}, "storedBytes": 0}
+    others = {"deliveries": 4, "processorSeconds": 2.0, "storedUpdates": 7, "storedBytes": 700}
+    assert shares["others"] == {**shares["others"], **others}
 
 
 def test_it_is_summed_up_as_asked_for(bob: Caller, objects: tuple[str, str]) -> None:

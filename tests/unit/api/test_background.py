@@ -43,7 +43,7 @@ class Some:
 
 
 def a_worker(locks: Locks, *works: Some) -> Worker:
-    return Worker(locks, works)  # type: ignore[arg-type]
+    return Worker(locks, 1, works)  # type: ignore[arg-type]
 
 
 def test_each_has_its_turn_until_nobody_has_anything_to_do() -> None:

@@ -18,10 +18,12 @@ from pipeline.engine import Engine
 from pipeline.growth import NewRow, Verdict
 from pipeline.metering import Meter
 from pipeline.sharing.fairness import Fairness
+from pipeline.splitting import MAX_SOURCES
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.known_streams import KnownStream
+from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
 from servioticy.ports.partition_store import Use, UseKey
 
@@ -58,9 +60,12 @@ def test_accounts_tell_all_that_is_stored_and_computed(data, evaluators) -> None
         ref = owner, name
         assert tenant == tenants[owner]
         assert provider in tenants.values()
+        if provider != tenant:
+            assert account["rows"] == account["emitted"]
         rows_of[ref] += account.pop("rows")
         updates[ref] += account.pop("updates")
         assert account.pop("bytes") >= 0
+        assert account.pop("microseconds") == 0
         computations.update({(ref, verdict): times for verdict, times in account.items()})
     assert +rows_of == Counter(ref for ref, _, _ in oracle.order)
     assert +updates == Counter(ref for ref, _, _ in history)
@@ -69,6 +74,7 @@ def test_accounts_tell_all_that_is_stored_and_computed(data, evaluators) -> None
 
 OWN = KnownStream(C, 7, 1, 3, None)
 THEIRS = KnownStream(D, 8, 1, 4, None)
+FX = StreamRef("f", "x")
 
 
 def uses(accounts: Accounts) -> list[Use]:
@@ -86,13 +92,39 @@ def test_the_consumer_pays_and_the_provider_is_told() -> None:
     accounts, size = Accounts(), len(document(1))
     ended = [Verdict(OWN, "emitted", THEIRS, 1, times=2), Verdict(OWN, "stale", OWN, 1)]
 
-    accounts.note([a_row(THEIRS), a_row(OWN, 0)], ended)
+    accounts.note([a_row(THEIRS), a_row(OWN, 0), a_row(OWN, 0)], ended)
 
     assert uses(accounts) == [
-        Use(7, 3, 7, 0, 1, size, {"stale": 1}),
-        Use(7, 3, 8, computations={"emitted": 2}),
-        Use(8, 4, 8, 1, 1, size),
+        Use(7, C, 7, computations={"stale": 1}),
+        Use(7, C, 8, D, rows=2, bytes=2 * size, computations={"emitted": 2}),
+        Use(8, D, 8, updates=1, rows=1, bytes=size),
     ]
+
+
+def test_what_is_stored_of_it_is_split_as_who_woke_it() -> None:
+    """What came from outside, and was woken by its own, is its own; so is what cannot be split."""
+    accounts, third = Accounts(), KnownStream(FX, 9, 1, 5, None)
+    ended = [Verdict(OWN, "emitted", THEIRS, 1), Verdict(OWN, "emitted", OWN, 1)]
+    ended += [Verdict(OWN, "emitted", third, 1, times=2), Verdict(OWN, "filtered", third, 1)]
+    rows = [(OWN, at, b"1234567", at, 1, (0,)) for at in range(4)]
+
+    accounts.note([*rows, (OWN, 9, b"1234567", 9, 0, ())], ended)
+
+    assert uses(accounts) == [
+        Use(7, C, 7, updates=1, rows=2, bytes=14, computations={"emitted": 1}),
+        Use(7, C, 8, D, 0, 1, 7, {"emitted": 1}),
+        Use(7, C, 9, FX, 0, 2, 14, {"emitted": 2, "filtered": 1}),
+    ]
+
+
+def test_so_many_streams_of_others_are_told_apart_and_all_are_counted() -> None:
+    accounts = Accounts()
+    others = [KnownStream(StreamRef("d", str(n)), 8, 1, n, None) for n in range(MAX_SOURCES + 2)]
+    accounts.note([], [Verdict(OWN, "filtered", each, 1) for each in others])
+
+    found = uses(accounts)
+    assert len(found) == MAX_SOURCES + 1
+    assert found[0] == Use(7, C, 8, computations={"filtered": 2})
 
 
 def test_what_takes_the_place_of_something_is_told_with_that() -> None:
@@ -103,8 +135,8 @@ def test_what_takes_the_place_of_something_is_told_with_that() -> None:
     accounts.note([a_row(OWN), a_row(newer), a_row(THEIRS)], [], {OWN.stream_id: 2 * size})
 
     assert uses(accounts) == [
-        Use(7, 3, 7, 2, 2, 2 * size, replaced=2 * size),
-        Use(8, 4, 8, 1, 1, size),
+        Use(7, C, 7, updates=2, rows=2, bytes=2 * size, replaced=2 * size),
+        Use(8, D, 8, updates=1, rows=1, bytes=size),
     ]
 
 
@@ -121,7 +153,7 @@ def test_what_was_taken_is_not_there_again() -> None:
 def test_what_was_counted_elsewhere_is_added() -> None:
     """As if it had been counted here."""
     first, second = Accounts(), Accounts()
-    ended = [Verdict(OWN, "emitted", THEIRS, 1, times=2), Verdict(OWN, "filtered", THEIRS, 1)]
+    ended = [Verdict(OWN, "emitted", THEIRS, 1), Verdict(OWN, "filtered", THEIRS, 1)]
     for each in (first, second):
         each.note([a_row(THEIRS), a_row(OWN, 0)], ended, {OWN.stream_id: 7})
     first.add(second)
@@ -131,7 +163,7 @@ def test_what_was_counted_elsewhere_is_added() -> None:
 
     assert uses(first) == uses(both)
     assert uses(first) == [
-        Use(7, 3, 7, 0, 2, 2 * len(document(1)), replaced=14),
-        Use(7, 3, 8, computations={"emitted": 4, "filtered": 2}),
-        Use(8, 4, 8, 2, 2, 2 * len(document(1))),
+        Use(7, C, 7, replaced=14),
+        Use(7, C, 8, D, 0, 2, 2 * len(document(1)), {"emitted": 2, "filtered": 2}),
+        Use(8, D, 8, updates=2, rows=2, bytes=2 * len(document(1))),
     ]

@@ -118,18 +118,23 @@ def play_grants(draw: Any, world: World) -> None:
 
     for id_ in tenants:
         world.create(*drawn(id_))
-    steps = ["put"] * 4 + ["grant", "revoke", "publish"] * 2 + ["work", "crash", "repeat"]
+    steps = ["put"] * 4 + ["grant", "revoke", "publish"] * 2
+    steps += ["delete", "work", "crash", "repeat"]
+    gone: set[str] = set()
     for step in draw(st.lists(st.sampled_from(steps), min_size=5, max_size=25)):
         id_ = draw(st.sampled_from(["so0", "so0", "so1"]))
         match step:
             case "put":
                 name = draw(st.sampled_from([*SIMPLE, "c0"]))
                 world.put((id_, name), draw(st.integers(0, 25)), draw(st.integers(0, 99)))
-            case "grant":
+            case "delete" if id_ not in gone:
+                world.delete(id_)
+                gone.add(id_)
+            case "grant" if id_ not in gone:
                 give(draw, world, id_)
             case "revoke":
                 take_back(draw, world)
-            case "publish":
+            case "publish" if id_ not in gone:
                 public[id_] = not public[id_]
                 world.replace(*drawn(id_))
             case "repeat":
@@ -173,4 +178,5 @@ def test_grants_end_where_the_log_says_so(data, partitions: int, in_sandbox) -> 
     play_grants(data.draw, world)
 
     assert_equal_for_readers(world)
+    purge(world)
     assert_equal_to_oracle(world)

@@ -72,7 +72,7 @@ class World:
     def knows(self) -> tuple[bool, bool]:
         """Whether it still knows the Service Object, and its last update."""
         known = self.partition._last_updates.known
-        return self.partition.find_row(REF) is not None, REF in known
+        return self.partition.known(REF.service_object) is not None, REF in known
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pipeline.sharing.rules import ITS_SHARE, Rules, its_quota
 from pipeline.stages.dispatch import MAX_SHED_NOTED, NOBODY, dispatch
 from sandbox.trees import Event
 from servioticy.domain.graph import Graph
+from servioticy.domain.known_streams import Region
 from servioticy.domain.model import StreamRef
-from servioticy.domain.regions import Region
 
 ALL = Rules(NO_LIMITS)
 

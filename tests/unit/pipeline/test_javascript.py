@@ -15,7 +15,7 @@ from pipeline.evaluators import javascript
 from pipeline.evaluators.javascript import JavaScript
 from sandbox import TookTooLong
 from sandbox.trees import Bounds, Call, Event, Grown, Last
-from servioticy.domain.regions import Region
+from servioticy.domain.known_streams import Region
 
 (REGION,) = a_graph({"c": ("d", "c"), "e": ("c",)}, options={"staleness": "input"}).regions()
 NUMBERS = {each.ref: number for number, each in enumerate(REGION.streams) if each is not None}

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from pipeline.accounts import Accounts
+from pipeline.growth import Verdict
 from pipeline.metering import PART, SECONDS, Meter
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import Charge, Use
+from servioticy.ports.partition_store import Use
 
 A = StreamRef("so", "a")
-ROWS = {A: 1, StreamRef("so", "x/y@z"): 2}
+B = StreamRef("so", "x/y@z")
 
 
 class Later(Executor):
@@ -42,9 +43,8 @@ class Ground:
     """A partition with two streams, its store, and a clock."""
 
     def __init__(self) -> None:
-        self.known = dict(ROWS)
+        self.objects = {"so": SimpleNamespace(tenant=7)}
         self.used: dict[str, float] = {}
-        self.charges: list[Charge] = []
         self.store = self
         self.accounts = Accounts()
         self.uses: list[list[Use]] = []
@@ -55,20 +55,15 @@ class Ground:
         self.executor = Later()
         self.meter = Meter(lambda: self.used, lambda: self.now, self.executor, self.pause)
 
-    def find_row(self, ref: StreamRef) -> Any:
-        return (SimpleNamespace(tenant=7), self.known[ref]) if ref in self.known else None
-
-    def charge(self, charges: list[Charge]) -> None:
-        if not self.answers:
-            raise Unavailable("away")
-        self.now += 0.25
-        self.charges += charges
+    def known(self, service_object: str) -> Any:
+        return self.objects.get(service_object)
 
     def account(self, uses: list[Use]) -> None:
         if self.fails:
             raise ValueError("a bug")
         if not self.answers:
             raise Unavailable("away")
+        self.now += 0.25
         self.uses.append(uses)
 
     def pause(self, seconds: float) -> None:
@@ -76,25 +71,29 @@ class Ground:
 
     def counts(self, count: int = 1) -> None:
         """So many streams have an update each."""
-        rows = [(KnownStream(A, 7, 1, n, None), 1, b"1", 0, 0, ()) for n in range(count)]
+        refs = [StreamRef("so", f"s{n:06}") for n in range(count)]
+        rows = [(KnownStream(ref, 7, 1, 1, None), 1, b"1", 0, 0, ()) for ref in refs]
         self.accounts.note(rows, [])
-
-    def settled(self) -> list[int]:
-        """The updates of each account that is settled now."""
-        self.uses.clear()
-        self.charged()
-        return [each.updates for some in self.uses for each in some]
 
     def begin(self) -> None:
         self.meter.charge(self)  # type: ignore[arg-type]
 
-    def charged(self) -> list[tuple[int, int]]:
-        """What is charged now: (stream, microseconds)."""
-        self.charges.clear()
+    def settle(self) -> list[Use]:
+        """What is settled now."""
+        self.uses.clear()
         self.begin()
         self.executor.go_on()
-        assert all(each.tenant == 7 for each in self.charges)
-        return [(each.stream_id, each.microseconds) for each in self.charges]
+        settled = [each for some in self.uses for each in some]
+        assert all(each.tenant == 7 for each in settled)
+        return settled
+
+    def settled(self) -> list[int]:
+        """The updates of each account that is settled now."""
+        return [each.updates for each in self.settle()]
+
+    def charged(self) -> list[tuple[StreamRef, int]]:
+        """What is charged now: (stream, microseconds)."""
+        return [(each.stream, each.microseconds) for each in self.settle() if each.microseconds]
 
 
 @pytest.fixture
@@ -104,46 +103,82 @@ def ground() -> Ground:
 
 def test_only_what_is_new_is_charged(ground: Ground) -> None:
     ground.used = {"so/a@1": 0.5, "so/x/y@z@3": 0.25}
-    assert ground.charged() == [(1, 500_000), (2, 250_000)]
+    assert ground.charged() == [(A, 500_000), (B, 250_000)]
     assert ground.charged() == []
     ground.used["so/a@1"] = 0.75
-    assert ground.charged() == [(1, 250_000)]
+    assert ground.charged() == [(A, 250_000)]
 
 
 def test_versions_of_a_stream_are_one_account(ground: Ground) -> None:
     ground.used = {"so/a@1": 0.5, "so/a@2": 0.25}
-    assert ground.charged() == [(1, 750_000)]
+    assert ground.charged() == [(A, 750_000)]
 
 
 def test_what_the_sandbox_forgot_counts_from_zero(ground: Ground) -> None:
     ground.used = {"so/a@1": 0.5}
     ground.charged()
     ground.used = {"so/a@1": 0.125}
-    assert ground.charged() == [(1, 125_000)]
+    assert ground.charged() == [(A, 125_000)]
 
 
-def test_nothing_is_lost_while_the_store_is_away_or_the_stream_unknown(ground: Ground) -> None:
+def test_nothing_is_lost_while_the_store_is_away(ground: Ground) -> None:
     ground.used = {"so/a@1": 0.5}
     ground.counts()
     ground.answers = False
-    assert ground.charged() == []
-    assert ground.uses == []
+    assert ground.settle() == []
     ground.answers = True
+    ground.used = {"so/a@1": 0.75}
     ground.counts()
-    ground.executor.go_on()
-    ground.known.clear()
-    assert ground.settled() == [2]
-    assert ground.charges == []
-    assert ground.settled() == []
-    ground.known.update(ROWS)
-    assert ground.charged() == [(1, 500_000)]
+    settled = {each.stream: each for each in ground.settle()}
+
+    assert settled[A].microseconds == 750_000
+    assert settled[StreamRef("so", "s000000")].updates == 2
+    assert ground.settle() == []
+
+
+def test_what_nobody_knows_here_is_left_to_who_does(ground: Ground) -> None:
+    """One meter serves all partitions of a worker."""
+    ground.used = {"so/a@1": 0.5}
+    ground.objects.clear()
+    assert ground.settle() == []
+    ground.objects["so"] = SimpleNamespace(tenant=7)
+    assert ground.charged() == [(A, 500_000)]
+
+
+def test_what_has_gone_since_it_computed_is_charged(ground: Ground) -> None:
+    """Else whoever deletes a Service Object soon enough computes for nothing."""
+    ground.used = {"so/a@1": 0.5}
+    stream = KnownStream(A, 7, 1, 1, None)
+    ground.accounts.note([], [Verdict(stream, "filtered", stream, 1)])
+    ground.objects.clear()
+
+    assert ground.settle() == [Use(7, A, 7, computations={"filtered": 1}, microseconds=500_000)]
+    assert ground.settle() == []
+
+
+def test_processor_time_is_split_as_who_woke_the_code(ground: Ground) -> None:
+    """By computations whose code ran; what comes to the meter after them is split as they were."""
+    own, theirs = (KnownStream(A, tenant, 1, 1, None) for tenant in (7, 8))
+    ended = [("emitted", own, 1), ("timeout", theirs, 2), ("stale", theirs, 9)]
+    ground.used = {"so/a@1": 0.3, "so/x/y@z@3": 0.1}
+    ground.accounts.note([], [Verdict(own, kind, by, 1, times=n) for kind, by, n in ended])
+    first = {(each.stream, each.provider): each.microseconds for each in ground.settle()}
+    ground.used = {"so/a@1": 0.6}
+    second = {(each.stream, each.provider): each.microseconds for each in ground.settle()}
+    ground.used = {"so/a@1": 0.9}
+    ground.accounts.note([], [Verdict(own, "emitted", own, 1)])
+    third = {(each.stream, each.provider): each.microseconds for each in ground.settle()}
+
+    assert first == {(A, 7): 100_000, (A, 8): 200_000, (B, 7): 100_000}
+    assert second == {(A, 7): 100_000, (A, 8): 200_000}
+    assert third == {(A, 7): 300_000}
 
 
 def test_it_is_due_now_and_then(ground: Ground) -> None:
     assert not ground.meter.due
     ground.now = SECONDS
     assert ground.meter.due
-    ground.charged()
+    ground.settle()
     assert not ground.meter.due
 
 
@@ -154,23 +189,22 @@ def test_what_is_under_way_is_not_begun_again(ground: Ground) -> None:
     ground.counts()
     ground.begin()
     ground.executor.go_on()
-    assert ground.charges == [Charge(7, 1, 500_000)]
-    assert ground.uses == []
+    assert ground.uses == [[Use(7, A, 7, microseconds=500_000)]]
 
     assert ground.settled() == [1]
 
 
 def test_many_go_in_parts_with_pauses_as_long_as_each_took(ground: Ground) -> None:
     """What has used nothing is no part of them."""
-    ground.known = {StreamRef("so", f"s{n}"): n for n in range(PART + 1)}
-    ground.used = {f"so/s{n}@1": 0.5 for n in range(PART + 1)}
+    ground.used = {f"so/s{n:06}@1": 0.5 for n in range(PART + 1)}
     ground.used |= {f"so/idle{n}@1": 0.0 for n in range(PART)}
     ground.counts(2 * PART + 1)
 
-    assert ground.settled() == [1] * (2 * PART + 1)
-    assert len(ground.charges) == PART + 1
+    settled = ground.settle()
+    assert [each.updates for each in settled] == [1] * (2 * PART + 1)
+    assert sum(each.microseconds > 0 for each in settled) == PART + 1
     assert [len(each) for each in ground.uses] == [PART, PART, 1]
-    assert ground.paused == 0.25
+    assert ground.paused == 2 * 0.25
 
 
 def test_a_part_that_is_stored_is_not_stored_again(ground: Ground) -> None:
@@ -183,7 +217,7 @@ def test_a_part_that_is_stored_is_not_stored_again(ground: Ground) -> None:
         stored.append(uses)
 
     ground.account = account  # type: ignore[method-assign]
-    ground.charged()
+    ground.settle()
     del ground.account
     assert len(stored[0]) == PART
 
@@ -208,11 +242,7 @@ def test_a_bug_in_the_accounts_stops_no_update_and_loses_only_what_was_counted(
 def test_a_bug_in_what_scripts_have_used_loses_no_accounts(
     ground: Ground, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def charge(charges: list[Charge]) -> None:
-        raise ValueError("a bug")
-
-    ground.used = {"so/a@1": 0.5}
-    ground.charge = charge  # type: ignore[method-assign]
+    ground.used = {"so/a@1": "much"}  # type: ignore[dict-item]
     ground.counts()
 
     assert ground.settled() == [1]
@@ -224,5 +254,5 @@ def test_what_a_partition_had_counted_when_it_was_begun_anew_is_settled(ground: 
     ground.meter.keep(ground.accounts)
     ground.counts(2)
 
-    assert ground.settled() == [2, 1]
+    assert sorted(ground.settled()) == [1, 2]
     assert ground.settled() == []

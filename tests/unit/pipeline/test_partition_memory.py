@@ -77,9 +77,9 @@ def test_definitions_that_there_is_no_room_for_are_loaded_again(
     monkeypatch.setattr(components, "MAX_DEFINITION_BYTES", 2 * ONE)
     partition.trim()
 
-    assert partition.find_row(StreamRef("b", "d0")) is None
-    assert partition.find_row(StreamRef("a", "d0")) is not None
+    assert partition.known("b") is None
+    assert partition.known("a") is not None
     found = partition.service_object("b")
     assert found is not None
     assert not isinstance(found, int)
-    assert partition.find_row(StreamRef("b", "d0")) is not None
+    assert partition.known("b") is not None

@@ -135,6 +135,17 @@ def test_what_is_slower_than_believed_is_believed_at_once() -> None:
     assert 0.05 < pace.of(1) < 0.1
 
 
+def test_one_slow_update_makes_no_slow_tenant() -> None:
+    """The machine may have had no processor for it; several in a row are believed."""
+    pace = Pace()
+    pace.learn({1: 1}, {}, {1: 0.001})
+    pace.learn({1: 1}, {}, {1: 5.0})
+    assert not pace.is_slow(1)
+    for _ in range(9):
+        pace.learn({1: 1}, {}, {1: 5.0})
+    assert pace.is_slow(1)
+
+
 def test_who_is_slow_is_known_by_its_scripts() -> None:
     """Whom nobody has met may be: a process is started for it."""
     pace = Pace()

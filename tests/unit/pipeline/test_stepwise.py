@@ -15,7 +15,7 @@ from pipeline.evaluators import steps
 from pipeline.evaluators.stepwise import Stepwise
 from sandbox.trees import Bounds, Call, Event, Grown, Last, Node, Wake, Wiring
 from servioticy.domain.cache import Cache
-from servioticy.domain.regions import wiring
+from servioticy.domain.wirings import wiring
 
 CODE = next(node.code for node in a_graph({"c": ("d",)}).regions()[0].wiring.nodes if node.code)
 

@@ -62,3 +62,24 @@ def test_a_quick_one_does_not_wait_for_a_crowd() -> None:
         first.append(tenant)
 
     assert 0 in first
+
+
+def test_however_many_come_who_waits_has_its_turn() -> None:
+    """A slow one that has used a little, among ever new ones that have used nothing."""
+    clock, pace = Clock(), Pace()
+    shares = Shares(0.5, clock)
+    shares.charge({SLOW: BURST_SECONDS / 2})
+    turns, crowd = Turns(shares, pace), list(range(100, 150))
+
+    waited = 0
+    for newcomer in range(150, 400):
+        tenant = turns.next([*crowd, SLOW])
+        turns.took(tenant)
+        if tenant == SLOW:
+            waited = 0
+            shares.charge({SLOW: 0.001})
+        else:
+            crowd.remove(tenant)
+            crowd.append(newcomer)
+            waited += 1
+        assert waited <= len(crowd)

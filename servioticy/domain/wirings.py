@@ -1,0 +1,33 @@
+"""Wirings: what a sandbox has to know of a region, by an id that equal ones share."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from sandbox import trees
+from servioticy.domain.pauses import PAUSE, Paused, finished
+
+
+def wiring(nodes: tuple[trees.Node, ...]) -> trees.Wiring:
+    """These nodes with an id that equal nodes have, too."""
+    return finished(made_wiring(nodes))
+
+
+def made_wiring(nodes: tuple[trees.Node, ...]) -> Paused[trees.Wiring]:
+    """The same with pauses."""
+    content = sha256()
+    for number, each in enumerate(nodes):
+        if not number % PAUSE:
+            yield
+        facts = (
+            each.code and each.code.id,
+            [tuple(wake) for wake in each.wakes],
+            each.inputs,
+            each.own,
+            each.settles,
+            each.by_input,
+            each.skips,
+            each.name,
+        )
+        content.update(repr(facts).encode("utf-8", "surrogatepass"))
+    return trees.Wiring(content.hexdigest(), nodes)

@@ -1,0 +1,61 @@
+-- account --
+-- Of tenants that are still there, in the order of the key, as all who add to these accounts: so
+-- none waits for one that waits for it.
+INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, grant_id,
+                         updates_in, stored_rows, stored_bytes, processor_us, computations)
+SELECT u.tenant_id, this_hour(), u.service_object, u.stream, u.provider_id, u.grant_id,
+       u.updates_in, u.stored_rows, u.stored_bytes, u.processor_us, u.computations::jsonb
+  FROM unnest(%(tenants)s::bigint[], %(service_objects)s::text[], %(streams)s::text[],
+              %(providers)s::bigint[], %(grants)s::text[], %(updates_in)s::bigint[],
+              %(stored_rows)s::bigint[], %(stored_bytes)s::bigint[], %(processor_us)s::bigint[],
+              %(computations)s::text[])
+       AS u (tenant_id, service_object, stream, provider_id, grant_id, updates_in, stored_rows,
+             stored_bytes, processor_us, computations)
+  JOIN tenants ON tenants.id = u.tenant_id
+ ORDER BY u.tenant_id, u.service_object, u.stream, u.provider_id, u.grant_id
+    ON CONFLICT (tenant_id, hour, service_object, stream, provider_id, grant_id) DO UPDATE
+   SET updates_in = usage_hours.updates_in + excluded.updates_in,
+       stored_rows = usage_hours.stored_rows + excluded.stored_rows,
+       stored_bytes = usage_hours.stored_bytes + excluded.stored_bytes,
+       processor_us = usage_hours.processor_us + excluded.processor_us,
+       computations = counts_added(usage_hours.computations, excluded.computations);
+
+-- account_processor --
+-- In the totals of streams that are still there.
+INSERT INTO usage (tenant_id, stream_id, processor_us)
+SELECT u.tenant_id, stored_as, sum(u.processor_us)
+  FROM unnest(%(tenants)s::bigint[], %(service_objects)s::text[], %(streams)s::text[],
+              %(processor_us)s::bigint[])
+       AS u (tenant_id, service_object, stream, processor_us)
+  JOIN readable_streams ON readable_streams.service_object = u.service_object
+   AND name = u.stream
+   AND readable_streams.tenant_id = u.tenant_id
+ WHERE u.processor_us > 0
+ GROUP BY u.tenant_id, stored_as
+ ORDER BY stored_as
+    ON CONFLICT (stream_id) DO UPDATE
+   SET processor_us = usage.processor_us + excluded.processor_us;
+
+-- account_stored --
+-- Of tenants that are still there: what was stored, less what it has taken the place of.
+INSERT INTO stored_amounts (tenant_id, bytes)
+SELECT u.tenant_id, sum(u.stored_bytes - u.replaced_bytes)
+  FROM unnest(%(tenants)s::bigint[], %(stored_bytes)s::bigint[], %(replaced_bytes)s::bigint[])
+       AS u (tenant_id, stored_bytes, replaced_bytes)
+  JOIN tenants ON tenants.id = u.tenant_id
+ GROUP BY u.tenant_id
+HAVING sum(u.stored_bytes - u.replaced_bytes) <> 0
+ ORDER BY u.tenant_id
+    ON CONFLICT (tenant_id) DO UPDATE
+   SET bytes = greatest(0, stored_amounts.bytes + excluded.bytes);
+
+-- account_in_all --
+-- Computations and processor time, for the quotas of each tenant: in the order in which all note
+-- them.
+SELECT note_used(tenant, ended, used, 0)
+  FROM (SELECT tenant, sum(times)::bigint AS ended, sum(processor_us)::bigint AS used
+          FROM unnest(%(tenants)s::bigint[], %(times)s::bigint[], %(processor_us)s::bigint[])
+               AS u (tenant, times, processor_us)
+         GROUP BY tenant
+        HAVING sum(times) + sum(processor_us) > 0
+         ORDER BY tenant) AS summed;

@@ -1,0 +1,293 @@
+"""What a grant was used for: both sides find it, and nobody more than is theirs to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from api_builders import Caller, Served
+from granting import ALICE, BOB, alice, bob, give, id_of, known, reader, so
+from test_departures import compute, turns
+
+from api.app import create_app
+from api.background.worker import worker
+from sandbox.text import argument_names
+from servioticy.domain.model import StreamRef
+from servioticy.ports.partition_store import Use
+from servioticy.ports.usage import Given
+from servioticy.settings import Settings, changed
+from servioticy.storage.usage import PostgresUsage
+
+__all__ = ["alice", "bob", "so"]
+
+SPAN = "from=0&to=9007199254740991"
+MOST_ENDED = 1_000
+
+
+@dataclass
+class World:
+    """The accounts, as the pipeline and delivery settle them."""
+
+    served: Served
+    so: str
+
+    def tenant(self, who: Caller) -> int:
+        found = self.served.platform.ports.tenants.tenant_of(who.token)
+        assert found is not None
+        return found
+
+    def rows(self, sql: str) -> list[Any]:
+        return self.served.platform.database.rows(sql)
+
+    def active(self) -> None:
+        """The log has come to all grants."""
+        self.rows("UPDATE grants SET active = true")
+
+    def derived(self, who: Caller, composite: str, stream: str = "a", times: int = 2) -> None:
+        """A composite has computed of updates of this stream of alice."""
+        (owner,) = self.rows("SELECT id FROM tenants WHERE name = 'alice'")[0]
+        source = StreamRef(self.so, stream)
+        ended = {"emitted": times, "stale": 1}
+        self.served.platform.store.account(
+            [
+                Use(
+                    self.tenant(who),
+                    StreamRef(composite, "c"),
+                    owner,
+                    source,
+                    rows=times,
+                    bytes=10 * times,
+                    computations=ended,
+                    microseconds=500_000,
+                )
+            ]
+        )
+
+    def delivered(self, who: Caller, times: int, stream: str = "a") -> None:
+        (owner,) = self.rows("SELECT id FROM tenants WHERE name = 'alice'")[0]
+        given = Given(self.tenant(who), owner, self.so, stream)
+        PostgresUsage(self.served.platform.database).deliver({given: times})
+
+
+@pytest.fixture
+def world(served: Served, so: str) -> World:
+    return World(served, so)
+
+
+def usage(who: Caller, query: str) -> list[dict[str, Any]]:
+    answer = who.ask("GET", f"/usage?{SPAN}&{query}")
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.get_json()["data"]
+    return found
+
+
+def told(who: Caller) -> list[tuple[str, str]]:
+    """What the audit log has of grants, the oldest first."""
+    found = who.ask("GET", "/audit?kind=grant").get_json()["data"]
+    return [(each["action"], each["id"]) for each in reversed(found)]
+
+
+def test_both_sides_are_told_what_a_grant_was_used_for(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    """Its consumer with the names of what it made, its provider by numbers."""
+    grant, other = give(alice, world.so), give(alice, world.so, "b")
+    world.active()
+    first, second = bob.create(reader(world.so)), bob.create(reader(world.so))
+    for composite in (first, second):
+        world.derived(bob, composite)
+    world.derived(bob, first, "b", times=1)
+    world.delivered(bob, 3)
+
+    used = {each["grant"]: each for each in usage(bob, "by=grant")}
+    assert used.keys() == {grant, other}
+    assert used[grant]["computations"] == {"emitted": 4, "stale": 2}
+    assert used[grant] == {
+        **used[grant],
+        "processorSeconds": 1.0,
+        "storedUpdates": 4,
+        "storedBytes": 40,
+        "deliveries": 3,
+    }
+    streams = usage(bob, f"by=stream&grant={grant}")
+    assert {(each["serviceObject"], each["stream"]) for each in streams} == {
+        (first, "c"),
+        (second, "c"),
+        (world.so, "a"),
+    }
+    provided = usage(alice, "side=provided&by=grant")
+    assert sorted(provided, key=lambda each: -each["deliveries"]) == [
+        {
+            "grant": grant,
+            "wokenComputations": 6,
+            "derivedUpdates": 4,
+            "deliveries": 3,
+            "composites": 2,
+            "tenants": 1,
+        },
+        {
+            "grant": other,
+            "wokenComputations": 2,
+            "derivedUpdates": 1,
+            "deliveries": 0,
+            "composites": 1,
+            "tenants": 1,
+        },
+    ]
+    assert len(usage(alice, f"side=provided&by=hour&grant={grant}")) == 1
+    assert usage(alice, f"by=grant&grant={grant}") == []
+
+
+def test_of_a_grant_to_everyone_strangers_are_counted_and_not_named(
+    world: World, served: Served, alice: Caller, bob: Caller
+) -> None:
+    """A grant that names its tenant is the one that it uses, where both are there."""
+    everyone = alice.ask("POST", f"/{world.so}/streams/a/grants", json={"everyone": True})
+    grant = everyone.get_json()["id"]
+    named = give(alice, world.so, None)
+    carol, dora = (known(served, name, 32 * name[0]) for name in ("carol", "dora"))
+    world.active()
+    for who in (bob, carol, dora):
+        world.derived(who, who.create(reader(world.so)))
+    answer = alice.ask("GET", f"/usage?{SPAN}&side=provided&by=grant")
+
+    found = {each["grant"]: each["tenants"] for each in answer.get_json()["data"]}
+    assert found == {grant: 2, named: 1}
+    assert "carol" not in answer.text
+    assert [action for action, _ in told(carol)] == []
+    assert {id_ for action, id_ in told(alice) if action == "used"} == {grant, named}
+
+
+def test_what_is_public_is_used_by_no_grant(world: World, alice: Caller, bob: Caller) -> None:
+    world.derived(bob, bob.create())
+    world.delivered(bob, 1)
+
+    assert [each["grant"] for each in usage(bob, "by=grant")] == [None]
+
+
+def test_a_grant_to_derive_gives_no_updates(world: World, alice: Caller, bob: Caller) -> None:
+    """So what was delivered was read by another."""
+    derive, read = give(alice, world.so, use="derive"), give(alice, world.so, None)
+    world.active()
+    world.derived(bob, "composite")
+    world.delivered(bob, 1)
+
+    found = {each["grant"]: each for each in usage(bob, "by=grant")}
+    assert found.keys() == {derive, read}
+    assert found[derive]["deliveries"] == 0
+
+
+def test_when_it_was_used_stands_with_the_grant_and_once_a_day_in_both_audit_logs(
+    world: World, served: Served, alice: Caller, bob: Caller
+) -> None:
+    grant = give(alice, world.so)
+    assert "lastUsedAt" not in bob.ask("GET", f"/grants/{grant}").get_json()
+    world.active()
+    world.derived(bob, "composite")
+    world.derived(bob, "composite")
+    seen = [who.ask("GET", f"/grants/{grant}").get_json() for who in (alice, bob)]
+    listed = [who.ask("GET", "/grants").get_json()["grants"][0] for who in (alice, bob)]
+
+    assert seen == listed
+    assert [each["side"] for each in seen] == ["given", "received"]
+    assert all(each["firstUsedAt"] == each["lastUsedAt"] for each in seen)
+    for who in (alice, bob):
+        assert told(who) == [("made", grant), ("used", grant)]
+    carol = known(served, "carol", "c" * 32)
+    assert carol.ask("GET", f"/grants/{grant}").status_code == 404
+    world.rows("UPDATE grants SET last_used = last_used - 86400000")
+    world.delivered(bob, 1)
+    for who in (alice, bob):
+        assert told(who) == [("made", grant), ("used", grant), ("used", grant)]
+
+
+def test_what_was_used_until_it_ended_is_told_after_it(
+    world: World, served: Served, alice: Caller, bob: Caller
+) -> None:
+    """The accounts are some seconds late; and both may ask for it as long as for the usage."""
+    grant = give(alice, world.so)
+    world.active()
+    alice.ask("DELETE", f"/grants/{grant}")
+    assert "endedAt" in bob.ask("GET", f"/grants/{grant}").get_json()
+    world.rows("DELETE FROM grants")  # where the log says so
+    world.derived(bob, "composite")
+
+    assert [each["grant"] for each in usage(bob, "by=grant")] == [grant]
+    for who in (alice, bob):
+        found = who.ask("GET", f"/grants/{grant}").get_json()
+        assert found["endedAt"] >= found["createdAt"]
+        assert found["lastUsedAt"]
+        assert (found["from"], found["tenant"]) == ("alice", BOB)
+        assert told(who) == [("made", grant), ("revoked", grant), ("used", grant)]
+    world.rows("UPDATE ended_grants SET ended_at = ended_at - 60001")
+    world.derived(bob, "composite")
+    assert {each["grant"] for each in usage(bob, "by=grant")} == {None, grant}
+
+    settings = changed(Settings(), usage_days=1)
+    app = create_app(served.platform.ports, settings, lambda: 4e9, argument_names)
+    worker(app.extensions["servioticy"]).turn()
+    assert bob.ask("GET", f"/grants/{grant}").status_code == 404
+    assert id_of(alice) == ALICE
+
+
+def test_of_a_tenant_so_many_grants_that_ended_are_kept(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    first = give(alice, world.so)
+    world.rows("DELETE FROM grants")
+    world.rows(
+        "INSERT INTO grants (id, tenant_id, service_object, derived_only, created_at)"
+        " SELECT 'g' || n, tenant_id, service_object, false, 1"
+        f"   FROM ended_grants, generate_series(1, {MOST_ENDED}) AS n"
+    )
+    world.rows("DELETE FROM grants WHERE id = 'g1'")
+    assert bob.ask("GET", f"/grants/{first}").status_code == 200
+    world.rows("DELETE FROM grants")
+
+    assert world.rows("SELECT count(*) FROM ended_grants") == [(MOST_ENDED,)]
+    assert bob.ask("GET", f"/grants/{first}").status_code == 404
+
+
+def test_in_its_receivers_log_whatever_becomes_of_a_grant_is_its_givers_doing(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    """Else whoever gives grants that expire by themselves hides what the platform has told."""
+    give(alice, world.so)
+    world.active()
+    world.derived(bob, "composite")
+    world.rows("DELETE FROM grants")
+    told_by_platform = "kind = 'grant' AND actor_tenant IS NULL"
+
+    parts = world.rows(
+        f"SELECT DISTINCT tenant_id, causer FROM audit WHERE {told_by_platform} ORDER BY 1"
+    )
+    assert parts == [(world.tenant(alice), 0), (world.tenant(bob), world.tenant(alice))]
+    newest = bob.ask("GET", "/audit?kind=grant").get_json()["data"][0]
+    assert (newest["action"], newest["by"]) == ("ended", "platform")
+
+
+@pytest.mark.parametrize("whose", ["its Service Object", "its tenant", "who it was for"])
+def test_a_grant_that_goes_with_something_is_told_of_as_ended(
+    world: World, served: Served, alice: Caller, bob: Caller, whose: str
+) -> None:
+    """Else its holder's log shows one that never ended, and composites that stopped."""
+    grant, revoked = give(alice, world.so), give(alice, world.so)
+    alice.ask("DELETE", f"/grants/{revoked}")
+    if whose == "its Service Object":
+        alice.ask("DELETE", f"/{world.so}")
+    else:
+        served.platform.ports.tenants.delete_tenant(
+            "bob" if whose == "who it was for" else "alice"
+        )
+        turns(served)
+    compute(served)
+    turns(served)
+
+    ended = [("made", grant), ("made", revoked), ("revoked", revoked), ("ended", grant)]
+    if whose != "its tenant":
+        assert told(alice) == ended
+    if whose != "who it was for":
+        assert told(bob) == ended
+    left = "SELECT count(DISTINCT tenant_id) FROM audit WHERE action = 'ended'"
+    assert world.rows(left) == [(2 if whose == "its Service Object" else 1,)]
