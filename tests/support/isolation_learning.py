@@ -87,8 +87,12 @@ class Learning:
         so = named["so"]
         so.there = False
         self._end_tokens_of(so)
-        for each in self._model.things["claim_code"]:  # good for nothing, and purged with it
-            each.ending = each.ending or each.about is so
+        self._end_codes_of(so)
+
+    def _end_codes_of(self, about: Thing) -> None:
+        """They are good for nothing, and listed until they are purged."""
+        for each in self._model.things["claim_code"]:
+            each.ending = each.ending or each.about is about
 
     def _end_tokens_of(self, so: Thing) -> None:
         for each in self._model.things["token"]:
@@ -159,6 +163,7 @@ class Learning:
         """Of whatever the path names last."""
         *_, thing = named.values()
         thing.there = False
+        self._end_codes_of(thing)
         for each in self._model.actors:
             each.good = each.good and each.thing is not thing
 

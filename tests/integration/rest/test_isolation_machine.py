@@ -33,6 +33,8 @@ MAKING: list[Route] = [
     *[("PUT", "/{so}/streams/{s}")] * 3,
     *[("POST", "/{so}/streams/{s}/subscriptions"), ("POST", "/{so}/subscriptions")],
     *[("DELETE", "/grants/{grant}"), ("POST", "/{so}/groups/{group}/subscriptions")],
+    *[("PUT", "/{so}/actuations/{actuation}"), ("DELETE", "/claim-codes/{claim_code}")],
+    *[("POST", "/subscriptions/{id}/test"), ("GET", "/subscriptions/{id}/test")],
     *[("POST", "/{so}/claim-codes"), ("POST", "/templates/{template}/claim-codes")],
     *[("POST", "/templates"), ("POST", "/templates/{template}/objects")],
     *[("POST", "/tokens"), ("POST", "/tokens"), ("POST", "/members")],
@@ -69,11 +71,11 @@ class Isolation(Walk):
                 known = [t for t in known if t.tenant == who.tenant and t.is_there()] or known
                 if who.service_object is not None and kind == "so":
                     known = [who.service_object]
-            of_it = [each for each in known if each.about is found.get("so")]
-            if kind == "actuation" and of_it and chance.random() < 0.8:
-                known = of_it
             nothing = Thing(kind, NOTHING[kind], -1, there=False)
             found[kind] = chance.choice(known) if known else nothing
+        asked = found.get("actuation")
+        if asked is not None and asked.about is not None and chance.random() < 0.7:
+            found["so"] = asked.about
         return found
 
     def is_open(self, who: Actor, so: Thing) -> bool:
