@@ -222,12 +222,17 @@ class Model:
         for kind, thing in named.items():
             if kind == "id" and (refused := self._of_subscription(who, route, thing)):
                 return refused
-            if kind in MANY and (thing.tenant != who.tenant or not thing.is_there()):
+            if kind in MANY and not (self.is_told(who, route, thing) and thing.is_there()):
                 own_and_ending = thing.tenant == who.tenant and thing.there and thing.ending
                 return set() if own_and_ending else {404}
             if kind == "actuation" and thing.about is not so:
                 return {404}
         return set()
+
+    def is_told(self, who: Actor, route: Route, thing: Thing) -> bool:
+        """Tell whether it is one's own, or a grant that is read by who has got it."""
+        received = thing.grantee is not None and thing.grantee == who.tenant
+        return thing.tenant == who.tenant or (received and route[0] == "GET")
 
     def _of_object(
         self, who: Actor, right: str, route: Route, so: Thing, stream: str | None

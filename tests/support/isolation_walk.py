@@ -232,7 +232,9 @@ class Walk:
     ) -> None:
         """What is another's is answered, word for word, as what there is not."""
         of_others = [
-            kind for kind, each in named.items() if kind in MANY and each.tenant != who.tenant
+            kind
+            for kind, each in named.items()
+            if kind in MANY and not self.model.is_told(who, route, each)
         ]
         if not of_others:
             return
