@@ -87,11 +87,11 @@ class Learning:
         so = named["so"]
         so.there = False
         self._end_tokens_of(so)
-        self._end_codes_of(so)
+        self._end_what_is_of(so)
 
-    def _end_codes_of(self, about: Thing) -> None:
-        """They are good for nothing, and listed until they are purged."""
-        for each in self._model.things["claim_code"]:
+    def _end_what_is_of(self, about: Thing) -> None:
+        """Codes and grants are good for nothing, and told of until they are purged."""
+        for each in (*self._model.things["claim_code"], *self._model.things["grant"]):
             each.ending = each.ending or each.about is about
 
     def _end_tokens_of(self, so: Thing) -> None:
@@ -162,8 +162,8 @@ class Learning:
     def gone(self, _who: Actor, named: Named, _body: Body, _told: Any) -> None:
         """Of whatever the path names last."""
         *_, thing = named.values()
-        thing.there = False
-        self._end_codes_of(thing)
+        thing.there, thing.ending = False, thing.kind == "grant"  # which is told of for a while
+        self._end_what_is_of(thing)
         for each in self._model.actors:
             each.good = each.good and each.thing is not thing
 

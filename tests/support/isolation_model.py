@@ -223,8 +223,8 @@ class Model:
             if kind == "id" and (refused := self._of_subscription(who, route, thing)):
                 return refused
             if kind in MANY and not (self.is_told(who, route, thing) and thing.is_there()):
-                own_and_ending = thing.tenant == who.tenant and thing.there and thing.ending
-                return set() if own_and_ending else {404}
+                may_be_told = thing.ending and (thing.there or route == ("GET", "/grants/{grant}"))
+                return set() if may_be_told and self.is_told(who, route, thing) else {404}
             if kind == "actuation" and thing.about is not so:
                 return {404}
         return set()
