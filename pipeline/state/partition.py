@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 
-from pipeline.accounts import Accounts
+from pipeline.accounting.accounts import Accounts
 from pipeline.state.components import Components, StillLoading
 from pipeline.state.decided import Decided
 from pipeline.state.last_update_cache import LastUpdateCache
