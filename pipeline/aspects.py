@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from pipeline.evaluators.evaluator import Evaluators
-from pipeline.growth import Asked, Entered, Entering, Grown, Verdict
+from pipeline.growth import Asked, Entered, Entering, RegionOutput, Verdict
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import dispatch
@@ -39,7 +39,7 @@ Transform: TypeAlias = Callable[
         Spending,
         float | None,
     ],
-    tuple[list[Grown], list[Verdict]],
+    tuple[list[RegionOutput], list[Verdict]],
 ]
 Emit: TypeAlias = Callable[[BatchState, Work, Base, Output], None]
 

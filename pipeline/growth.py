@@ -58,7 +58,7 @@ class Asked(NamedTuple):
     """Of what the region makes of one tree."""
 
 
-class Grown(NamedTuple):
+class RegionOutput(NamedTuple):
     """What a region has made of a tree."""
 
     region: Region

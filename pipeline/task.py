@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from typing import NamedTuple
 
+from pipeline.accounting.metering import Meter
 from pipeline.batching.schedule import Schedule
 from pipeline.engine import Engine
 from pipeline.errors import ProgressLost
 from pipeline.immediate_executor import ImmediateExecutor
-from pipeline.metering import Meter
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares
 from pipeline.stages.emit import send

@@ -9,7 +9,7 @@ import orjson
 from api.services import Services
 from servioticy.domain.documents.conditions import (
     MAX_DYNAMIC_MEMBERS,
-    Conditions,
+    GroupConditions,
     dynamic_groups,
     with_members,
 )
@@ -27,7 +27,9 @@ def with_who_belongs(
     return with_members(document, found)
 
 
-def who_belongs(conditions: Conditions, reader: ServiceObjectKey, services: Services) -> list[str]:
+def who_belongs(
+    conditions: GroupConditions, reader: ServiceObjectKey, services: Services
+) -> list[str]:
     """Return whose streams the group of this reader reads, the oldest first."""
     single = [each[0] for each in conditions.fields if len(each) == 1]
     choices = [each for each in conditions.fields if len(each) != 1]

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import orjson
 from cachetools import LRUCache
 
-from delivery.actuations.conditions import Conditions
+from delivery.actuations.condition_checker import ConditionChecker
 from delivery.actuations.together import Ask
 from delivery.admission.spending import Spending
 from delivery.callbacks.templates import TemplateTooLong, filled_json
@@ -46,7 +46,7 @@ class ActingStreams:
         self,
         actuations: Actuations,
         documents: ServiceObjects,
-        conditions: Conditions,
+        conditions: ConditionChecker,
         spending: Spending,
         ask: Ask,
         ask_sandbox: Ask,

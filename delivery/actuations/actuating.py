@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from delivery.actuations.acting_streams import ActingStreams
-from delivery.actuations.conditions import Conditions
+from delivery.actuations.condition_checker import ConditionChecker
 from delivery.actuations.couriers import Couriers
 from delivery.actuations.queues import Queues
 from delivery.actuations.topics import TopicWay, attach
@@ -44,7 +44,7 @@ class Actuating:
         topic_of = partial(TopicWay, exchange)
         self.queues = Queues(store, topic_of, calls.run, self._couriers.wake)
         attach(exchange, self.queues)
-        self._conditions = Conditions(sandbox, spending)
+        self._conditions = ConditionChecker(sandbox, spending)
         ask = FairExecutor("conditions", 1).run
         self.acting = ActingStreams(
             store, documents, self._conditions, spending, calls.run, ask, time.time

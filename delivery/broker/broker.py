@@ -36,7 +36,7 @@ Name = tuple[int, tuple[str | None, str | None], str]
 """A tenant, what the client's token is bound to, and what the client calls itself."""
 
 
-class LastUpdates(Protocol):
+class LastUpdateReader(Protocol):
     """Knows the last stored update of each stream."""
 
     def last_update(self, stream: StreamKey) -> VersionedUpdate | None:
@@ -46,7 +46,7 @@ class LastUpdates(Protocol):
 class Broker:
     """Lets clients in and out, and tells them what is theirs to know."""
 
-    def __init__(self, hub: Hub, last_updates: LastUpdates, api: Api) -> None:
+    def __init__(self, hub: Hub, last_updates: LastUpdateReader, api: Api) -> None:
         self.hub = hub
         self.api = api
         self.exchange = Exchange()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pipeline.batching.batches import Batches
 from pipeline.batching.beside import Beside
 from pipeline.batching.intake import Intake
-from pipeline.control import Control
+from pipeline.changes.control import Control
 from pipeline.limits import MAX_BATCH_BYTES
 from pipeline.sharing.fairness import Fairness
 from pipeline.state.excerpt import Excerpt

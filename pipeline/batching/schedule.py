@@ -24,9 +24,9 @@ from pipeline.batching.dead_letters import DeadLetters
 from pipeline.batching.forming import FormingBatch
 from pipeline.batching.intake import Intake
 from pipeline.batching.late import LateWork
-from pipeline.control import Control
+from pipeline.changes.control import Control
+from pipeline.changes.purging import Purging
 from pipeline.engine import Engine
-from pipeline.purging import Purging
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.turns import Turns
 from pipeline.state.partition import Partition

@@ -14,11 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
+from pipeline.accounting.metering import Meter
 from pipeline.aspects import STAGES, timed
 from pipeline.engine import Engine
 from pipeline.evaluators.javascript import JavaScript
 from pipeline.limits import Limits
-from pipeline.metering import Meter
 from pipeline.metrics import TaskMetrics, observed
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.shares import Shares

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from pipeline.errors import TreeTooLarge
 from pipeline.evaluators.evaluator import Evaluators
-from pipeline.growth import Asked, Grown, NewUpdate, Verdict
+from pipeline.growth import Asked, NewUpdate, RegionOutput, Verdict
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
 from pipeline.stages.watch import Watched
@@ -26,7 +26,7 @@ def transform(
     rules: Rules,
     spending: Spending,
     within: float | None = None,
-) -> tuple[list[Grown], list[Verdict]]:
+) -> tuple[list[RegionOutput], list[Verdict]]:
     """What the regions make of each tree, and how all computations ended.
 
     A knot is taken step by step, and so is a tree that is computed alone. Raises TookTooLong
@@ -48,7 +48,7 @@ def transform(
     for (tenant, evaluator), theirs in together.items():
         found = ask.all(tenant, evaluator, [each.call for each in theirs])
         answers += zip(theirs, found, strict=True)
-    new: list[Grown] = []
+    new: list[RegionOutput] = []
     ended: list[Verdict] = []
     for each, grown in answers:
         if grown.failed:
@@ -108,7 +108,7 @@ def _add_new(
     asked: Asked,
     made: Sequence[Sequence[trees.Made]],
     updates: Sequence[LoggedUpdate],
-    new: list[Grown],
+    new: list[RegionOutput],
     spending: Spending,
     *,
     alone: bool,
@@ -131,7 +131,7 @@ def _add_new(
         if (size > most_bytes or len(rows) > most) and not alone:
             raise TreeTooLarge(updates[number].offset)
         whole += size
-        new.append(Grown(region, number, rows))
+        new.append(RegionOutput(region, number, rows))
     spending.add_bytes(whole)
     foreign = any(updates[number].tenant != region.tenant for number in numbers)
     if foreign and spending.is_crowded and not alone:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from pipeline.accounts import Accounts
+from pipeline.accounting.accounts import Accounts
 from pipeline.state.decided import Decided
 from pipeline.work import Work
 from servioticy.domain.graph import Graph

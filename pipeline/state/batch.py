@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import cast
 
-from pipeline.growth import Entered, Finished, Grown, NewRow, NewUpdate, Verdict
+from pipeline.growth import Entered, Finished, NewRow, NewUpdate, RegionOutput, Verdict
 from pipeline.work import LoggedUpdate
 from sandbox.trees import ROOT, Event, Path
 from servioticy.domain.known_streams import Entry, KnownStream, Region
@@ -69,7 +69,7 @@ class BatchState:
         """What waits for the regions of the lowest level; nothing comes into them any more."""
         return self._waiting.pop(heappop(self._levels)) if self._levels else {}
 
-    def add(self, grown: Iterable[Grown]) -> None:
+    def add(self, grown: Iterable[RegionOutput]) -> None:
         """Note what regions have made; it goes on into the regions behind them."""
         for region, number, updates in grown:
             tree = self._trees[number]

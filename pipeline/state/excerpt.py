@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from itertools import islice
 
-from pipeline.accounts import Accounts
+from pipeline.accounting.accounts import Accounts
 from pipeline.state.decided import Decided
 from pipeline.state.partition import Partition
 from pipeline.work import Work

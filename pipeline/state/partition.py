@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 
-from pipeline.accounts import Accounts
+from pipeline.accounting.accounts import Accounts
 from pipeline.state.components import Components, StillLoading
 from pipeline.state.decided import Decided
-from pipeline.state.last_updates import LastUpdates
+from pipeline.state.last_update_cache import LastUpdateCache
 from pipeline.work import Work
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream
@@ -52,7 +52,7 @@ class Partition:
         self._components = Components(number, store)
         self.graph = self._components.graph
         self._known = self._components.known
-        self._last_updates = LastUpdates(remembered_bytes)
+        self._last_updates = LastUpdateCache(remembered_bytes)
 
     def service_object(
         self, service_object: str, *, at_once: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delivery.actuations.conditions import Conditions
+from delivery.actuations.condition_checker import ConditionChecker
 from delivery.admission.spending import Spending
 from sandbox import SandboxPool, argument_names
 from servioticy.domain.documents.actions import actions_of
@@ -26,7 +26,7 @@ def look(
     document = {"version": version, "streams": {"full": stream}}
     (asked,) = actions_of(document, REF, argument_names)
     assert asked.condition is not None
-    conditions = Conditions(lambda: pool, spending or Spending())
+    conditions = ConditionChecker(lambda: pool, spending or Spending())
     output = LastUpdate(7, DOCUMENT)
     return [str(conditions.look(1, REF, 1, asked.condition, output)) for _ in range(times)]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.conditions import (
-    Conditions,
+    GroupConditions,
     dynamic_groups,
     parse_conditions,
     with_members,
@@ -161,7 +161,7 @@ def test_choices_are_kept() -> None:
 def test_conditions_are_read_as_service_objects_are_listed() -> None:
     where = {"customFields.a.b": [1, "x", True], "name": "n", "template": "t", "public": True}
 
-    assert parse_conditions({"where": where, "stream": "s"}) == Conditions(
+    assert parse_conditions({"where": where, "stream": "s"}) == GroupConditions(
         "s", (("a.b=1", "a.b=x", "a.b=true"),), ("n",), ("t",), others=True
     )
 

@@ -28,7 +28,7 @@ MAX_TEXT = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Conditions:
+class GroupConditions:
     """Who belongs to a dynamic group: all conditions hold, of each one of its choices.
 
     `fields` are `path=value`, as Service Objects are listed by them.
@@ -41,7 +41,7 @@ class Conditions:
     others: bool = False
 
 
-def dynamic_groups(document: dict[str, Any]) -> dict[str, Conditions]:
+def dynamic_groups(document: dict[str, Any]) -> dict[str, GroupConditions]:
     """Return the conditions of the document's dynamic groups, by name. Raises BadDocument.
 
     A group that names ids beside its conditions is refused: the ids are ours to write.
@@ -59,7 +59,7 @@ def dynamic_groups(document: dict[str, Any]) -> dict[str, Conditions]:
     return found
 
 
-def parse_conditions(group: dict[str, Any], part: Part = WHOLE) -> Conditions:
+def parse_conditions(group: dict[str, Any], part: Part = WHOLE) -> GroupConditions:
     """Return the conditions of a dynamic group. Raises BadDocument."""
     where = group[WHERE]
     place = part.at(WHERE)
@@ -75,7 +75,7 @@ def parse_conditions(group: dict[str, Any], part: Part = WHOLE) -> Conditions:
     others = where.get(OTHERS, False)
     if not isinstance(others, bool):
         raise place.at(OTHERS).bad("public is true or false", BAD_CONDITION)
-    return Conditions(
+    return GroupConditions(
         _stream(group, texts.get(STREAM), part),
         tuple(
             tuple(f"{key.removeprefix(FIELD)}={each}" for each in choices)

@@ -22,11 +22,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipeline.accounts import Accounts
+from pipeline.accounting.accounts import Accounts
+from pipeline.accounting.metering import Meter
 from pipeline.aspects import STAGES, around
 from pipeline.engine import Engine
 from pipeline.evaluators.javascript import JavaScript
-from pipeline.metering import Meter
 from pipeline.spark import bundles, worker
 from pipeline.spark.garbage import Garbage
 from pipeline.spark.inbox import Inbox

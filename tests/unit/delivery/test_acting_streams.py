@@ -13,7 +13,7 @@ import pytest
 from support.memory_feeds import MemoryCursors, MemoryHistory, MemoryTopic
 
 from delivery.actuations.acting_streams import ActingStreams
-from delivery.actuations.conditions import Verdict
+from delivery.actuations.condition_checker import Verdict
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.spending import Spending
 from delivery.backlog import Backlog

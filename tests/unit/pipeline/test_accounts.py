@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from oracle import Oracle
 from test_serial_law import LAW, Generous, graphs, histories, platform_with
 
-from pipeline.accounts import Accounts
+from pipeline.accounting.accounts import Accounts
+from pipeline.accounting.metering import Meter
+from pipeline.accounting.splitting import MAX_SOURCES
 from pipeline.engine import Engine
 from pipeline.growth import NewRow, Verdict
-from pipeline.metering import Meter
 from pipeline.sharing.fairness import Fairness
-from pipeline.splitting import MAX_SOURCES
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names

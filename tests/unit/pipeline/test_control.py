@@ -10,7 +10,7 @@ from engine_builders import document
 from oracle import Object
 from test_serial_law import define
 
-from pipeline.control import Control
+from pipeline.changes.control import Control
 from pipeline.state.partition import Partition
 from sandbox import argument_names
 from servioticy.domain.model import LastUpdate, StreamRef

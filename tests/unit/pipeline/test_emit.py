@@ -12,7 +12,7 @@ from engine_builders import C, D, document, logged
 from oracle import Composite, Object
 from test_serial_law import define
 
-from pipeline.growth import Grown, Verdict
+from pipeline.growth import RegionOutput, Verdict
 from pipeline.stages import rows
 from pipeline.stages.emit import emit, send
 from pipeline.state.batch import BatchState
@@ -92,7 +92,7 @@ def state_of(
         composite = graph.stream(C)
         assert composite.region is not None
         made = composite, derived, document(derived), (0,), state
-        found.add([Grown(composite.region, 0, [made])])
+        found.add([RegionOutput(composite.region, 0, [made])])
     return found
 
 

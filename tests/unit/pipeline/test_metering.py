@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.accounts import Accounts
+from pipeline.accounting.accounts import Accounts
+from pipeline.accounting.metering import PART, SECONDS, Meter
 from pipeline.growth import Verdict
-from pipeline.metering import PART, SECONDS, Meter
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable

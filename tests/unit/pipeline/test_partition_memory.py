@@ -7,7 +7,7 @@ from oracle import Object
 from test_serial_law import define
 
 from pipeline.state import components
-from pipeline.state.last_updates import ENTRY_BYTES, LastUpdates
+from pipeline.state.last_update_cache import ENTRY_BYTES, LastUpdateCache
 from pipeline.state.partition import Partition
 from pipeline.state.weights import STREAM_BYTES
 from sandbox import argument_names
@@ -22,7 +22,7 @@ def last(size: int) -> LastUpdate:
 
 
 def test_the_least_recently_used_last_update_goes_first() -> None:
-    known = LastUpdates(2 * (ENTRY_BYTES + 10))
+    known = LastUpdateCache(2 * (ENTRY_BYTES + 10))
     for ref in (A, B, C):
         known.keep([(ref, last(10))])
     known.use([A])
@@ -33,7 +33,7 @@ def test_the_least_recently_used_last_update_goes_first() -> None:
 
 @pytest.mark.parametrize(("size", "kept"), [(10, True), (11, False)])
 def test_the_room_is_counted_in_bytes(size: int, kept: bool) -> None:
-    known = LastUpdates(ENTRY_BYTES + 10)
+    known = LastUpdateCache(ENTRY_BYTES + 10)
     known.keep([(A, last(size))])
     known.trim()
 
@@ -41,7 +41,7 @@ def test_the_room_is_counted_in_bytes(size: int, kept: bool) -> None:
 
 
 def test_what_is_kept_anew_or_forgotten_is_not_counted_twice() -> None:
-    known = LastUpdates(10**6)
+    known = LastUpdateCache(10**6)
     known.keep([(A, last(1000))])
     known.keep([(A, None)])
     known.keep([(B, last(5))])

@@ -10,8 +10,8 @@ from oracle import Object
 from test_put_off_law import append
 from test_serial_law import define
 
+from pipeline.changes.purging import SHARE, SLICE_SECONDS, Purging
 from pipeline.engine import Engine
-from pipeline.purging import SHARE, SLICE_SECONDS, Purging
 from pipeline.sharing.shares import Shares
 from pipeline.state.partition import Partition
 from pipeline.task import Task

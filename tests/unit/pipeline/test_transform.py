@@ -12,7 +12,7 @@ from plain_trees import Ends
 from python_evaluator import PythonEvaluator
 
 from pipeline.errors import BatchTooLarge, TreeTooLarge
-from pipeline.growth import Asked, Entering, Grown, Verdict
+from pipeline.growth import Asked, Entering, RegionOutput, Verdict
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.sharing import spending as spendings
 from pipeline.sharing.rules import ITS_SHARE, Rules
@@ -65,7 +65,7 @@ class World:
 
     def transform(
         self, by: Any = None, within: float | None = None
-    ) -> tuple[list[Grown], list[Verdict]]:
+    ) -> tuple[list[RegionOutput], list[Verdict]]:
         return transform(
             self.asked(),
             self.updates,

@@ -13,8 +13,8 @@ from python_evaluator import PythonEvaluator
 from test_joining_components import Postgres
 from test_serial_law import LAW, Generous, define
 
+from pipeline.accounting.metering import Meter
 from pipeline.engine import Engine
-from pipeline.metering import Meter
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.rules import its_quota
 from pipeline.sharing.used_up import SECONDS, UsedUp

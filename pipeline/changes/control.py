@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, assert_never
 
-from pipeline import revoking
+from pipeline.changes import revoking
 from pipeline.state.partition import Partition
 from servioticy.domain.access import private
 from servioticy.domain.records import (

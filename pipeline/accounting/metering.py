@@ -1,8 +1,8 @@
 """What streams have used, from where it is counted to their accounts: beside all else.
 
 The processor time of tenants' code the sandbox counts, what is stored and computed
-`pipeline/accounts.py`. Ten thousand composites that have all done something are some tenths of
-a second of Postgres: no update waits for that.
+`pipeline/accounting/accounts.py`. Ten thousand composites that have all done something are some
+tenths of a second of Postgres: no update waits for that.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from functools import partial
 from itertools import islice
 from typing import TypeAlias
 
-from pipeline.accounts import Accounts
+from pipeline.accounting.accounts import Accounts
+from pipeline.accounting.splitting import RAN, Wakers, add, split, wakers
 from pipeline.immediate_executor import ImmediateExecutor
-from pipeline.splitting import RAN, Wakers, add, split, wakers
 from pipeline.state.partition import Partition
 from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.scripts import stream_of

@@ -46,7 +46,7 @@ class Verdict(str):
         return self not in (EMITTED, FILTERED)
 
 
-class Conditions:
+class ConditionChecker:
     """Asks the sandbox, whose processes start when the first condition is to be looked at."""
 
     def __init__(self, make: Callable[[], Sandbox], spending: Spending) -> None:

@@ -11,7 +11,7 @@ ENTRY_BYTES = 300
 """About what an entry takes beside its document: names, numbers and the map itself."""
 
 
-class LastUpdates:
+class LastUpdateCache:
     """Of each stream the last update, or that it has none; the least recently used goes first.
 
     Nothing goes before `trim` is called, so what a batch has asked for stays while it is

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from pipeline.accounting.splitting import add, named, split, sum_of, wakers
 from pipeline.growth import NewRow, Verdict
-from pipeline.splitting import add, named, split, sum_of, wakers
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import StreamRef
 from servioticy.domain.verdicts import EMITTED

@@ -1,0 +1,1 @@
+"""What streams have used, whose it is, and how it is stored."""
