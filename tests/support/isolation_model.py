@@ -223,7 +223,7 @@ class Model:
             if kind == "id" and (refused := self._of_subscription(who, route, thing)):
                 return refused
             if kind in MANY and not (self.is_told(who, route, thing) and thing.is_there()):
-                may_be_told = thing.ending and (thing.there or route == ("GET", "/grants/{grant}"))
+                may_be_told = thing.ending and (thing.there or kind == "grant")
                 return set() if may_be_told and self.is_told(who, route, thing) else {404}
             if kind == "actuation" and thing.about is not so:
                 return {404}
