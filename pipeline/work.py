@@ -33,8 +33,7 @@ class LoggedUpdate(NamedTuple):
         """The update, without where it came from."""
         return SensorUpdate(self.origin, self.timestamp, self.document)
 
-    @property
-    def put_off(self) -> PutOff:
+    def as_put_off(self) -> PutOff:
         """The same as a record to compute later."""
         return PutOff(self.offset, self.tenant, self.origin.service_object, self.record)
 
@@ -107,6 +106,6 @@ class Work(NamedTuple):
         """The same work with the updates of these tenants put off."""
         gone = frozenset(tenants)
         kept = [each for each in self.updates if each.tenant not in gone]
-        later = [each.put_off for each in self.updates if each.tenant in gone]
+        later = [each.as_put_off() for each in self.updates if each.tenant in gone]
         put_off = sorted((*self.put_off, *later), key=lambda each: each.offset)
         return Work(kept, self.next_offset, put_off, (), self.forwarded)

@@ -37,7 +37,7 @@ class FormingBatch:
         self._bytes += len(update.record)
         self.end = end
 
-    def put_off(self, record: PutOff, end: int) -> None:
+    def postpone(self, record: PutOff, end: int) -> None:
         """Add a record to compute later."""
         self._put_off.append(record)
         self.tenants.add(record.tenant)

@@ -95,7 +95,7 @@ class LateWork:
                 done.append(each)
             else:
                 break
-        work = Work(updates, here, (), [each.put_off for each in updates])
+        work = Work(updates, here, (), [each.as_put_off() for each in updates])
         # It is lent before anything else may be forgotten.
         shares = self._shares
         excerpt = Excerpt(self._partition, work, lambda: shares.contested) if updates else None

@@ -22,7 +22,7 @@ from pipeline.batching.beside import Beside
 from pipeline.batching.cutting import Cutting
 from pipeline.batching.dead_letters import DeadLetters
 from pipeline.batching.forming import FormingBatch
-from pipeline.batching.intake import Intake
+from pipeline.batching.intake import Admitted, Intake
 from pipeline.batching.late import LateWork
 from pipeline.changes.control import Control
 from pipeline.changes.purging import Purging
@@ -31,7 +31,7 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.turns import Turns
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
-from servioticy.domain.records import AcquireRecord, ControlRecord, ReleaseRecord
+from servioticy.domain.records import AcquireRecord, ControlRecord, LogRecord, ReleaseRecord
 from servioticy.ports.output import Output
 from servioticy.ports.partition_store import PutOff
 
@@ -88,25 +88,13 @@ class Schedule:
         records = [self._intake.read(row) for row in rows]
         self._intake.prepare(records)
         for row, read in zip(rows, records, strict=True):
-            decided = self._partition.decided.covers(row.offset)
-            if decided:
-                self._beside.settle()
-            record = self._intake.admit(row, read, at_once=decided)
-            end = row.offset + 1
+            record, end = self._admit(row, read), row.offset + 1
+            if isinstance(record, LoggedUpdate) and self._comes_later(record, batch, put_off):
+                record = record.as_put_off()
             if isinstance(record, LoggedUpdate):
-                if self._partition.decided.trees:
-                    self._partition.decided.meets(row.offset, record.update)
-                decided = self._partition.decided.covers(row.offset)
-                # What subscribers know of already was not put off the first time.
-                if decided:
-                    batch.add(record, end)
-                elif record.tenant in put_off or self._is_late(record, batch):
-                    batch.put_off(record.put_off, end)
-                    put_off |= {record.tenant}
-                else:
-                    batch.add(record, end)
+                batch.add(record, end)
             elif isinstance(record, PutOff):
-                batch.put_off(record, end)
+                batch.postpone(record, end)
                 put_off |= {record.tenant}
             elif record is None:
                 batch.end = end
@@ -176,6 +164,25 @@ class Schedule:
     def _put_off_now(self) -> Set[int]:
         """The tenants whose records are put off: over their share, or with others waiting."""
         return frozenset(self._shares.over() | self._partition.waiting.keys())
+
+    def _admit(self, row: Row, read: LogRecord | None) -> Admitted | None:
+        """What the record is here. What subscribers know of already is loaded at once."""
+        decided = self._partition.decided.covers(row.offset)
+        if decided:
+            self._beside.settle()
+        return self._intake.admit(row, read, at_once=decided)
+
+    def _comes_later(self, update: LoggedUpdate, batch: FormingBatch, put_off: Set[int]) -> bool:
+        """Whether an update is put off: its tenant's are, or others would wait for it.
+
+        Not what subscribers know of already: it was not put off the first time.
+        """
+        decided = self._partition.decided
+        if decided.trees:
+            decided.meets(update.offset, update.update)
+        if decided.covers(update.offset):
+            return False
+        return update.tenant in put_off or self._is_late(update, batch)
 
     def _is_late(self, update: LoggedUpdate, batch: FormingBatch) -> bool:
         """Whether others would wait for it, or its component is lent.

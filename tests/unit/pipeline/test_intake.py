@@ -72,7 +72,7 @@ def test_an_update_of_a_stream_that_is_computed_here_is_to_be_computed(world: Wo
     record = write(an_update())
     assert found == LoggedUpdate(5, world.tenant, D, 7, document(7), record)
     assert found.update == SensorUpdate(D, 7, document(7))
-    assert found.put_off == PutOff(5, world.tenant, "so", record)
+    assert found.as_put_off() == PutOff(5, world.tenant, "so", record)
 
 
 def test_a_control_record_is_itself(world: World) -> None:
