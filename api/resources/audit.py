@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 
 from api.http.answers import answer
 from api.http.authentication import authenticated, needs
@@ -34,7 +34,7 @@ def blueprint(services: Services) -> Blueprint:
     def page() -> Response:
         """List what was done, the newest first, a page at a time."""
         caller, limit = authenticated().caller, integer("limit", LIMIT, 1, MAX_LIMIT)
-        kind = choice("kind", ("", *KINDS))
+        kind = choice("kind", KINDS) if "kind" in request.args else ""
         about = f"audit {caller} {kind}"
         cursor = position(about)
         before = AFTER_ALL if cursor is None else timestamp(cursor)

@@ -60,7 +60,7 @@ def test_a_token_that_is_rotated_is_told(
     make(stored, "a")
     values = {"before": "a", "id": "b", "tenant": stored.tenant, "overlap": overlap}
     stored_tokens = PostgresStatements(stored.database, "tokens")
-    stored_tokens.rows("rotate", **values, digest=digest("b"), expires=None)
+    stored_tokens.rows("rotate", **values, digest=digest("b"), expires=None, most=9, most_of_one=9)
 
     assert changes.wait(SECONDS) == AccessChange([digest("a")], [])
     found = stored.addresses.address("a", None, None)
