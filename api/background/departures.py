@@ -26,7 +26,7 @@ FIRST = (
 )
 """Tables of which a piece goes at a time, each once the one before is empty."""
 THEN = ("template_versions", "templates")
-LAST = ("usage_of_others", "rest_of_service_objects", "audit")
+LAST = ("received_grants", "usage_of_others", "rest_of_service_objects", "audit")
 
 log = logging.getLogger("api.background")
 

@@ -63,15 +63,19 @@ class Worker:
             return False
         try:
             found = [self._turn_of(each) for each in self._works]  # each has its turn
-            return any(found)
         finally:
             self._locks.rows("unlock", key=self._lock)
+        late = next((each for each in found if isinstance(each, Unavailable)), None)
+        if late is not None:
+            raise late
+        return any(found)
 
-    def _turn_of(self, work: Work) -> bool:
+    def _turn_of(self, work: Work) -> bool | Unavailable:
+        """What the work says, or for what it has to wait: the others need not."""
         try:
             return work.turn()
-        except Unavailable:
-            raise
+        except Unavailable as error:
+            return error
         except Exception:  # a bug in one of them keeps none of the others waiting
             log.exception("background_failed", extra={"work": type(work).__name__})
             return False

@@ -17,9 +17,9 @@ WEIGHT = 0.3
 SCRIPTS_WEIGHT = 0.1
 """Less: where the machine is busy, scripts of everybody take long now and then."""
 
-LONGEST = 2 * SLOW_SECONDS
-"""Counted for one update of a tenant that was quick: it is slow once several took long, not by
-one for which the machine had no processor. Its share bounds what it takes until then."""
+LONGEST = 5 * SLOW_SECONDS
+"""Counted for one update of a tenant that was quick: one for which the machine had no processor
+does not make it slow, a second one does, also where every third or fourth takes long."""
 
 MAX_KNOWN = 10_000
 

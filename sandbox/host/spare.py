@@ -44,8 +44,12 @@ class Spare:
             worker.kill()
 
     def abandon(self) -> None:
-        """Forget the worker without ending it: it belongs to the process we forked from."""
-        if worker := self._pop():
+        """Forget the worker without ending it: it belongs to the process we forked from.
+
+        Where the lock may be held by a thread that is not here.
+        """
+        worker, self._worker = self._worker, None
+        if worker:
             worker.abandon()
 
     def _pop(self) -> WorkerClient | None:

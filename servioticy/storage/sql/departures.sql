@@ -96,6 +96,12 @@ SELECT EXISTS (SELECT FROM pending_changes WHERE tenant_id = %(tenant)s)
     OR EXISTS (SELECT FROM put_off WHERE tenant_id = %(tenant)s)
     OR EXISTS (SELECT FROM superseded WHERE tenant_id = %(tenant)s);
 
+-- received_grants --
+-- Between tenants: what others have granted to it by name; each tells both sides.
+DELETE FROM grants
+ WHERE id = ANY(ARRAY(SELECT id FROM grants WHERE grantee = %(tenant)s LIMIT %(most)s))
+RETURNING 1;
+
 -- usage_of_others --
 -- Between tenants: what others have used of its streams is theirs to pay, and names it no more.
 WITH gone AS (

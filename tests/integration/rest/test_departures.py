@@ -121,6 +121,30 @@ def test_it_waits_for_the_pipeline(served: Served, going: Caller) -> None:
         served.platform.ports.tenants.create_tenant("examples")
 
 
+def test_what_it_was_granted_goes_a_piece_at_a_time(
+    served: Served, going: Caller, bob: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each tells both sides: all at once would be one long statement, which never ends."""
+    monkeypatch.setattr(departures, "ROWS", 1)
+    to = {"tenant": going.ask("GET", "/grants").get_json()["tenant"]}
+    so = bob.create({**SIMPLE, "description": "granted"})
+    given = {bob.ask("POST", f"/{so}/grants", json=to).get_json()["id"] for _ in range(3)}
+    others = bob.ask("POST", f"/{so}/grants", json={"everyone": True}).get_json()["id"]
+    tenant = tenant_of(served, going)
+    served.platform.ports.tenants.delete_tenant("examples")
+    turns(served)
+    compute(served)
+
+    counts, sql = [], "SELECT count(*) FROM grants WHERE grantee = %(tenant)s"
+    while turns(served, most=1):
+        counts += served.platform.database.rows(sql, {"tenant": tenant})[0]
+    assert len(given) == 3
+    assert counts[:3] == [2, 1, 0]
+    assert [each["id"] for each in bob.ask("GET", "/grants").get_json()["grants"]] == [others]
+    entries = bob.ask("GET", "/audit?kind=grant").get_json()["data"]
+    assert {each["id"] for each in entries if each["action"] == "ended"} == given
+
+
 def test_it_goes_on_wherever_it_ended(
     served: Served, going: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:

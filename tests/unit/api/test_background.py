@@ -65,6 +65,18 @@ def test_a_bug_in_one_keeps_none_of_the_others_waiting(caplog: pytest.LogCapture
     assert [each.message for each in caplog.records] == ["background_failed"] * 3
 
 
+def test_what_has_to_wait_keeps_none_of_the_others_waiting() -> None:
+    """A statement that takes too long for one of them, say; it is told, for a longer pause."""
+    locks, other = Locks(), Some(2)
+    worker = a_worker(locks, Some(1, Unavailable("too long")), other)
+
+    for left in (1, 0):
+        with pytest.raises(Unavailable):
+            worker.turn()
+        assert other.left == left
+        assert not locks.held
+
+
 def test_where_the_store_is_away_the_lock_is_given_back() -> None:
     locks = Locks()
     with pytest.raises(Unavailable):

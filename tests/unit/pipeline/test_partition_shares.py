@@ -141,9 +141,18 @@ def test_one_slow_update_makes_no_slow_tenant() -> None:
     pace.learn({1: 1}, {}, {1: 0.001})
     pace.learn({1: 1}, {}, {1: 5.0})
     assert not pace.is_slow(1)
-    for _ in range(9):
-        pace.learn({1: 1}, {}, {1: 5.0})
+    pace.learn({1: 1}, {}, {1: 5.0})
     assert pace.is_slow(1)
+
+
+def test_who_is_slow_now_and_then_is_slow() -> None:
+    """Else expensive updates between cheap ones would always be computed with the others'."""
+    pace, slow = Pace(), 0
+    pace.learn({1: 1}, {}, {1: 0.0})
+    for number in range(400):
+        pace.learn({1: 1}, {}, {1: 0.9 if number % 4 == 0 else 0.0})
+        slow += pace.is_slow(1)
+    assert slow > 300
 
 
 def test_who_is_slow_is_known_by_its_scripts() -> None:
