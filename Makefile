@@ -17,7 +17,7 @@ EXAMPLES ?= 20000
 FIRST ?= 0
 # How many requests `make fuzz` makes up for each operation of the API.
 CALLS ?= 500
-# How many walks of fifty steps `make isolation` takes.
+# How many walks of a hundred steps `make isolation` takes.
 WALKS ?= 1000
 # Of `make hostile`: how many generated programs.
 COUNT ?= 100000

@@ -113,6 +113,7 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "quotas.unset": ({"quotas"}, "an operator names the tenant by its name"),
     "quotas.of_tenant": ({"quotas"}, "an operator names the tenant by its name"),
     "departures.usage_of_others": ({"usage_hours"}, "what others used of it is theirs to pay"),
+    "departures.received_grants": ({"grants"}, "what others granted to it goes with it"),
     "tokens.forget": ({"tokens"}, "what has ended goes, whosesoever it was"),
     "usage.forget": ({"usage_hours"}, "what is old goes, whosesoever it is"),
     "usage.forget_grants": ({"ended_grants"}, "what is old goes, whosesoever it is"),
