@@ -6,7 +6,7 @@ import re
 from importlib import resources
 
 SQL = resources.files("servioticy.storage") / "sql"
-MAX_UNTOLD = 13
+MAX_UNTOLD = 5
 """Migrations that may stand by themselves before they move into the file."""
 
 

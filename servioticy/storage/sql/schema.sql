@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0090 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0115 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -11,10 +11,13 @@ CREATE TABLE tenants (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text NOT NULL UNIQUE,
     created_at timestamptz NOT NULL DEFAULT now(),
-    deleted_at timestamptz
+    deleted_at timestamptz,
+    public_id text NOT NULL DEFAULT replace(gen_random_uuid()::text, '-', '')
+        CONSTRAINT tenants_public_id UNIQUE
 );
 COMMENT ON COLUMN tenants.deleted_at IS
     'when an operator deleted it; the row goes when nothing of the tenant is left';
+-- By `public_id` others know a tenant, where it has told them: names can be guessed.
 
 CREATE TABLE tokens (
     digest bytea PRIMARY KEY,
@@ -27,6 +30,7 @@ CREATE TABLE tokens (
     stream text,
     rights text[],
     expires_at timestamptz,
+    replaced boolean NOT NULL DEFAULT false,
     CONSTRAINT tokens_of_a_stream CHECK (stream IS NULL OR service_object IS NOT NULL)
 );
 COMMENT ON COLUMN tokens.digest IS 'SHA-256 of the token; the token itself is nowhere';
@@ -35,10 +39,38 @@ COMMENT ON COLUMN tokens.service_object IS
 COMMENT ON COLUMN tokens.stream IS
     'the only stream of its Service Object that its holder may act on; null: all of them';
 COMMENT ON COLUMN tokens.rights IS 'what its holder may do; null: whatever such a token may';
+COMMENT ON COLUMN tokens.replaced IS 'another one is there in its place: it is good for a while yet';
 CREATE INDEX tokens_by_service_object ON tokens (service_object)
  WHERE service_object IS NOT NULL;
 CREATE UNIQUE INDEX tokens_by_id ON tokens (id);
 CREATE INDEX tokens_by_tenant ON tokens (tenant_id, id);
+CREATE INDEX tokens_by_end ON tokens (expires_at)
+ WHERE expires_at IS NOT NULL;
+
+-- Those that `GET /tokens` shows: not what Service Objects were born with, or devices have claimed.
+CREATE FUNCTION is_listed(token tokens) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+SELECT token.name <> '' OR token.service_object IS NULL
+$$;
+
+-- Members: persons of an issuer of tokens who act for a tenant, each with a role. What a role may
+-- do stands in servioticy/domain/access.py.
+
+CREATE TABLE members (
+    id text PRIMARY KEY,
+    tenant_id bigint NOT NULL REFERENCES tenants ON DELETE CASCADE,
+    person bytea NOT NULL,
+    issuer text NOT NULL,
+    subject text NOT NULL,
+    name text NOT NULL DEFAULT '',
+    email text NOT NULL DEFAULT '',
+    role text NOT NULL CHECK (role IN ('viewer', 'operator', 'developer', 'admin')),
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON COLUMN members.person IS 'the SHA-256 that stands for issuer and subject';
+COMMENT ON COLUMN members.subject IS 'how the issuer calls the person: `sub` of its tokens';
+COMMENT ON COLUMN members.name IS 'for people who look at the list; nothing is decided by it';
+CREATE UNIQUE INDEX members_by_person ON members (tenant_id, person);
+CREATE INDEX members_by_tenant ON members (tenant_id, id);
 
 -- Service Objects and their streams
 
@@ -77,6 +109,10 @@ COMMENT ON COLUMN service_objects.active_change IS
 ALTER TABLE tokens ADD FOREIGN KEY (service_object) REFERENCES service_objects;
 CREATE INDEX service_objects_by_component ON service_objects (component);
 CREATE INDEX service_objects_by_tenant ON service_objects (tenant_id, sequence);
+-- Deleted, and not carried out yet: an end whose record the log may have lost.
+CREATE INDEX service_objects_to_delete ON service_objects (deleted_at)
+ WHERE deleted_at IS NOT NULL
+   AND active_change < 9223372036854775807;
 
 CREATE TABLE definitions (
     service_object text NOT NULL REFERENCES service_objects ON DELETE CASCADE,
@@ -130,7 +166,9 @@ CREATE TABLE grants (
     created_at bigint NOT NULL,
     expires_at bigint,
     revoked_at bigint,
-    active boolean NOT NULL DEFAULT false
+    active boolean NOT NULL DEFAULT false,
+    first_used bigint,
+    last_used bigint
 );
 COMMENT ON COLUMN grants.stream IS 'null: each stream of the Service Object, and its document';
 COMMENT ON COLUMN grants.grantee IS 'null: every tenant';
@@ -139,10 +177,13 @@ COMMENT ON COLUMN grants.revoked_at IS
     'when the API revoked it; the row goes where the log says so';
 COMMENT ON COLUMN grants.active IS
     'whether composites read by it at the owner''s stored progress (written by the pipeline)';
+COMMENT ON COLUMN grants.last_used IS 'in milliseconds since 1970: to the minute, and some seconds late';
 CREATE INDEX grants_by_service_object ON grants (service_object);
 CREATE INDEX grants_by_tenant ON grants (tenant_id, id);
 CREATE INDEX grants_by_grantee ON grants (grantee, id) WHERE grantee IS NOT NULL;
 CREATE INDEX grants_by_expiry ON grants (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX grants_revoked ON grants (revoked_at)
+ WHERE revoked_at IS NOT NULL;
 
 -- Of a stream, or of a whole Service Object where the stream is null.
 CREATE FUNCTION is_granted(object text, stream_name text, tenant bigint, deriving boolean)
@@ -155,6 +196,34 @@ SELECT EXISTS (
           AND (deriving OR NOT derived_only)
           AND revoked_at IS NULL
           AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000))
+$$;
+
+-- How long what `is_granted` tells of reading holds, in seconds. Null: it is not granted, or the
+-- grant has no end.
+CREATE FUNCTION granted_for(object text, stream_name text, tenant bigint) RETURNS numeric
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+SELECT CASE WHEN bool_and(expires_at IS NOT NULL)
+            THEN max(expires_at) / 1000.0 - extract(epoch FROM now()) END
+  FROM grants
+ WHERE grants.service_object = object
+   AND (grants.stream IS NULL OR grants.stream = stream_name)
+   AND (grantee IS NULL OR grantee = tenant)
+   AND NOT derived_only
+   AND revoked_at IS NULL
+   AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000)
+$$;
+
+-- Service Objects that the tenant is granted as a whole, as `readers` says: for who looks
+-- through many.
+CREATE FUNCTION granted_objects(tenant bigint) RETURNS SETOF text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+SELECT service_object
+  FROM grants
+ WHERE stream IS NULL
+   AND (grantee IS NULL OR grantee = tenant)
+   AND NOT derived_only
+   AND revoked_at IS NULL
+   AND (expires_at IS NULL OR expires_at > extract(epoch FROM now()) * 1000)
 $$;
 
 CREATE VIEW readers WITH (security_invoker = true) AS
@@ -179,6 +248,92 @@ SELECT streams.id AS stream_id, tenants.id AS tenant_id
   JOIN tenants ON service_objects.public OR tenants.id = service_objects.tenant_id
     OR is_granted(service_objects.id, streams.name, tenants.id, true);
 COMMENT ON VIEW stream_derivers IS 'which tenants'' composites may read which stream';
+
+-- Grants that have ended, and what grants are used for: both sides find it, hour by hour with the
+-- usage, and once a day in their audit logs.
+
+CREATE TABLE ended_grants (
+    id text PRIMARY KEY,
+    tenant_id bigint NOT NULL REFERENCES tenants ON DELETE CASCADE,
+    service_object text NOT NULL,
+    stream text,
+    grantee bigint,
+    derived_only boolean NOT NULL,
+    created_at bigint NOT NULL,
+    expires_at bigint,
+    first_used bigint,
+    last_used bigint,
+    ended_at bigint NOT NULL
+);
+COMMENT ON TABLE ended_grants IS
+    'grants that composites read by no more: of a tenant the last 1,000, for as long as usage_hours';
+COMMENT ON COLUMN ended_grants.ended_at IS 'where the log said so, in milliseconds since 1970';
+CREATE INDEX ended_grants_by_service_object ON ended_grants (service_object, ended_at);
+CREATE INDEX ended_grants_by_tenant ON ended_grants (tenant_id, ended_at);
+CREATE INDEX ended_grants_by_age ON ended_grants (ended_at);
+
+CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql STABLE AS $$
+SELECT floor(extract(epoch FROM now()) * 1000)::bigint
+$$;
+
+-- Of a tenant that is still there: others' grants go with them.
+CREATE FUNCTION keep_ended_grant() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    INSERT INTO ended_grants (id, tenant_id, service_object, stream, grantee, derived_only,
+                              created_at, expires_at, first_used, last_used, ended_at)
+    SELECT OLD.id, OLD.tenant_id, OLD.service_object, OLD.stream, OLD.grantee, OLD.derived_only,
+           OLD.created_at, OLD.expires_at, OLD.first_used, OLD.last_used, now_ms()
+      FROM tenants
+     WHERE tenants.id = OLD.tenant_id;
+    DELETE FROM ended_grants
+     WHERE id IN (SELECT id
+                    FROM ended_grants
+                   WHERE tenant_id = OLD.tenant_id
+                   ORDER BY ended_at DESC, id
+                  OFFSET 1000);
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER keep_ended_grant
+ AFTER DELETE ON grants
+   FOR EACH ROW EXECUTE FUNCTION keep_ended_grant();
+
+-- By which grant a tenant reads a stream of another, or derives from it. Of several the one that
+-- says most exactly who and what. No row: there is none, as where the stream is public. What was
+-- used until a grant ended comes to the accounts within the minute.
+CREATE FUNCTION grant_used(object text, stream_name text, tenant bigint, deriving boolean)
+RETURNS TABLE (grant_id text, to_note boolean)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+SELECT id, last_used IS NULL OR last_used < now_ms() - 60000
+  FROM (SELECT id, stream, grantee, derived_only, created_at, last_used, false AS ended
+          FROM grants
+         WHERE grants.service_object = object
+           AND (active OR NOT deriving)
+         UNION ALL
+        SELECT id, stream, grantee, derived_only, created_at, last_used, true AS ended
+          FROM ended_grants
+         WHERE ended_grants.service_object = object
+           AND ended_at > now_ms() - 60000) AS given
+ WHERE (stream IS NULL OR stream = stream_name)
+   AND (grantee IS NULL OR grantee = tenant)
+   AND (deriving OR NOT derived_only)
+ ORDER BY ended, grantee IS NULL, stream IS NULL, created_at, id
+ LIMIT 1
+$$;
+
+CREATE FUNCTION note_grant_used(used text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    UPDATE grants
+       SET first_used = coalesce(first_used, now_ms()), last_used = now_ms()
+     WHERE id = used
+       AND (last_used IS NULL OR last_used < now_ms() - 60000);
+    UPDATE ended_grants
+       SET first_used = coalesce(first_used, now_ms()), last_used = now_ms()
+     WHERE id = used
+       AND (last_used IS NULL OR last_used < now_ms() - 60000);
+END $$;
 
 -- Who reads whom
 
@@ -727,6 +882,64 @@ CREATE TRIGGER leave_template
  AFTER UPDATE OF deleted_at ON service_objects
    FOR EACH ROW WHEN (NEW.deleted_at IS NOT NULL) EXECUTE FUNCTION leave_template();
 
+-- Claim codes: a device that has no token gets a Service Object and a token for one.
+
+CREATE TABLE claim_codes (
+    id text PRIMARY KEY,
+    tenant_id bigint NOT NULL REFERENCES tenants,
+    digest bytea NOT NULL UNIQUE,
+    template text REFERENCES templates ON DELETE CASCADE,
+    service_object text REFERENCES service_objects ON DELETE CASCADE,
+    parameters json NOT NULL,
+    allowed text[] NOT NULL,
+    device_as text,
+    pattern text,
+    listed boolean NOT NULL,
+    uses integer NOT NULL,
+    used integer NOT NULL DEFAULT 0,
+    created_at bigint NOT NULL,
+    expires_at timestamptz NOT NULL,
+    tokens_end timestamptz,
+    CONSTRAINT claim_codes_of_one CHECK ((template IS NULL) <> (service_object IS NULL)),
+    CONSTRAINT claim_codes_uses CHECK (used <= uses)
+);
+COMMENT ON COLUMN claim_codes.digest IS 'SHA-256 of its letters; the code itself is nowhere';
+COMMENT ON COLUMN claim_codes.parameters IS 'values of parameters that the tenant has given';
+COMMENT ON COLUMN claim_codes.allowed IS 'parameters that a device may give';
+COMMENT ON COLUMN claim_codes.device_as IS 'the parameter that is the name of the device';
+COMMENT ON COLUMN claim_codes.pattern IS 'names of devices that it is for; null: all';
+COMMENT ON COLUMN claim_codes.listed IS 'whether it is for those devices only that have a row';
+COMMENT ON COLUMN claim_codes.tokens_end IS
+    'when the tokens end that devices get for it, as that of its maker does; null: they do not';
+CREATE INDEX claim_codes_by_tenant ON claim_codes (tenant_id, id);
+CREATE INDEX claim_codes_by_template ON claim_codes (template) WHERE template IS NOT NULL;
+CREATE INDEX claim_codes_by_service_object ON claim_codes (service_object)
+ WHERE service_object IS NOT NULL;
+
+CREATE TABLE claims (
+    code text NOT NULL REFERENCES claim_codes ON DELETE CASCADE,
+    device text NOT NULL,
+    tenant_id bigint NOT NULL,
+    key_digest bytea,
+    salt bytea,
+    service_object text,
+    token_id text,
+    claimed_at bigint,
+    PRIMARY KEY (code, device)
+);
+COMMENT ON TABLE claims IS
+    'devices that have claimed by a code; and those it is for, which have not yet';
+COMMENT ON COLUMN claims.key_digest IS 'SHA-256 of the secret that the device has made up';
+COMMENT ON COLUMN claims.salt IS 'with what the device has sent it makes its token, once more';
+CREATE INDEX claims_by_tenant ON claims (tenant_id);
+
+-- How many streams a Service Object has that is made from this content of a template.
+CREATE FUNCTION streams_in(content json) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+SELECT CASE json_typeof(content #> '{document,streams}')
+       WHEN 'object' THEN (SELECT count(*) FROM json_object_keys(content #> '{document,streams}'))
+       ELSE 0 END
+$$;
+
 -- Groups whose members are found by conditions. Triggers keep in step which there are and whose
 -- may be concerned by a change, whoever writes; who belongs is found out by the follower.
 
@@ -739,7 +952,7 @@ CREATE TABLE dynamic_groups (
 );
 COMMENT ON COLUMN dynamic_groups.others IS
     'whether public Service Objects of other tenants may belong, too';
-CREATE INDEX dynamic_groups_by_tenant ON dynamic_groups (tenant_id);
+CREATE INDEX dynamic_groups_by_tenant ON dynamic_groups (tenant_id, service_object);
 CREATE INDEX dynamic_groups_with_others ON dynamic_groups (others) WHERE others;
 
 CREATE TABLE membership_marks (
@@ -749,7 +962,19 @@ CREATE TABLE membership_marks (
 COMMENT ON TABLE membership_marks IS
     'whose Service Objects have changed since the follower looked at dynamic groups';
 COMMENT ON COLUMN membership_marks.changes IS
-    'counted, so that what changes while the follower looks is not forgotten';
+    'counted, so that a mark which is just taken away is waited for and made anew';
+
+-- Looks at them go on where they stopped, tenants in turn.
+CREATE TABLE group_looks (
+    tenant_id bigint PRIMARY KEY REFERENCES tenants ON DELETE CASCADE,
+    after text NOT NULL DEFAULT '',
+    again boolean NOT NULL DEFAULT false,
+    looked_at timestamptz NOT NULL DEFAULT '-infinity'
+);
+COMMENT ON TABLE group_looks IS 'whose dynamic groups are still to be looked at by the follower';
+COMMENT ON COLUMN group_looks.after IS 'the last Service Object whose groups it has looked at';
+COMMENT ON COLUMN group_looks.again IS 'something has changed since it began: it begins once more';
+COMMENT ON COLUMN group_looks.looked_at IS 'its last turn: the next one is that of another tenant';
 
 CREATE FUNCTION mark_membership() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -876,6 +1101,19 @@ CREATE TRIGGER tell_token
  AFTER UPDATE OR DELETE ON tokens
    FOR EACH ROW EXECUTE FUNCTION tell_token();
 
+-- Whoever was let in as a member is looked up anew when the membership is another one, or none.
+CREATE FUNCTION tell_member() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' OR NEW.role <> OLD.role THEN
+        PERFORM pg_notify('servioticy_access', 'person ' || encode(OLD.person, 'hex'));
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER tell_member
+ AFTER UPDATE OR DELETE ON members
+   FOR EACH ROW EXECUTE FUNCTION tell_member();
+
 CREATE FUNCTION tell_readers() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_notify('servioticy_access', 'object ' || NEW.id);
@@ -956,13 +1194,16 @@ CREATE TABLE usage_hours (
     stored_rows bigint NOT NULL DEFAULT 0,
     stored_bytes bigint NOT NULL DEFAULT 0,
     deliveries bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (tenant_id, hour, service_object, stream, provider_id)
+    grant_id text NOT NULL DEFAULT '',
+    PRIMARY KEY (tenant_id, hour, service_object, stream, provider_id, grant_id)
 );
 COMMENT ON COLUMN usage_hours.tenant_id IS 'who pays: who sends, computes, or has it delivered';
 COMMENT ON COLUMN usage_hours.hour IS 'when it began, in milliseconds since 1970';
 COMMENT ON COLUMN usage_hours.provider_id IS
-    'whose stream woke the computations, or was delivered; the tenant itself, or who granted it';
+    'whose stream woke the computations, or was delivered; the tenant itself, who granted it, or 0: one that has gone';
 COMMENT ON COLUMN usage_hours.computations IS 'how many ended with which verdict';
+COMMENT ON COLUMN usage_hours.grant_id IS
+    'by which the provider''s stream was read; empty: it is the tenant''s own, or public';
 CREATE INDEX usage_hours_by_provider ON usage_hours (provider_id, hour)
  WHERE provider_id <> tenant_id;
 CREATE INDEX usage_hours_by_hour ON usage_hours (hour);
@@ -981,6 +1222,39 @@ SELECT coalesce(jsonb_object_agg(name, times), '{}')
 $$;
 
 CREATE AGGREGATE counts_summed(jsonb) (SFUNC = counts_added, STYPE = jsonb, INITCOND = '{}');
+
+-- What a tenant has used of its quotas of an hour, in one row: it is asked every few seconds, and
+-- `usage_hours` has a row for each stream.
+
+CREATE TABLE used_amounts (
+    tenant_id bigint PRIMARY KEY REFERENCES tenants ON DELETE CASCADE,
+    hour bigint NOT NULL,
+    computations bigint NOT NULL,
+    processor_us bigint NOT NULL,
+    deliveries bigint NOT NULL
+);
+COMMENT ON TABLE used_amounts IS 'what a tenant has used in the latest hour: some seconds late';
+COMMENT ON COLUMN used_amounts.hour IS 'as in usage_hours: when it began';
+CREATE INDEX used_amounts_by_hour ON used_amounts (hour);
+
+-- Of a tenant that is still there. What ends in the next hour counts in that.
+CREATE FUNCTION note_used(
+    tenant bigint, computations bigint, processor_us bigint, deliveries bigint)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO used_amounts AS used (tenant_id, hour, computations, processor_us, deliveries)
+    SELECT id, this_hour(), note_used.computations, note_used.processor_us, note_used.deliveries
+      FROM tenants
+     WHERE id = tenant
+        ON CONFLICT (tenant_id) DO UPDATE
+       SET hour = greatest(used.hour, excluded.hour),
+           computations = excluded.computations
+               + CASE WHEN used.hour < excluded.hour THEN 0 ELSE used.computations END,
+           processor_us = excluded.processor_us
+               + CASE WHEN used.hour < excluded.hour THEN 0 ELSE used.processor_us END,
+           deliveries = excluded.deliveries
+               + CASE WHEN used.hour < excluded.hour THEN 0 ELSE used.deliveries END;
+END $$;
 
 -- What an operator lets a tenant have that is not what every tenant may have, and how much is
 -- stored of each.
@@ -1012,14 +1286,18 @@ CREATE TABLE audit (
     action text NOT NULL,
     kind text NOT NULL,
     subject text NOT NULL,
+    causer bigint NOT NULL,
+    place bigint NOT NULL,
     PRIMARY KEY (tenant_id, number)
 );
 COMMENT ON COLUMN audit.tenant_id IS 'whose it is, what is told about';
 COMMENT ON COLUMN audit.number IS 'counted for each tenant, without a gap';
 COMMENT ON COLUMN audit.actor_tenant IS 'null: the platform by itself, or its operator';
-COMMENT ON COLUMN audit.actor_token IS 'the id of the token';
+COMMENT ON COLUMN audit.actor_token IS 'the id of the token; `member/` and the id of the member';
 COMMENT ON COLUMN audit.subject IS 'the id of what it was done to';
+COMMENT ON COLUMN audit.place IS 'counted for each tenant, kind and causer';
 CREATE INDEX audit_by_age ON audit (at);
+CREATE INDEX audit_by_part ON audit (tenant_id, kind, causer, place);
 
 CREATE TABLE audit_counts (
     tenant_id bigint PRIMARY KEY,
@@ -1027,24 +1305,89 @@ CREATE TABLE audit_counts (
 );
 COMMENT ON TABLE audit_counts IS 'the number of each tenant''s last entry';
 
--- The newest 100,000 entries of a tenant stay.
-CREATE FUNCTION note_in_audit(tenant bigint, action text, kind text, subject text) RETURNS void
+-- What one kind of entry, or one stranger, fills of a tenant's audit log is not another's.
+
+CREATE TABLE audit_parts (
+    tenant_id bigint NOT NULL,
+    kind text NOT NULL,
+    causer bigint NOT NULL,
+    places bigint NOT NULL,
+    newest bigint NOT NULL,
+    PRIMARY KEY (tenant_id, kind, causer)
+);
+COMMENT ON TABLE audit_parts IS
+    'the parts of a tenant''s audit log that are bounded apart: by kind, and by who caused it';
+COMMENT ON COLUMN audit_parts.causer IS
+    'the tenant itself, another one, or 0: the platform by itself, or its operator';
+COMMENT ON COLUMN audit_parts.places IS 'how many entries there have been in this part';
+COMMENT ON COLUMN audit_parts.newest IS 'the number of the newest of them';
+
+-- Of each part the newest stay: 20,000 of what the tenant itself did, and of the platform; 500 of
+-- another tenant, and of others those 40 that came last. There are ten kinds. Where the platform
+-- does what has to do with something of another tenant, that one has caused it.
+-- Entries in the order of the subjects. One by one they would change the same count each time,
+-- and Postgres would look through all its versions of the transaction for each.
+CREATE FUNCTION note_all_in_audit(
+    tenant bigint, action text, kind text, subjects text[], because_of bigint DEFAULT 0)
+RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     actor text[] := string_to_array(
         nullif(current_setting('servioticy.actor', true), ''), ' ');
-    entry bigint;
+    cause bigint := coalesce(actor[1]::bigint, because_of);
+    is_stranger boolean := cause NOT IN (0, tenant);
+    times bigint := cardinality(subjects);
+    last_entry bigint;
+    last_place bigint;
 BEGIN
     INSERT INTO audit_counts (tenant_id, number)
-    VALUES (tenant, 1)
+    VALUES (tenant, times)
         ON CONFLICT (tenant_id) DO UPDATE
-       SET number = audit_counts.number + 1
-    RETURNING number INTO entry;
-    INSERT INTO audit (tenant_id, number, actor_tenant, actor_token, action, kind, subject)
-    VALUES (tenant, entry, actor[1]::bigint, actor[2], action, kind, subject);
+       SET number = audit_counts.number + excluded.number
+    RETURNING number INTO last_entry;
+    INSERT INTO audit_parts (tenant_id, kind, causer, places, newest)
+    VALUES (tenant, note_all_in_audit.kind, cause, times, last_entry)
+        ON CONFLICT ON CONSTRAINT audit_parts_pkey DO UPDATE
+       SET places = audit_parts.places + excluded.places, newest = excluded.newest
+    RETURNING places INTO last_place;
+    INSERT INTO audit (tenant_id, number, actor_tenant, actor_token, action, kind, subject,
+                       causer, place)
+    SELECT tenant, last_entry - times + told.place, actor[1]::bigint, actor[2], action,
+           note_all_in_audit.kind, subject, cause, last_place - times + told.place
+      FROM unnest(subjects) WITH ORDINALITY AS told (subject, place);
     DELETE FROM audit
-     WHERE tenant_id = tenant
-       AND number <= entry - 100000;
+     WHERE audit.tenant_id = tenant
+       AND audit.kind = note_all_in_audit.kind
+       AND audit.causer = cause
+       AND audit.place <= last_place - CASE WHEN is_stranger THEN 500 ELSE 20000 END;
+    IF is_stranger AND last_place = times THEN
+        WITH gone AS (
+            DELETE FROM audit_parts
+             WHERE audit_parts.tenant_id = tenant
+               AND audit_parts.kind = note_all_in_audit.kind
+               AND audit_parts.causer IN (
+                   SELECT strangers.causer
+                     FROM audit_parts AS strangers
+                    WHERE strangers.tenant_id = tenant
+                      AND strangers.kind = note_all_in_audit.kind
+                      AND strangers.causer NOT IN (0, tenant)
+                    ORDER BY strangers.newest DESC
+                   OFFSET 40)
+            RETURNING audit_parts.causer
+        )
+        DELETE FROM audit
+         USING gone
+         WHERE audit.tenant_id = tenant
+           AND audit.kind = note_all_in_audit.kind
+           AND audit.causer = gone.causer;
+    END IF;
+END $$;
+
+CREATE FUNCTION note_in_audit(tenant bigint, action text, kind text, subject text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM note_all_in_audit(tenant, action, kind, ARRAY[subject]);
 END $$;
 
 CREATE FUNCTION audit_service_object() RETURNS trigger
@@ -1079,15 +1422,43 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE FUNCTION audit_token() RETURNS trigger
+-- Tenants in order, so that of two statements one waits for the other and not both. What has ended
+-- goes without an entry: nobody has revoked that.
+CREATE FUNCTION audit_tokens() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM note_all_in_audit(tenant_id, TG_ARGV[0], 'token', ids)
+       FROM (SELECT tenant_id, array_agg(id ORDER BY id) AS ids
+               FROM changed
+              WHERE TG_OP <> 'DELETE' OR expires_at IS NULL OR expires_at > now()
+              GROUP BY tenant_id
+              ORDER BY tenant_id) AS of_tenants;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION audit_member() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        PERFORM note_in_audit(NEW.tenant_id, 'made', 'token', NEW.id);
+        PERFORM note_in_audit(NEW.tenant_id, 'added', 'member', NEW.id);
     ELSIF TG_OP = 'UPDATE' THEN
-        PERFORM note_in_audit(NEW.tenant_id, 'rotated', 'token', NEW.id);
+        PERFORM note_in_audit(NEW.tenant_id, 'changed', 'member', NEW.id);
     ELSE
-        PERFORM note_in_audit(OLD.tenant_id, 'revoked', 'token', OLD.id);
+        PERFORM note_in_audit(OLD.tenant_id, 'removed', 'member', OLD.id);
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- What is too old goes without an entry: nobody has done that.
+CREATE FUNCTION audit_claim_code() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'made', 'claim code', NEW.id);
+    ELSIF TG_OP = 'UPDATE' THEN
+        PERFORM note_in_audit(NEW.tenant_id, 'used', 'claim code', NEW.id);
+    ELSIF OLD.expires_at > now() THEN
+        PERFORM note_in_audit(OLD.tenant_id, 'revoked', 'claim code', OLD.id);
     END IF;
     RETURN NULL;
 END $$;
@@ -1140,9 +1511,21 @@ CREATE TRIGGER audit_service_object
 CREATE TRIGGER audit_erasure
  AFTER INSERT ON pending_changes
    FOR EACH ROW WHEN (NEW.change ->> 'kind' = 'erasure') EXECUTE FUNCTION audit_erasure();
-CREATE TRIGGER audit_token
- AFTER INSERT OR UPDATE OR DELETE ON tokens
-   FOR EACH ROW EXECUTE FUNCTION audit_token();
+CREATE TRIGGER audit_made_tokens
+ AFTER INSERT ON tokens REFERENCING NEW TABLE AS changed
+   FOR EACH STATEMENT EXECUTE FUNCTION audit_tokens('made');
+CREATE TRIGGER audit_rotated_tokens
+ AFTER UPDATE ON tokens REFERENCING NEW TABLE AS changed
+   FOR EACH STATEMENT EXECUTE FUNCTION audit_tokens('rotated');
+CREATE TRIGGER audit_revoked_tokens
+ AFTER DELETE ON tokens REFERENCING OLD TABLE AS changed
+   FOR EACH STATEMENT EXECUTE FUNCTION audit_tokens('revoked');
+CREATE TRIGGER audit_member
+ AFTER INSERT OR UPDATE OR DELETE ON members
+   FOR EACH ROW EXECUTE FUNCTION audit_member();
+CREATE TRIGGER audit_claim_code
+ AFTER INSERT OR UPDATE OF used OR DELETE ON claim_codes
+   FOR EACH ROW EXECUTE FUNCTION audit_claim_code();
 CREATE TRIGGER audit_subscription
  AFTER INSERT OR UPDATE OF document OR DELETE ON subscriptions
    FOR EACH ROW EXECUTE FUNCTION audit_subscription();
@@ -1156,22 +1539,65 @@ CREATE TRIGGER audit_job
  AFTER INSERT ON jobs
    FOR EACH ROW EXECUTE FUNCTION audit_job();
 
--- Both sides find it in their audit logs.
-CREATE FUNCTION audit_grant() RETURNS trigger
+-- Both sides, as far as they are still there; in their order, so that of two that tell both sides
+-- one waits for the other. To the receiver whatever becomes of it is the giver's doing: else grants
+-- that expire would fill the part of the platform.
+CREATE FUNCTION note_grant_in_audit(giver bigint, receiver bigint, action text, subject text)
+RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
-    done text := CASE TG_OP WHEN 'INSERT' THEN 'made' ELSE 'revoked' END;
+    side bigint;
 BEGIN
-    PERFORM note_in_audit(NEW.tenant_id, done, 'grant', NEW.id);
-    IF NEW.grantee IS NOT NULL THEN
-        PERFORM note_in_audit(NEW.grantee, done, 'grant', NEW.id);
-    END IF;
+    FOR side IN SELECT id FROM tenants WHERE id IN (giver, receiver) ORDER BY id LOOP
+        PERFORM note_all_in_audit(side, action, 'grant', ARRAY[subject],
+                                  CASE side WHEN giver THEN 0 ELSE giver END);
+    END LOOP;
+END $$;
+
+CREATE FUNCTION audit_grant() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM note_grant_in_audit(NEW.tenant_id, NEW.grantee,
+                                CASE TG_OP WHEN 'INSERT' THEN 'made' ELSE 'revoked' END, NEW.id);
     RETURN NULL;
 END $$;
 
 CREATE TRIGGER audit_grant
  AFTER INSERT OR UPDATE OF revoked_at ON grants
    FOR EACH ROW EXECUTE FUNCTION audit_grant();
+
+-- Once a day, at its first use in it.
+CREATE FUNCTION audit_use_of_grant() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM note_grant_in_audit(NEW.tenant_id, NEW.grantee, 'used', NEW.id);
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER audit_use_of_grant
+ AFTER UPDATE OF last_used ON grants
+   FOR EACH ROW
+  WHEN (OLD.last_used IS NULL OR OLD.last_used / 86400000 < NEW.last_used / 86400000)
+EXECUTE FUNCTION audit_use_of_grant();
+CREATE TRIGGER audit_use_of_grant
+ AFTER UPDATE OF last_used ON ended_grants
+   FOR EACH ROW
+  WHEN (OLD.last_used IS NULL OR OLD.last_used / 86400000 < NEW.last_used / 86400000)
+EXECUTE FUNCTION audit_use_of_grant();
+
+-- A grant that goes with its Service Object, or with the tenant that it was for, is told of as one
+-- that was revoked is.
+CREATE FUNCTION audit_end_of_grant() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+    PERFORM note_grant_in_audit(OLD.tenant_id, OLD.grantee, 'ended', OLD.id);
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER audit_end_of_grant
+ AFTER DELETE ON grants
+   FOR EACH ROW WHEN (OLD.revoked_at IS NULL)
+EXECUTE FUNCTION audit_end_of_grant();
 
 -- Who may see and do what: row level security, forced. The roles are made before (servioticy/storage/roles.py); none of
 -- them owns anything but functions of triggers, and none may pass a policy.
@@ -1198,16 +1624,37 @@ ALTER FUNCTION note_sources OWNER TO servioticy_platform;
 ALTER FUNCTION note_in_audit OWNER TO servioticy_platform;
 ALTER FUNCTION audit_service_object OWNER TO servioticy_platform;
 ALTER FUNCTION audit_erasure OWNER TO servioticy_platform;
-ALTER FUNCTION audit_token OWNER TO servioticy_platform;
+ALTER FUNCTION note_all_in_audit OWNER TO servioticy_platform;
+ALTER FUNCTION audit_tokens OWNER TO servioticy_platform;
+ALTER FUNCTION audit_member OWNER TO servioticy_platform;
+ALTER FUNCTION audit_claim_code OWNER TO servioticy_platform;
 ALTER FUNCTION audit_subscription OWNER TO servioticy_platform;
 ALTER FUNCTION audit_template OWNER TO servioticy_platform;
 ALTER FUNCTION audit_job OWNER TO servioticy_platform;
 ALTER FUNCTION audit_actuation_secret OWNER TO servioticy_platform;
 ALTER FUNCTION is_granted OWNER TO servioticy_platform;
+ALTER FUNCTION granted_for OWNER TO servioticy_platform;
+ALTER FUNCTION granted_objects OWNER TO servioticy_platform;
+ALTER FUNCTION grant_used OWNER TO servioticy_platform;
+ALTER FUNCTION note_grant_used OWNER TO servioticy_platform;
+ALTER FUNCTION keep_ended_grant OWNER TO servioticy_platform;
 ALTER FUNCTION mark_granted OWNER TO servioticy_platform;
 ALTER FUNCTION audit_grant OWNER TO servioticy_platform;
+ALTER FUNCTION note_grant_in_audit OWNER TO servioticy_platform;
+ALTER FUNCTION audit_use_of_grant OWNER TO servioticy_platform;
+ALTER FUNCTION audit_end_of_grant OWNER TO servioticy_platform;
 REVOKE CREATE ON SCHEMA public FROM servioticy_platform;
-REVOKE EXECUTE ON FUNCTION note_in_audit FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION note_in_audit, note_all_in_audit, note_grant_in_audit FROM PUBLIC;
+
+-- They tell of any tenant. Whoever reads a view that calls one needs the right to it, too.
+REVOKE EXECUTE ON FUNCTION is_granted, granted_for, granted_objects, grant_used, note_grant_used
+  FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION is_granted
+   TO servioticy_api, servioticy_platform, servioticy_pipeline, servioticy_delivery;
+GRANT EXECUTE ON FUNCTION granted_for TO servioticy_platform, servioticy_delivery;
+GRANT EXECUTE ON FUNCTION granted_objects TO servioticy_platform;
+GRANT EXECUTE ON FUNCTION grant_used, note_grant_used
+   TO servioticy_pipeline, servioticy_delivery;
 
 -- Of a tenant: each table has its tenant in each row.
 
@@ -1235,8 +1682,9 @@ SELECT force_row_level_security(named)
                 searched_streams, search_blocks, search_columns, put_off, listings, idempotency,
                 cursors, dead_deliveries, templates, template_versions, template_objects,
                 dynamic_groups, membership_marks, jobs, job_items, callback_tests, acting_streams,
-                actuation_callbacks, audit, audit_counts, grants, usage_hours, quotas,
-                stored_amounts}'::text[]) AS named;
+                actuation_callbacks, audit, audit_counts, audit_parts, grants, ended_grants,
+                usage_hours, used_amounts, quotas, stored_amounts, members, claim_codes, claims,
+                group_looks}'::text[]) AS named;
 SELECT force_row_level_security('tenants', 'id');
 
 GRANT SELECT ON tenants, listings, dynamic_groups, updates, verdicts, usage, put_off, progress
@@ -1252,10 +1700,16 @@ GRANT SELECT, INSERT, UPDATE, DELETE
 GRANT SELECT, INSERT ON acting_streams TO servioticy_api;
 GRANT USAGE ON SEQUENCE cursor_changes, job_turns TO servioticy_api;
 
-GRANT SELECT ON audit, usage_hours, quotas, stored_amounts, purge, superseded, pending_changes
+GRANT SELECT ON audit, usage_hours, used_amounts, quotas, stored_amounts, purge, superseded,
+                pending_changes
    TO servioticy_api;
 GRANT SELECT, INSERT ON grants TO servioticy_api;
 GRANT UPDATE (revoked_at) ON grants TO servioticy_api;
+GRANT SELECT, INSERT, DELETE ON members, claim_codes TO servioticy_api;
+GRANT UPDATE (name, email, role) ON members TO servioticy_api;
+GRANT UPDATE (used) ON claim_codes TO servioticy_api;
+GRANT SELECT, INSERT, UPDATE, DELETE ON claims TO servioticy_api;
+GRANT SELECT, UPDATE, DELETE ON group_looks TO servioticy_api;
 GRANT SELECT ON stream_readers, subscribed_streams TO servioticy_api, servioticy_delivery;
 
 -- Between tenants: of each table what the statements need that say so in their files.
@@ -1278,21 +1732,21 @@ COMMENT ON FUNCTION for_all_tenants IS
 SELECT for_all_tenants('servioticy_platform', 'SELECT',
     '{tenants, tokens, service_objects, definitions, streams, graph_edges, pending_changes,
       subscriptions, cursors, listings, template_objects, dynamic_groups, membership_marks,
-      jobs, audit, audit_counts,
-      grants, usage_hours, quotas}');
+      jobs, audit, audit_counts, audit_parts, grants, ended_grants, usage_hours, quotas, members,
+      claim_codes, group_looks}');
 SELECT for_all_tenants('servioticy_platform', 'INSERT',
-    '{tenants, graph_edges, listings, dynamic_groups, membership_marks, audit, audit_counts,
-      quotas}');
+    '{tenants, graph_edges, listings, dynamic_groups, membership_marks, group_looks, audit,
+      audit_counts, audit_parts, ended_grants, usage_hours, quotas}');
 SELECT for_all_tenants('servioticy_platform', 'UPDATE',
-    '{service_objects, definitions, listings, membership_marks, jobs, tenants, subscriptions,
-      audit_counts, quotas}');
+    '{service_objects, definitions, listings, membership_marks, group_looks, jobs, tenants,
+      subscriptions, audit_counts, audit_parts, grants, ended_grants, usage_hours, quotas}');
 SELECT for_all_tenants('servioticy_platform', 'DELETE',
-    '{pending_changes, template_objects, dynamic_groups, tenants, audit, audit_counts,
-      membership_marks, usage_hours, quotas}');
+    '{pending_changes, template_objects, dynamic_groups, tenants, tokens, audit, audit_counts,
+      audit_parts, membership_marks, grants, ended_grants, usage_hours, quotas}');
 GRANT SELECT
    ON tenants, tokens, service_objects, definitions, streams, graph_edges, pending_changes,
       subscriptions, cursors, listings, template_objects, dynamic_groups, membership_marks, jobs,
-      readers, readable_streams
+      members, claim_codes, readers, readable_streams
    TO servioticy_platform;
 GRANT INSERT ON tenants, graph_edges, listings, dynamic_groups, membership_marks
    TO servioticy_platform;
@@ -1300,7 +1754,8 @@ GRANT UPDATE (component, route_partition) ON service_objects TO servioticy_platf
 GRANT UPDATE (automatic) ON definitions TO servioticy_platform;
 GRANT UPDATE ON listings, membership_marks TO servioticy_platform;
 GRANT UPDATE (turn, state, total) ON jobs TO servioticy_platform;
-GRANT DELETE ON pending_changes, template_objects, dynamic_groups TO servioticy_platform;
+GRANT SELECT, INSERT, UPDATE ON group_looks TO servioticy_platform;
+GRANT DELETE ON pending_changes, template_objects, dynamic_groups, tokens TO servioticy_platform;
 GRANT USAGE ON SEQUENCE job_turns TO servioticy_platform;
 
 GRANT SELECT ON grants, stream_readers, stream_derivers, subscribed_streams TO servioticy_platform;
@@ -1308,20 +1763,22 @@ GRANT UPDATE (changes) ON subscriptions TO servioticy_platform;
 GRANT UPDATE (deleted_at), DELETE ON tenants TO servioticy_platform;
 GRANT DELETE ON membership_marks TO servioticy_platform;
 GRANT SELECT, INSERT, DELETE ON audit TO servioticy_platform;
-GRANT SELECT, INSERT, UPDATE, DELETE ON audit_counts, quotas TO servioticy_platform;
-GRANT SELECT, DELETE ON usage_hours TO servioticy_platform;
+GRANT SELECT, INSERT, UPDATE, DELETE ON audit_counts, audit_parts, ended_grants, usage_hours, quotas
+   TO servioticy_platform;
+GRANT UPDATE (first_used, last_used), DELETE ON grants TO servioticy_platform;
 
 -- The pipeline.
 
 SELECT for_all_tenants('servioticy_pipeline', 'SELECT',
     '{tenants, service_objects, definitions, streams, graph_edges, subscriptions, updates,
       superseded, states, verdicts, usage, purge, searched_streams, search_blocks, put_off, grants,
-      usage_hours, stored_amounts}');
+      usage_hours, used_amounts, quotas, stored_amounts}');
 SELECT for_all_tenants('servioticy_pipeline', 'INSERT',
-    '{updates, superseded, states, verdicts, usage, purge, put_off, usage_hours, stored_amounts}');
+    '{updates, superseded, states, verdicts, usage, purge, put_off, usage_hours, used_amounts,
+      stored_amounts}');
 SELECT for_all_tenants('servioticy_pipeline', 'UPDATE',
     '{service_objects, streams, updates, superseded, states, verdicts, usage, purge,
-      searched_streams, put_off, grants, usage_hours, stored_amounts}');
+      searched_streams, put_off, grants, usage_hours, used_amounts, stored_amounts}');
 SELECT for_all_tenants('servioticy_pipeline', 'DELETE',
     '{definitions, streams, graph_edges, subscriptions, updates, superseded, states, verdicts,
       usage, purge, searched_streams, search_blocks, put_off, grants}');
@@ -1341,17 +1798,18 @@ GRANT USAGE ON SEQUENCE streams_id_seq TO servioticy_pipeline;
 
 GRANT SELECT, DELETE ON grants TO servioticy_pipeline;
 GRANT UPDATE (active) ON grants TO servioticy_pipeline;
-GRANT SELECT, INSERT, UPDATE ON usage_hours, stored_amounts TO servioticy_pipeline;
+GRANT SELECT, INSERT, UPDATE ON usage_hours, used_amounts, stored_amounts TO servioticy_pipeline;
+GRANT SELECT ON quotas TO servioticy_pipeline;
 
 -- Delivery.
 
 SELECT for_all_tenants('servioticy_delivery', 'SELECT',
     '{tenants, tokens, service_objects, streams, subscriptions, cursors, dead_deliveries,
-      callback_tests, actuations, actuation_callbacks, acting_streams, graph_edges,
-      usage_hours, quotas}');
-SELECT for_all_tenants('servioticy_delivery', 'INSERT', '{usage_hours}');
+      callback_tests, actuations, actuation_callbacks, acting_streams, graph_edges, grants,
+      usage_hours, used_amounts, quotas, members}');
+SELECT for_all_tenants('servioticy_delivery', 'INSERT', '{usage_hours, used_amounts}');
 SELECT for_all_tenants('servioticy_delivery', 'UPDATE',
-    '{cursors, callback_tests, acting_streams, usage_hours}');
+    '{cursors, callback_tests, acting_streams, usage_hours, used_amounts}');
 GRANT SELECT
    ON tenants, tokens, service_objects, definitions, streams, subscriptions, updates, progress,
       actuation_callbacks
@@ -1363,8 +1821,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON actuations TO servioticy_delivery;
 GRANT SELECT, UPDATE ON cursors, callback_tests TO servioticy_delivery;
 GRANT SELECT, INSERT, UPDATE, DELETE ON dead_deliveries TO servioticy_delivery;
 
-GRANT SELECT ON graph_edges, quotas TO servioticy_delivery;
-GRANT SELECT, INSERT, UPDATE ON usage_hours TO servioticy_delivery;
+GRANT SELECT ON graph_edges, grants, quotas, members TO servioticy_delivery;
+GRANT SELECT, INSERT, UPDATE ON usage_hours, used_amounts TO servioticy_delivery;
 
 GRANT SELECT ON readers, readable_streams TO servioticy_api, servioticy_pipeline,
                                              servioticy_delivery;
