@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0115 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0116 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -276,28 +276,39 @@ CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql STABLE AS $$
 SELECT floor(extract(epoch FROM now()) * 1000)::bigint
 $$;
 
--- Of a tenant that is still there: others' grants go with them.
-CREATE FUNCTION keep_ended_grant() RETURNS trigger
+-- Grants that end together cost as much as there are of them: a Service Object has a thousand, and
+-- what deletes it is the pipeline, where all others of the partition wait for it.
+-- Of tenants that are still there: others' grants go with them. What another transaction is just
+-- removing, or noting the use of, is not waited for: who is next removes it.
+CREATE FUNCTION keep_ended_grants() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     INSERT INTO ended_grants (id, tenant_id, service_object, stream, grantee, derived_only,
                               created_at, expires_at, first_used, last_used, ended_at)
-    SELECT OLD.id, OLD.tenant_id, OLD.service_object, OLD.stream, OLD.grantee, OLD.derived_only,
-           OLD.created_at, OLD.expires_at, OLD.first_used, OLD.last_used, now_ms()
-      FROM tenants
-     WHERE tenants.id = OLD.tenant_id;
+    SELECT gone.id, tenant_id, service_object, stream, grantee, derived_only, gone.created_at,
+           expires_at, first_used, last_used, now_ms()
+      FROM gone
+      JOIN tenants ON tenants.id = tenant_id;
     DELETE FROM ended_grants
-     WHERE id IN (SELECT id
-                    FROM ended_grants
-                   WHERE tenant_id = OLD.tenant_id
-                   ORDER BY ended_at DESC, id
-                  OFFSET 1000);
+     WHERE id IN (
+           SELECT id
+             FROM ended_grants
+            WHERE id IN (
+                  SELECT oldest.id
+                    FROM (SELECT DISTINCT tenant_id FROM gone) AS givers
+                   CROSS JOIN LATERAL (
+                         SELECT id
+                           FROM ended_grants
+                          WHERE ended_grants.tenant_id = givers.tenant_id
+                          ORDER BY ended_at DESC, id
+                         OFFSET 1000) AS oldest)
+              FOR UPDATE SKIP LOCKED);
     RETURN NULL;
 END $$;
 
-CREATE TRIGGER keep_ended_grant
- AFTER DELETE ON grants
-   FOR EACH ROW EXECUTE FUNCTION keep_ended_grant();
+CREATE TRIGGER keep_ended_grants
+ AFTER DELETE ON grants REFERENCING OLD TABLE AS gone
+   FOR EACH STATEMENT EXECUTE FUNCTION keep_ended_grants();
 
 -- By which grant a tenant reads a stream of another, or derives from it. Of several the one that
 -- says most exactly who and what. No row: there is none, as where the stream is public. What was
@@ -1586,18 +1597,30 @@ CREATE TRIGGER audit_use_of_grant
 EXECUTE FUNCTION audit_use_of_grant();
 
 -- A grant that goes with its Service Object, or with the tenant that it was for, is told of as one
--- that was revoked is.
-CREATE FUNCTION audit_end_of_grant() RETURNS trigger
+-- that was revoked is: both sides, as `note_grant_in_audit` tells them of one, and in the same
+-- order.
+CREATE FUNCTION audit_ended_grants() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
-    PERFORM note_grant_in_audit(OLD.tenant_id, OLD.grantee, 'ended', OLD.id);
+    PERFORM note_all_in_audit(side, 'ended', 'grant', ids, because_of)
+       FROM (SELECT side, because_of, array_agg(told.id ORDER BY told.id) AS ids
+               FROM (SELECT tenant_id AS side, 0 AS because_of, id
+                       FROM gone
+                      WHERE revoked_at IS NULL
+                      UNION ALL
+                     SELECT grantee, tenant_id, id
+                       FROM gone
+                      WHERE revoked_at IS NULL
+                        AND grantee <> tenant_id) AS told
+               JOIN tenants ON tenants.id = side
+              GROUP BY side, because_of
+              ORDER BY side, because_of) AS of_sides;
     RETURN NULL;
 END $$;
 
-CREATE TRIGGER audit_end_of_grant
- AFTER DELETE ON grants
-   FOR EACH ROW WHEN (OLD.revoked_at IS NULL)
-EXECUTE FUNCTION audit_end_of_grant();
+CREATE TRIGGER audit_ended_grants
+ AFTER DELETE ON grants REFERENCING OLD TABLE AS gone
+   FOR EACH STATEMENT EXECUTE FUNCTION audit_ended_grants();
 
 -- Who may see and do what: row level security, forced. The roles are made before (servioticy/storage/roles.py); none of
 -- them owns anything but functions of triggers, and none may pass a policy.
@@ -1637,12 +1660,12 @@ ALTER FUNCTION granted_for OWNER TO servioticy_platform;
 ALTER FUNCTION granted_objects OWNER TO servioticy_platform;
 ALTER FUNCTION grant_used OWNER TO servioticy_platform;
 ALTER FUNCTION note_grant_used OWNER TO servioticy_platform;
-ALTER FUNCTION keep_ended_grant OWNER TO servioticy_platform;
+ALTER FUNCTION keep_ended_grants OWNER TO servioticy_platform;
 ALTER FUNCTION mark_granted OWNER TO servioticy_platform;
 ALTER FUNCTION audit_grant OWNER TO servioticy_platform;
 ALTER FUNCTION note_grant_in_audit OWNER TO servioticy_platform;
 ALTER FUNCTION audit_use_of_grant OWNER TO servioticy_platform;
-ALTER FUNCTION audit_end_of_grant OWNER TO servioticy_platform;
+ALTER FUNCTION audit_ended_grants OWNER TO servioticy_platform;
 REVOKE CREATE ON SCHEMA public FROM servioticy_platform;
 REVOKE EXECUTE ON FUNCTION note_in_audit, note_all_in_audit, note_grant_in_audit FROM PUBLIC;
 

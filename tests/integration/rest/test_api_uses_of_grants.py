@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from api_builders import Caller, Served
 from granting import ALICE, BOB, alice, bob, give, id_of, known, reader, so
-from test_departures import compute, turns
 
 from api.app import create_app
 from api.background.worker import worker
@@ -22,7 +21,6 @@ from servioticy.storage.usage import PostgresUsage
 __all__ = ["alice", "bob", "so"]
 
 SPAN = "from=0&to=9007199254740991"
-MOST_ENDED = 1_000
 
 
 @dataclass
@@ -231,24 +229,6 @@ def test_what_was_used_until_it_ended_is_told_after_it(
     assert id_of(alice) == ALICE
 
 
-def test_of_a_tenant_so_many_grants_that_ended_are_kept(
-    world: World, alice: Caller, bob: Caller
-) -> None:
-    first = give(alice, world.so)
-    world.rows("DELETE FROM grants")
-    world.rows(
-        "INSERT INTO grants (id, tenant_id, service_object, derived_only, created_at)"
-        " SELECT 'g' || n, tenant_id, service_object, false, 1"
-        f"   FROM ended_grants, generate_series(1, {MOST_ENDED}) AS n"
-    )
-    world.rows("DELETE FROM grants WHERE id = 'g1'")
-    assert bob.ask("GET", f"/grants/{first}").status_code == 200
-    world.rows("DELETE FROM grants")
-
-    assert world.rows("SELECT count(*) FROM ended_grants") == [(MOST_ENDED,)]
-    assert bob.ask("GET", f"/grants/{first}").status_code == 404
-
-
 def test_in_its_receivers_log_whatever_becomes_of_a_grant_is_its_givers_doing(
     world: World, alice: Caller, bob: Caller
 ) -> None:
@@ -265,29 +245,3 @@ def test_in_its_receivers_log_whatever_becomes_of_a_grant_is_its_givers_doing(
     assert parts == [(world.tenant(alice), 0), (world.tenant(bob), world.tenant(alice))]
     newest = bob.ask("GET", "/audit?kind=grant").get_json()["data"][0]
     assert (newest["action"], newest["by"]) == ("ended", "platform")
-
-
-@pytest.mark.parametrize("whose", ["its Service Object", "its tenant", "who it was for"])
-def test_a_grant_that_goes_with_something_is_told_of_as_ended(
-    world: World, served: Served, alice: Caller, bob: Caller, whose: str
-) -> None:
-    """Else its holder's log shows one that never ended, and composites that stopped."""
-    grant, revoked = give(alice, world.so), give(alice, world.so)
-    alice.ask("DELETE", f"/grants/{revoked}")
-    if whose == "its Service Object":
-        alice.ask("DELETE", f"/{world.so}")
-    else:
-        served.platform.ports.tenants.delete_tenant(
-            "bob" if whose == "who it was for" else "alice"
-        )
-        turns(served)
-    compute(served)
-    turns(served)
-
-    ended = [("made", grant), ("made", revoked), ("revoked", revoked), ("ended", grant)]
-    if whose != "its tenant":
-        assert told(alice) == ended
-    if whose != "who it was for":
-        assert told(bob) == ended
-    left = "SELECT count(DISTINCT tenant_id) FROM audit WHERE action = 'ended'"
-    assert world.rows(left) == [(2 if whose == "its Service Object" else 1,)]
