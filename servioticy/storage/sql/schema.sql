@@ -1,4 +1,4 @@
--- The schema as the migrations up to 0116 together make it, to be read. Programs apply the
+-- The schema as the migrations up to 0117 together make it, to be read. Programs apply the
 -- migrations; a test holds this file equal to them. A later one that only adds a table tells it
 -- well enough by itself; with the next change of what stands here, or a release, it moves in.
 --
@@ -178,7 +178,7 @@ COMMENT ON COLUMN grants.revoked_at IS
 COMMENT ON COLUMN grants.active IS
     'whether composites read by it at the owner''s stored progress (written by the pipeline)';
 COMMENT ON COLUMN grants.last_used IS 'in milliseconds since 1970: to the minute, and some seconds late';
-CREATE INDEX grants_by_service_object ON grants (service_object);
+CREATE INDEX grants_by_service_object ON grants (service_object, grantee);
 CREATE INDEX grants_by_tenant ON grants (tenant_id, id);
 CREATE INDEX grants_by_grantee ON grants (grantee, id) WHERE grantee IS NOT NULL;
 CREATE INDEX grants_by_expiry ON grants (expires_at) WHERE expires_at IS NOT NULL;
@@ -312,7 +312,8 @@ CREATE TRIGGER keep_ended_grants
 
 -- By which grant a tenant reads a stream of another, or derives from it. Of several the one that
 -- says most exactly who and what. No row: there is none, as where the stream is public. What was
--- used until a grant ended comes to the accounts within the minute.
+-- used until a grant ended comes to the accounts within the minute. Others' grants are not looked
+-- at.
 CREATE FUNCTION grant_used(object text, stream_name text, tenant bigint, deriving boolean)
 RETURNS TABLE (grant_id text, to_note boolean)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
@@ -320,14 +321,21 @@ SELECT id, last_used IS NULL OR last_used < now_ms() - 60000
   FROM (SELECT id, stream, grantee, derived_only, created_at, last_used, false AS ended
           FROM grants
          WHERE grants.service_object = object
+           AND grantee = tenant
+           AND (active OR NOT deriving)
+         UNION ALL
+        SELECT id, stream, grantee, derived_only, created_at, last_used, false AS ended
+          FROM grants
+         WHERE grants.service_object = object
+           AND grantee IS NULL
            AND (active OR NOT deriving)
          UNION ALL
         SELECT id, stream, grantee, derived_only, created_at, last_used, true AS ended
           FROM ended_grants
          WHERE ended_grants.service_object = object
+           AND (grantee IS NULL OR grantee = tenant)
            AND ended_at > now_ms() - 60000) AS given
  WHERE (stream IS NULL OR stream = stream_name)
-   AND (grantee IS NULL OR grantee = tenant)
    AND (deriving OR NOT derived_only)
  ORDER BY ended, grantee IS NULL, stream IS NULL, created_at, id
  LIMIT 1

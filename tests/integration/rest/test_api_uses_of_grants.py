@@ -245,3 +245,27 @@ def test_in_its_receivers_log_whatever_becomes_of_a_grant_is_its_givers_doing(
     assert parts == [(world.tenant(alice), 0), (world.tenant(bob), world.tenant(alice))]
     newest = bob.ask("GET", "/audit?kind=grant").get_json()["data"][0]
     assert (newest["action"], newest["by"]) == ("ended", "platform")
+
+
+def test_others_grants_of_the_same_object_are_not_looked_at(
+    world: World, alice: Caller, bob: Caller
+) -> None:
+    """A Service Object may have a thousand; and each use asks."""
+    named = give(alice, world.so)
+    world.rows(
+        "INSERT INTO grants (id, tenant_id, service_object, grantee, derived_only, created_at)"
+        " SELECT 'g' || n, tenant_id, service_object, tenant_id, false, 1"
+        "   FROM grants, generate_series(1, 500) AS n"
+    )
+    world.active()
+    world.rows("ANALYZE grants")
+    read = (
+        "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables"
+        " WHERE relname = 'grants'"
+    )
+    used = f"SELECT grant_id FROM grant_used('{world.so}', 'a', {world.tenant(bob)}, true)"
+
+    with world.served.platform.database.transaction():
+        (((before,),), found, ((after,),)) = (world.rows(sql) for sql in (read, used, read))
+    assert found == [(named,)]
+    assert after - before == 1
