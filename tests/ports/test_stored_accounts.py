@@ -165,6 +165,33 @@ def test_what_was_used_is_paid_when_the_stream_is_gone(stored: Stored) -> None:
     assert stored.database.rows("SELECT 1 FROM usage") == []
 
 
+@pytest.mark.parametrize("is_going", [True, False])
+def test_what_was_used_of_a_tenant_that_goes_names_nothing_of_it(
+    stored: Stored, delivery: Database, is_going: bool
+) -> None:
+    """The accounts come late, and later yet where Postgres was away."""
+    key, made = stored.create("so1"), StreamRef("so2", "c")
+    stored.change_store.grant(NewGrant(key, Grant("g", stored.other), 1000, None), 9)
+    stored.database.rows("UPDATE grants SET active = true")
+    provider = key.tenant if is_going else key.tenant + 1_000
+    stored.database.rows("UPDATE tenants SET deleted_at = now() WHERE name = 'acme'")
+    store = PostgresPartitionStore(stored.pipeline, lambda _text: ())
+
+    uses = [
+        Use(stored.other, made, provider, source, computations={"emitted": 2}, microseconds=7)
+        for source in (A, B)
+    ]
+    store.account(uses)
+    store.account([*uses, Use(stored.other, made, 0, rows=1)])
+    PostgresUsage(delivery).deliver({Given(stored.other, provider, "so1", "a"): 2})
+
+    assert stored.database.rows(
+        "SELECT service_object, stream, provider_id, grant_id, computations, processor_us,"
+        "       stored_rows, deliveries"
+        "  FROM usage_hours ORDER BY stream"
+    ) == [("", "", 0, "", {}, 0, 0, 2), ("so2", "c", 0, "", {"emitted": 8}, 28, 1, 0)]
+
+
 def test_what_conditions_of_actions_take_is_in_the_same_accounts(
     stored: Stored, delivery: Database
 ) -> None:

@@ -1,10 +1,16 @@
 -- account --
 -- Of tenants that are still there, in the order of the key, as all who add to these accounts: so
--- none waits for one that waits for it.
+-- none waits for one that waits for it. What was woken by a tenant that is going, or has gone,
+-- names nothing of it.
 INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, grant_id,
                          updates_in, stored_rows, stored_bytes, processor_us, computations)
-SELECT u.tenant_id, this_hour(), u.service_object, u.stream, u.provider_id, u.grant_id,
-       u.updates_in, u.stored_rows, u.stored_bytes, u.processor_us, u.computations::jsonb
+SELECT u.tenant_id, this_hour(), u.service_object, u.stream,
+       coalesce(provider.id, 0) AS provider_id,
+       CASE WHEN provider.id IS NULL THEN '' ELSE u.grant_id END AS grant_id,
+       sum(u.updates_in), sum(u.stored_rows), sum(u.stored_bytes), sum(u.processor_us),
+       CASE count(*) WHEN 1 THEN min(u.computations)::jsonb
+            ELSE (SELECT counts_summed(each::jsonb)
+                    FROM unnest(array_agg(u.computations)) AS each) END
   FROM unnest(%(tenants)s::bigint[], %(service_objects)s::text[], %(streams)s::text[],
               %(providers)s::bigint[], %(grants)s::text[], %(updates_in)s::bigint[],
               %(stored_rows)s::bigint[], %(stored_bytes)s::bigint[], %(processor_us)s::bigint[],
@@ -12,7 +18,10 @@ SELECT u.tenant_id, this_hour(), u.service_object, u.stream, u.provider_id, u.gr
        AS u (tenant_id, service_object, stream, provider_id, grant_id, updates_in, stored_rows,
              stored_bytes, processor_us, computations)
   JOIN tenants ON tenants.id = u.tenant_id
- ORDER BY u.tenant_id, u.service_object, u.stream, u.provider_id, u.grant_id
+  LEFT JOIN tenants AS provider ON provider.id = u.provider_id
+   AND provider.deleted_at IS NULL
+ GROUP BY 1, 2, 3, 4, 5, 6
+ ORDER BY 1, 2, 3, 4, 5, 6
     ON CONFLICT (tenant_id, hour, service_object, stream, provider_id, grant_id) DO UPDATE
    SET updates_in = usage_hours.updates_in + excluded.updates_in,
        stored_rows = usage_hours.stored_rows + excluded.stored_rows,

@@ -6,7 +6,8 @@ INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, g
 SELECT d.tenant_id, this_hour(),
        CASE WHEN provider.id IS NULL THEN '' ELSE d.service_object END AS service_object,
        CASE WHEN provider.id IS NULL THEN '' ELSE d.stream END AS stream,
-       coalesce(provider.id, 0) AS provider_id, d.grant_id, sum(d.deliveries)
+       coalesce(provider.id, 0) AS provider_id,
+       CASE WHEN provider.id IS NULL THEN '' ELSE d.grant_id END AS grant_id, sum(d.deliveries)
   FROM unnest(%(receivers)s::bigint[], %(providers)s::bigint[], %(service_objects)s::text[],
               %(streams)s::text[], %(grants)s::text[], %(deliveries)s::bigint[])
        AS d (tenant_id, provider_id, service_object, stream, grant_id, deliveries)
