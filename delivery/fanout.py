@@ -105,9 +105,8 @@ class FanOut:
         Where one has come already, that counts.
         """
         for partition, offset in offsets.items():
-            if partition not in self.cursor.next_offsets():
-                self.cursor.advance(Position(partition, offset - 1))
-                self.begun.advance(Position(partition, offset - 1))
+            self.cursor.begin_at(partition, offset)
+            self.begun.begin_at(partition, offset)
 
     def start(self) -> None:
         """Offer from now on, in the running loop."""
