@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from api_builders import SIMPLE, Caller, Served
-from contract_world import OPERATIONS, a_world, request_examples
-from test_isolation import ask
+from contract_world import OPERATIONS, a_world, ask, request_examples
 
 from api.app import SERVICES
 from api.background.forgetting import old_entries

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from api_builders import Caller, Served
+from departing import compute, turns
 from granting import ALICE, BOB, alice, bob, give, id_of, known, reader, so
-from test_departures import compute, turns
 
 from api.app import create_app
 from api.background.worker import worker

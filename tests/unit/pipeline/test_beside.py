@@ -11,10 +11,10 @@ from unittest import mock
 
 import pytest
 from oracle import Composite, Object
-from test_beside_law import Whenever
-from test_put_off_law import CODE, Runs, Whims, append
-from test_serial_law import define, functions
+from put_off_runs import CODE, Runs, Whims, append
+from serial_order import define, functions
 from waiting import until
+from whenever import Whenever
 
 from pipeline.engine import Engine
 from pipeline.limits import BACKLOG
