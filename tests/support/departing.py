@@ -1,8 +1,10 @@
-"""What follows when a tenant was deleted: in the pipeline, and in the API's background."""
+"""A tenant that is to go, and what follows: in the pipeline, and in the API's background."""
 
 from __future__ import annotations
 
-from api_builders import Served
+import pytest
+from api_builders import Caller, Served
+from contract_world import a_world
 
 from api.app import SERVICES
 from api.background.departures import Departures
@@ -33,3 +35,15 @@ def turns(served: Served, most: int = 10_000) -> int:
         count += 1
         leaving._next = 0.0
     return count
+
+
+def tenant_of(served: Served, caller: Caller) -> int:
+    found = served.platform.ports.tenants.tenant_of(caller.token)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def going(served: Served) -> Caller:
+    """A tenant with something of every kind."""
+    return a_world(served).tenant
