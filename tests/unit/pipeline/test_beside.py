@@ -41,6 +41,9 @@ class Held:
             assert self.goes_on.wait(60)
         return self._evaluator.evaluate(tenant, calls, within)
 
+    def cpu_seconds(self, tenant):
+        return self._evaluator.cpu_seconds(tenant)
+
 
 class World:
     """Two tenants with an object each, of which the first one's scripts take long."""
@@ -250,6 +253,9 @@ class Failing:
 
     def evaluate(self, tenant, calls, within=None):
         raise Unavailable("no process")
+
+    def cpu_seconds(self, tenant):
+        return 0.0
 
 
 def test_what_has_failed_holds_nothing_of_its_partition(world: World) -> None:

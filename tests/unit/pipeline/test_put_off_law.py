@@ -30,6 +30,9 @@ class Slow:
             raise TookTooLong(1.0, 0.5, kind == "prepared")
         return self._evaluator.evaluate(tenant, calls, within)
 
+    def cpu_seconds(self, tenant):
+        return self._evaluator.cpu_seconds(tenant)
+
 
 @LAW
 @given(data=st.data())
@@ -174,6 +177,9 @@ class AlwaysSlow:
             self.refused += 1
             raise TookTooLong(1.0, 0.5, prepared=False)
         return self._evaluator.evaluate(tenant, calls, within)
+
+    def cpu_seconds(self, tenant):
+        return self._evaluator.cpu_seconds(tenant)
 
 
 def test_after_a_slow_tree_others_of_its_tenant_are_cut_at_once(in_sandbox) -> None:
