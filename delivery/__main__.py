@@ -12,6 +12,7 @@ from delivery.accounts import Accounts
 from delivery.actuations.actuating import Actuating
 from delivery.admission.capacity import capacity, raise_descriptors
 from delivery.admission.overrides import Overrides
+from delivery.admission.resting import Resting
 from delivery.admission.spending import Spending
 from delivery.bridge.bridge import Bridges
 from delivery.broker.api import Api
@@ -21,6 +22,7 @@ from delivery.broker.receiver import TopicReceiver
 from delivery.callbacks.asked_tests import AskedTests
 from delivery.callbacks.http_client import HttpClient
 from delivery.callbacks.receiver import Callbacks
+from delivery.fanout import Note
 from delivery.feeds.feeds import Feeds
 from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
@@ -66,18 +68,19 @@ async def run(chosen: Settings) -> None:
         loop.add_signal_handler(number, stop.set)
     database = bootstrap.connect(chosen, Role.DELIVERY)
     own, history = chosen.delivery, PostgresHistory(database)
-    hub = _hub(chosen, database, history)
     client = HttpClient(own.callback_networks.split())
     # What a killed Postgres has forgotten is done again, so nothing waits for the disk: what is
     # buried is forgotten only together with the cursor that has passed it.
     quick = bootstrap.connect(chosen, Role.DELIVERY, durable=False)
+    quotas_given, resting, spending = PostgresQuotas(quick), Resting(), Spending()
+    accounts = Accounts(PostgresUsage(quick), quotas_given, quotas(chosen), resting, spending)
+    hub = _hub(chosen, database, history, resting, accounts.note)
     callbacks = Callbacks(client, PostgresDeadDeliveries(quick))
     tests = AskedTests(callbacks, PostgresCallbackTests(database))
     cursors = PostgresCursors(quick)
     pages = bootstrap.emitted_pages(chosen)
     api = Api(chosen.mqtt.api_url or api_url(chosen))
     broker = Broker(hub, history, api)
-    spending = Spending()
     actuating = Actuating(
         PostgresActuations(quick),
         PostgresServiceObjects(database),
@@ -95,9 +98,6 @@ async def run(chosen: Settings) -> None:
         "pubsub": topics,
         "service": topics,
     }
-    quotas_given = PostgresQuotas(quick)
-    accounts = Accounts(PostgresUsage(quick), quotas_given, quotas(chosen), hub.resting, spending)
-    hub.fanout.note = accounts.note
     overrides = Overrides(quotas_given, hub.reception.admitted)
     feeds = hub.feeds(cursors, pages, receivers)
     largest = chosen.requests.max_body_bytes
@@ -125,12 +125,16 @@ async def run(chosen: Settings) -> None:
             await ending.stop()
 
 
-def _hub(chosen: Settings, database: Database, history: History) -> Hub:
+def _hub(
+    chosen: Settings, database: Database, history: History, resting: Resting, note: Note
+) -> Hub:
     own = chosen.delivery
     return Hub(
         with_persons(PostgresAddresses(database), chosen.identity),
         history,
         capacity(own.sockets, quotas(chosen)[SOCKETS], raise_descriptors()),
+        resting=resting,
+        note=note,
         access_changes=PostgresAccessChanges(bootstrap.connect(chosen, Role.DELIVERY)),
         max_backlog_bytes=own.backlog_bytes,
     )

@@ -24,6 +24,16 @@ class Cursor:
         """
         self._next_offsets[position.partition] = position.offset + 1
 
+    def begin_at(self, partition: int, offset: int) -> None:
+        """Note from where the owner reads a partition on, unless that is known."""
+        self._next_offsets.setdefault(partition, offset)
+
+    def pass_up_to(self, offsets: Mapping[int, int]) -> None:
+        """Note that the owner needs nothing before these."""
+        for partition, offset in offsets.items():
+            if offset > self._next_offsets.get(partition, 0):
+                self._next_offsets[partition] = offset
+
     def has_passed(self, position: Position) -> bool:
         """Return whether the owner has got the record there already."""
         return position.offset < self._next_offsets.get(position.partition, 0)

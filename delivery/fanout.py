@@ -65,6 +65,10 @@ class Note(Protocol):
         """Note that so many updates of a provider's stream went to a subscriber of a tenant."""
 
 
+def unheard(tenant: int, provider: int, stream: StreamRef, times: int = 1) -> None:
+    """Nobody asks what was given."""
+
+
 class FanOut:
     """Takes batches from any thread but the loop's, and offers them to subscribers in the loop."""
 
@@ -73,16 +77,18 @@ class FanOut:
         subscribers_of: Callable[[StreamRef], Sequence[Subscriber]],
         semaphore: ByteSemaphore | None = None,
         resting: Resting | None = None,
+        note: Note = unheard,
     ) -> None:
-        """`resting` are the tenants to which nothing is given; None: there are none."""
+        """`resting` are the tenants to which nothing is given; None: there are none. `note` is
+        told of all that is given, also by others than the fan-out.
+        """
         self.resting = resting or Resting()
+        self.note = note
         self._subscribers_of = subscribers_of
         self._semaphore = semaphore or ByteSemaphore(MAX_WAITING_BYTES, MAX_WAITING_BATCHES)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._batches: deque[tuple[list[ConsumedRecord], int]] = deque()
         self._work: Iterator[None] | None = None
-        self.note: Note = _unheard
-        """Is told of all that is given, also by others than the fan-out."""
         self.records_read = 0
         """Records that were published so far."""
         self.updates_offered = 0
@@ -99,9 +105,8 @@ class FanOut:
         Where one has come already, that counts.
         """
         for partition, offset in offsets.items():
-            if partition not in self.cursor.next_offsets():
-                self.cursor.advance(Position(partition, offset - 1))
-                self.begun.advance(Position(partition, offset - 1))
+            self.cursor.begin_at(partition, offset)
+            self.begun.begin_at(partition, offset)
 
     def start(self) -> None:
         """Offer from now on, in the running loop."""
@@ -179,10 +184,6 @@ class FanOut:
             self.note(subscriber.tenant, provider, live.stream)
         subscriber.offer(live)
         self.updates_offered += 1
-
-
-def _unheard(tenant: int, provider: int, stream: StreamRef, times: int = 1) -> None:
-    """Nobody asks what was given."""
 
 
 def live_update(record: EmittedRecord, position: Position) -> LiveUpdate | None:

@@ -16,7 +16,7 @@ from delivery.admission.reception import Reception
 from delivery.admission.requests import Admission
 from delivery.admission.resting import Resting
 from delivery.backlog import Backlog
-from delivery.fanout import FanOut, Subscriber
+from delivery.fanout import FanOut, Note, Subscriber, unheard
 from delivery.feeds.feeds import Feeds, Receiver
 from delivery.transport import CLOSE_SECONDS, Connection, Transport
 from delivery.watcher import MAX_UNSENT_BYTES, Watcher
@@ -48,18 +48,22 @@ class Hub:
         history: History,
         capacity: Capacity,
         *,
+        resting: Resting | None = None,
+        note: Note = unheard,
         access_changes: AccessChanges | None = None,
         max_backlog_bytes: int = BACKLOG_BYTES,
         max_unsent_bytes: int = MAX_UNSENT_BYTES,
     ) -> None:
-        """`access_changes` tells at once who may stay no longer; else that is seen later."""
+        """`resting` and `note` are those of the fan-out; `access_changes` tells at once who may
+        stay no longer, else that is seen later.
+        """
         self.connections = 0
         """Clients that are served now."""
-        self.resting = Resting()
+        self.resting = resting or Resting()
         self.reception = Reception(catalog, capacity, self.resting)
         self.watchers: Watchers[Subscriber] = Watchers()
         self.backlog = Backlog(max_backlog_bytes)
-        self.fanout = FanOut(self.watchers.of, resting=self.resting)
+        self.fanout = FanOut(self.watchers.of, resting=self.resting, note=note)
         self.history_calls = FairExecutor("history", HISTORY_THREADS)
         self._history = history
         self._access_changes = access_changes

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from delivery.admission.owner_semaphore import SemaphoreFull
 from delivery.admission.requests import Admission
-from delivery.admission.resting import UsedUp
+from delivery.admission.resting import TenantRests
 from delivery.backlog import Backlog
 from delivery.endings import Ending
 from delivery.fanout import LiveUpdate
@@ -29,7 +29,7 @@ STALL_SECONDS = 30.0
 
 ReadPage = Callable[[Admission, Timestamp], Awaitable[list[LastUpdate]]]
 """Reads the next stored updates after a timestamp; empty: that was all. May raise Unavailable,
-SemaphoreFull, UsedUp."""
+SemaphoreFull, TenantRests."""
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -146,7 +146,7 @@ class Watcher:
             await self._send_history(handover, after, read_page)
         except (Unavailable, SemaphoreFull):
             self.close(Ending.HISTORY_SILENT)
-        except UsedUp:
+        except TenantRests:
             self.close(Ending.QUOTA_USED_UP)
         except Disconnected:
             pass

@@ -1,30 +1,25 @@
 """Deletions and revocations whose record the log has lost are told again.
 
 Whoever asked for one has got an answer, and cannot ask again: to the API what was deleted or
-revoked is gone. So what the pipeline has not carried out after a minute is told once more; and,
-as it may be late or away and not the log at fault, after twice as long each time from then on.
+revoked is gone. What is not carried out after a minute may only be late, as the pipeline may be.
+So it is noted where the log ends then, which is behind the record; once the pipeline has stored
+all before that place and the end is still not carried out, the log has lost it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from api.services import Services
 from servioticy.ports.change_store import Change
 
 PAUSE_SECONDS = 60.0
 """Between two looks, and until an end is overdue."""
-MOST_SECONDS = 3_600.0
 
-
-@dataclass
-class _Told:
-    """When an end is told again, and how long it waits then."""
-
-    at: float
-    pause: float = 2 * PAUSE_SECONDS
+End: TypeAlias = tuple[int, Change]
+"""A deletion or a revocation, with its tenant."""
 
 
 class LostEnds:
@@ -36,21 +31,42 @@ class LostEnds:
         self._services = services
         self._monotonic = monotonic
         self._next = 0.0
-        self._told: dict[Change, _Told] = {}
-        """Of those that are overdue, no others."""
+        self._behind: dict[End, int] = {}
+        """Of each that is overdue an offset of its partition, behind its record."""
 
     def turn(self) -> bool:
         """Look for them once a minute; False: nothing more is to be done. Raises Unavailable."""
         now, changes = self._monotonic(), self._services.ports.changes
         if now < self._next:
             return False
+        self._next = now + PAUSE_SECONDS
+        # Asked for first: what the pipeline has carried out till then is not overdue any more.
+        passed = self._passed()
         overdue = changes.overdue(self._services.now() - int(1000 * PAUSE_SECONDS))
-        known = {change: self._told.get(change, _Told(now)) for _, change in overdue}
-        ends = [each for each in overdue if known[each[1]].at <= now]
-        if ends:
-            changes.tell_again(ends)
-        for _, change in ends:
-            told = known[change]
-            known[change] = _Told(now + told.pause, min(2 * told.pause, MOST_SECONDS))
-        self._told, self._next = known, now + PAUSE_SECONDS
+        lost = [each for each in overdue if each in passed]
+        if lost:
+            changes.tell_again(lost)
+        ends = self._log_ends(overdue)
+        waiting = {each: at for each, at in self._behind.items() if each not in passed}
+        self._behind = {each: waiting.get(each, ends[each[1].partition]) for each in overdue}
         return False
+
+    def _passed(self) -> set[End]:
+        """Return those of which the pipeline has stored all that may be their record."""
+        passed = set()
+        for partition, present in self._log_ends(self._behind).items():
+            here = {
+                each: at for each, at in self._behind.items() if each[1].partition == partition
+            }
+            tenants = {tenant for tenant, _ in here}
+            stored, put_off = self._services.ports.history.stored(partition, tenants)
+            for each, behind in here.items():
+                # A log that has lost its end may never reach again as far as it did.
+                if min(stored, put_off.get(each[0], stored)) >= min(behind, present):
+                    passed.add(each)
+        return passed
+
+    def _log_ends(self, ends: Iterable[End]) -> dict[int, int]:
+        """Return where the log ends, by partition, of all that these are in."""
+        partitions = {change.partition for _, change in ends}
+        return {each: self._services.ports.log.end_offset(each) for each in partitions}

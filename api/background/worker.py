@@ -14,10 +14,8 @@ from typing import Protocol
 
 from api.background.departures import Departures
 from api.background.ended_grants import EndedGrants
+from api.background.forgetting import old_entries, old_tokens, old_usage
 from api.background.lost_ends import LostEnds
-from api.background.old_entries import OldEntries
-from api.background.old_tokens import OldTokens
-from api.background.old_usage import OldUsage
 from api.fleets.groups import Groups
 from api.fleets.jobs import Jobs
 from api.services import Services
@@ -97,7 +95,7 @@ class Worker:
 
 def worker(services: Services) -> Worker:
     """Return the one that does all that may take its time."""
-    kinds = (OldUsage, Groups, OldEntries, OldTokens, Departures, Jobs)
+    kinds = (old_usage, Groups, old_entries, old_tokens, Departures, Jobs)
     return Worker(services.ports.statements("jobs"), _WORK, [kind(services) for kind in kinds])
 
 

@@ -18,7 +18,7 @@ from servioticy.domain.quotas import Exceeded
 log = logging.getLogger("servioticy.delivery")
 
 
-class UsedUp(Exception):
+class TenantRests(Exception):
     """Nothing may be given to this tenant now."""
 
 
@@ -41,9 +41,9 @@ class Resting:
         return tenant in self._exceeded
 
     def check(self, tenant: int) -> None:
-        """Raises UsedUp where nothing may be given to this tenant now."""
+        """Raises TenantRests where nothing may be given to this tenant now."""
         if self.has(tenant):
-            raise UsedUp
+            raise TenantRests
 
     def refusal(self, tenant: int) -> Refusal | None:
         """Return what whoever asks for its updates is told now; None: it may have them."""

@@ -13,22 +13,18 @@ from collections.abc import Callable, Iterable, Mapping
 
 from delivery.admission.refusals import Refusal
 from delivery.backlog import Backlog
-from delivery.cursors import Cursor
 from delivery.endings import Ending
 from delivery.fanout import FanOut, LiveUpdate
 from delivery.feeds.deliveries import Delivery, FeedEnded
 from delivery.feeds.new_streams import NewStreams
-from delivery.feeds.place import OLDEST, Place
+from delivery.feeds.place import Place
+from delivery.feeds.reached import Reached
 from delivery.feeds.waiting import Waiting
-from delivery.repeats import Repeats
-from servioticy.domain.model import LastUpdate, StreamRef, Timestamp
-from servioticy.domain.records import Position
+from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.ports.cursors import DurableSubscription, StoredCursor
 
 MAX_QUEUED_BYTES = 1024 * 1024
 """More is read when half of it is free."""
-ID_BYTES = 100
-"""It takes so much to remember one update that the history gave."""
 
 
 class Feed:
@@ -50,15 +46,14 @@ class Feed:
     ) -> None:
         self.subscription = subscription
         self.is_live = False
-        self.history: dict[StreamRef, Timestamp] = dict(subscription.cursor.history)
-        """Of each of these streams, the history from after this timestamp on comes first."""
         self._backlog = backlog
         self._fanout = fanout
         self._changed = changed
         self._max_bytes = max_bytes
-        self._queued = Cursor(subscription.cursor.offsets)
         self.place = Place(subscription.cursor)
         """How far it has been acknowledged."""
+        self.reached = Reached(self.place)
+        """How far it has been filled."""
         self._waiting = Waiting()
         self._taken = 0
         self.drops = 0
@@ -67,7 +62,6 @@ class Feed:
         """Why nothing more comes, where that is so."""
         self.unsent_bytes: Callable[[], int] = int
         """How many bytes its receiver has taken, and still has to send."""
-        self._repeats: Repeats[str] = Repeats(ID_BYTES)
         self._settled = asyncio.Event()
         self._settled.set()
         self._new_streams = NewStreams(self.place)
@@ -91,21 +85,17 @@ class Feed:
 
     def kept_bytes(self) -> int:
         """Return how many bytes wait for the receiver."""
-        return self._waiting.bytes + self._repeats.bytes + self.unsent_bytes()
+        return self._waiting.bytes + self.reached.bytes + self.unsent_bytes()
 
     def ends(self) -> Mapping[int, int]:
         """Return by partition the first place of the topic that cannot have been given yet."""
         return self._fanout.begun.next_offsets()
 
-    def has_read(self, position: Position) -> bool:
-        """Return whether that place of the topic has been kept for the receiver, or passed."""
-        return self._queued.has_passed(position)
-
     # What comes
 
     def offer(self, live: LiveUpdate) -> None:
         """Keep a live update, or fall behind where there is no room for it."""
-        if not self.is_live or self._queued.has_passed(live.position):
+        if not self.is_live or self.reached.has_passed(live.position):
             return
         if self._waiting.bytes >= self._max_bytes:
             self.fall_behind()
@@ -114,7 +104,7 @@ class Feed:
 
     def read(self, live: LiveUpdate) -> bool:
         """Keep an update that was read from the topic; tell whether what follows may be read."""
-        if self._queued.has_passed(live.position):
+        if self.reached.has_passed(live.position):
             return True
         if self._waiting.bytes >= self._max_bytes:
             return False
@@ -122,23 +112,17 @@ class Feed:
         self._add(live)
         return self.drops == drops
 
-    def read_up_to(self, partition: int, offset: int) -> None:
-        """Note that a partition has been read so far; nothing before is for this feed."""
-        if not self._queued.has_passed(Position(partition, offset - 1)):
-            self._queued.advance(Position(partition, offset - 1))
-
     def read_history(self, stream: StreamRef, page: Iterable[LastUpdate]) -> None:
         """Keep what the history gave."""
         deliveries = [Delivery(stream, update, None) for update in page]
         for delivery in deliveries:
-            self.history[stream] = delivery.update.timestamp
             self._waiting.put(delivery)
-        self._repeats.note(delivery.id for delivery in deliveries)
+        self.reached.note_history(stream, deliveries)
         self._backlog.update(self)
 
     def end_history(self, stream: StreamRef) -> None:
         """Note that the history has given all of a stream: what follows is in the topic."""
-        self.history.pop(stream, None)
+        self.reached.history.pop(stream, None)
         self._note_history_end()
         self._changed(self)
 
@@ -154,7 +138,7 @@ class Feed:
             self._waiting.forget(gone)
             self.place.forget(gone)
             for stream in gone:
-                self.history.pop(stream, None)
+                self.reached.history.pop(stream, None)
             self._note_history_end()
             self._backlog.update(self)
         self._begin_new_streams()
@@ -165,7 +149,7 @@ class Feed:
         new = self._new_streams.among(self.subscription)
         if new:
             self._stop_at_fanout()
-            self.history |= dict.fromkeys(new, OLDEST)
+            self.reached.begin_histories(new)
             # A client may have got anything up to there, and acknowledge it later.
             self.place.begin_histories(new, self.ends())
 
@@ -176,28 +160,20 @@ class Feed:
     @property
     def needs_topic(self) -> bool:
         """Whether something of what comes before the end of the topic is not in its history."""
-        return bool(self.place.since) or not self.history
-
-    def next_offset(self, partition: int) -> int | None:
-        """Return from where to read the partition on; None where that is not fixed yet."""
-        return self._queued.next_offsets().get(partition)
+        return bool(self.place.since) or not self.reached.history
 
     def begin_at(self, offsets: Mapping[int, int]) -> None:
         """Fix from where to read on, in every partition; what is known already stays."""
         for partition, offset in offsets.items():
             self.place.begin_at(partition, offset)
-            if partition not in self._queued.next_offsets():
-                self._queued.advance(Position(partition, offset - 1))
+            self.reached.begin_at(partition, offset)
         self._changed(self)
 
     def go_live(self) -> bool:
         """Take what is offered from now on, if nothing lies between; tell whether it does."""
-        at = self._queued.next_offsets()
-        ends = self.ends()
-        has_all = not self.history and all(at.get(n, 0) >= end for n, end in ends.items())
-        self.is_live = has_all and self.ending is None
+        self.is_live = self.ending is None and self.reached.has_all(self.ends())
         if self.is_live:
-            self._repeats.clear_later()
+            self.reached.note_live()
         return self.is_live
 
     def fall_behind(self) -> None:
@@ -208,17 +184,14 @@ class Feed:
     def _stop_at_fanout(self) -> None:
         if self.is_live:
             # While it was live, everything up to here was kept or for others.
-            for partition, offset in self._fanout.cursor.next_offsets().items():
-                self.read_up_to(partition, offset)
+            self.reached.pass_up_to(self._fanout.cursor.next_offsets())
             self.is_live = False
 
     def drop(self) -> None:
         """Keep nothing: what is not acknowledged is read again."""
         self.drops += 1
         self._waiting.clear()
-        self._repeats.clear()
-        self._queued = Cursor(self.place.offsets.next_offsets())
-        self.history = dict(self.place.history)
+        self.reached.go_back(self.place)
         self.is_live = False
         # Not at once: the backlog is just adding up.
         asyncio.get_running_loop().call_soon(self._changed, self)
@@ -311,16 +284,14 @@ class Feed:
         return True
 
     def _note_history_end(self) -> None:
-        if not self.history and not self._waiting and not self._taken:
+        if not self.reached.history and not self._waiting and not self._taken:
             self.place.history = {}
 
     def _add(self, live: LiveUpdate) -> None:
         """Keep it, unless it is a repeat or follows from too early a record."""
         delivery = Delivery(live.stream, live.update, live.position, live.version)
         since = self.place.since.get(live.position.partition, 0)
-        self._queued.advance(live.position)
-        # An id is only made where there is something to compare it with.
-        is_repeat = self._repeats.bytes and self._repeats.has(delivery.id)
-        if not is_repeat and (live.origin is None or live.origin >= since):
+        is_new = self.reached.note(delivery)
+        if is_new and (live.origin is None or live.origin >= since):
             self._waiting.put(delivery)
             self._backlog.update(self)  # last, as it may drop all of it

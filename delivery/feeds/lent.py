@@ -48,7 +48,7 @@ class LentFeed(Feed):
     def read(self, live: LiveUpdate) -> bool:
         """Keep an update of the topic, unless it may be private by now."""
         is_readable = self.version is None or live.version == self.version
-        if is_readable or self.has_read(live.position):
+        if is_readable or self.reached.has_passed(live.position):
             return super().read(live)
         self.end(Ending.DOCUMENT_CHANGED)
         return False

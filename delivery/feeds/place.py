@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from delivery.cursors import Cursor
 from delivery.feeds.deliveries import Delivery
 from servioticy.domain.model import StreamRef, Timestamp
-from servioticy.domain.records import Position
 from servioticy.ports.cursors import StoredCursor
 
 OLDEST = -(2**63)
@@ -74,11 +73,8 @@ class Place:
 
     def pass_over(self, ends: Mapping[int, int]) -> None:
         """Note that nothing before these offsets is needed."""
-        for partition, offset in ends.items():
-            if not self.offsets.has_passed(Position(partition, offset - 1)):
-                self.offsets.advance(Position(partition, offset - 1))
+        self.offsets.pass_up_to(ends)
 
     def begin_at(self, partition: int, offset: int) -> None:
         """Fix where it begins in a partition, unless that is known."""
-        if partition not in self.offsets.next_offsets():
-            self.offsets.advance(Position(partition, offset - 1))
+        self.offsets.begin_at(partition, offset)

@@ -55,7 +55,7 @@ class Rereading:
     def want(self, feed: Feed) -> None:
         """Read on for a feed, as soon as it is its turn."""
         id_ = feed.subscription.id
-        if not feed.history:
+        if not feed.reached.history:
             self._behind[id_] = feed
             self._read_on.set()
         elif id_ not in self._reading:
@@ -96,7 +96,11 @@ class Rereading:
     async def _begin(self, feeds: Iterable[Feed]) -> None:
         """Fix where they begin where that is not known yet; the topic is asked once for all."""
         ends, starts = self._fanout.begun.next_offsets(), dict[int, int]()
-        new = [each for each in feeds if any(each.next_offset(number) is None for number in ends)]
+        new = [
+            each
+            for each in feeds
+            if any(each.reached.next_offset(number) is None for number in ends)
+        ]
         # The history has all that was emitted before.
         if since := [each.subscription.created_ms for each in new if each.needs_topic]:
             starts = await asyncio.to_thread(self._pages.offsets_at, min(since) - SKEW_MS)
@@ -108,9 +112,9 @@ class Rereading:
         """Read the history for one feed while it has room: nobody else waits for that."""
         try:
             await self._begin([feed])
-            for stream in list(feed.history):
+            for stream in list(feed.reached.history):
                 key = feed.subscription.streams.get(stream)
-                while key is not None and feed.has_room and stream in feed.history:
+                while key is not None and feed.has_room and stream in feed.reached.history:
                     if not await self._history_page(feed, stream, key):
                         break
                 if key is None:
@@ -127,10 +131,10 @@ class Rereading:
 
     async def _history_page(self, feed: Feed, stream: StreamRef, key: StreamKey) -> bool:
         """Read a page; False where that was all."""
-        after, drops = feed.history[stream], feed.drops
+        after, drops = feed.reached.history[stream], feed.drops
         read = partial(self._history.updates_after, key, after, PAGE_UPDATES, PAGE_BYTES)
         page = await self._calls.run(feed.tenant, read)
-        if not self._has(feed) or feed.drops != drops or stream not in feed.history:
+        if not self._has(feed) or feed.drops != drops or stream not in feed.reached.history:
             return False  # it stands elsewhere, or is not about this stream any more
         if page:
             feed.read_history(stream, page)
@@ -146,9 +150,9 @@ class Rereading:
                 each: at
                 for each in feeds
                 if self._has(each)
-                and not each.history
+                and not each.reached.history
                 and each.has_room
-                and (at := each.next_offset(number)) is not None
+                and (at := each.reached.next_offset(number)) is not None
                 and at < end
             }
             if not hungry:
@@ -160,7 +164,7 @@ class Rereading:
             there = {
                 each
                 for each in hungry
-                if self._has(each) and each.drops == drops[each] and not each.history
+                if self._has(each) and each.drops == drops[each] and not each.reached.history
             }
             by_stream = _by_stream(there)
             for record, position in page.records:
@@ -169,7 +173,7 @@ class Rereading:
                 live = live_update(record, position) if wanting else None
                 there -= {each for each in wanting if live and not each.read(live)}
             for feed in there:
-                feed.read_up_to(number, page.next_offset)
+                feed.reached.pass_up_to({number: page.next_offset})
 
 
 def _by_stream(feeds: Iterable[Feed]) -> Mapping[StreamRef, list[Feed]]:

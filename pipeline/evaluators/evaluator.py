@@ -21,6 +21,12 @@ class Evaluator(Protocol):
         Other errors are raised only where nobody's code is to blame.
         """
 
+    def is_ready(self, tenant: str) -> bool:
+        """Whether a tenant's trees would begin to grow at once."""
+
+    def cpu_seconds(self, tenant: str) -> float:
+        """Processor seconds that a tenant's trees have taken; none, once that is forgotten."""
+
 
 Evaluators: TypeAlias = Mapping[str, Evaluator]
 """By the names that composites call them by."""

@@ -29,6 +29,12 @@ class Sandbox(Protocol):
         What is grown `beside` does not wait for what else is grown of the tenant.
         """
 
+    def is_ready(self, tenant: str) -> bool:
+        """Whether that would begin at once."""
+
+    def frame_seconds_of(self, tenant: str) -> float:
+        """Processor seconds that the tenant's trees have taken."""
+
 
 class JavaScript:
     """Asks a sandbox until all trees are grown.
@@ -57,6 +63,14 @@ class JavaScript:
                     alone = each.next_alone()
                     each.take_alone(Stepwise(alone, turn.step).grow())
         return [each.grown() for each in growing]
+
+    def is_ready(self, tenant: str) -> bool:
+        """Whether a tenant's trees would begin to grow at once: its process waits."""
+        return self._sandbox.is_ready(tenant)
+
+    def cpu_seconds(self, tenant: str) -> float:
+        """Processor seconds of the tenant's frames."""
+        return self._sandbox.frame_seconds_of(tenant)
 
 
 class _Turn:

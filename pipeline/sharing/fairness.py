@@ -39,7 +39,7 @@ class Fairness:
         """Charge the tenants for a batch, and learn from it how long updates take.
 
         `owners` tells whose each update of the batch was, `spent` the seconds by tenant, and
-        `scripts` those of them that its scripts have taken.
+        `scripts` what its scripts have taken of the processor.
         """
         self.shares.charge(spent)
         if owners:

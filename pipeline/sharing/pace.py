@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 UNKNOWN_SECONDS = 0.0005
 """For a tenant never met: slow for most, so that a first batch is not a long one."""
 
 SLOW_SECONDS = 0.01
-"""An update whose scripts take longer holds up others that come behind it. The first one of a
-tenant may: a process is started for its code."""
+"""An update whose scripts take more of the processor holds up others that come behind it. That of
+a tenant not met yet may."""
 
 WEIGHT = 0.3
 SCRIPTS_WEIGHT = 0.1
-"""Less: where the machine is busy, scripts of everybody take long now and then."""
-
-LONGEST = 5 * SLOW_SECONDS
-"""Counted for one update of a tenant that was quick: one for which the machine had no processor
-does not make it slow, a second one does, also where every third or fourth takes long."""
+"""Less: who is slow now and then is slow."""
 
 MAX_KNOWN = 10_000
 
 
 class Pace:
-    """Moving averages of the seconds an update takes, and its scripts of them, by tenant.
+    """Moving averages by tenant: seconds an update takes, and processor seconds of its scripts.
 
-    For several threads.
+    Who is slow is known by the latter: on a busy machine everything takes long. For several
+    threads.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_ready: Callable[[int], bool] = lambda _tenant: True) -> None:
+        """`is_ready` tells whether a tenant's scripts begin at once, or a process for them."""
+        self._is_ready = is_ready
         self._lock = threading.Lock()
         self._seconds: OrderedDict[int, float] = OrderedDict()
         self._scripts: OrderedDict[int, float] = OrderedDict()
@@ -40,7 +39,7 @@ class Pace:
         return self._seconds.get(tenant, UNKNOWN_SECONDS)
 
     def of_scripts(self, tenant: int) -> float:
-        """Seconds that the scripts of one update of this tenant are expected to take."""
+        """Processor seconds that the scripts of one of its updates are expected to take."""
         return self._scripts.get(tenant, SLOW_SECONDS)
 
     def knows(self, tenant: int) -> bool:
@@ -49,7 +48,7 @@ class Pace:
 
     def is_slow(self, tenant: int) -> bool:
         """Whether an update of this tenant may hold up others, as far as is known."""
-        return self.of_scripts(tenant) >= SLOW_SECONDS
+        return self.of_scripts(tenant) >= SLOW_SECONDS or not self._is_ready(tenant)
 
     def learn(
         self,
@@ -57,7 +56,7 @@ class Pace:
         seconds: Mapping[int, float],
         scripts: Mapping[int, float],
     ) -> None:
-        """Learn that so many updates of each tenant took so many seconds in all, and scripts."""
+        """Learn how long so many updates of each tenant took in all, and what its scripts took."""
         with self._lock:
             for tenant, count in updates.items():
                 each = seconds.get(tenant, 0.0) / count
@@ -65,8 +64,6 @@ class Pace:
                 known = _average(self._seconds, tenant, each, WEIGHT)
                 _note(self._seconds, tenant, max(each, known))
                 each = scripts.get(tenant, 0.0) / count
-                if not self.is_slow(tenant):
-                    each = min(each, LONGEST)
                 _note(self._scripts, tenant, _average(self._scripts, tenant, each, SCRIPTS_WEIGHT))
 
 

@@ -21,6 +21,7 @@ from pipeline.evaluators.javascript import JavaScript
 from pipeline.limits import Limits
 from pipeline.metrics import TaskMetrics, observed
 from pipeline.sharing.fairness import Fairness
+from pipeline.sharing.pace import Pace
 from pipeline.sharing.shares import Shares
 from pipeline.sharing.used_up import UsedUp
 from pipeline.spark import quickack
@@ -104,7 +105,11 @@ def _task(partition: int, settings: Settings) -> Task:
         heals=(Unavailable, InfraError),
         beside={"javascript": JavaScript(_sandbox(settings), beside=True)},
     )
-    fairness = Fairness(Shares(settings.pipeline.tenant_share), used_up=UsedUp(quotas(settings)))
+    fairness = Fairness(
+        Shares(settings.pipeline.tenant_share),
+        Pace(lambda tenant: any(by.is_ready(str(tenant)) for by in engine.evaluators.values())),
+        UsedUp(quotas(settings)),
+    )
     executor = ThreadPoolExecutor(1, thread_name_prefix="beside")
     executor.submit(_sandbox(settings).prepare)  # what fails is met by who needs it
     store = observed(partition_store(connect(settings, Role.PIPELINE, durable=False)), metrics)

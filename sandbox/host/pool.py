@@ -99,11 +99,19 @@ class SandboxPool:
             refusals = self._shared.refusals
             refusals.learn(tenant, calls, allowance)
             growing = Growing(self._shared, process, allowance)
-            return [
-                each
-                for frame in frames([refusals.applied(tenant, call) for call in calls])
-                for each in growing.grow(frame)
-            ]
+            try:
+                return [
+                    each
+                    for frame in frames([refusals.applied(tenant, call) for call in calls])
+                    for each in growing.grow(frame)
+                ]
+            finally:
+                self._workers.promote(process)
+
+    def is_ready(self, tenant: str) -> bool:
+        """Tell whether the tenant's trees would begin to grow at once: its process waits."""
+        with self._entered():
+            return self._workers.is_ready(ProcessKey(tenant))
 
     def check(self, program: Program) -> list[str]:
         """Return a program's problems, each as "channel X: line L, column C: reason".
@@ -144,6 +152,11 @@ class SandboxPool:
         """Return those of one tenant; less than before, where they were forgotten in between."""
         with self._entered():
             return self._usage.tenants.get(tenant, 0.0)
+
+    def frame_seconds_of(self, tenant: str) -> float:
+        """Return those of its frames alone: what its programs took, with their preparation."""
+        with self._entered():
+            return self._usage.frames.get(tenant, 0.0)
 
     def program_cpu_seconds(self) -> dict[str, float]:
         """Return the processor seconds used so far, by program; a frame's are shared out."""

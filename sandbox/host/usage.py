@@ -21,6 +21,8 @@ class Usage:
 
     def __init__(self) -> None:
         self.tenants: LRUCache[str, float] = LRUCache(MAX_TENANTS)
+        self.frames: LRUCache[str, float] = LRUCache(MAX_TENANTS)
+        """By tenant, too, without what it takes to start and to end its processes."""
         self._programs: ByTenant[float] = ByTenant(MAX_PROGRAMS)
 
     @property
@@ -37,6 +39,8 @@ class Usage:
         often it was run.
         """
         self.tenants[tenant] = self.tenants.get(tenant, 0.0) + seconds
+        if calls:
+            self.frames[tenant] = self.frames.get(tenant, 0.0) + seconds
         weights: dict[str, float] = {}
         for call, part in zip(calls, parts, strict=bool(parts)):
             names = call.names

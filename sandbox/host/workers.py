@@ -56,8 +56,27 @@ class Workers(OrderedDict[ProcessKey, WorkerClient]):
         self._make_room(now)
         with self._exclusion.elsewhere():
             worker = self._spare.take()
+        self._usage.charge(process.tenant, worker.take_cpu())  # for its start
         self[process] = worker
         return worker
+
+    def is_ready(self, process: ProcessKey) -> bool:
+        """Tell whether a frame of this process would begin at once."""
+        worker = self.get(process)
+        return worker is not None and not self._is_idle(worker, time.monotonic())
+
+    def promote(self, process: ProcessKey) -> None:
+        """Let a process for what is run beside be the tenant's first one, if that has none.
+
+        So a tenant met beside others is served in turn from then on, and no process is started
+        for it a second time. The process has a turn.
+        """
+        first = ProcessKey(process.tenant)
+        if process.beside and process in self and first not in self and self._is_free(first):
+            self[first] = self.pop(process)
+
+    def _is_free(self, process: ProcessKey) -> bool:
+        return not self._exclusion.has(process)
 
     def end(self, process: ProcessKey) -> None:
         """End a worker, and charge its tenant for what it has used."""
@@ -70,7 +89,7 @@ class Workers(OrderedDict[ProcessKey, WorkerClient]):
         for process, worker in list(self.items()):
             if not self._is_idle(worker, now) and len(self) < self._max_workers:
                 return
-            if not self._exclusion.has(process):
+            if self._is_free(process):
                 self.end(process)
 
     def _is_idle(self, worker: WorkerClient, now: float) -> bool:

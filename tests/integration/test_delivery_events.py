@@ -3,51 +3,22 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import environ
 from typing import Any
 
 import httpx
 import pytest
-from support.delivery_program import WAIT_SECONDS, World, health, settings, world
+from support.delivery_program import WAIT_SECONDS, World, again, settings, subscribe, world
 
 from servioticy import bootstrap
 from servioticy.domain.model import StreamRef
 from servioticy.ports.change_store import NewServiceObject
-from servioticy.ports.cursors import Source, StoredCursor, write_cursor
-from servioticy.settings import Settings, to_environment
+from servioticy.ports.cursors import Source
+from servioticy.settings import Settings
 from servioticy.storage.change_store import PostgresChangeStore
-from servioticy.storage.queries import queries
 
 __all__ = ["settings", "world"]
-
-
-def subscribe(world: World, id_: str, source: Source | None = None) -> None:
-    """To the stream of `mine`, or to many."""
-    address = world.addresses.address(world.ours, "mine", "data")
-    assert address is not None
-    newest = bootstrap.connect(world.settings).rows("SELECT max(id) FROM streams")[0][0]
-    bootstrap.connect(world.settings).rows(
-        queries("subscriptions")["subscribe"],
-        {
-            "id": id_,
-            "tenant": address.caller,
-            "stream": None if source else address.stream_id,
-            "service_object": source.service_object if source else None,
-            "group": source.group if source else None,
-            "document": "{}",
-            "callback": "pull",
-            "destination": "",
-            "now": int(time.time() * 1000),
-            "most": 10,
-            "cursor": write_cursor(StoredCursor(newest=newest if source else None)),
-            "expires_at": None,
-        },
-    )
 
 
 class Client:
@@ -83,21 +54,6 @@ def _events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
             if "id" in event:
                 yield event["id"], json.loads(event["data"]) if "data" in event else None
             event = {}
-
-
-@contextmanager
-def again(settings: Settings) -> Iterator[None]:
-    """The program, after it has been killed."""
-    environment = {**environ, **to_environment(settings)}
-    with subprocess.Popen([sys.executable, "-m", "delivery"], env=environment) as program:
-        try:
-            deadline = time.monotonic() + WAIT_SECONDS
-            while health(settings.delivery.port) != 200:
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
-            yield
-        finally:
-            program.kill()
 
 
 def test_events_go_on_in_a_process_that_comes_after_a_killed_one(

@@ -11,19 +11,19 @@ from unittest import mock
 import httpx
 import pytest
 import waiting
+from ended_streams import REASON, end_of
 from stomp_client import StompClient
 from support.delivery_stores import WAIT_SECONDS
 from support.mqtt_client import MqttClient
 from support.running_broker import RunningBroker
 from support.running_delivery import RunningDelivery
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import ClientConnection, connect
+from websockets.sync.client import connect
 
 from delivery.feeds import feeds as feeds_module
 from servioticy.domain.model import StreamRef
 
 FLOW = StreamRef("pump", "flow")
-REASON = "the token is not good for this any more"
 PRIVATE = "the stream is private by now, or gone"
 
 
@@ -38,14 +38,6 @@ def running() -> Iterator[RunningDelivery]:
 def broker() -> Iterator[RunningBroker]:
     with RunningBroker() as found:
         yield found
-
-
-def end_of(socket: ClientConnection) -> tuple[int, str]:
-    with pytest.raises(ConnectionClosed) as error:
-        while True:
-            socket.recv(WAIT_SECONDS)
-    assert error.value.rcvd is not None
-    return error.value.rcvd.code, error.value.rcvd.reason
 
 
 def test_a_socket_ends_with_a_code_of_its_own(running: RunningDelivery) -> None:

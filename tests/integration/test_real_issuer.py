@@ -9,10 +9,9 @@ from unittest import mock
 import pytest
 import waiting
 from api_builders import Caller
-from integration.test_delivery_events import subscribe
-from integration.test_delivery_revoked import REASON, end_of
-from integration.test_isolation_of_delivery import BROKER, IN, MINE, NOTHING, OURS, STREAMS
-from support.delivery_program import World, world
+from delivery_doors import BROKER, IN, MINE, NOTHING, OURS, STREAMS
+from ended_streams import REASON, end_of
+from support.delivery_program import World, subscribe, world
 from support.mqtt_client import MqttClient
 from support.real_issuer import AUDIENCE, ELSEWHERE, RealIssuer, real_issuer
 from websockets.exceptions import InvalidStatus

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from hostile_programs import HANG, a_program, is_right
 from sandbox_pools import a_pool
 from sandbox_trees import (
     a_call,
@@ -21,7 +22,6 @@ from sandbox_trees import (
     value_of,
     values,
 )
-from test_sandbox_faults import HANG, a_program, is_right
 
 from sandbox import Program, SandboxPool, TookTooLong
 from sandbox.host.frames import MAX_BYTES, MAX_TREES

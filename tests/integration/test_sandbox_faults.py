@@ -9,10 +9,10 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from hostile_programs import CALL, GOOD, HANG, RIGHT, a_program, between, is_right, processes
 from sandbox_trees import (
     a_call,
     a_call_of,
-    a_formula,
     a_function,
     an_event,
     events,
@@ -26,7 +26,7 @@ from sandbox_trees import (
     values,
 )
 
-from sandbox import Program, SandboxPool
+from sandbox import SandboxPool
 from sandbox.host.worker_client import WorkerClient
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.trees import Event, Last, Node, Wake, Wiring
@@ -40,36 +40,7 @@ never_starved = pytest.mark.usefixtures("_never_starved")
 POOL_OPTIONS = {"allow_list": False}
 
 
-GOOD = a_formula("$0+1")
-CALL = a_call(GOOD, *events(3))
-RIGHT = [[1], [2], [3]]
-
-
-def is_right(pool: SandboxPool, tenant: str = "tenant") -> bool:
-    """Whether an innocent call gives what it should."""
-    return values(grow_all(pool, CALL, tenant)) == RIGHT
-
-
-def a_program(attack: str) -> Program:
-    """Attacks at the second of three updates, which are of 1, 2 and 3."""
-    return a_function(f"if (A.lastUpdate === 2) {{ {attack} }} return 7")
-
-
-HANG = "while(true){}"
 HANGS = a_function(HANG)
-
-
-def between(attacker: Program) -> Wiring:
-    """Innocent composites before it and after it, of the same input; one more reads its output."""
-    wakes = (Wake(0, 1, 0), Wake(1, 2, 0), Wake(2, 3, 0))
-    nodes = (
-        Node(wakes),
-        Node((), GOOD, ((0,),)),
-        Node((Wake(0, 4, 0),), attacker, ((0,),)),
-        Node((), GOOD, ((0,),)),
-        Node((), GOOD, ((2,),)),
-    )
-    return Wiring(f"between {attacker.id}", nodes)
 
 
 @pytest.mark.parametrize(
@@ -140,11 +111,6 @@ def test_the_runner_uses_only_what_it_captured(pool: SandboxPool, attack: str) -
 def _never_starved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Starved is not guilty, and a busy machine starves: here all time is processor time."""
     monkeypatch.setattr(WorkerClient, "_cpu", lambda _: time.monotonic())
-
-
-def processes(pool: SandboxPool) -> int:
-    """How many were ended for what ran in them."""
-    return sum(pool.kills.values())
 
 
 @never_starved

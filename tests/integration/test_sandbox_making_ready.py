@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from unittest import mock
 
+from hostile_programs import CALL, GOOD, RIGHT, a_program, between, is_right, processes
 from sandbox_trees import (
     a_call,
     a_call_of,
@@ -17,7 +18,6 @@ from sandbox_trees import (
     result,
     values,
 )
-from test_sandbox_faults import CALL, GOOD, RIGHT, a_program, between, is_right, processes
 
 from sandbox import Program, SandboxPool
 from sandbox.host.zygote_client import ZygoteClient

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from listing_programs import ONE, TWO, grown, listing, placed
 from sandbox_pools import a_pool
 from sandbox_trees import a_call_of, an_event, kinds, values
-from test_sandbox_trees import ONE, TWO, grown, listing, placed
 
 from sandbox import SandboxPool
 from sandbox.trees import Bounds, Node, Wake, Wiring

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest import mock
 
@@ -61,29 +60,6 @@ def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
 
     assert is_right(pool)
     assert not alive(pid)
-
-
-def test_tenants_do_not_wait_for_each_other() -> None:
-    """Nor what is run beside for the rest of its tenant; and the process of one that computes is
-    not ended to make room for another."""
-    pool = a_pool(budget_ms=60_000, max_workers=1)
-    assert is_right(pool, "a")
-    pid = pool._workers[ProcessKey("a")].pid
-    os.kill(pid, signal.SIGSTOP)
-    before = pool.frames
-    with ThreadPoolExecutor(1) as elsewhere:
-        first = elsewhere.submit(is_right, pool, "a")
-        try:
-            until(lambda: pool.frames > before)
-            assert is_right(pool, "b")
-            (grown,) = pool.grow("a", [GOOD], beside=True)
-            assert values(grown) == RIGHT
-            assert not first.done()
-        finally:
-            os.kill(pid, signal.SIGCONT)
-        assert first.result()
-    assert pool._workers[ProcessKey("a")].pid == pid
-    pool.close()
 
 
 def test_a_worker_killed_between_frames_is_replaced(pool: SandboxPool) -> None:

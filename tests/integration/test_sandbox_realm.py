@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from realm_programs import UPDATE, a_program, a_region, told
 from sandbox_pools import a_pool
 from sandbox_trees import a_call as a_call_of_trees
 from sandbox_trees import a_call_of, grow_all, once, one_by_one, value_of
 
-from sandbox import ChannelCode, Program, SandboxPool
+from sandbox import Program, SandboxPool
 from sandbox.host.workers import ProcessKey
-from sandbox.trees import Call, Ended, Event, Made, Node, Wake, Wiring
+from sandbox.trees import Call, Ended, Event, Made
 
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
@@ -21,15 +22,6 @@ def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
     pool = a_pool(allow_list=False, engine=request.param)
     yield pool
     pool.close()
-
-
-def a_program(body: str, type_: str = "string", inputs: str = "A") -> Program:
-    code = f"function({','.join(inputs)}){{{body}}}"
-    name = f"{type_} {code}"
-    return Program(name, "function", tuple(inputs), (ChannelCode("t", code, type_),))
-
-
-UPDATE = b'{"channels":{"t":{"current-value":4}},"lastUpdate":1}'
 
 
 def a_call(program: Program, *times: int) -> Call:
@@ -130,21 +122,6 @@ POLLUTIONS = [
     "'a'.matchAll(/a/g).__proto__.x = 1",
     "(async () => 1)().constructor.prototype.x = 1",
 ]
-
-
-def a_region(*bodies: str) -> Wiring:
-    """Composites of one input, in this order; the last one also of another, node 0 being first."""
-    programs = [a_program(each) for each in bodies]
-    last = len(programs) + 1
-    wakes = tuple(Wake(number, number + 1, 0) for number in range(len(programs)))
-    nodes = [Node(code=each, inputs=((0, last),)) for each in programs]
-    name = repr([each.id for each in programs])
-    return Wiring(name, (Node(wakes), *nodes, Node((Wake(0, last - 1, 0),))))
-
-
-def told(pool: SandboxPool, call: Call, tenant: str = "tenant") -> list[list[str]]:
-    """What the composites of each tree said."""
-    return [[value_of(each) for each in tree] for tree in grow_all(pool, call, tenant).made]
 
 
 @pytest.mark.parametrize("pollution", POLLUTIONS)

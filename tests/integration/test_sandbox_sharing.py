@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from realm_programs import UPDATE, a_program, a_region, told
 from sandbox_pools import a_pool
 from sandbox_trees import a_call, a_call_of, value_of
-from test_sandbox_realm import UPDATE, a_program, a_region, told
 
 from sandbox import SandboxPool
 from sandbox.trees import Call, Event, Node, Wake, Wiring

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import plain_trees
 import pytest
+from listing_programs import ONE, TWO, grown, listing, placed
 from random_trees import in_python
 from sandbox_pools import a_pool
 from sandbox_trees import (
@@ -17,13 +17,13 @@ from sandbox_trees import (
     an_event,
     an_update,
     kinds,
+    told,
     value_of,
     values,
 )
-from test_sandbox_trees_law import told
 
-from sandbox import ChannelCode, Program, SandboxPool
-from sandbox.trees import Bounds, Call, Event, Grown, Last, Node, Wake, Wiring
+from sandbox import Program, SandboxPool
+from sandbox.trees import Bounds, Event, Grown, Last, Node, Wake, Wiring
 
 
 @pytest.fixture(scope="module", params=["v8", "quickjs"])
@@ -31,19 +31,6 @@ def pool(request: pytest.FixtureRequest) -> Iterator[SandboxPool]:
     pool = a_pool(engine=request.param)
     yield pool
     pool.close()
-
-
-def listing(inputs: int) -> Program:
-    """Tells the values of its inputs, a dash for those that have none."""
-    names = tuple(f"a{number}" for number in range(inputs))
-    code = (
-        f"function({','.join(names)}) {{ return [{','.join(names)}]"
-        ".map(each => each === null ? '-' : each.channels.t['current-value']).join(' ') }"
-    )
-    return Program(f"lists {inputs}", "function", names, (ChannelCode("t", code, "string"),))
-
-
-ONE, TWO = listing(1), listing(2)
 
 
 def diamond(**options: bool) -> Wiring:
@@ -57,12 +44,6 @@ def diamond(**options: bool) -> Wiring:
             Node((), TWO, ((1,), (2,)), **options),
         ),
     )
-
-
-def grown(pool: SandboxPool, call: Call) -> Grown:
-    (grown,) = pool.grow("tenant", [call])
-    assert not grown.failed
-    return grown
 
 
 def ends(grown: Grown, node: int) -> dict[str, int]:
@@ -82,10 +63,6 @@ def test_of_several_paths_the_first_computes(pool: SandboxPool) -> None:
 
 LEFT, RIGHT = Wake(0, 1, 0), Wake(0, 1, 1)
 JOIN = (Node((LEFT,), name="left"), Node((), TWO, ((0,), (2,)), settles=True), Node((RIGHT,)))
-
-
-def placed(node: int, value: Any, path: tuple[int, ...], at: int = 5) -> Event:
-    return Event(node, at, an_update(value, at), path)
 
 
 @pytest.mark.parametrize(

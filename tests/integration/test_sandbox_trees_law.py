@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import plain_trees
 import pytest
@@ -15,10 +13,10 @@ from hypothesis import strategies as st
 from plain_trees import PlainTrees
 from random_trees import calls, in_python, wirings
 from sandbox_pools import a_pool
-from sandbox_trees import joined, rest_of, step_by_step
+from sandbox_trees import joined, rest_of, step_by_step, told
 
 from sandbox import SandboxPool
-from sandbox.trees import Call, Ended, Grown
+from sandbox.trees import Call, Grown
 
 EXAMPLES = {"v8": 300, "quickjs": 40}
 ENGINES = pytest.mark.parametrize("engine", list(EXAMPLES))
@@ -31,29 +29,6 @@ def pools() -> Iterator[dict[str, SandboxPool]]:
     yield found
     for pool in found.values():
         pool.close()
-
-
-def told(grown: Grown) -> Any:
-    """What a call came to, as far as the contract says it: messages are anybody's."""
-    made = [
-        [
-            each._replace(
-                document=json.loads(each.document), state=each.state and uses(each.state)
-            )
-            for each in tree
-        ]
-        for tree in grown.made
-    ]
-    return made, sorted(map(ending, grown.ended)), grown.failed
-
-
-def uses(state: bytes) -> dict[str, int]:
-    return {name: int(at) for name, at in json.loads(state).items()}
-
-
-def ending(ended: Ended) -> Any:
-    inputs = None if ended.inputs is None else [str(each) for each in ended.inputs]
-    return ended._replace(message="", inputs=inputs)
 
 
 def to_the_end(trees: SandboxPool | PlainTrees, call: Call) -> Grown:

@@ -120,6 +120,31 @@ def test_what_cannot_be_done_is_kept_as_failed(
     ]
 
 
+def test_what_failed_at_once_is_forgotten_before_what_a_device_got(
+    stored: Stored,
+    store: PostgresActuations,
+    lamp: ServiceObjectKey,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Outputs of an hour in which conditions rest leave the device its log, but for one entry."""
+    monkeypatch.setattr("servioticy.storage.actuations.KEPT", 3)
+    for n in range(3):
+        submit(stored.database, lamp, f"got {n}", n)
+    store.moved(lamp.tenant, ["got 0", "got 1"], State.DONE, 5)
+    store.failed(lamp, "got 2", "by its callback", 5)
+
+    def left() -> list[str]:
+        rows = stored.database.rows("SELECT id FROM actuations ORDER BY sequence")
+        return [id_ for (id_,) in rows]
+
+    for n in range(4):
+        assert store.ask(lamp, ActuationRequest(f"rested {n}", "blink", "", "used up"), 6)
+        assert left() == ["got 1", "got 2", f"rested {n}"]
+
+    submit(stored.database, lamp, "later", 7)
+    assert left() == ["got 1", "got 2", "later"]
+
+
 OPERATIONS = st.lists(
     st.one_of(
         st.tuples(st.just("submit"), st.sampled_from([1, 100])),

@@ -11,7 +11,7 @@ import msgspec
 from changing_oracle import CONTROL, EXTRA, ChangingOracle, Crash, Given, Shown
 from hypothesis import strategies as st
 from oracle import Composite, Object, Ref
-from test_serial_law import SIMPLE, Generous, document, javascript, python, value_of
+from serial_order import SIMPLE, Generous, document, javascript, python, value_of
 
 from pipeline.engine import Engine
 from pipeline.evaluators.evaluator import Evaluators

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 import jsonschema
 import orjson
 from api_builders import NOW, Caller, Served
+from werkzeug.test import TestResponse
 
 from schemas import contracts
 from servioticy.storage.callback_tests import PostgresCallbackTests
+
+Route = tuple[str, str]
+"""A method and a path, as the OpenAPI document names them."""
 
 OPENAPI = contracts.openapi()
 OPERATIONS = contracts.operations(OPENAPI)
@@ -120,3 +125,18 @@ def validate(value: Any, schema: dict[str, Any], document: dict[str, Any] = OPEN
     """Raise where a value does not fit a schema, which refers to others of its document."""
     whole = {"components": document["components"], "allOf": [schema]}
     jsonschema.Draft202012Validator(whole).validate(value)
+
+
+def ask(caller: Caller, route: Route, names: dict[str, str]) -> TestResponse:
+    """The operation with an example of its body and its query, on what is named."""
+    world = World(caller, names)
+    query = world.query(OPERATIONS[route])
+    return caller.ask(route[0], world.path(*route), query_string=query, **body(world, route))
+
+
+def body(world: World, route: Route) -> dict[str, str]:
+    """The last of the bodies that the document shows, and its type."""
+    for media, value in reversed(examples_with_types(*route).values()):
+        text = value if isinstance(value, str) else json.dumps(world.named(value))
+        return {"content_type": media, "data": text}
+    return {}

@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,13 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.emitter import Emitter
 from servioticy.ports.change_store import NewServiceObject
+from servioticy.ports.cursors import Source, StoredCursor, write_cursor
 from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.settings import Settings, load, to_environment
 from servioticy.storage.addresses import PostgresAddresses
 from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.partition_store import PostgresPartitionStore
+from servioticy.storage.queries import queries
 from servioticy.storage.tenants import PostgresTenants
 
 WAIT_SECONDS = 120.0
@@ -170,5 +173,44 @@ def world(settings: Settings) -> Iterator[World]:
                 assert time.monotonic() < deadline, "delivery was not ready in time"
                 time.sleep(0.02)
             yield World(settings, program)
+        finally:
+            program.kill()
+
+
+def subscribe(world: World, id_: str, source: Source | None = None) -> None:
+    """To the stream of `mine`, or to many."""
+    address = world.addresses.address(world.ours, "mine", "data")
+    assert address is not None
+    newest = bootstrap.connect(world.settings).rows("SELECT max(id) FROM streams")[0][0]
+    bootstrap.connect(world.settings).rows(
+        queries("subscriptions")["subscribe"],
+        {
+            "id": id_,
+            "tenant": address.caller,
+            "stream": None if source else address.stream_id,
+            "service_object": source.service_object if source else None,
+            "group": source.group if source else None,
+            "document": "{}",
+            "callback": "pull",
+            "destination": "",
+            "now": int(time.time() * 1000),
+            "most": 10,
+            "cursor": write_cursor(StoredCursor(newest=newest if source else None)),
+            "expires_at": None,
+        },
+    )
+
+
+@contextmanager
+def again(settings: Settings) -> Iterator[None]:
+    """The program, after it has been killed."""
+    environment = {**os.environ, **to_environment(settings)}
+    with subprocess.Popen([sys.executable, "-m", "delivery"], env=environment) as program:
+        try:
+            deadline = time.monotonic() + WAIT_SECONDS
+            while health(settings.delivery.port) != 200:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            yield
         finally:
             program.kill()

@@ -42,6 +42,12 @@ class PythonEvaluator:
         self.asked.append((tenant, calls, within))
         return [self._grown(call) for call in calls]
 
+    def is_ready(self, _tenant: str) -> bool:
+        return True
+
+    def cpu_seconds(self, _tenant: str) -> float:
+        return 0.0
+
     def _grown(self, call: Call) -> Grown:
         nodes = [
             replace(node, code=partial(self._channels, name)) if node.code is not None else node

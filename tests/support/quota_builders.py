@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from api_builders import Served
+from werkzeug.test import TestResponse
+
 from api.http.quotas import Quotas
 from servioticy.domain.quotas import Kind, quotas
 from servioticy.settings import Settings
+from servioticy.storage.quotas import PostgresQuotas
 
 ALL = quotas(Settings())
 METERED = [each.name for each in ALL.values() if each.kind is Kind.METERED]
@@ -64,3 +69,16 @@ class Ground:
     def send(self, size: int, tenant: int = 1, number: int = 1) -> str | None:
         exceeded = self.quotas.send(tenant, number, size)
         return exceeded and exceeded.quota.name
+
+
+@pytest.fixture
+def given(served: Served) -> PostgresQuotas:
+    """What an operator says, which is known to an API that has not asked yet."""
+    return PostgresQuotas(served.platform.database)
+
+
+def told(answer: TestResponse) -> tuple[str, str, str]:
+    assert answer.status_code == 429, answer.text
+    assert int(answer.headers["Retry-After"]) > 0
+    name: str = answer.get_json()["quota"]["name"]
+    return name, answer.headers["RateLimit-Policy"], answer.headers["RateLimit"]

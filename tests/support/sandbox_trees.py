@@ -189,3 +189,26 @@ def step_by_step(pool: SandboxPool, call: Call, tenant: str = "tenant") -> Grown
     nodes = [replace(each, code=each.code and code) for each in call.wiring.nodes]
     wiring = Wiring(call.wiring.id, tuple(nodes))
     return plain_trees.grow(replace(call, wiring=wiring))
+
+
+def told(grown: Grown) -> Any:
+    """What a call came to, as far as the contract says it: messages are anybody's."""
+    made = [
+        [
+            each._replace(
+                document=json.loads(each.document), state=each.state and uses(each.state)
+            )
+            for each in tree
+        ]
+        for tree in grown.made
+    ]
+    return made, sorted(map(ending, grown.ended)), grown.failed
+
+
+def uses(state: bytes) -> dict[str, int]:
+    return {name: int(at) for name, at in json.loads(state).items()}
+
+
+def ending(ended: Ended) -> Any:
+    inputs = None if ended.inputs is None else [str(each) for each in ended.inputs]
+    return ended._replace(message="", inputs=inputs)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sandbox.text import argument_names
-from servioticy.domain.documents import BadDocument, parse_service_object, parse_update
+from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.domain.model import Channel, Composite, Definition, Stream, StreamRef
-from servioticy.domain.values import fits, normal_type
+from servioticy.domain.values import normal_type
 
 SIMPLE = {"channels": {"x": {"type": "number"}}}
 
@@ -242,102 +241,3 @@ def test_wrong_code_is_told_with_its_place(version: str, content: Any, message: 
 
     assert str(raised.value).startswith("stream b: ")
     assert message in str(raised.value)
-
-
-STREAM = Stream(
-    StreamRef("so", "s"),
-    (Channel("x", "number"), Channel("t", "string"), Channel("l", "geo_point")),
-)
-
-
-@pytest.mark.parametrize(
-    ("update", "message"),
-    [
-        ({"channels": {"x": {"current-value": 1}}}, "The lastUpdate field was not found"),
-        ({"lastUpdate": 1.5}, "The lastUpdate has to be a long type"),
-        ({"lastUpdate": "1"}, "The lastUpdate has to be a long type"),
-        ({"lastUpdate": True}, "The lastUpdate has to be a long type"),
-        ({"lastUpdate": 2**63}, "The lastUpdate has to be a long type"),
-        ({"lastUpdate": 1}, "No channels"),
-        ({"lastUpdate": 1, "channels": {}}, "No channels"),
-        ({"lastUpdate": 1, "channels": {"x": {}}}, "channel x without current-value"),
-        (
-            {"lastUpdate": 1, "channels": {"x": {"current-value": {}}}},
-            "current-value cannot be an Object. channel: x",
-        ),
-        (
-            {"lastUpdate": 1, "channels": {"z": {"current-value": 1}}},
-            "The Service Object Stream does not have a channel: z",
-        ),
-        (
-            {"lastUpdate": 1, "channels": {"x": {"current-value": "1"}}},
-            "The Service Object stream channel x data type does not match",
-        ),
-        ([], "A Sensor Update has to be a JSON object"),
-    ],
-)
-def test_what_is_wrong_with_an_update_is_said(update: Any, message: str) -> None:
-    with pytest.raises(BadDocument) as raised:
-        parse_update(orjson.dumps(update), STREAM)
-
-    assert str(raised.value).startswith(message)
-
-
-def test_an_update_is_kept_compact_and_whole() -> None:
-    body = b'{ "z": 1, "lastUpdate": 7, "channels": {"t": {"unit": null, "current-value": ""}} }'
-
-    update = parse_update(body, STREAM)
-
-    assert (update.origin, update.timestamp) == (StreamRef("so", "s"), 7)
-    kept = b'{"z":1,"lastUpdate":7,"channels":{"t":{"unit":null,"current-value":""}}}'
-    assert update.document == kept
-
-
-def test_a_deeply_nested_update_is_refused() -> None:
-    more = b"[" * 300 + b"]" * 300
-    body = b'{"channels":{"x":{"current-value":1}},"lastUpdate":1,"more":' + more + b"}"
-
-    with pytest.raises(BadDocument, match="nested too deeply"):
-        parse_update(body, STREAM)
-
-
-@pytest.mark.parametrize(
-    ("value", "type_name", "fitting"),
-    [
-        (1, "number", True),
-        (1.5, "number", True),
-        (True, "number", False),
-        ("1", "number", False),
-        (1, "string", False),
-        (1, "boolean", False),
-        (None, "string", False),
-        ([1, 2.5], "array[number]", True),
-        ([1, "a"], "array[number]", False),
-        (1, "array[number]", False),
-        ([1], "number", False),
-        ("41.38, 2.11", "geo_point", True),
-        ("-90,+180.", "geo_point", True),
-        ("91,0", "geo_point", False),
-        ("0,181", "geo_point", False),
-        ("1_0,2", "geo_point", False),
-        ("nan,1", "geo_point", False),
-        ("1,2,3", "geo_point", False),
-        ("u4pruydqqvj", "geo_point", True),
-        ("ail", "geo_point", False),
-        ("", "geo_point", False),
-        ([2.11, 41.38], "geo_point", True),
-        ([2.11, "41.38"], "geo_point", False),
-        ([2.11], "geo_point", False),
-        ({"lat": 1, "lon": 2}, "geo_point", False),
-    ],
-)
-def test_values_fit_their_declared_type(value: Any, type_name: str, fitting: bool) -> None:
-    assert fits(value, type_name) is fitting
-
-
-@given(st.binary(max_size=80))
-def test_any_body_is_read_or_refused(body: bytes) -> None:
-    try:
-        parse_update(body, STREAM)
-    except BadDocument as error:
-        assert str(error)

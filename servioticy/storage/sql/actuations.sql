@@ -1,6 +1,7 @@
 -- submit --
 -- Asked for twice under one id it is made once. What is forgotten for it is the oldest that need
--- not be delivered any more. Where too much waits it is made only if it is to be kept anyway, as
+-- not be delivered any more: first of those that failed at once, so that outputs that ask in vain,
+-- however often, leave the others in their place. Where too much waits it is made only if it is to be kept anyway, as
 -- one that has failed. The row tells whether there is such a Service Object, whether too much
 -- waits for it or for its tenant, and whether the actuation is new.
 WITH owner AS (
@@ -35,7 +36,7 @@ WITH owner AS (
                    WHERE service_object = %(service_object)s
                      AND tenant_id = %(tenant)s
                      AND NOT (state IN ('queued', 'sent') AND expires_at > %(now)s)
-                   ORDER BY sequence DESC
+                   ORDER BY state = 'failed' AND NOT times ? 'queued', sequence DESC
                   OFFSET %(kept)s - 1)
 ), said AS (
     SELECT CASE WHEN own.is_full OR whole.is_full OR %(failed)s THEN 'failed'

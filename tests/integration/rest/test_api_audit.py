@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from api_builders import SIMPLE, Caller, Served
-from contract_world import OPERATIONS, a_world, request_examples
-from test_isolation import ask
+from contract_world import OPERATIONS, a_world, ask, request_examples
 
 from api.app import SERVICES
-from api.background.old_entries import OldEntries
+from api.background.forgetting import old_entries
 
 Entry = tuple[str, str, str]
 
@@ -152,7 +151,7 @@ def test_entries_go_when_they_are_old(served: Served, alice: Caller) -> None:
     database.rows("UPDATE audit SET at = now() - interval '366 days' WHERE number = 1")
 
     assert [each["number"] for each in entries(alice)][-1] == 2
-    assert OldEntries(services).turn() is False
+    assert old_entries(services).turn() is False
     assert database.rows("SELECT number FROM audit WHERE number = 1") == []
 
 

@@ -1,4 +1,4 @@
-"""Changing and deleting Service Objects, their versions, and what is told of their trees."""
+"""Changing Service Objects, their versions, and what is told of their trees."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ from api_builders import SIMPLE, Caller, Served
 from changing_documents import CHANNEL, WIDER, composite, records, replace, versions
 
 from servioticy.domain.records import (
-    AcquireRecord,
     DefinitionRecord,
     DeletionRecord,
-    ErasureRecord,
-    ReleaseRecord,
 )
 
 
@@ -157,53 +154,6 @@ def test_what_is_no_version_is_not_found(alice: Caller, version: str) -> None:
     assert alice.ask("POST", f"/{so}/versions/{version}/activate").status_code == 404
 
 
-def test_new_groups_are_held_to_the_rules_of_creation(
-    served: Served, alice: Caller, bob: Caller
-) -> None:
-    so, own, private = alice.create(), alice.create(), bob.create()
-
-    assert replace(alice, so, composite("g", g=(["nothing"], "a"))).status_code == 400
-    assert replace(alice, so, composite("g", g=([private], "a"))).status_code == 401
-    assert replace(alice, so, composite("g", g=([own], "nothing"))).status_code == 404
-    assert versions(alice, so) == [(1, True)]
-    assert replace(alice, so, composite("g", g=([own], "a"))).status_code == 200
-
-
-def test_a_change_may_join_components(served: Served, alice: Caller) -> None:
-    """So1 in partition 0 comes to read so2 in partition 1, which moves."""
-    so1, so2 = alice.create(), alice.create()
-    replace(alice, so1, composite("g", g=([so2], "a")))
-
-    moved = ReleaseRecord((so2,), 0)
-    assert served.platform.records(1, 1) == [(1, moved)] or records(served, ReleaseRecord)
-    (acquired,) = records(served, AcquireRecord)
-    (released,) = records(served, ReleaseRecord)
-    assert acquired.service_objects == released.service_objects
-    order = [
-        type(record)
-        for _, record in served.platform.records(released.to_partition)
-        if not isinstance(record, DefinitionRecord) or record.version == 2
-    ]
-    assert order == [AcquireRecord, DefinitionRecord]
-
-
-def test_a_large_move_is_told_in_portions(
-    served: Served, alice: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A record has a largest size; a component need not."""
-    monkeypatch.setattr("servioticy.changes.MAX_MOVED", 1)
-    first, second = alice.create(), alice.create()
-    streams = {"version": "0.2.0", "streams": SIMPLE["streams"]} if "streams" in SIMPLE else SIMPLE
-    reading = composite("g", g=([second], "a"))
-    third = alice.create(streams)
-    replace(alice, third, reading)
-    replace(alice, first, composite("g", g=([third], "out")))
-
-    moved = [r.service_objects for r in records(served, ReleaseRecord)]
-    assert all(len(each) == 1 for each in moved)
-    assert len(moved) == len(records(served, AcquireRecord)) > 0
-
-
 def test_a_stream_that_others_read_cannot_go(alice: Caller, bob: Caller) -> None:
     so = alice.create({**SIMPLE, "public": True})
     own = alice.create(composite("g", g=([so], "a")))
@@ -243,51 +193,6 @@ def test_a_stream_that_went_keeps_its_history_and_takes_no_updates(
     assert [each["name"] for each in alice.ask("GET", f"/{so}/streams").get_json()["streams"]] == [
         "b"
     ]
-
-
-def test_what_is_deleted_is_not_found_at_once(served: Served, alice: Caller) -> None:
-    so, other = alice.create(), alice.create()
-    answer = alice.ask("DELETE", f"/{so}")
-
-    assert (answer.status_code, answer.data) == (204, b"")
-    assert records(served, DeletionRecord) == [DeletionRecord(so)]
-    assert alice.ask("GET", "/").get_json() == [other]
-    for method, path in (
-        ("GET", ""),
-        ("PUT", ""),
-        ("DELETE", ""),
-        ("GET", "/versions"),
-        ("GET", "/streams"),
-        ("GET", "/streams/a"),
-        ("DELETE", "/streams/a"),
-        ("GET", "/streams/a/tree"),
-    ):
-        answer = alice.ask(method, f"/{so}{path}", json=SIMPLE)
-        assert answer.status_code == 404, (method, path)
-        assert answer.get_json()["message"] == "The Service Object was not found."
-
-
-def test_what_others_read_may_be_deleted_and_they_may_change(alice: Caller) -> None:
-    """A device may go; the others of its group run on."""
-    so, other = alice.create(), alice.create()
-    document = composite("g", g=([so, other], "a"))
-    reader = alice.create(document)
-    alice.ask("DELETE", f"/{so}")
-
-    changed = {**document, "name": "still here"}
-    assert replace(alice, reader, changed).status_code == 200
-    assert alice.ask("POST", f"/{reader}/versions/1/activate").status_code == 200
-    fresh = alice.ask("POST", "/", json=document)
-    assert fresh.status_code == 400
-
-
-def test_erasing_is_told_to_the_log(served: Served, alice: Caller) -> None:
-    so = alice.create()
-    answer = alice.ask("DELETE", f"/{so}/streams/a")
-
-    assert (answer.status_code, answer.data) == (204, b"")
-    assert records(served, ErasureRecord) == [ErasureRecord(so, "a", 2)]
-    assert alice.ask("DELETE", f"/{so}/streams/b").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from api_builders import Caller, Served
-from test_api_members import added, person
+from member_builders import added, person
 from token_issuer import TokenIssuer
 
 Json = dict[str, Any]

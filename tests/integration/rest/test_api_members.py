@@ -6,29 +6,16 @@ from typing import Any
 
 import pytest
 from api_builders import SIMPLE, UPDATE, Caller, Served
+from member_builders import Json, added, person
 from token_issuer import ISSUER, TokenIssuer
 
 from servioticy.domain.access import OF_ROLES, MemberRole, Right
 from servioticy.storage.quotas import PostgresQuotas
 
-Json = dict[str, Any]
-
 
 @pytest.fixture
 def so(alice: Caller) -> str:
     return alice.create()
-
-
-def added(caller: Caller, **wanted: Any) -> Json:
-    answer = caller.ask("POST", "/members", json={"subject": "carol", "role": "admin"} | wanted)
-    assert answer.status_code == 201, answer.text
-    found: Json = answer.get_json()
-    return found
-
-
-def person(served: Served, token: str, tenant: str = "alice") -> Caller:
-    """Somebody with a token of the issuer, who asks for a tenant."""
-    return Caller(served.app.test_client(), f"Bearer {tenant}~{token}")
 
 
 def members(caller: Caller) -> list[Json]:

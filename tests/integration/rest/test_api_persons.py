@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from api_builders import Caller, Served
-from test_api_members import added, person
+from member_builders import added, person
 from token_issuer import ISSUER, TokenIssuer
 
 

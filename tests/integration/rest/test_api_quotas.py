@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from api_builders import SIMPLE, Caller, Served
-from werkzeug.test import TestResponse
+from quota_builders import given, told
 
-from api.fleets.jobs import Jobs
 from servioticy.domain.model import StreamRef
 from servioticy.domain.quotas import quotas
 from servioticy.errors import SettingsError
@@ -20,18 +19,7 @@ from servioticy.storage.quotas import PostgresQuotas
 from servioticy.storage.usage import PostgresUsage
 from servioticy.tools.command import cli, commands, running
 
-
-@pytest.fixture
-def given(served: Served) -> PostgresQuotas:
-    """What an operator says, which is known to an API that has not asked yet."""
-    return PostgresQuotas(served.platform.database)
-
-
-def told(answer: TestResponse) -> tuple[str, str, str]:
-    assert answer.status_code == 429, answer.text
-    assert int(answer.headers["Retry-After"]) > 0
-    name: str = answer.get_json()["quota"]["name"]
-    return name, answer.headers["RateLimit-Policy"], answer.headers["RateLimit"]
+__all__ = ["given"]
 
 
 def test_which_quota_is_used_up_is_told(
@@ -73,94 +61,6 @@ def test_documents_and_streams_end_at_their_border(
         assert told(answer) == (quota, f'"{quota}";q={most}', f'"{quota}";r=0;t=60')
     alice.ask("DELETE", f"/{so}")
     assert alice.ask("POST", "/", json=SIMPLE).status_code == 201
-
-
-def test_a_template_makes_no_more_than_there_may_be(alice: Caller, given: PostgresQuotas) -> None:
-    given.give("alice", "documents", 2)
-    content = {"parameters": {}, "document": SIMPLE}
-    id_ = alice.ask("POST", "/templates", json=content).get_json()["id"]
-
-    three = alice.ask("POST", f"/templates/{id_}/objects", json=[{}, {}, {}])
-    two = alice.ask("POST", f"/templates/{id_}/objects", json=[{}, {}])
-
-    assert told(three)[0] == "documents"
-    assert two.status_code == 202
-
-
-TWO = {"streams": dict.fromkeys("ab", SIMPLE["streams"]["a"])}
-
-
-def a_template(caller: Caller, document: Any = SIMPLE) -> str:
-    content = {"parameters": {}, "document": document}
-    return str(caller.ask("POST", "/templates", json=content).get_json()["id"])
-
-
-def work_off(served: Served) -> None:
-    jobs = Jobs(served.app.extensions["servioticy"])
-    while jobs.turn():
-        pass
-
-
-def test_what_jobs_have_still_to_make_counts_already(
-    served: Served, alice: Caller, given: PostgresQuotas
-) -> None:
-    """Else many of them that wait would pass the quota together."""
-    given.give("alice", "documents", 3)
-    template = a_template(alice)
-    path = f"/templates/{template}/objects"
-    assert alice.ask("POST", path, json=[{}, {}]).status_code == 202
-
-    assert told(alice.ask("POST", path, json=[{}, {}]))[0] == "documents"
-    assert alice.ask("POST", path, json=[{}]).status_code == 202
-    assert told(alice.ask("POST", "/", json=SIMPLE))[0] == "documents"
-    work_off(served)
-    assert told(alice.ask("POST", "/", json=SIMPLE))[0] == "documents"
-    rows = alice.ask("GET", "/quotas").get_json()["quotas"]
-    assert {each["name"]: each.get("used") for each in rows}["documents"] == 3
-
-
-def test_the_streams_of_a_fleet_count_before_they_are_made(
-    served: Served, alice: Caller, given: PostgresQuotas
-) -> None:
-    given.give("alice", "streams", 4)
-    template = a_template(alice, TWO)
-    path = f"/templates/{template}/objects"
-
-    assert told(alice.ask("POST", path, json=[{}, {}, {}]))[0] == "streams"
-    assert alice.ask("POST", path, json=[{}, {}]).status_code == 202
-    assert told(alice.ask("POST", "/", json=SIMPLE))[0] == "streams"
-    work_off(served)
-    assert told(alice.ask("POST", "/", json=SIMPLE))[0] == "streams"
-
-
-def test_a_roll_out_makes_no_more_streams_than_there_may_be(
-    served: Served, alice: Caller, given: PostgresQuotas
-) -> None:
-    given.give("alice", "streams", 3)
-    template = a_template(alice)
-    alice.ask("POST", f"/templates/{template}/objects", json=[{}, {}])
-    two = {"parameters": {}, "document": TWO}
-
-    assert told(alice.ask("PUT", f"/templates/{template}", json=two))[0] == "streams"
-    work_off(served)
-    assert told(alice.ask("PUT", f"/templates/{template}", json=two))[0] == "streams"
-    given.give("alice", "streams", 4)
-    served.app.extensions["servioticy"].quotas._known.clear()
-    assert alice.ask("PUT", f"/templates/{template}", json=two).status_code == 202
-    assert told(alice.ask("POST", "/", json=SIMPLE))[0] == "streams"
-    work_off(served)
-    assert told(alice.ask("POST", "/", json=SIMPLE))[0] == "streams"
-
-
-def test_a_version_with_more_streams_is_no_way_around(
-    served: Served, alice: Caller, given: PostgresQuotas
-) -> None:
-    so = alice.create(TWO)
-    assert alice.ask("PUT", f"/{so}", json=SIMPLE).status_code == 200
-    given.give("alice", "streams", 1)
-    served.app.extensions["servioticy"].quotas._known.clear()
-
-    assert told(alice.ask("POST", f"/{so}/versions/1/activate"))[0] == "streams"
 
 
 def test_subscriptions_end_at_their_border(alice: Caller, given: PostgresQuotas) -> None:

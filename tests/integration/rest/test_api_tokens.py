@@ -8,7 +8,7 @@ import pytest
 from api_builders import Caller, Served
 
 from api.app import SERVICES
-from api.background.old_tokens import KEPT_DAYS, OldTokens
+from api.background.forgetting import TOKENS_KEPT_DAYS, old_tokens
 from api.resources import tokens
 
 
@@ -134,10 +134,10 @@ def test_tokens_go_some_days_after_their_end(alice: Caller, served: Served) -> N
     """Nobody has revoked them: the audit log does not tell of it."""
     old, late, good = made(alice, expiresIn=60), made(alice, expiresIn=60), made(alice)
     ended = "UPDATE tokens SET expires_at = now() - %(days)s * interval '1 day' WHERE id = %(id)s"
-    served.platform.database.rows(ended, {"id": old["id"], "days": KEPT_DAYS + 1})
-    served.platform.database.rows(ended, {"id": late["id"], "days": KEPT_DAYS - 1})
+    served.platform.database.rows(ended, {"id": old["id"], "days": TOKENS_KEPT_DAYS + 1})
+    served.platform.database.rows(ended, {"id": late["id"], "days": TOKENS_KEPT_DAYS - 1})
 
-    OldTokens(served.app.extensions[SERVICES]).turn()
+    old_tokens(served.app.extensions[SERVICES]).turn()
 
     left = {id_ for (id_,) in served.platform.database.rows("SELECT id FROM tokens")}
     assert old["id"] not in left

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from api_builders import Caller, Served
+from departing import compute, turns
 from granting import ALICE, BOB, alice, bob, give, id_of, known, reader, so
 
 from api.app import create_app

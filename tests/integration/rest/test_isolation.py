@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from api_builders import NOW, SIMPLE, Caller, Platform, Served, SwitchedDatabase
-from contract_world import NOW_MS, OPERATIONS, World, a_world, examples_with_types
+from contract_world import NOW_MS, OPERATIONS, Route, World, a_world, ask, body
 from token_issuer import ISSUER, OIDC, TokenIssuer
 from werkzeug.test import TestResponse
 
@@ -23,8 +23,6 @@ from sandbox.text import argument_names
 from servioticy.domain.access import OF_ROLES, OF_TENANTS, MemberRole, Right
 from servioticy.identity.addresses import AddressesOfPersons
 from servioticy.settings import Settings, changed
-
-Route = tuple[str, str]
 
 GUARDED: list[Route] = [each for each, its in OPERATIONS.items() if its["x-right"] != "none"]
 NOT_401 = ("template", "job", "token", "member", "claim_code")
@@ -108,21 +106,6 @@ def unchanged(world: World) -> Iterator[None]:
     before = found()
     yield
     assert found() == before
-
-
-def ask(caller: Caller, route: Route, names: dict[str, str]) -> TestResponse:
-    """The operation with an example of its body and its query, on what is named."""
-    world = World(caller, names)
-    query = world.query(OPERATIONS[route])
-    return caller.ask(route[0], world.path(*route), query_string=query, **body(world, route))
-
-
-def body(world: World, route: Route) -> dict[str, str]:
-    """The last of the bodies that the document shows, and its type."""
-    for media, value in reversed(examples_with_types(*route).values()):
-        text = value if isinstance(value, str) else json.dumps(world.named(value))
-        return {"content_type": media, "data": text}
-    return {}
 
 
 def a_token(world: World, served: Served, **wanted: Any) -> Caller:

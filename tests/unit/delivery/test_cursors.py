@@ -32,3 +32,14 @@ def test_a_cursor_follows_into_a_topic_that_was_made_anew() -> None:
     cursor.advance(Position(0, 0))
 
     assert cursor.next_offsets() == {0: 1}
+
+
+def test_a_cursor_passes_over_what_its_owner_does_not_need_and_never_goes_back() -> None:
+    cursor = Cursor({0: 9, 1: 4})
+    cursor.pass_up_to({0: 8, 1: 5, 2: 3})
+    assert cursor.next_offsets() == {0: 9, 1: 5, 2: 3}
+
+    cursor.begin_at(2, 100)
+    cursor.begin_at(3, 100)
+
+    assert cursor.next_offsets() == {0: 9, 1: 5, 2: 3, 3: 100}

@@ -92,8 +92,8 @@ def test_who_has_used_up_its_deliveries_is_told_so_and_others_notice_nothing() -
     noted: list[tuple[int, int, StreamRef]] = []
 
     async def run() -> None:
-        fanout = FanOut(lambda _stream: [mine, later, others], ByteSemaphore(1000, 100))
-        fanout.note = lambda *what: noted.append(what)
+        semaphore, all_ = ByteSemaphore(1000, 100), [mine, later, others]
+        fanout = FanOut(lambda _stream: all_, semaphore, note=lambda *what: noted.append(what))
         fanout.resting.change({7: USED_UP})
         fanout.start()
         await asyncio.to_thread(fanout.publish, [a_record(b"{}")])

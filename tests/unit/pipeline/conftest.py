@@ -18,6 +18,8 @@ from sandbox_pools import a_pool
 from pipeline.evaluators.javascript import JavaScript
 from pipeline.state import components
 
+pytest.register_assert_rewrite("serial_order")  # its laws say what differs
+
 for name, usual in {"law": 200, "changes": 60}.items():
     settings.register_profile(
         name,
@@ -65,7 +67,7 @@ def in_sandbox():
 @pytest.fixture(scope="session", params=["functions", "javascript"])
 def evaluators(request):
     """Makes the evaluators of the composites of some objects of the serial law."""
-    from test_serial_law import functions
+    from serial_order import functions
 
     if request.param == "functions":
         return lambda objects: {"javascript": functions(objects)}

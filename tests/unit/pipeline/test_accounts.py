@@ -11,7 +11,7 @@ from engine_builders import C, D, document
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle
-from test_serial_law import LAW, Generous, graphs, histories, platform_with
+from serial_order import LAW, Generous, graphs, histories, platform_with
 
 from pipeline.accounting.accounts import Accounts
 from pipeline.accounting.metering import Meter

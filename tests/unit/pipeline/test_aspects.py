@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from engine_builders import evaluators
 from oracle import Composite, Object
-from test_put_off_law import append
-from test_serial_law import define
+from put_off_runs import append
+from serial_order import define
 
 from pipeline.aspects import STAGES, around, timed
 from pipeline.engine import Engine

@@ -11,10 +11,10 @@ from unittest import mock
 
 import pytest
 from oracle import Composite, Object
-from test_beside_law import Whenever
-from test_put_off_law import CODE, Runs, Whims, append
-from test_serial_law import define, functions
+from put_off_runs import CODE, Runs, Whims, append
+from serial_order import define, functions
 from waiting import until
+from whenever import Whenever
 
 from pipeline.engine import Engine
 from pipeline.limits import BACKLOG
@@ -40,6 +40,9 @@ class Held:
             self.asked.set()
             assert self.goes_on.wait(60)
         return self._evaluator.evaluate(tenant, calls, within)
+
+    def cpu_seconds(self, tenant):
+        return self._evaluator.cpu_seconds(tenant)
 
 
 class World:
@@ -250,6 +253,9 @@ class Failing:
 
     def evaluate(self, tenant, calls, within=None):
         raise Unavailable("no process")
+
+    def cpu_seconds(self, tenant):
+        return 0.0
 
 
 def test_what_has_failed_holds_nothing_of_its_partition(world: World) -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import Future
 from itertools import pairwise
-from threading import Semaphore, Thread
 from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_put_off_law import Runs, Store, Whims, append
-from test_regions_law import mixtures
-from test_serial_law import LAW, Generous, define, functions, histories, value_of
+from put_off_runs import Runs, Store, Whims, append
+from serial_order import LAW, Generous, define, functions, histories, mixtures, value_of
+from whenever import Whenever
 
 from pipeline.engine import Engine
 from pipeline.limits import Limits
@@ -34,77 +31,6 @@ def _bit_by_bit() -> Iterator[None]:
     """Each last update is given back by itself, and two records are a backlog."""
     with mock.patch.object(excerpt, "AT_ONCE", 1), mock.patch("pipeline.engine.BACKLOG", 2):
         yield
-
-
-class Whenever:
-    """An executor that does what it is given bit by bit, whenever it likes, and after its task
-    has died, too. Between two bits it stands at `stop`, and others go on."""
-
-    def __init__(self, whims: list[bool]) -> None:
-        self._whims = iter(whims)
-        self.left: list[_Later] = []
-
-    def submit(self, act) -> Future[None]:
-        self.left.append(_Later(act, self))
-        return self.left[-1]
-
-    @property
-    def wants(self) -> bool:
-        return next(self._whims, True)
-
-    def stop(self) -> None:
-        """Let others go on, in a thread of this executor."""
-        stop = getattr(threading.current_thread(), "stop", None)
-        if stop is not None:
-            stop()
-
-
-class _Later(Future):
-    def __init__(self, act, executor: Whenever) -> None:
-        super().__init__()
-        self._act, self._executor = act, executor
-        self._goes_on, self._stands = Semaphore(0), Semaphore(0)
-        self._thread: Thread | None = None
-
-    def done(self) -> bool:
-        if not super().done() and self._executor.wants:
-            self.step()
-        return super().done()
-
-    def result(self, timeout=None):
-        self.do()
-        return super().result(timeout)
-
-    def exception(self, timeout=None):
-        self.do()
-        return super().exception(timeout)
-
-    def do(self) -> None:
-        """All of it."""
-        while not super().done():
-            self.step()
-
-    def step(self) -> None:
-        """A bit of it."""
-        if self._thread is None:
-            self._thread = Thread(target=self._run, daemon=True)
-            self._thread.stop = self._stop
-            self._thread.start()
-        else:
-            self._goes_on.release()
-        assert self._stands.acquire(timeout=60)
-
-    def _stop(self) -> None:
-        self._stands.release()
-        self._goes_on.acquire()
-
-    def _run(self) -> None:
-        try:
-            self.set_result(self._act())
-        except BaseException as error:
-            self.set_exception(error)
-        self._executor.left.remove(self)
-        self._stands.release()
 
 
 class Stopping:

@@ -17,7 +17,7 @@ from changing_world import (
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Ref
-from test_serial_law import SIMPLE, javascript, python
+from serial_order import SIMPLE, javascript, python
 
 MAX_OF_GRANTS = max(1, settings.get_profile("changes").max_examples // 2)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from engine_builders import document
 from oracle import Object
-from test_serial_law import define
+from serial_order import define
 
 from pipeline.changes.control import Control
 from pipeline.state.partition import Partition

@@ -6,13 +6,13 @@ import random
 from typing import Any
 
 import msgspec
+from falling_postgres import Postgres
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracle import Composite, Object
 from plain_trees import Ends
 from python_evaluator import PythonEvaluator, Trigger
-from test_joining_components import Postgres
-from test_serial_law import define
+from serial_order import define
 
 from pipeline.engine import Engine
 from pipeline.state.decided import Decided

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from engine_builders import C, D, document, logged
 from oracle import Composite, Object
-from test_serial_law import define
+from serial_order import define
 
 from pipeline.growth import RegionOutput, Verdict
 from pipeline.stages import rows

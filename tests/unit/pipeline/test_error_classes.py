@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Composite, Object
-from test_put_off_law import append
-from test_serial_law import LAW, define, value_of
+from put_off_runs import append
+from serial_order import LAW, define, value_of
 
 from pipeline.engine import Engine
 from pipeline.task import Task

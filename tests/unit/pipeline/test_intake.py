@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from engine_builders import D, document
 from oracle import Object
-from test_serial_law import define
+from serial_order import define
 
 from pipeline.batching.dead_letters import DeadLetters
 from pipeline.batching.intake import Intake

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Object, Oracle
-from test_put_off_law import Runs, Whims, append, owner, two_tenants
-from test_serial_law import LAW, define, value_of
+from put_off_runs import Runs, Whims, append, owner, two_tenants
+from serial_order import LAW, define, value_of
 
 from pipeline.evaluators.evaluator import Evaluators
 from pipeline.state import components, loading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from oracle import Object
-from test_serial_law import define
+from serial_order import define
 
 from pipeline.state import components
 from pipeline.state.last_update_cache import ENTRY_BYTES, LastUpdateCache

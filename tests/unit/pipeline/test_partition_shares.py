@@ -135,13 +135,20 @@ def test_what_is_slower_than_believed_is_believed_at_once() -> None:
     assert 0.05 < pace.of(1) < 0.1
 
 
-def test_one_slow_update_makes_no_slow_tenant() -> None:
-    """The machine may have had no processor for it; several in a row are believed."""
+def test_what_the_machine_had_no_processor_for_makes_nobody_slow() -> None:
     pace = Pace()
-    pace.learn({1: 1}, {}, {1: 0.001})
-    pace.learn({1: 1}, {}, {1: 5.0})
+    for _ in range(9):
+        pace.learn({1: 1}, {1: 5.0}, {1: 0.001})
     assert not pace.is_slow(1)
-    pace.learn({1: 1}, {}, {1: 5.0})
+
+
+def test_whoever_has_no_process_would_be_waited_for() -> None:
+    ready = {1}
+    pace = Pace(ready.__contains__)
+    pace.learn({1: 1, 2: 1}, {}, {1: 0.001, 2: 0.001})
+    assert not pace.is_slow(1)
+    assert pace.is_slow(2)
+    ready.clear()
     assert pace.is_slow(1)
 
 

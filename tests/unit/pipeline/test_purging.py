@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 from engine_builders import evaluators
 from oracle import Object
-from test_put_off_law import append
-from test_serial_law import define
+from put_off_runs import append
+from serial_order import define
 
 from pipeline.changes.purging import SHARE, SLICE_SECONDS, Purging
 from pipeline.engine import Engine

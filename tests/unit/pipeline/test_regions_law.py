@@ -8,14 +8,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Oracle
-from test_serial_law import (
+from serial_order import (
     LAW,
     assert_equal_to_oracle,
     assert_holds,
     bounds,
     functions,
-    graphs,
     histories,
+    mixtures,
     platform_with,
 )
 
@@ -52,16 +52,6 @@ class Mixed:
             for each in definition.streams
         )
         return replace(service_object, definition=replace(definition, streams=streams))
-
-
-@st.composite
-def mixtures(draw, **named):
-    """Objects of up to three tenants, and which of their composites another evaluator has."""
-    objects, codes = draw(graphs(**named))
-    objects = [replace(each, tenant=draw(st.integers(0, 2))) for each in objects]
-    refs = [StreamRef(o.id, c.name) for o in objects for c in o.composites]
-    others = {ref for ref in refs if draw(st.booleans())}
-    return objects, codes, others
 
 
 def both(first):

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from falling_postgres import Postgres
 from hypothesis import given
 from hypothesis import strategies as st
 from oracle import Composite, Object
 from python_evaluator import PythonEvaluator
-from test_joining_components import Postgres
-from test_serial_law import LAW, Generous, define
+from serial_order import LAW, Generous, define
 
 from pipeline.accounting.metering import Meter
 from pipeline.engine import Engine

@@ -1,0 +1,72 @@
+"""What is old enough goes: entries of the audit log, tokens after their end, accounts of hours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from api.services import Services
+from servioticy.ports.statements import Statements
+
+TOKENS_KEPT_DAYS = 7
+AT_ONCE = 1_000
+ACCOUNTS_AT_ONCE = 10_000
+"""Hours of streams; a statement takes some tens of milliseconds for them."""
+PAUSE_SECONDS = 60.0
+"""Between two looks that found few."""
+DAY_MS = 86_400_000
+
+
+class Forgetting:
+    """Removes what is older than it may be, some at a time. For one thread."""
+
+    def __init__(
+        self,
+        stored: Statements,
+        names: Sequence[str],
+        age: Callable[[], Mapping[str, int]],
+        most: int = AT_ONCE,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Each of the statements removes up to `most` rows and returns them.
+
+        `age` gives the value by which they tell what is too old.
+        """
+        self._stored = stored
+        self._names = names
+        self._age = age
+        self._most = most
+        self._monotonic = monotonic
+        self._next = 0.0
+
+    def turn(self) -> bool:
+        """Remove some; False: there are few left, or it is too early. Raises Unavailable."""
+        if self._monotonic() < self._next:
+            return False
+        values = {**self._age(), "most": self._most}
+        gone = max([len(self._stored.rows(each, **values)) for each in self._names])
+        if gone < self._most:
+            self._next = self._monotonic() + PAUSE_SECONDS
+        return gone == self._most
+
+
+def old_entries(services: Services) -> Forgetting:
+    """Return the one for the audit log."""
+    age = {"days": services.settings.requests.audit_days}
+    return Forgetting(services.ports.statements("audit"), ("forget",), lambda: age)
+
+
+def old_tokens(services: Services) -> Forgetting:
+    """Return the one for tokens that have ended."""
+    age = {"days": TOKENS_KEPT_DAYS}
+    return Forgetting(services.ports.statements("tokens"), ("forget",), lambda: age)
+
+
+def old_usage(services: Services) -> Forgetting:
+    """Return the one for what tenants have used, and the ended grants by which they did."""
+    stored, kept = services.ports.statements("usage"), services.settings.usage.days * DAY_MS
+
+    def age() -> dict[str, int]:
+        return {"before": services.now() - kept}
+
+    return Forgetting(stored, ("forget", "forget_grants"), age, ACCOUNTS_AT_ONCE)

@@ -1,0 +1,96 @@
+"""A tenant's second process: for what is run beside, and the first one of whoever has none."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+from sandbox_pools import a_pool
+from sandbox_trees import a_call, a_formula, a_function, an_event, events, values
+from waiting import until
+
+from sandbox import SandboxPool
+from sandbox.host.workers import ProcessKey
+
+# The allow-list would refuse the empty loop.
+POOL_OPTIONS = {"allow_list": False}
+
+GOOD = a_call(a_formula("$0+1"), *events(3))
+
+
+def is_right(pool: SandboxPool, tenant: str = "tenant", *, beside: bool = False) -> bool:
+    (grown,) = pool.grow(tenant, [GOOD], beside=beside)
+    return values(grown) == [[1], [2], [3]]
+
+
+def processes(pool: SandboxPool) -> dict[ProcessKey, int]:
+    return {each: worker.pid for each, worker in pool._workers.items()}
+
+
+def test_tenants_do_not_wait_for_each_other() -> None:
+    """Nor what is run beside for the rest of its tenant; and the process of one that computes is
+    not ended to make room for another."""
+    pool = a_pool(budget_ms=60_000, max_workers=1)
+    assert is_right(pool, "a")
+    pid = pool._workers[ProcessKey("a")].pid
+    os.kill(pid, signal.SIGSTOP)
+    before = pool.frames
+    with ThreadPoolExecutor(1) as elsewhere:
+        first = elsewhere.submit(is_right, pool, "a")
+        try:
+            until(lambda: pool.frames > before)
+            assert is_right(pool, "b")
+            assert is_right(pool, "a", beside=True)
+            assert not first.done()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert first.result()
+    assert pool._workers[ProcessKey("a")].pid == pid
+    pool.close()
+
+
+def test_who_is_met_beside_others_is_ready_from_then_on(pool: SandboxPool) -> None:
+    """With the process that it has had; a tenant with a first one keeps both."""
+    assert not pool.is_ready("tenant")
+    assert is_right(pool, beside=True)
+    assert pool.is_ready("tenant")
+    assert not pool.is_ready("other")
+    first = processes(pool)
+    assert list(first) == [ProcessKey("tenant")]
+
+    assert is_right(pool)
+    assert is_right(pool, beside=True)
+    both = processes(pool)
+    assert both.keys() == {ProcessKey("tenant"), ProcessKey("tenant", beside=True)}
+    assert both[ProcessKey("tenant")] == first[ProcessKey("tenant")]
+
+
+def test_who_has_lost_its_process_is_not_ready() -> None:
+    pool = a_pool(max_workers=1)
+    assert is_right(pool, "a")
+    assert is_right(pool, "b")
+    assert pool.is_ready("b")
+    assert not pool.is_ready("a")
+    pool.close()
+
+    idle = a_pool(idle_seconds=0)
+    assert is_right(idle, "a")
+    assert not idle.is_ready("a")
+    idle.close()
+
+
+def test_frames_cost_a_tenant_less_than_its_processes(pool: SandboxPool) -> None:
+    """Whoever is charged for the start of one is no slow one for that."""
+    assert pool.frame_seconds_of("tenant") == 0
+    assert is_right(pool)
+    frames = pool.frame_seconds_of("tenant")
+    assert 0 < frames < pool.cpu_seconds_of("tenant")
+
+    loop = a_function("var t=0;for(var i=0;i<2000000;i++)t+=i;return 1")
+    pool.grow("tenant", [a_call(loop, an_event())])
+    more = pool.frame_seconds_of("tenant") - frames
+    assert more > 0
+    pool.close()
+    assert pool.frame_seconds_of("tenant") == frames + more
+    assert pool.cpu_seconds_of("tenant") > frames + more
