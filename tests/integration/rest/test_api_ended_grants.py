@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from api_builders import Caller, Served
+from departing import compute, turns
 from granting import alice, bob, give, known, so
-from test_api_uses_of_grants import World, told, world
-from test_departures import compute, turns
+from uses_of_grants import World, told, world
 
 from servioticy.storage.database import Database
 

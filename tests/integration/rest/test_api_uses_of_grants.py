@@ -2,76 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-import pytest
 from api_builders import Caller, Served
-from departing import compute, turns
 from granting import ALICE, BOB, alice, bob, give, id_of, known, reader, so
+from uses_of_grants import World, told, world
 
 from api.app import create_app
 from api.background.worker import worker
 from sandbox.text import argument_names
-from servioticy.domain.model import StreamRef
-from servioticy.ports.partition_store import Use
-from servioticy.ports.usage import Given
 from servioticy.settings import Settings, changed
-from servioticy.storage.usage import PostgresUsage
 
-__all__ = ["alice", "bob", "so"]
+__all__ = ["alice", "bob", "so", "world"]
 
 SPAN = "from=0&to=9007199254740991"
-
-
-@dataclass
-class World:
-    """The accounts, as the pipeline and delivery settle them."""
-
-    served: Served
-    so: str
-
-    def tenant(self, who: Caller) -> int:
-        found = self.served.platform.ports.tenants.tenant_of(who.token)
-        assert found is not None
-        return found
-
-    def rows(self, sql: str) -> list[Any]:
-        return self.served.platform.database.rows(sql)
-
-    def active(self) -> None:
-        """The log has come to all grants."""
-        self.rows("UPDATE grants SET active = true")
-
-    def derived(self, who: Caller, composite: str, stream: str = "a", times: int = 2) -> None:
-        """A composite has computed of updates of this stream of alice."""
-        (owner,) = self.rows("SELECT id FROM tenants WHERE name = 'alice'")[0]
-        source = StreamRef(self.so, stream)
-        ended = {"emitted": times, "stale": 1}
-        self.served.platform.store.account(
-            [
-                Use(
-                    self.tenant(who),
-                    StreamRef(composite, "c"),
-                    owner,
-                    source,
-                    rows=times,
-                    bytes=10 * times,
-                    computations=ended,
-                    microseconds=500_000,
-                )
-            ]
-        )
-
-    def delivered(self, who: Caller, times: int, stream: str = "a") -> None:
-        (owner,) = self.rows("SELECT id FROM tenants WHERE name = 'alice'")[0]
-        given = Given(self.tenant(who), owner, self.so, stream)
-        PostgresUsage(self.served.platform.database).deliver({given: times})
-
-
-@pytest.fixture
-def world(served: Served, so: str) -> World:
-    return World(served, so)
 
 
 def usage(who: Caller, query: str) -> list[dict[str, Any]]:
@@ -79,12 +23,6 @@ def usage(who: Caller, query: str) -> list[dict[str, Any]]:
     assert answer.status_code == 200, answer.text
     found: list[dict[str, Any]] = answer.get_json()["data"]
     return found
-
-
-def told(who: Caller) -> list[tuple[str, str]]:
-    """What the audit log has of grants, the oldest first."""
-    found = who.ask("GET", "/audit?kind=grant").get_json()["data"]
-    return [(each["action"], each["id"]) for each in reversed(found)]
 
 
 def test_both_sides_are_told_what_a_grant_was_used_for(
