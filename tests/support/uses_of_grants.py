@@ -1,4 +1,4 @@
-"""Grants that are used: what the pipeline and delivery tell of them, and what the audit logs say."""
+"""Grants that are used: what both programs tell of them, and what the audit logs say then."""
 
 from __future__ import annotations
 
