@@ -63,3 +63,28 @@ def test_every_flag_is_claimed_once() -> None:
     """V8 drops all flags after one it does not know; prove() relies on the last one."""
     assert len(set(engine.FLAGS)) == len(engine.FLAGS)
     assert engine.FLAGS[-1].startswith("--enable-experimental-regexp-engine")
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["", "--jitless", "--disallow-code-generation", "--stack-size", "--enable-experimental"],
+)
+def test_what_v8_runs_without_is_refused(flag: str) -> None:
+    """Whoever wants an engine is told; none is made. With all of them one is."""
+    script = (
+        "import sys; sys.path[:0] = sys.argv[2:]\n"
+        "from sandbox.guest import v8\n"
+        "flag = sys.argv[1]\n"
+        "v8.FLAGS = [each for each in v8.FLAGS if not flag or not each.startswith(flag)]\n"
+        "make = v8.load(None)\n"
+        "try: make(); print('made', flush=True)\n"
+        "except v8.FlagsRefused as error: print(error, flush=True)\n"
+        "import os; os._exit(0)\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script, flag, *sys.path],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.startswith(flag or "made")
