@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Protocol
 
 from api.background.departures import Departures
@@ -41,10 +41,11 @@ class Work(Protocol):
 class Worker:
     """Goes on where it was, whoever was killed."""
 
-    def __init__(self, locks: Statements, lock: int, works: Iterable[Work]) -> None:
+    def __init__(self, locks: Statements, lock: int, works: Mapping[str, Work]) -> None:
+        """The `works` by the names that logs know them by."""
         self._locks = locks
         self._lock = lock
-        self._works = list(works)
+        self._works = works
         self._stop = threading.Event()
 
     def start(self) -> None:
@@ -60,7 +61,8 @@ class Worker:
         if row is None or not row[0]:
             return False
         try:
-            found = [self._turn_of(each) for each in self._works]  # each has its turn
+            # Each has its turn.
+            found = [self._turn_of(name, each) for name, each in self._works.items()]
         finally:
             self._locks.rows("unlock", key=self._lock)
         late = next((each for each in found if isinstance(each, Unavailable)), None)
@@ -68,14 +70,14 @@ class Worker:
             raise late
         return any(found)
 
-    def _turn_of(self, work: Work) -> bool | Unavailable:
+    def _turn_of(self, name: str, work: Work) -> bool | Unavailable:
         """What the work says, or for what it has to wait: the others need not."""
         try:
             return work.turn()
         except Unavailable as error:
             return error
         except Exception:  # a bug in one of them keeps none of the others waiting
-            log.exception("background_failed", extra={"work": type(work).__name__})
+            log.exception("background_failed", extra={"work": name})
             return False
 
     def _run(self) -> None:
@@ -95,11 +97,21 @@ class Worker:
 
 def worker(services: Services) -> Worker:
     """Return the one that does all that may take its time."""
-    kinds = (old_usage, Groups, old_entries, old_tokens, Departures, Jobs)
-    return Worker(services.ports.statements("jobs"), _WORK, [kind(services) for kind in kinds])
+    works: dict[str, Work] = {
+        "old_usage": old_usage(services),
+        "groups": Groups(services),
+        "old_entries": old_entries(services),
+        "old_tokens": old_tokens(services),
+        "departures": Departures(services),
+        "jobs": Jobs(services),
+    }
+    return Worker(services.ports.statements("jobs"), _WORK, works)
 
 
 def ending(services: Services) -> Worker:
     """Return the one that ends what is to end: nobody's groups or jobs are in its way."""
-    kinds = (EndedGrants, LostEnds)
-    return Worker(services.ports.statements("jobs"), _ENDS, [kind(services) for kind in kinds])
+    works: dict[str, Work] = {
+        "ended_grants": EndedGrants(services),
+        "lost_ends": LostEnds(services),
+    }
+    return Worker(services.ports.statements("jobs"), _ENDS, works)

@@ -22,10 +22,13 @@ class Evaluator(Protocol):
         """
 
     def is_ready(self, tenant: str) -> bool:
-        """Whether a tenant's trees would begin to grow at once."""
+        """Whether a tenant's trees need not wait until a process has started for them."""
 
-    def cpu_seconds(self, tenant: str) -> float:
-        """Processor seconds that a tenant's trees have taken; none, once that is forgotten."""
+    def script_seconds(self, tenant: str) -> float:
+        """Processor seconds that a tenant's code has taken; none, once that is forgotten.
+
+        Without what the evaluator itself needs to begin.
+        """
 
 
 Evaluators: TypeAlias = Mapping[str, Evaluator]

@@ -30,10 +30,10 @@ class Sandbox(Protocol):
         """
 
     def is_ready(self, tenant: str) -> bool:
-        """Whether that would begin at once."""
+        """Whether that need not wait for the start of a process."""
 
-    def frame_seconds_of(self, tenant: str) -> float:
-        """Processor seconds that the tenant's trees have taken."""
+    def script_seconds_of(self, tenant: str, *, beside: bool = False) -> float:
+        """Processor seconds that the tenant's programs have taken, or those of them beside."""
 
 
 class JavaScript:
@@ -65,12 +65,12 @@ class JavaScript:
         return [each.grown() for each in growing]
 
     def is_ready(self, tenant: str) -> bool:
-        """Whether a tenant's trees would begin to grow at once: its process waits."""
+        """Whether the tenant has a process that waits."""
         return self._sandbox.is_ready(tenant)
 
-    def cpu_seconds(self, tenant: str) -> float:
-        """Processor seconds of the tenant's frames."""
-        return self._sandbox.frame_seconds_of(tenant)
+    def script_seconds(self, tenant: str) -> float:
+        """Processor seconds of the tenant's programs, where this one has them run."""
+        return self._sandbox.script_seconds_of(tenant, beside=self._beside)
 
 
 class _Turn:

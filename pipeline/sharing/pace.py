@@ -28,7 +28,7 @@ class Pace:
     """
 
     def __init__(self, is_ready: Callable[[int], bool] = lambda _tenant: True) -> None:
-        """`is_ready` tells whether a tenant's scripts begin at once, or a process for them."""
+        """`is_ready` tells whether a tenant's scripts need not wait for the start of a process."""
         self._is_ready = is_ready
         self._lock = threading.Lock()
         self._seconds: OrderedDict[int, float] = OrderedDict()
@@ -47,8 +47,12 @@ class Pace:
         return tenant in self._scripts
 
     def is_slow(self, tenant: int) -> bool:
-        """Whether an update of this tenant may hold up others, as far as is known."""
-        return self.of_scripts(tenant) >= SLOW_SECONDS or not self._is_ready(tenant)
+        """Whether an update of this tenant may hold up others, as far as is known.
+
+        Whoever has no scripts of its own, but those who read its streams, needs no process.
+        """
+        seconds = self.of_scripts(tenant)
+        return seconds >= SLOW_SECONDS or (seconds > 0 and not self._is_ready(tenant))
 
     def learn(
         self,

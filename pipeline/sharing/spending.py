@@ -27,7 +27,7 @@ class Spending:
         self._all_bytes = 0
         self.seconds: defaultdict[int, float] = defaultdict(float)
         """Of waiting for the scripts of each tenant."""
-        self.cpu_seconds: defaultdict[int, float] = defaultdict(float)
+        self.script_seconds: defaultdict[int, float] = defaultdict(float)
         """What the processor did for them: less, where the machine is busy."""
         self.latest: int | None = None
         """Whose scripts were run last."""

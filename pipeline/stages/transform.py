@@ -78,13 +78,13 @@ class _Asking:
                 raise TookTooLong(spent, self._within)
         self._spending.latest = tenant
         by = self._evaluators[evaluator]
-        before = by.cpu_seconds(str(tenant))
+        before = by.script_seconds(str(tenant))
         try:
             return by.evaluate(str(tenant), calls, most)
         finally:
             self._spending.seconds[tenant] += time.monotonic() - began
-            used = by.cpu_seconds(str(tenant)) - before
-            self._spending.cpu_seconds[tenant] += max(0.0, used)
+            used = by.script_seconds(str(tenant)) - before
+            self._spending.script_seconds[tenant] += max(0.0, used)
 
     def step_of(self, asked: Asked) -> Callable[[int, Call], trees.Grown]:
         """Has one computation of a region done by whoever computes that composite."""

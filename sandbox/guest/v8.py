@@ -10,7 +10,6 @@ one hop: the text goes in as `this`, which a strict function receives as it is.
 from __future__ import annotations
 
 import ctypes
-import os
 import threading
 import time
 from pathlib import Path
@@ -38,8 +37,6 @@ FLAGS = (
     "--enable-experimental-regexp-engine-on-excessive-backtracks",
 )
 
-_AT_WORK = b"all"
-
 HEAP_BYTES = 64 * 1024 * 1024
 """Where a script is stopped. V8 looks only after a collection, hence its own 128 MB above."""
 
@@ -54,37 +51,16 @@ def initialise() -> Any:
 
 
 def load(_javascript: Path) -> MakeEngine:
-    """Load V8, and return what makes an engine whose flags are at work.
-
-    They are tried once, in a process of its own: those forked later have the same, and each
-    would spend a sixth of its start on that.
-    """
+    """Load V8, and return what makes an engine whose flags are at work."""
     initialise()
-    refused = _refused()
-
-    def make() -> Engine:
-        if refused:
-            raise FlagsRefused(refused)
-        return Engine()
-
-    return make
+    return proven
 
 
-def _refused() -> str:
-    """Return a flag that is not at work; "" if all are."""
-    ours, theirs = os.pipe()
-    if os.fork() == 0:
-        try:
-            prove(Engine())
-            os.write(theirs, _AT_WORK)
-        except FlagsRefused as error:
-            os.write(theirs, str(error).encode())
-        finally:
-            os._exit(0)  # without any clean-up: V8's may hang
-    os.close(theirs)
-    with os.fdopen(ours, "rb") as found:
-        said = found.read()
-    return "" if said == _AT_WORK else said.decode() or "none, as V8 ends at once"
+def proven() -> Engine:
+    """Make an engine whose flags are at work. Raises FlagsRefused."""
+    engine = Engine()
+    prove(engine)
+    return engine
 
 
 class Engine:

@@ -31,7 +31,10 @@ class TookTooLong(Exception):
 
 
 class Allowance:
-    """An allowance counts the wall time of one run from its beginning; None allows any time."""
+    """An allowance counts the wall time of one run from its beginning; None allows any time.
+
+    It notes the processor's time, too, which is not bounded by it.
+    """
 
     def __init__(
         self, within: float | None = None, clock: Callable[[], float] = time.monotonic
@@ -40,6 +43,8 @@ class Allowance:
         self._clock = clock
         self._began = clock()
         self._prepared = False
+        self.script_seconds = 0.0
+        """What programs have taken of the processor, with their preparation."""
 
     def note_preparation(self) -> None:
         """Note that something was done that lasts: a program is known from now on."""

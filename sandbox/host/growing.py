@@ -183,6 +183,8 @@ class Growing:
             worker.kill()
             raise
         finally:
-            shared.usage.charge(self._process.tenant, worker.take_cpu(), calls, parts)
+            used = worker.take_cpu()
+            shared.usage.charge(self._process.tenant, used, calls, parts)
+            self._allowance.script_seconds += used - worker.take_start_cpu()
             if worker.ended and shared.workers.get(self._process) is worker:
                 del shared.workers[self._process]

@@ -24,6 +24,9 @@ from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Program
 from sandbox.trees import Call, Grown
 
+MAX_PROMOTED_SECONDS = 0.01
+"""Of the processor, for what was grown beside: whose programs take more is best served there."""
+
 
 class SandboxPool:
     """A pool runs tenants' programs, each tenant's in a process of its own.
@@ -106,10 +109,13 @@ class SandboxPool:
                     for each in growing.grow(frame)
                 ]
             finally:
-                self._workers.promote(process)
+                used = allowance.script_seconds
+                self._usage.note_scripts(process, used)
+                if used < MAX_PROMOTED_SECONDS:
+                    self._workers.promote(process)
 
     def is_ready(self, tenant: str) -> bool:
-        """Tell whether the tenant's trees would begin to grow at once: its process waits."""
+        """Tell whether the tenant's trees need not wait for the start of a process."""
         with self._entered():
             return self._workers.is_ready(ProcessKey(tenant))
 
@@ -153,10 +159,13 @@ class SandboxPool:
         with self._entered():
             return self._usage.tenants.get(tenant, 0.0)
 
-    def frame_seconds_of(self, tenant: str) -> float:
-        """Return those of its frames alone: what its programs took, with their preparation."""
+    def script_seconds_of(self, tenant: str, *, beside: bool = False) -> float:
+        """Return what its programs alone took in its first process, or beside.
+
+        With their preparation, without the start of the process; 0 once that is forgotten.
+        """
         with self._entered():
-            return self._usage.frames.get(tenant, 0.0)
+            return self._usage.scripts.get(ProcessKey(tenant, beside), 0.0)
 
     def program_cpu_seconds(self) -> dict[str, float]:
         """Return the processor seconds used so far, by program; a frame's are shared out."""

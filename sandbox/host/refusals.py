@@ -55,7 +55,9 @@ class Refusals:
         try:
             approval.learn(tenant, every, allowance)
         finally:
-            self._usage.charge(tenant, approval.take_cpu())
+            seconds = approval.take_cpu()
+            self._usage.charge(tenant, seconds)
+            allowance.script_seconds += seconds
         for name, wiring in new.items():
             if all(approval.knows(tenant, code) for code in codes[name].values()):
                 self._faults[name] = _faults_of(approval, tenant, wiring)

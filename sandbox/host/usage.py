@@ -21,14 +21,18 @@ class Usage:
 
     def __init__(self) -> None:
         self.tenants: LRUCache[str, float] = LRUCache(MAX_TENANTS)
-        self.frames: LRUCache[str, float] = LRUCache(MAX_TENANTS)
-        """By tenant, too, without what it takes to start and to end its processes."""
+        self.scripts: LRUCache[tuple[str, bool], float] = LRUCache(MAX_TENANTS)
+        """By tenant and whether it was beside: without what it takes to start processes."""
         self._programs: ByTenant[float] = ByTenant(MAX_PROGRAMS)
 
     @property
     def programs(self) -> Mapping[str, float]:
         """The processor seconds by program."""
         return self._programs.all()
+
+    def note_scripts(self, process: tuple[str, bool], seconds: float) -> None:
+        """Note what programs have taken in a tenant's first process, or beside."""
+        self.scripts[process] = self.scripts.get(process, 0.0) + seconds
 
     def charge(
         self, tenant: str, seconds: float, calls: Sequence[Call] = (), parts: Sequence[Part] = ()
@@ -39,8 +43,6 @@ class Usage:
         often it was run.
         """
         self.tenants[tenant] = self.tenants.get(tenant, 0.0) + seconds
-        if calls:
-            self.frames[tenant] = self.frames.get(tenant, 0.0) + seconds
         weights: dict[str, float] = {}
         for call, part in zip(calls, parts, strict=bool(parts)):
             names = call.names

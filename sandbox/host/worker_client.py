@@ -77,7 +77,7 @@ class WorkerClient:
         self._reader = protocol.Reader(self._connection)
         self._knowledge = Knowledge()
         self._clock = (~self.pid << 3) | 2  # the process's CPU clock, see clock_getcpuclockid(3)
-        self._accounted = self._last_cpu = 0.0
+        self._accounted = self._last_cpu = self._start_cpu = 0.0
         self.last_used = time.monotonic()
 
     def ready(self) -> Self:
@@ -96,6 +96,7 @@ class WorkerClient:
             self.kill()
             raise InfraError(f"a worker will not serve: {error}") from error
         self.last_used = time.monotonic()
+        self._start_cpu = self._cpu()
         return self
 
     def full(self) -> bool:
@@ -153,6 +154,11 @@ class WorkerClient:
         total = self._cpu()
         taken = total - self._accounted
         self._accounted = total
+        return taken
+
+    def take_start_cpu(self) -> float:
+        """Return what its start took of the processor; 0 if this was asked before."""
+        taken, self._start_cpu = self._start_cpu, 0.0
         return taken
 
     def kill(self) -> None:

@@ -56,19 +56,23 @@ class Workers(OrderedDict[ProcessKey, WorkerClient]):
         self._make_room(now)
         with self._exclusion.elsewhere():
             worker = self._spare.take()
-        self._usage.charge(process.tenant, worker.take_cpu())  # for its start
         self[process] = worker
         return worker
 
     def is_ready(self, process: ProcessKey) -> bool:
-        """Tell whether a frame of this process would begin at once."""
+        """Tell whether a frame of this process need not wait for the start of one.
+
+        As far as is known: it may have ended.
+        """
         worker = self.get(process)
-        return worker is not None and not self._is_idle(worker, time.monotonic())
+        if worker is None or worker.full():
+            return False
+        return not self._is_idle(worker, time.monotonic())
 
     def promote(self, process: ProcessKey) -> None:
-        """Let a process for what is run beside be the tenant's first one, if that has none.
+        """Let a process for what is run beside be the tenant's first one, if it has none.
 
-        So a tenant met beside others is served in turn from then on, and no process is started
+        So a tenant met beside others is served with them from then on, and no process is started
         for it a second time. The process has a turn.
         """
         first = ProcessKey(process.tenant)

@@ -45,7 +45,7 @@ class PythonEvaluator:
     def is_ready(self, _tenant: str) -> bool:
         return True
 
-    def cpu_seconds(self, _tenant: str) -> float:
+    def script_seconds(self, _tenant: str) -> float:
         return 0.0
 
     def _grown(self, call: Call) -> Grown:

@@ -1,9 +1,9 @@
 -- submit --
 -- Asked for twice under one id it is made once. What is forgotten for it is the oldest that need
 -- not be delivered any more: first of those that failed at once, so that outputs that ask in vain,
--- however often, leave the others in their place. Where too much waits it is made only if it is to be kept anyway, as
--- one that has failed. The row tells whether there is such a Service Object, whether too much
--- waits for it or for its tenant, and whether the actuation is new.
+-- however often, leave the others in their place. Where too much waits it is made only if it is to
+-- be kept anyway, as one that has failed. The row tells whether there is such a Service Object,
+-- whether too much waits for it or for its tenant, and whether the actuation is new.
 WITH owner AS (
     SELECT service_objects.id
       FROM service_objects

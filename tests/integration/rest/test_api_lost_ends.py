@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 from api_builders import NOW, Caller, Served
@@ -94,6 +95,21 @@ def test_an_end_that_the_pipeline_has_passed_over_is_told_again(
     background.store()
     background.served.platform.database.rows("DELETE FROM grants")
     assert [background.told(), background.told()] == [[], []]
+
+
+def test_an_end_that_is_never_carried_out_is_told_ever_more_seldom(
+    background: Background, revoked: RevocationRecord
+) -> None:
+    """A bug of ours makes it a dead letter each time; from hour to hour it is tried still."""
+    minutes = []
+    for minute in range(600):
+        background.store()
+        if background.told():
+            minutes.append(minute)
+
+    pauses = [later - earlier for earlier, later in pairwise(minutes)]
+    assert pauses[:5] == [2, 4, 8, 16, 32]
+    assert set(pauses[5:]) == {60}
 
 
 def test_an_end_that_the_pipeline_has_not_reached_is_not_told_again(

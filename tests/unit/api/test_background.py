@@ -43,7 +43,8 @@ class Some:
 
 
 def a_worker(locks: Locks, *works: Some) -> Worker:
-    return Worker(locks, 1, works)  # type: ignore[arg-type]
+    named = {str(number): each for number, each in enumerate(works)}
+    return Worker(locks, 1, named)  # type: ignore[arg-type]
 
 
 def test_each_has_its_turn_until_nobody_has_anything_to_do() -> None:
@@ -63,6 +64,7 @@ def test_a_bug_in_one_keeps_none_of_the_others_waiting(caplog: pytest.LogCapture
 
     assert [worker.turn() for _ in range(3)] == [True, True, False]
     assert [each.message for each in caplog.records] == ["background_failed"] * 3
+    assert {each.__dict__["work"] for each in caplog.records} == {"0"}
 
 
 def test_what_has_to_wait_keeps_none_of_the_others_waiting() -> None:

@@ -41,8 +41,8 @@ class Held:
             assert self.goes_on.wait(60)
         return self._evaluator.evaluate(tenant, calls, within)
 
-    def cpu_seconds(self, tenant):
-        return self._evaluator.cpu_seconds(tenant)
+    def script_seconds(self, tenant):
+        return self._evaluator.script_seconds(tenant)
 
 
 class World:
@@ -254,7 +254,7 @@ class Failing:
     def evaluate(self, tenant, calls, within=None):
         raise Unavailable("no process")
 
-    def cpu_seconds(self, tenant):
+    def script_seconds(self, tenant):
         return 0.0
 
 

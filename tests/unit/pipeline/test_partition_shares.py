@@ -152,6 +152,14 @@ def test_whoever_has_no_process_would_be_waited_for() -> None:
     assert pace.is_slow(1)
 
 
+def test_whoever_has_no_scripts_needs_no_process() -> None:
+    """Only what others derive from its streams is computed, by theirs."""
+    pace = Pace(lambda _tenant: False)
+    assert pace.is_slow(1)
+    pace.learn({1: 1}, {1: 9.0}, {})
+    assert not pace.is_slow(1)
+
+
 def test_who_is_slow_now_and_then_is_slow() -> None:
     """Else expensive updates between cheap ones would always be computed with the others'."""
     pace, slow = Pace(), 0

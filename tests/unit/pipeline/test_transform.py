@@ -195,7 +195,7 @@ def test_rows_are_counted_whatever_an_evaluator_says() -> None:
     """A script may have taken its process over."""
 
     class Liar:
-        def cpu_seconds(self, _tenant: str) -> float:
+        def script_seconds(self, _tenant: str) -> float:
             return 0.0
 
         def evaluate(self, _tenant: str, calls: Sequence[Call], _within: object):
@@ -292,8 +292,8 @@ def test_time_is_noted_of_scripts_that_take_too_long() -> None:
 
 def test_what_scripts_take_of_the_processor_is_noted_by_tenant() -> None:
     by, clock = PythonEvaluator(lambda *_: 1), iter([1.0, 1.25])
-    by.cpu_seconds = lambda _tenant: next(clock)
+    by.script_seconds = lambda _tenant: next(clock)
     world = World(logged(1, 1))
     world.transform({"javascript": by})
 
-    assert world.spending.cpu_seconds == {1: 0.25}
+    assert world.spending.script_seconds == {1: 0.25}
