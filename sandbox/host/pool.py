@@ -25,7 +25,7 @@ from sandbox.program import Program
 from sandbox.trees import Call, Grown
 
 MAX_PROMOTED_SECONDS = 0.01
-"""Of the processor, for what was grown beside: whose programs take more is best served there."""
+"""Of the processor, for each tree grown beside: whose programs take more is best served there."""
 
 
 class SandboxPool:
@@ -111,7 +111,7 @@ class SandboxPool:
             finally:
                 used = allowance.script_seconds
                 self._usage.note_scripts(process, used)
-                if used < MAX_PROMOTED_SECONDS:
+                if used < MAX_PROMOTED_SECONDS * sum(len(each.trees) for each in calls):
                     self._workers.promote(process)
 
     def is_ready(self, tenant: str) -> bool:

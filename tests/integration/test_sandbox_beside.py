@@ -66,6 +66,14 @@ def test_who_is_met_beside_others_is_ready_from_then_on(pool: SandboxPool) -> No
     assert both[ProcessKey("tenant")] == first[ProcessKey("tenant")]
 
 
+def test_who_has_waited_with_many_updates_is_ready_as_well(pool: SandboxPool) -> None:
+    """What each of them takes counts, not what all take together."""
+    loop = a_function("var t=0;for(var i=0;i<20000;i++)t+=i;return 1")
+    pool.grow("tenant", [a_call(loop, *events(100))], beside=True)
+    assert pool.script_seconds_of("tenant", beside=True) > 0.01
+    assert pool.is_ready("tenant")
+
+
 def test_whose_programs_take_long_is_not_ready_for_that(pool: SandboxPool) -> None:
     """It goes on beside the others, in the process that it has there."""
     loop = a_function("var t=0;for(var i=0;i<3000000;i++)t+=i;return 1")
