@@ -35,6 +35,9 @@ ROOM_AT_ONCE = 8
 SECONDS_TO_FINISH = 3.0
 """What is under way at SIGTERM may take so long."""
 BACKLOG = 4_096
+UNSENT_BYTES = 128 * 1024
+"""Of an answer, that Linux keeps beside what is under way. By itself it takes megabytes, and makes
+a slow reader look like one that has taken them: its right to the rest is not asked about then."""
 SWITCH_SECONDS = 0.001
 """So long a thread may compute while others want to: a PUT waits no longer for a large batch."""
 FILES_OF_OUR_OWN = 512
@@ -129,6 +132,7 @@ def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop
                     edge.make_room()
             return
         client.setblocking(False)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         task = loop.create_task(
             loop.connect_accepted_socket(partial(Connection, edge, client), client)
         )

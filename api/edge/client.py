@@ -31,6 +31,9 @@ class Client(Protocol):
     def abort(self) -> None:
         """Close at once, whatever is under way."""
 
+    def break_off(self) -> None:
+        """Close at once, and send nothing more of what is written."""
+
     # Told by the edge
 
     def body_is_late(self) -> None:

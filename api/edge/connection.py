@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import struct
 import time
 from collections.abc import Hashable
 from enum import Enum, auto
@@ -20,6 +21,9 @@ from api.edge.pools import Busy, Holding
 from servioticy.http_heads import Head, Malformed
 
 log = logging.getLogger("api")
+
+_WITHOUT_THE_REST = struct.pack("ii", 1, 0)
+"""Linger for no time: what is not sent is forgotten, and the client's connection is reset."""
 
 
 class State(Enum):
@@ -113,6 +117,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         """Close at once, whatever is under way."""
+        self._transport.abort()
+
+    def break_off(self) -> None:
+        """Close at once, and send nothing more of what is written: not Linux either."""
+        own = self._transport.get_extra_info("socket")
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _WITHOUT_THE_REST)
         self._transport.abort()
 
     def body_is_late(self) -> None:

@@ -175,7 +175,7 @@ class Outgoing:
             # Half of the answer is out: only a broken connection can say that it is not all.
             level = logging.INFO if isinstance(result, NoLongerAllowed) else logging.ERROR
             log.log(level, "answer_broken_off", extra={"reason": repr(result)})
-            self._client.abort()
+            self._client.break_off()
 
     def _drop_pages(self) -> None:
         if self._pages is not None and not self._making_page:

@@ -14,9 +14,10 @@ from waiting import until
 
 from api.edge.calls import Application, KnownQuotas
 from api.edge.edge import Edge
+from api.http.errors import Denied
 from api.http.metrics import ROUTE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
-from api.http.while_allowed import NoLongerAllowed
+from api.http.while_allowed import NoLongerAllowed, WhileAllowed
 from api.server import attend
 from servioticy.memory import MemoryPlatform
 from servioticy.metrics import Registry
@@ -76,13 +77,19 @@ class Told:
             environ[WAITS_FOR].append(Awaited(0, 0))
         if name == "waits-for-two" and WAITED not in environ:
             environ[WAITS_FOR].extend([Awaited(0, 0), Awaited(1, 0), Awaited(0, 0)])
-        if name in ("pages", *BREAKS):
+        if name in ("pages", "allowed", *BREAKS):
             start_response("200 OK", [("Content-Type", "text/plain")])
+            if name == "allowed":
+                return WhileAllowed(self._made(1_000, None), self._allow, 0.0)
             return self._made(3 if name in BREAKS else 1_000, BREAKS.get(name))
         shown = body or environ.get("QUERY_STRING", "").encode() or name.encode()
         headers = [("Content-Length", str(len(shown))), *environ.get(WAITED, {}).items()]
         start_response("200 OK", headers)
         return [shown]
+
+    def _allow(self) -> None:
+        if self.gate.is_set():
+            raise Denied("Access was denied!")
 
     def _made(self, count: int, error: Exception | None) -> Iterator[bytes]:
         try:

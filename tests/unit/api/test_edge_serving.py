@@ -13,6 +13,7 @@ import pytest
 from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything
 from waiting import until
 
+from api.http import while_allowed
 from servioticy.http_heads import MAX_HEAD
 
 
@@ -135,7 +136,7 @@ def test_pages_are_made_as_they_are_taken(serve: Callable[..., Serving], app: To
         assert serving.ask("/hello", "b").read() == b"hello"
         time.sleep(0.1)
 
-    assert 0 < app.pages < 500
+    assert 0 < app.pages < 50
     body = everything(slow).partition(b"\r\n\r\n")[2]
     assert body.count(b"x") == 1_000 * len(PAGE)
     assert app.pages == 1_000
@@ -163,6 +164,30 @@ def test_an_answer_that_breaks_off_does_not_look_complete(
     assert [(each.message, each.levelname) for each in caplog.records] == [
         ("answer_broken_off", level)
     ]
+
+
+def test_who_has_lost_the_right_gets_nothing_more_of_what_is_written(
+    serve: Callable[..., Serving], app: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However slowly it reads: it is not written far ahead, and what is, is not sent."""
+    monkeypatch.setattr(while_allowed, "ASK_AGAIN_SECONDS", 0.0)
+    slow = serve().connect(receive_buffer=4_096)
+    slow.sendall(b"GET /allowed HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert slow.recv(100)
+    before = -1
+    while before != app.pages:
+        before = app.pages
+        time.sleep(0.1)
+
+    app.gate.set()
+    got = 0
+    with contextlib.suppress(ConnectionResetError):
+        while piece := slow.recv(4_096):
+            got += len(piece)
+
+    assert app.pages == before
+    assert got < 10 * len(PAGE)
+    assert before < 50
 
 
 def test_without_chunks_the_end_of_the_connection_ends_the_answer(
