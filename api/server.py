@@ -112,6 +112,8 @@ def attend(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop)
     if edge.stopping:
         return
     listener.setblocking(False)
+    # What it accepts inherits that.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
     loop.add_reader(listener, _accept, listener, edge, loop)
 
 
@@ -132,7 +134,6 @@ def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop
                     edge.make_room()
             return
         client.setblocking(False)
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES)
         task = loop.create_task(
             loop.connect_accepted_socket(partial(Connection, edge, client), client)
         )

@@ -100,9 +100,9 @@ class SandboxPool:
         process, allowance = ProcessKey(tenant, beside), Allowance(within)
         with self._entered(), self._exclusion.of(process):
             refusals = self._shared.refusals
-            refusals.learn(tenant, calls, allowance)
             growing = Growing(self._shared, process, allowance)
             try:
+                refusals.learn(tenant, calls, allowance)
                 return [
                     each
                     for frame in frames([refusals.applied(tenant, call) for call in calls])

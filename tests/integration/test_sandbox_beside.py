@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from sandbox_pools import a_pool
-from sandbox_trees import a_call, a_formula, a_function, an_event, events, values
+import pytest
+from sandbox_pools import GOOD, a_pool, is_right
+from sandbox_trees import a_call, a_function, an_event, events
 from waiting import until
 
-from sandbox import SandboxPool
+from sandbox import SandboxPool, TookTooLong
+from sandbox.host.allowance import Allowance
 from sandbox.host.workers import ProcessKey
+from sandbox.trees import Call
 
 # The allow-list would refuse the loop, and QuickJS takes its time for it.
 POOL_OPTIONS = {"allow_list": False, "budget_ms": 2000}
-
-GOOD = a_call(a_formula("$0+1"), *events(3))
-
-
-def is_right(pool: SandboxPool, tenant: str = "tenant", *, beside: bool = False) -> bool:
-    (grown,) = pool.grow(tenant, [GOOD], beside=beside)
-    return values(grown) == [[1], [2], [3]]
 
 
 def processes(pool: SandboxPool) -> dict[ProcessKey, int]:
@@ -119,3 +116,18 @@ def test_programs_cost_a_tenant_less_than_its_processes(pool: SandboxPool) -> No
     assert pool.script_seconds_of("tenant") == programs
     pool.close()
     assert pool.script_seconds_of("tenant") == programs
+
+
+def test_preparation_counts_though_there_was_no_time_for_more(
+    pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else whoever has ever new programs looked at would be taken for quick."""
+
+    def learn(_tenant: str, _calls: Sequence[Call], allowance: Allowance) -> None:
+        allowance.script_seconds += 0.25
+        raise allowance.spent()
+
+    monkeypatch.setattr(pool._shared.refusals, "learn", learn)
+    with pytest.raises(TookTooLong):
+        pool.grow("tenant", [GOOD], within=1.0)
+    assert pool.script_seconds_of("tenant") == 0.25

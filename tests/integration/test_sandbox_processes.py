@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 from process_walks import alive
-from sandbox_pools import a_pool
+from sandbox_pools import GOOD, RIGHT, a_pool, is_right
 from sandbox_trees import (
     a_call,
     a_call_of,
@@ -22,7 +22,6 @@ from sandbox_trees import (
     an_event,
     events,
     grow_all,
-    kinds,
     once,
     result,
     values,
@@ -40,16 +39,6 @@ NOTE_PROGRAMS = Knowledge.note_programs
 
 # The allow-list would refuse most of what is tried here.
 POOL_OPTIONS = {"allow_list": False}
-
-
-GOOD = a_call(a_formula("$0+1"), *events(3))
-RIGHT = [[1], [2], [3]]
-
-
-def is_right(pool: SandboxPool, tenant: str = "tenant") -> bool:
-    """Whether an innocent call gives what it should."""
-    (grown,) = pool.grow(tenant, [GOOD])
-    return values(grown) == RIGHT and kinds(grown) == {"emitted": 3}
 
 
 def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
