@@ -9,6 +9,7 @@ from sandbox.host.allowance import TookTooLong
 from sandbox.host.breaker import Suspension
 from sandbox.host.options import SandboxOptions
 from sandbox.host.pool import SandboxPool
+from sandbox.host.usage import ProcessorSeconds
 from sandbox.host.zygote_client import InfraError
 from sandbox.program import (
     FAULT_KINDS,
@@ -29,6 +30,7 @@ __all__ = [
     "ChannelCode",
     "Fault",
     "InfraError",
+    "ProcessorSeconds",
     "Program",
     "SandboxOptions",
     "SandboxPool",

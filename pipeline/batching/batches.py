@@ -135,11 +135,10 @@ class Batches:
 
     def _note(self, work: Work, spending: Spending, seconds: float) -> None:
         """Charge tenants with the time of a batch, and tell of one that took long."""
-        spent = spending.shared_out(seconds)
-        self._fairness.note_batch(work.owners, spent, spending.script_seconds)
+        self._fairness.note(spending, seconds)
         if seconds > SLOW_SECONDS:
             facts = {"seconds": round(seconds, 3), "updates": len(work.updates)}
-            log.warning("batch_slow", extra=facts | {"by_tenant": spent})
+            log.warning("batch_slow", extra=facts | {"by_tenant": spending.shared_out(seconds)})
 
     def _without_culprit(self, work: Work, error: Exception) -> list[Work]:
         """Halves; or the work without its one record, which becomes a dead letter."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
+from sandbox import ProcessorSeconds
 from sandbox.trees import Call, Grown
 
 
@@ -24,11 +25,8 @@ class Evaluator(Protocol):
     def is_ready(self, tenant: str) -> bool:
         """Whether a tenant's trees need not wait until a process has started for them."""
 
-    def script_seconds(self, tenant: str) -> float:
-        """Processor seconds that a tenant's code has taken; none, once that is forgotten.
-
-        Without what the evaluator itself needs to begin.
-        """
+    def processor_seconds(self, tenant: str) -> ProcessorSeconds:
+        """What a tenant's trees have taken of the processor; none, once that is forgotten."""
 
 
 Evaluators: TypeAlias = Mapping[str, Evaluator]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from pipeline.evaluators.stepwise import Endings, Stepwise
-from sandbox import TookTooLong
+from sandbox import ProcessorSeconds, TookTooLong
 from sandbox.trees import Call, Grown, Last, Made
 from servioticy.domain.timing import becomes_last
 
@@ -32,8 +32,8 @@ class Sandbox(Protocol):
     def is_ready(self, tenant: str) -> bool:
         """Whether that need not wait for the start of a process."""
 
-    def script_seconds_of(self, tenant: str, *, beside: bool = False) -> float:
-        """Processor seconds that the tenant's programs have taken, or those of them beside."""
+    def growing_seconds_of(self, tenant: str, *, beside: bool = False) -> ProcessorSeconds:
+        """What the tenant's trees have taken so far, or those of them beside."""
 
 
 class JavaScript:
@@ -68,9 +68,9 @@ class JavaScript:
         """Whether the tenant has a process that waits."""
         return self._sandbox.is_ready(tenant)
 
-    def script_seconds(self, tenant: str) -> float:
-        """Processor seconds of the tenant's programs, where this one has them run."""
-        return self._sandbox.script_seconds_of(tenant, beside=self._beside)
+    def processor_seconds(self, tenant: str) -> ProcessorSeconds:
+        """What the tenant's trees have taken where this one has them grown."""
+        return self._sandbox.growing_seconds_of(tenant, beside=self._beside)
 
 
 class _Turn:

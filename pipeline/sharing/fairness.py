@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pipeline.limits import CONTESTED_SECONDS, SLICE_SECONDS
-from pipeline.sharing.pace import Pace, count_by_tenant
-from pipeline.sharing.rules import ITS_SHARE, Refusal
+from pipeline.sharing.pace import Pace
+from pipeline.sharing.rules import ITS_SHARE, STRANGERS_SHARE, Refusal
 from pipeline.sharing.shares import Shares
+from pipeline.sharing.spending import Spending
+from pipeline.sharing.strangers import Strangers
 from pipeline.sharing.used_up import UsedUp
 from servioticy.ports.partition_store import PartitionStore
 
@@ -19,6 +21,7 @@ class Fairness:
 
     shares: Shares
     pace: Pace = field(default_factory=Pace)
+    strangers: Strangers = field(default_factory=lambda: Strangers(1.0))
     used_up: UsedUp = field(default_factory=lambda: UsedUp({}))
 
     @property
@@ -28,19 +31,14 @@ class Fairness:
 
     def refused(self, store: PartitionStore) -> Mapping[int, Refusal]:
         """Tenants whose composites others' updates do not wake now. Raises Unavailable."""
-        return {**dict.fromkeys(self.shares.over(), ITS_SHARE), **self.used_up.refused(store)}
+        return {
+            **dict.fromkeys(self.strangers.over(), STRANGERS_SHARE),
+            **dict.fromkeys(self.shares.over(), ITS_SHARE),
+            **self.used_up.refused(store),
+        }
 
-    def note_batch(
-        self,
-        owners: Mapping[int, int],
-        spent: Mapping[int, float],
-        scripts: Mapping[int, float],
-    ) -> None:
-        """Charge the tenants for a batch, and learn from it how long updates take.
-
-        `owners` tells whose each update of the batch was, `spent` the seconds by tenant, and
-        `scripts` what its scripts have taken of the processor.
-        """
-        self.shares.charge(spent)
-        if owners:
-            self.pace.learn(count_by_tenant(owners), spent, scripts)
+    def note(self, spending: Spending, seconds: float) -> None:
+        """Charge the tenants for a batch of so many seconds; learn from it what trees take."""
+        self.shares.charge(spending.shared_out(seconds))
+        self.strangers.charge(spending.foreign)
+        self.pace.learn(spending.trees(seconds))

@@ -13,6 +13,10 @@ Refusal: TypeAlias = tuple[str, str]
 """A verdict and its message."""
 
 ITS_SHARE: Refusal = OVER_SHARE, "its tenant has used its share of time here"
+STRANGERS_SHARE: Refusal = (
+    OVER_SHARE,
+    "composites over others' streams have used their share of time here, its tenant's most of it",
+)
 
 
 def its_quota(name: str) -> Refusal:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 from pipeline.errors import TreeTooLarge
 from pipeline.evaluators.evaluator import Evaluators
@@ -40,13 +41,14 @@ def transform(
     for each in asked:
         tenant, evaluator = each.region.tenant, each.region.evaluator
         if tenant is None or evaluator is None or rules.alone:
-            step = ask.step_of(each)
+            step = ask.step_of(each, _owners([each], updates))
             watched = Watched(each, step, updates, rules, spending, decided)
             answers.append((each, watched.grow()))
         else:
             together.setdefault((tenant, evaluator), []).append(each)
     for (tenant, evaluator), theirs in together.items():
-        found = ask.all(tenant, evaluator, [each.call for each in theirs])
+        owners = _owners(theirs, updates)
+        found = ask.all(tenant, evaluator, [each.call for each in theirs], owners)
         answers += zip(theirs, found, strict=True)
     new: list[RegionOutput] = []
     ended: list[Verdict] = []
@@ -68,7 +70,10 @@ class _Asking:
         self._within = within
         self._began = time.monotonic()
 
-    def all(self, tenant: int, evaluator: str, calls: Sequence[Call]) -> list[trees.Grown]:
+    def all(
+        self, tenant: int, evaluator: str, calls: Sequence[Call], owners: Mapping[int, int]
+    ) -> list[trees.Grown]:
+        """What comes of the calls; `owners` tells of how many trees whose updates they are."""
         began = time.monotonic()
         most = None
         if self._within is not None:
@@ -78,23 +83,29 @@ class _Asking:
                 raise TookTooLong(spent, self._within)
         self._spending.latest = tenant
         by = self._evaluators[evaluator]
-        before = by.script_seconds(str(tenant))
+        before = by.processor_seconds(str(tenant))
         try:
             return by.evaluate(str(tenant), calls, most)
         finally:
-            self._spending.seconds[tenant] += time.monotonic() - began
-            used = by.script_seconds(str(tenant)) - before
-            self._spending.script_seconds[tenant] += max(0.0, used)
+            used = by.processor_seconds(str(tenant)).since(before)
+            self._spending.ran(tenant, owners, time.monotonic() - began, used)
 
-    def step_of(self, asked: Asked) -> Callable[[int, Call], trees.Grown]:
+    def step_of(
+        self, asked: Asked, owners: Mapping[int, int]
+    ) -> Callable[[int, Call], trees.Grown]:
         """Has one computation of a region done by whoever computes that composite."""
 
         def step(node: int, call: Call) -> trees.Grown:
             stream = asked.region.stream(node)
             evaluator = stream.composite.evaluator if stream.composite else ""
-            return self.all(stream.tenant, evaluator, [call])[0]
+            return self.all(stream.tenant, evaluator, [call], owners)[0]
 
         return step
+
+
+def _owners(asked: Sequence[Asked], updates: Sequence[LoggedUpdate]) -> Mapping[int, int]:
+    """How many trees of whose updates they are."""
+    return Counter([updates[number].tenant for each in asked for number in each.numbers])
 
 
 def _count(asked: Asked, ended: Sequence[trees.Ended], spending: Spending) -> None:

@@ -109,6 +109,8 @@ class Watched(Stepwise):
         if self._seconds[tenant] > limits.tree_seconds:
             spent = f"more than {limits.tree_seconds:g} s of script time from one update"
             return TIME_LIMIT, spent
+        if tenant != self._update.tenant and self._spending.are_strangers_done:
+            return TIME_LIMIT, "scripts of other tenants have had what they may from one update"
         return None
 
     def _place(self, path: Path) -> Place:

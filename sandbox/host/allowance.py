@@ -6,6 +6,8 @@ import math
 import time
 from collections.abc import Callable
 
+from sandbox.host.usage import ProcessorSeconds
+
 
 class TookTooLong(Exception):
     """The work took more time than its caller allows; no program is blamed for it."""
@@ -43,8 +45,8 @@ class Allowance:
         self._clock = clock
         self._began = clock()
         self._prepared = False
-        self.script_seconds = 0.0
-        """What programs have taken of the processor, with their preparation."""
+        self.used = ProcessorSeconds()
+        """It was used meanwhile."""
 
     def note_preparation(self) -> None:
         """Note that something was done that lasts: a program is known from now on."""

@@ -14,7 +14,7 @@ from sandbox.host.grown import Part
 from sandbox.host.knowledge import Definition, Sizes
 from sandbox.host.options import SandboxOptions
 from sandbox.host.refusals import KILL_CLASS, Refusals
-from sandbox.host.usage import Usage
+from sandbox.host.usage import ProcessorSeconds, Usage
 from sandbox.host.worker_client import Budget, Failure, WorkerClient
 from sandbox.host.workers import ProcessKey, Workers
 from sandbox.trees import Call, Grown
@@ -27,7 +27,8 @@ BEGIN_MS = 40
 soon, however slow its programs are, and what is left of it comes in another."""
 
 PATIENCE = (1, 2, 4)
-"""Budgets tried while the machine gives the worker no processor; the last verdict counts."""
+"""So many budgets of wall time are tried while the machine does not give the worker one of the
+processor's; the last verdict counts."""
 
 T = TypeVar("T")
 
@@ -149,10 +150,10 @@ class Growing:
         ask: Callable[[WorkerClient, Budget], T | Failure],
         calls: Sequence[Call] = (),
     ) -> T | Failure:
-        """Ask again, with more time, a worker that was given no processor."""
+        """Ask again, with more time, a worker that was given too little of the processor."""
         minimum = max(1, int(self._shared.options.budget_ms))
         for factor in PATIENCE:
-            budget = Budget(max(1, int(milliseconds * factor)), minimum)
+            budget = Budget(max(1, int(milliseconds)), minimum, factor)
             answer = self._ask(ask, budget, calls)
             if not isinstance(answer, Failure) or not answer.starved:
                 break
@@ -185,6 +186,8 @@ class Growing:
         finally:
             used = worker.take_cpu()
             shared.usage.charge(self._process.tenant, used, calls, parts)
-            self._allowance.script_seconds += used - worker.take_start_cpu()
+            started = worker.take_start_cpu()
+            new = ProcessorSeconds(used - started, started)
+            self._allowance.used = self._allowance.used.plus(new)
             if worker.ended and shared.workers.get(self._process) is worker:
                 del shared.workers[self._process]

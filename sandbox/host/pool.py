@@ -17,7 +17,7 @@ from sandbox.host.growing import Growing, Shared
 from sandbox.host.options import SandboxOptions
 from sandbox.host.refusals import Refusals
 from sandbox.host.spare import Spare
-from sandbox.host.usage import Usage
+from sandbox.host.usage import ProcessorSeconds, Usage
 from sandbox.host.worker_client import WorkerClient
 from sandbox.host.workers import ProcessKey, Workers
 from sandbox.host.zygote_client import ZygoteClient
@@ -109,9 +109,9 @@ class SandboxPool:
                     for each in growing.grow(frame)
                 ]
             finally:
-                used = allowance.script_seconds
-                self._usage.note_scripts(process, used)
-                if used < MAX_PROMOTED_SECONDS * sum(len(each.trees) for each in calls):
+                self._usage.note_growing(process, allowance.used)
+                most = MAX_PROMOTED_SECONDS * sum(len(each.trees) for each in calls)
+                if allowance.used.programs < most:
                     self._workers.promote(process)
 
     def is_ready(self, tenant: str) -> bool:
@@ -159,13 +159,10 @@ class SandboxPool:
         with self._entered():
             return self._usage.tenants.get(tenant, 0.0)
 
-    def script_seconds_of(self, tenant: str, *, beside: bool = False) -> float:
-        """Return what its programs alone took in its first process, or beside.
-
-        With their preparation, without the start of the process; 0 once that is forgotten.
-        """
+    def growing_seconds_of(self, tenant: str, *, beside: bool = False) -> ProcessorSeconds:
+        """Return what its trees took in its first process, or beside; none once forgotten."""
         with self._entered():
-            return self._usage.scripts.get(ProcessKey(tenant, beside), 0.0)
+            return self._usage.growing.get(ProcessKey(tenant, beside), ProcessorSeconds())
 
     def program_cpu_seconds(self) -> dict[str, float]:
         """Return the processor seconds used so far, by program; a frame's are shared out."""

@@ -12,7 +12,7 @@ from sandbox.host.approval import Approval
 from sandbox.host.breaker import WINDOW_SECONDS, Breaker
 from sandbox.host.grown import RAN, Part
 from sandbox.host.knowledge import programs_of
-from sandbox.host.usage import Usage
+from sandbox.host.usage import ProcessorSeconds, Usage
 from sandbox.host.worker_client import Failure
 from sandbox.program import Fault
 from sandbox.trees import Call, Wiring
@@ -57,7 +57,7 @@ class Refusals:
         finally:
             seconds = approval.take_cpu()
             self._usage.charge(tenant, seconds)
-            allowance.script_seconds += seconds
+            allowance.used = allowance.used.plus(ProcessorSeconds(seconds))
         for name, wiring in new.items():
             if all(approval.knows(tenant, code) for code in codes[name].values()):
                 self._faults[name] = _faults_of(approval, tenant, wiring)

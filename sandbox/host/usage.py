@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from cachetools import LRUCache
 
@@ -16,13 +17,31 @@ STEP_WEIGHT = 0.002
 """What a step counts beside the milliseconds seen by the runner: most steps see none."""
 
 
+class ProcessorSeconds(NamedTuple):
+    """What the processor did for a tenant."""
+
+    programs: float = 0.0
+    """With their preparation."""
+    starts: float = 0.0
+    """Of processes."""
+
+    def plus(self, other: ProcessorSeconds) -> ProcessorSeconds:
+        """Return both together."""
+        return ProcessorSeconds(self.programs + other.programs, self.starts + other.starts)
+
+    def since(self, before: ProcessorSeconds) -> ProcessorSeconds:
+        """Return what has been added; nothing where it was forgotten in between."""
+        programs, starts = self.programs - before.programs, self.starts - before.starts
+        return ProcessorSeconds(max(0.0, programs), max(0.0, starts))
+
+
 class Usage:
     """Usage adds up, until a tenant has too many programs: then some of its begin anew."""
 
     def __init__(self) -> None:
         self.tenants: LRUCache[str, float] = LRUCache(MAX_TENANTS)
-        self.scripts: LRUCache[tuple[str, bool], float] = LRUCache(MAX_TENANTS)
-        """By tenant and whether it was beside: without what it takes to start processes."""
+        self.growing: LRUCache[tuple[str, bool], ProcessorSeconds] = LRUCache(MAX_TENANTS)
+        """By tenant and whether it was beside."""
         self._programs: ByTenant[float] = ByTenant(MAX_PROGRAMS)
 
     @property
@@ -30,9 +49,9 @@ class Usage:
         """The processor seconds by program."""
         return self._programs.all()
 
-    def note_scripts(self, process: tuple[str, bool], seconds: float) -> None:
-        """Note what programs have taken in a tenant's first process, or beside."""
-        self.scripts[process] = self.scripts.get(process, 0.0) + seconds
+    def note_growing(self, process: tuple[str, bool], used: ProcessorSeconds) -> None:
+        """Note what was used in a tenant's first process, or beside."""
+        self.growing[process] = self.growing.get(process, ProcessorSeconds()).plus(used)
 
     def charge(
         self, tenant: str, seconds: float, calls: Sequence[Call] = (), parts: Sequence[Part] = ()

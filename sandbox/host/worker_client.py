@@ -26,6 +26,10 @@ CHECK_MS = 1000
 MIN_CHECK_MS = 100
 MAX_MESSAGE_BYTES = 1000  # bytes of what a worker says where it has no answer
 CHECKED_BYTES_PER_MS = 100
+GIVEN_PART = 0.9
+"""Of its budget a frame had of the processor, if not all, before its programs are to blame: the
+rest is sending, and the clocks differ."""
+
 DEFINE_MS = 5  # a program, beside the budget of the frame that brings it
 WIRE_MS_PER_NODE = 0.1
 """Beside the budget of the frame that brings it."""
@@ -40,19 +44,33 @@ ANSWERS = {
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A frame may take so long, and at least the minimum even where an allowance runs out."""
+    """A frame may take so long, and at least the minimum even where an allowance runs out.
+
+    By the clock on the wall it may take some `times` as long, on a machine that has not given
+    it the processor before.
+    """
 
     milliseconds: int
     minimum: int
+    times: int = 1
 
     def plus(self, more: int) -> Budget:
         """Return a budget that is longer by so many milliseconds."""
-        return Budget(self.milliseconds + more, self.minimum + more)
+        return replace(self, milliseconds=self.milliseconds + more, minimum=self.minimum + more)
+
+    @property
+    def wall_milliseconds(self) -> int:
+        """What it may take by the clock on the wall."""
+        return self.milliseconds * self.times
+
+    def was_given(self, seconds: float) -> bool:
+        """Tell whether a frame that had so much of the processor had what it may take."""
+        return seconds >= GIVEN_PART * self.milliseconds / 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A frame had no answer, and its worker is dead; a `starved` one had hardly any processor."""
+    """A frame had no answer, and its worker is dead; a `starved` one had too little processor."""
 
     kind: str
     message: str
@@ -234,7 +252,7 @@ class WorkerClient:
         where it left the frame less than its budget, and the frame took all of that.
         """
         allowance.check()
-        granted = allowance.granted(budget.milliseconds, budget.minimum)
+        granted = allowance.granted(budget.wall_milliseconds, budget.minimum)
         before = self._cpu()
         try:
             message = protocol.frame(kind, protocol.budgeted(granted, question))
@@ -246,9 +264,9 @@ class WorkerClient:
         if isinstance(answer, Failure):
             burned = self._cpu() - before
             self.kill()
-            if answer.kind == "timeout" and granted < budget.milliseconds:
+            if answer.kind == "timeout" and granted < budget.wall_milliseconds:
                 raise allowance.spent()
-            starved = answer.kind == "timeout" and burned < granted / 2000
+            starved = answer.kind == "timeout" and not budget.was_given(burned)
             return Failure(answer.kind, answer.message, starved)
         if answer[0] != ANSWERS[kind]:
             return self._malformed(f"frame of kind {answer[0]}")

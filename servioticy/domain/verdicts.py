@@ -58,7 +58,8 @@ REVOKED = _verdict(
 )
 OVER_SHARE = _verdict(
     "over-share",
-    "Its tenant has used its share of the partition's time, and the update is another's.",
+    "Its tenant has used its share of the partition's time, or more than its part of the share of "
+    "all that is computed from others' streams, and the update is another's.",
 )
 OVER_QUOTA = _verdict(
     "over-quota",

@@ -12,7 +12,7 @@ from sandbox_pools import GOOD, a_pool, is_right
 from sandbox_trees import a_call, a_function, an_event, events
 from waiting import until
 
-from sandbox import SandboxPool, TookTooLong
+from sandbox import ProcessorSeconds, SandboxPool, TookTooLong
 from sandbox.host.allowance import Allowance
 from sandbox.host.workers import ProcessKey
 from sandbox.trees import Call
@@ -67,7 +67,7 @@ def test_who_has_waited_with_many_updates_is_ready_as_well(pool: SandboxPool) ->
     """What each of them takes counts, not what all take together."""
     loop = a_function("var t=0;for(var i=0;i<20000;i++)t+=i;return 1")
     pool.grow("tenant", [a_call(loop, *events(100))], beside=True)
-    assert pool.script_seconds_of("tenant", beside=True) > 0.01
+    assert pool.growing_seconds_of("tenant", beside=True).programs > 0.01
     assert pool.is_ready("tenant")
 
 
@@ -105,17 +105,17 @@ def test_who_has_lost_its_process_is_not_ready() -> None:
 def test_programs_cost_a_tenant_less_than_its_processes(pool: SandboxPool) -> None:
     """Whoever is charged for the start of one is no slow one for that; nor is it for what its
     other process does meanwhile."""
-    assert pool.script_seconds_of("tenant") == 0
+    assert pool.growing_seconds_of("tenant").programs == 0
     assert is_right(pool)
-    programs = pool.script_seconds_of("tenant")
+    programs = pool.growing_seconds_of("tenant").programs
     assert 0 < programs < pool.cpu_seconds_of("tenant")
 
     loop = a_function("var t=0;for(var i=0;i<3000000;i++)t+=i;return 1")
     pool.grow("tenant", [a_call(loop, an_event())], beside=True)
-    assert pool.script_seconds_of("tenant", beside=True) > 0.01
-    assert pool.script_seconds_of("tenant") == programs
+    assert pool.growing_seconds_of("tenant", beside=True).programs > 0.01
+    assert pool.growing_seconds_of("tenant").programs == programs
     pool.close()
-    assert pool.script_seconds_of("tenant") == programs
+    assert pool.growing_seconds_of("tenant").programs == programs
 
 
 def test_preparation_counts_though_there_was_no_time_for_more(
@@ -124,10 +124,10 @@ def test_preparation_counts_though_there_was_no_time_for_more(
     """Else whoever has ever new programs looked at would be taken for quick."""
 
     def learn(_tenant: str, _calls: Sequence[Call], allowance: Allowance) -> None:
-        allowance.script_seconds += 0.25
+        allowance.used = ProcessorSeconds(0.25)
         raise allowance.spent()
 
     monkeypatch.setattr(pool._shared.refusals, "learn", learn)
     with pytest.raises(TookTooLong):
         pool.grow("tenant", [GOOD], within=1.0)
-    assert pool.script_seconds_of("tenant") == 0.25
+    assert pool.growing_seconds_of("tenant").programs == 0.25

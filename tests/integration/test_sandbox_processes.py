@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -41,6 +43,28 @@ NOTE_PROGRAMS = Knowledge.note_programs
 POOL_OPTIONS = {"allow_list": False}
 
 
+@contextlib.contextmanager
+def held_up(pid: Callable[[], int]) -> Iterator[None]:
+    """What has this process id gets two thirds of the processor meanwhile."""
+    over = threading.Event()
+
+    def hold_up() -> None:
+        while not over.wait(0.008):
+            with contextlib.suppress(KeyError, ProcessLookupError):
+                held = pid()
+                os.kill(held, signal.SIGSTOP)
+                over.wait(0.004)
+                os.kill(held, signal.SIGCONT)
+
+    thread = threading.Thread(target=hold_up)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
     """A stopped process stands for a busy machine: it burnt nothing, so nobody is blamed."""
     assert is_right(pool)
@@ -49,6 +73,29 @@ def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
 
     assert is_right(pool)
     assert not alive(pid)
+
+
+def test_who_is_below_its_budget_is_not_cut_on_a_busy_machine(pool: SandboxPool) -> None:
+    """Two thirds of the processor are not enough for it at first, though more than half."""
+    patient = a_pool(allow_list=False, budget_ms=400, engine=pool.options.engine)
+
+    def seconds_of(turns: int) -> float:
+        loop = a_function(f"var t=0;for(var i=0;i<{turns};i++)t+=i;return 1")
+        before = patient.growing_seconds_of("tenant").programs
+        assert result(once(patient, a_call(loop, an_event()))) == 1
+        return patient.growing_seconds_of("tenant").programs - before
+
+    turns = 50_000
+    while seconds_of(turns) < 0.1:
+        turns *= 2
+    turns = int(turns * 0.36 / seconds_of(turns))
+
+    with held_up(lambda: patient._workers[ProcessKey("tenant")].pid):
+        seconds_of(turns)
+
+    assert set(patient.kills) == {"timeout"}, "it was cut, and asked again"
+    assert patient.suspended() == {}
+    patient.close()
 
 
 def test_a_worker_killed_between_frames_is_replaced(pool: SandboxPool) -> None:

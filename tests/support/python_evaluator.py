@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import plain_trees
 from plain_trees import Computation, Ends
 
+from sandbox import ProcessorSeconds
 from sandbox.trees import Call, Grown
 
 
@@ -45,8 +46,8 @@ class PythonEvaluator:
     def is_ready(self, _tenant: str) -> bool:
         return True
 
-    def script_seconds(self, _tenant: str) -> float:
-        return 0.0
+    def processor_seconds(self, _tenant: str) -> ProcessorSeconds:
+        return ProcessorSeconds()
 
     def _grown(self, call: Call) -> Grown:
         nodes = [

@@ -22,7 +22,7 @@ from pipeline.sharing.fairness import Fairness
 from pipeline.state import excerpt as excerpts
 from pipeline.task import Task
 from pipeline.work import Row
-from sandbox import argument_names
+from sandbox import ProcessorSeconds, argument_names
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
 from servioticy.memory import MemoryPlatform
@@ -41,8 +41,8 @@ class Held:
             assert self.goes_on.wait(60)
         return self._evaluator.evaluate(tenant, calls, within)
 
-    def script_seconds(self, tenant):
-        return self._evaluator.script_seconds(tenant)
+    def processor_seconds(self, tenant):
+        return self._evaluator.processor_seconds(tenant)
 
 
 class World:
@@ -254,8 +254,8 @@ class Failing:
     def evaluate(self, tenant, calls, within=None):
         raise Unavailable("no process")
 
-    def script_seconds(self, tenant):
-        return 0.0
+    def processor_seconds(self, tenant):
+        return ProcessorSeconds()
 
 
 def test_what_has_failed_holds_nothing_of_its_partition(world: World) -> None:

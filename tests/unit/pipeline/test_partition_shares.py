@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.sharing.pace import SLOW_SECONDS, UNKNOWN_SECONDS, Pace
 from pipeline.sharing.shares import ACTIVE_SECONDS, BURST_SECONDS, MAX_ACCOUNTS, Shares
 
 
@@ -121,63 +120,3 @@ def test_accounts_are_bounded() -> None:
     shares.charge(dict.fromkeys(tenants, 9.0))
 
     assert len(shares.over()) == MAX_ACCOUNTS
-
-
-def test_what_is_slower_than_believed_is_believed_at_once() -> None:
-    pace = Pace()
-    assert pace.of(1) == UNKNOWN_SECONDS
-
-    pace.learn({1: 10}, {1: 0.01}, {})
-    assert pace.of(1) == 0.001
-    pace.learn({1: 10}, {1: 1.0}, {})
-    assert pace.of(1) == 0.1
-    pace.learn({1: 10}, {1: 0.0}, {})
-    assert 0.05 < pace.of(1) < 0.1
-
-
-def test_what_the_machine_had_no_processor_for_makes_nobody_slow() -> None:
-    pace = Pace()
-    for _ in range(9):
-        pace.learn({1: 1}, {1: 5.0}, {1: 0.001})
-    assert not pace.is_slow(1)
-
-
-def test_whoever_has_no_process_would_be_waited_for() -> None:
-    ready = {1}
-    pace = Pace(ready.__contains__)
-    pace.learn({1: 1, 2: 1}, {}, {1: 0.001, 2: 0.001})
-    assert not pace.is_slow(1)
-    assert pace.is_slow(2)
-    ready.clear()
-    assert pace.is_slow(1)
-
-
-def test_whoever_has_no_scripts_needs_no_process() -> None:
-    """Only what others derive from its streams is computed, by theirs."""
-    pace = Pace(lambda _tenant: False)
-    assert pace.is_slow(1)
-    pace.learn({1: 1}, {1: 9.0}, {})
-    assert not pace.is_slow(1)
-
-
-def test_who_is_slow_now_and_then_is_slow() -> None:
-    """Else expensive updates between cheap ones would always be computed with the others'."""
-    pace, slow = Pace(), 0
-    pace.learn({1: 1}, {}, {1: 0.0})
-    for number in range(400):
-        pace.learn({1: 1}, {}, {1: 0.9 if number % 4 == 0 else 0.0})
-        slow += pace.is_slow(1)
-    assert slow > 300
-
-
-def test_who_is_slow_is_known_by_its_scripts() -> None:
-    """Whom nobody has met may be: a process is started for it."""
-    pace = Pace()
-    assert pace.is_slow(1)
-
-    pace.learn({1: 2, 2: 1}, {1: 9.0, 2: 9.0}, {1: SLOW_SECONDS, 2: SLOW_SECONDS})
-    assert not pace.is_slow(1), "half of that an update"
-    assert pace.is_slow(2)
-    for _ in range(2):
-        pace.learn({2: 1}, {2: 9.0}, {2: 0.0})
-    assert not pace.is_slow(2)

@@ -30,8 +30,8 @@ class Slow:
             raise TookTooLong(1.0, 0.5, kind == "prepared")
         return self._evaluator.evaluate(tenant, calls, within)
 
-    def script_seconds(self, tenant):
-        return self._evaluator.script_seconds(tenant)
+    def processor_seconds(self, tenant):
+        return self._evaluator.processor_seconds(tenant)
 
 
 @LAW
@@ -178,8 +178,8 @@ class AlwaysSlow:
             raise TookTooLong(1.0, 0.5, prepared=False)
         return self._evaluator.evaluate(tenant, calls, within)
 
-    def script_seconds(self, tenant):
-        return self._evaluator.script_seconds(tenant)
+    def processor_seconds(self, tenant):
+        return self._evaluator.processor_seconds(tenant)
 
 
 def test_after_a_slow_tree_others_of_its_tenant_are_cut_at_once(in_sandbox) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,13 +15,15 @@ from pipeline.errors import BatchTooLarge, TreeTooLarge
 from pipeline.growth import Asked, Entering, RegionOutput, Verdict
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.sharing import spending as spendings
+from pipeline.sharing.pace import Trees
 from pipeline.sharing.rules import ITS_SHARE, Rules
 from pipeline.sharing.spending import Spending
+from pipeline.sharing.strangers import Foreign
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import transform
 from pipeline.state.decided import Decided
 from pipeline.work import LoggedUpdate
-from sandbox import TookTooLong, trees
+from sandbox import ProcessorSeconds, TookTooLong, trees
 from sandbox.trees import Call, Event
 from servioticy.domain.graph import Graph
 from servioticy.domain.records import EmittedRecord
@@ -195,8 +197,8 @@ def test_rows_are_counted_whatever_an_evaluator_says() -> None:
     """A script may have taken its process over."""
 
     class Liar:
-        def script_seconds(self, _tenant: str) -> float:
-            return 0.0
+        def processor_seconds(self, _tenant: str) -> ProcessorSeconds:
+            return ProcessorSeconds()
 
         def evaluate(self, _tenant: str, calls: Sequence[Call], _within: object):
             made = trees.Made(0, 0, calls[0].trees[0][0].node - 1, 1, b"{}")
@@ -290,10 +292,68 @@ def test_time_is_noted_of_scripts_that_take_too_long() -> None:
     assert world.spending.latest == 1
 
 
-def test_what_scripts_take_of_the_processor_is_noted_by_tenant() -> None:
-    by, clock = PythonEvaluator(lambda *_: 1), iter([1.0, 1.25])
-    by.script_seconds = lambda _tenant: next(clock)
-    world = World(logged(1, 1))
-    world.transform({"javascript": by})
+class Costly(PythonEvaluator):
+    """An evaluator that takes so much of the processor each time that a tenant's are grown."""
 
-    assert world.spending.script_seconds == {1: 0.25}
+    def __init__(self, costs: Mapping[int, ProcessorSeconds]) -> None:
+        super().__init__(lambda *_: 1)
+        self._costs = costs
+
+    def processor_seconds(self, tenant: str) -> ProcessorSeconds:
+        cost = self._costs.get(int(tenant), ProcessorSeconds())
+        times = sum(asked == tenant for asked, _calls, _within in self.asked)
+        return ProcessorSeconds(cost.programs * times, cost.starts * times)
+
+
+def test_what_scripts_take_of_the_processor_is_noted_by_tenant() -> None:
+    world = World(logged(1, 1))
+    world.transform({"javascript": Costly({1: ProcessorSeconds(0.25, 0.5)})})
+
+    assert world.spending.used == {1: ProcessorSeconds(0.25, 0.5)}
+    assert not world.spending.foreign
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_what_is_taken_in_trees_of_others_is_noted(alone: bool) -> None:
+    """However often they are asked in a tree: its owner waits for all of it."""
+    world = World(logged(1, 1), graph=a_knot(), alone=alone)
+    world.transform({"javascript": Costly({2: ProcessorSeconds(0.25, 0.5)})})
+
+    assert world.spending.foreign == {2: Foreign(0.75, 1)}
+    assert world.spending.trees(0.0)[1].script_seconds == 0.25
+    assert world.spending.trees(0.0)[1].runners == {1, 2}
+
+
+def test_strangers_that_have_had_their_time_together_have_no_more() -> None:
+    """Each of them may be below its limit."""
+    limits = NO_LIMITS._replace(tree_seconds=0.2)
+    costs = {2: ProcessorSeconds(0.25)}
+    world = World(logged(1, 1), graph=a_knot(), limits=limits)
+    with pytest.raises(TookTooLong):
+        for _ in range(2):
+            world.transform({"javascript": Costly(costs)}, within=9.0)
+
+    world = World(logged(1, 1), graph=a_knot(), limits=limits, alone=True)
+    world.transform({"javascript": Costly(costs)})
+    _new, ended = world.transform({"javascript": Costly(costs)})
+    assert kinds(ended) == {("so/c", "emitted"): 1, ("other/x", "time-limit"): 1}
+
+
+def test_who_waits_for_a_process_is_not_charged_for_that() -> None:
+    spending = Spending(NO_LIMITS, {1: 1, 2: 2})
+    spending.ran(1, {1: 1}, 3.0, ProcessorSeconds(0.001, 0.002))
+    spending.ran(2, {2: 1}, 1.0, ProcessorSeconds(0.5))
+
+    charged = spending.shared_out(4.5)
+    assert charged == {1: pytest.approx(0.253), 2: pytest.approx(0.75)}
+
+
+def test_scripts_of_several_trees_are_shared_out_among_their_owners() -> None:
+    spending = Spending(NO_LIMITS, {1: 1, 2: 2, 3: 2})
+    spending.ran(3, {1: 1, 2: 2}, 0.6, ProcessorSeconds(0.3, 0.03))
+    spending.ran(1, {1: 1}, 0.4, ProcessorSeconds(0.2))
+
+    assert spending.foreign == {3: Foreign(pytest.approx(0.33), 3)}
+    grown = spending.trees(1.3)
+    assert grown[1] == Trees(1, pytest.approx(0.7), pytest.approx(0.3), {1, 3})
+    assert grown[2] == Trees(2, pytest.approx(0.6), pytest.approx(0.2), {3})

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.sharing.pace import Pace
+from pipeline.sharing.pace import Pace, Trees
 from pipeline.sharing.shares import BURST_SECONDS, Shares
 from pipeline.sharing.turns import Turns
 
@@ -28,7 +28,7 @@ def test_who_is_slow_has_its_turns_beside_quick_ones_that_want_everything(
     clock, pace = Clock(), Pace()
     shares = Shares(share, clock)
     waiting = [*range(quick), SLOW]
-    pace.learn(dict.fromkeys(waiting, 1), {}, {SLOW: 0.1})
+    pace.learn(dict.fromkeys(waiting, Trees(1)) | {SLOW: Trees(1, 0.1, 0.1)})
     shares.saw(waiting)
     turns, taken = Turns(shares, pace), Counter[int]()
     for each in waiting:
@@ -51,7 +51,7 @@ def test_a_quick_one_does_not_wait_for_a_crowd() -> None:
     clock, pace = Clock(), Pace()
     shares = Shares(0.5, clock)
     crowd = list(range(1, 500))
-    pace.learn(dict.fromkeys([0, *crowd], 1), {}, dict.fromkeys(crowd, 0.1))
+    pace.learn({0: Trees(1)} | dict.fromkeys(crowd, Trees(1, 0.1, 0.1)))
     shares.charge({0: BURST_SECONDS / 2})
     turns = Turns(shares, pace)
 

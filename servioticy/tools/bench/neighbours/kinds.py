@@ -36,6 +36,11 @@ LITTLE_PERIOD_SECONDS = 0.05
 COMPOSITES = 10_000
 A_DOCUMENT = 1_000
 
+STRANGERS = 4
+STRANGERS_MS = 50
+"""Each: about what foreign composites may take of another's tree."""
+PROVIDERS_PERIOD_SECONDS = 1 / 6
+
 TENANTS = 500
 PERIOD_OF_EACH_SECONDS = 10.0
 NEIGHBOURS_THREADS = 8
@@ -50,10 +55,10 @@ class Neighbour:
     tenants: int = 1
 
 
-def loop(milliseconds: float) -> str:
-    """Return a function of `s` that takes about so long."""
+def loop(milliseconds: float, read: str = "s") -> str:
+    """Return a function of what it reads that takes about so long."""
     turns = int(milliseconds * TURNS_A_MS)
-    return f"function(s){{var x=0;for(var i=0;i<{turns};i++){{x=x+i}}return x}}"
+    return f"function({read}){{var x=0;for(var i=0;i<{turns};i++){{x=x+i}}return x}}"
 
 
 def paced(attacker: Attacker, senders: int, period: float, device: str) -> None:
@@ -103,6 +108,21 @@ def _fan_out(attacker: Attacker) -> str:
 
 def _every_second(attacker: Attacker, device: str) -> None:
     paced(attacker, SENDERS, 1.0, device)
+
+
+def _strangers(attacker: Attacker) -> str:
+    """Return a public device that others read with slow scripts."""
+    device = attacker.create({**document({}), "public": "true"})
+    group = {"g": {"soIds": [device], "stream": "s"}}
+    slow = {"c": composite(loop(STRANGERS_MS, "g"))}
+    body = orjson.dumps({"version": "0.2.0", "groups": group, "streams": slow})
+    for token in attacker.place.others:
+        _ask(attacker, token, "POST", "/", body)
+    return device
+
+
+def _six_a_second(attacker: Attacker, device: str) -> None:
+    paced(attacker, SENDERS, PROVIDERS_PERIOD_SECONDS, device)
 
 
 def crowd_document() -> dict[str, Any]:
@@ -165,6 +185,15 @@ _EVERY = (
     Neighbour(Attack("just-below", "40 % of the partition's time", _just_below, _steadily)),
     Neighbour(
         Attack("fan-out", f"{COMPOSITES:,} composites of one device, 1/s", _fan_out, _every_second)
+    ),
+    Neighbour(
+        Attack(
+            "strangers",
+            f"{STRANGERS} tenants' steps of about {STRANGERS_MS} ms on one's public stream, 6/s",
+            _strangers,
+            _six_a_second,
+        ),
+        tenants=1 + STRANGERS,
     ),
     Neighbour(
         Attack(

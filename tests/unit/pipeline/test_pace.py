@@ -1,0 +1,90 @@
+"""How long updates are believed to take, and who is held to hold up others."""
+
+from __future__ import annotations
+
+from pipeline.sharing.pace import RUNNERS_LEARNED, SLOW_SECONDS, UNKNOWN_SECONDS, Pace, Trees
+
+HALF = SLOW_SECONDS / 2
+QUICK = 0.001
+
+
+def test_what_is_slower_than_believed_is_believed_at_once() -> None:
+    pace = Pace()
+    assert pace.of(1) == UNKNOWN_SECONDS
+
+    pace.learn({1: Trees(10, 0.01)})
+    assert pace.of(1) == 0.001
+    pace.learn({1: Trees(10, 1.0)})
+    assert pace.of(1) == 0.1
+    pace.learn({1: Trees(10, 0.0)})
+    assert 0.05 < pace.of(1) < 0.1
+
+
+def test_what_the_machine_had_no_processor_for_makes_nobody_slow() -> None:
+    pace = Pace()
+    for _ in range(9):
+        pace.learn({1: Trees(1, 5.0, QUICK, {1})})
+    assert not pace.is_slow(1)
+
+
+def test_whoever_has_no_process_would_be_waited_for() -> None:
+    ready = {1}
+    pace = Pace(ready.__contains__)
+    pace.learn({each: Trees(1, QUICK, QUICK, {each}) for each in (1, 2)})
+    assert not pace.is_slow(1)
+    assert pace.is_slow(2)
+    ready.clear()
+    assert pace.is_slow(1)
+
+
+def test_so_would_be_whoever_reads_its_streams() -> None:
+    """Whose process it is does not matter to those who wait."""
+    ready = {1, 2}
+    pace = Pace(ready.__contains__)
+    pace.learn({1: Trees(1, QUICK, QUICK, {1, 2})})
+    assert not pace.is_slow(1)
+
+    ready.remove(2)
+    assert pace.is_slow(1)
+
+
+def test_who_has_not_read_for_long_is_not_waited_for() -> None:
+    """But who does now and then is."""
+    pace = Pace({1}.__contains__)
+    for number in range(10 * RUNNERS_LEARNED):
+        pace.learn({1: Trees(1, QUICK, QUICK, {2} if number % RUNNERS_LEARNED == 0 else {1})})
+        assert pace.is_slow(1)
+    for _ in range(2 * RUNNERS_LEARNED):
+        pace.learn({1: Trees(1, QUICK, QUICK, {1})})
+    assert not pace.is_slow(1)
+
+
+def test_in_whose_trees_no_scripts_run_needs_no_process() -> None:
+    pace = Pace(lambda _tenant: False)
+    assert pace.is_slow(1)
+    pace.learn({1: Trees(1, 9.0)})
+    assert not pace.is_slow(1)
+
+
+def test_who_is_slow_now_and_then_is_slow() -> None:
+    """Else expensive updates between cheap ones would always be computed with the others'."""
+    pace, slow = Pace(), 0
+    pace.learn({1: Trees(1)})
+    for number in range(400):
+        pace.learn({1: Trees(1, 0.0, 0.9 if number % 4 == 0 else 0.0)})
+        slow += pace.is_slow(1)
+    assert slow > 300
+
+
+def test_who_is_slow_is_known_by_the_scripts_of_its_trees() -> None:
+    """Whom nobody has met may be: a process is started for it."""
+    pace = Pace()
+    assert pace.is_slow(1)
+
+    pace.learn({1: Trees(2, 9.0, SLOW_SECONDS), 2: Trees(1, 9.0, SLOW_SECONDS)})
+    assert not pace.is_slow(1), "half of that an update"
+    assert pace.of_scripts(1) == HALF
+    assert pace.is_slow(2)
+    for _ in range(2):
+        pace.learn({2: Trees(1, 9.0)})
+    assert not pace.is_slow(2)

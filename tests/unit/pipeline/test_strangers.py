@@ -1,0 +1,100 @@
+"""What strangers take in somebody's trees: together no more than a share, and each its part."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.sharing.strangers import (
+    HORIZON_SECONDS,
+    LIGHT_SECONDS,
+    MAX_ACCOUNTS,
+    Foreign,
+    Strangers,
+)
+
+SHARE = 0.5
+BURST = SHARE * HORIZON_SECONDS
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def run(
+    costs: dict[int, float], rate: float = 6.0, seconds: float = 60.0
+) -> tuple[dict[int, float], float]:
+    """What each tenant takes a second, of updates at this rate that each cost it so much."""
+    clock, taken = Clock(), defaultdict[int, float](float)
+    strangers = Strangers(SHARE, clock)
+    for _ in range(int(rate * seconds)):
+        woken = costs.keys() - strangers.over()
+        strangers.charge({each: Foreign(costs[each], 1) for each in woken})
+        for each in woken:
+            taken[each] += costs[each] / seconds
+        clock.now += 1 / rate
+    return taken, sum(taken.values())
+
+
+def test_those_who_stay_below_the_share_together_are_not_refused() -> None:
+    taken, _all = run(dict.fromkeys(range(4), 0.02))
+    assert taken == pytest.approx(dict.fromkeys(range(4), 0.12))
+
+
+def test_together_they_take_no_more_than_the_share() -> None:
+    """Each of them may be below a share of its own."""
+    taken, together = run(dict.fromkeys(range(8), 0.05))
+    assert together <= SHARE * 1.2 + BURST / 60
+    assert max(taken.values()) <= min(taken.values()) * 1.2
+
+
+def test_those_who_take_little_are_not_refused_for_those_who_take_much() -> None:
+    taken, together = run({1: 0.1, 2: 0.1, 3: 0.005, 4: 0.005})
+    assert taken[3] == taken[4] == pytest.approx(0.03)
+    assert together <= SHARE * 1.2 + BURST / 60
+
+
+def test_many_whose_scripts_are_light_are_not_refused() -> None:
+    """A backlog has thousands of updates a second; nobody waits for one of these."""
+    costs = dict.fromkeys(range(20), LIGHT_SECONDS * 0.9)
+    taken, _all = run(costs, rate=500.0, seconds=5.0)
+    assert taken == pytest.approx(dict.fromkeys(costs, 0.45))
+
+
+def test_one_that_has_stopped_is_forgotten() -> None:
+    clock = Clock()
+    strangers = Strangers(SHARE, clock)
+    strangers.charge({1: Foreign(2 * BURST, 1)})
+    assert strangers.over() == {1}
+    clock.now += HORIZON_SECONDS
+    assert strangers.over() == set()
+
+
+def test_accounts_are_bounded() -> None:
+    strangers = Strangers(SHARE, Clock())
+    strangers.charge({each: Foreign(1.0, 1) for each in range(MAX_ACCOUNTS + 5)})
+    assert len(strangers.over()) == MAX_ACCOUNTS
+
+
+@given(st.dictionaries(st.integers(0, 9), st.floats(0.0, 3.0)))
+def test_what_all_are_cut_to_is_what_there_is(used: dict[int, float]) -> None:
+    """Cut to the least that one of them has who is refused, the others fill the share."""
+    strangers = Strangers(SHARE, Clock())
+    strangers.charge({each: Foreign(seconds, 1) for each, seconds in used.items()})
+    over = strangers.over()
+
+    assert bool(over) == (sum(used.values()) > BURST)
+    if over:
+        least = min(used[each] for each in over)
+        assert all(used[each] <= least for each in used.keys() - over)
+        assert sum(min(each, least) for each in used.values()) >= BURST - 1e-9
+        rest = [each for tenant, each in used.items() if tenant not in over]
+        most = max(rest, default=0.0)
+        assert sum(rest) + len(over) * most <= BURST + 1e-9
