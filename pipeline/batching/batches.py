@@ -18,6 +18,7 @@ from pipeline.batching.dead_letters import DeadLetters
 from pipeline.engine import Engine
 from pipeline.errors import Overflow
 from pipeline.process import process
+from pipeline.sharing.costs import Costs
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
@@ -122,23 +123,24 @@ class Batches:
         """
         limits = self._engine.limits
         spending = Spending(limits, work.owners)
-        shared = not decided and self._base.graph.shared
-        refused = self._fairness.refused(self._base.store) if shared else {}
-        rules = Rules(limits, alone or decided, refused)
-        began = time.monotonic()
+        rules = Rules(limits, alone or decided)
+        if not decided and self._base.graph.shared:
+            rules = self._fairness.rules(limits, self._base.store, alone=alone)
+        began, processor = time.monotonic(), time.thread_time()
         try:
             process(work, self._base, self._output, self._engine, rules, spending)
         finally:
-            self._note(work, spending, time.monotonic() - began)
+            processor = time.thread_time() - processor
+            self._note(work, spending.costs, time.monotonic() - began, processor)
         self._base.note_waiting(work)
         self._cutting.note(work, spending)
 
-    def _note(self, work: Work, spending: Spending, seconds: float) -> None:
+    def _note(self, work: Work, costs: Costs, seconds: float, processor: float) -> None:
         """Charge tenants with the time of a batch, and tell of one that took long."""
-        self._fairness.note(spending, seconds)
+        self._fairness.note(costs, seconds, processor)
         if seconds > SLOW_SECONDS:
             facts = {"seconds": round(seconds, 3), "updates": len(work.updates)}
-            log.warning("batch_slow", extra=facts | {"by_tenant": spending.shared_out(seconds)})
+            log.warning("batch_slow", extra=facts | {"by_tenant": costs.by_runner(seconds)})
 
     def _without_culprit(self, work: Work, error: Exception) -> list[Work]:
         """Halves; or the work without its one record, which becomes a dead letter."""

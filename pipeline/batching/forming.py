@@ -22,11 +22,18 @@ class FormingBatch:
         self.computed: set[int] = set()
         """Of them those whose updates are computed in it."""
         self._pace = pace
+        self._slow: dict[int, bool] = {}
         self._most_seconds = seconds
         self._updates: list[LoggedUpdate] = []
         self._put_off: list[PutOff] = []
         self._seconds = 0.0
         self._bytes = 0
+
+    def is_slow(self, tenant: int) -> bool:
+        """Whether an update of this tenant may hold up others: asked once for the batch."""
+        if tenant not in self._slow:
+            self._slow[tenant] = self._pace.is_slow(tenant)
+        return self._slow[tenant]
 
     def add(self, update: LoggedUpdate, end: int) -> None:
         """Add an update to compute."""

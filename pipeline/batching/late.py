@@ -49,8 +49,8 @@ class LateWork:
         They go on waiting while their component is loaded, unless it is loaded `at_once`.
         Nothing else is under way.
         """
-        # By its scripts alone: what a commit takes is the less of each update the more there are.
-        fit = int(self._fairness.slice_seconds / max(SHORTEST, self._pace.of_scripts(tenant)))
+        # By its trees alone: what a commit takes is the less of each update the more there are.
+        fit = int(self._fairness.slice_seconds / max(SHORTEST, self._pace.of_tree(tenant)))
         most = min(max_updates, max(1, fit))
         found = self._partition.store.put_off(
             self._partition.number, tenant, most, MAX_BATCH_BYTES

@@ -192,7 +192,7 @@ class Schedule:
         """
         if update.origin.service_object in self._partition.lent:
             return True
-        if not self._shares.contested or not self._pace.is_slow(update.tenant):
+        if not self._shares.contested or not batch.is_slow(update.tenant):
             return False
         if self._is_backlog and not self._pace.knows(update.tenant):
             others = batch.computed - {update.tenant}

@@ -94,7 +94,7 @@ class _Turn:
                 raise TookTooLong(spent, self._within)
         return self._sandbox.grow(self._tenant, calls, left, beside=self._beside)
 
-    def step(self, _node: int, call: Call) -> Grown:
+    def step(self, _tree: int, _node: int, call: Call) -> Grown:
         return self.grow([call])[0]
 
 

@@ -22,8 +22,9 @@ TRIALS = 20
 """Of a tree in which composites settle whose arrivals are not known beforehand: then the last
 attempt counts."""
 
-Ask: TypeAlias = Callable[[int, Call], Grown]
-"""Has one computation done: of the composite with this number, by whoever computes it."""
+Ask: TypeAlias = Callable[[int, int, Call], Grown]
+"""Has one computation done, in the tree with this number: of the composite with this number, by
+whoever computes it."""
 
 Refusal: TypeAlias = tuple[str, str]
 """Verdict and message."""
@@ -50,11 +51,17 @@ class Stepwise:
         self.lasts: Lasts = {each.node: each for each in call.lasts}
         self._ask = ask
         self._found: dict[object, tuple[Outcome, float]] = {}
+        self._tree_number = 0
         self._computations = 0
 
-    def begin(self, _tree: int) -> None:
+    def begin(self, tree: int) -> None:
         """The tree with this number begins; where it begins again, all of it counts anew."""
+        self._tree_number = tree
         self._computations = 0
+
+    def clock(self) -> float:
+        """The seconds by which it is told what a computation takes."""
+        return time.monotonic()
 
     def arrives(self, _node: int, path: Path) -> Refusal | None:
         """Why what arrives at a composite is no computation, if so. Raises TooMuch."""
@@ -102,9 +109,9 @@ class Stepwise:
         asked = step(self.call, node, event, wake, lasts)
         key = node, event.path, wake.number, tuple(asked.lasts)
         if key not in self._found:
-            began = time.monotonic()
-            grown = self._ask(node, asked)
-            self._found[key] = Outcome.of(grown), time.monotonic() - began
+            began = self.clock()
+            grown = self._ask(self._tree_number, node, asked)
+            self._found[key] = Outcome.of(grown), self.clock() - began
         return self._found[key]
 
     def _tree(self, number: int, events: list[Event]) -> _Tree:

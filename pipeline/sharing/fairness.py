@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pipeline.limits import CONTESTED_SECONDS, SLICE_SECONDS
+from pipeline.limits import CONTESTED_SECONDS, SLICE_SECONDS, Limits
+from pipeline.sharing.costs import Costs
 from pipeline.sharing.pace import Pace
-from pipeline.sharing.rules import ITS_SHARE, STRANGERS_SHARE, Refusal
+from pipeline.sharing.rules import ITS_SHARE, Rules
 from pipeline.sharing.shares import Shares
-from pipeline.sharing.spending import Spending
 from pipeline.sharing.strangers import Strangers
 from pipeline.sharing.used_up import UsedUp
 from servioticy.ports.partition_store import PartitionStore
@@ -29,16 +28,20 @@ class Fairness:
         """How long what is computed at once may take, by what updates took so far."""
         return CONTESTED_SECONDS if self.shares.contested else SLICE_SECONDS
 
-    def refused(self, store: PartitionStore) -> Mapping[int, Refusal]:
-        """Tenants whose composites others' updates do not wake now. Raises Unavailable."""
-        return {
-            **dict.fromkeys(self.strangers.over(), STRANGERS_SHARE),
+    def rules(self, limits: Limits, store: PartitionStore, *, alone: bool) -> Rules:
+        """How trees of several tenants are to be computed now. Raises Unavailable."""
+        refused = {
             **dict.fromkeys(self.shares.over(), ITS_SHARE),
             **self.used_up.refused(store),
         }
+        return Rules(limits, alone, refused, self.strangers.over(), self.strangers.is_light)
 
-    def note(self, spending: Spending, seconds: float) -> None:
-        """Charge the tenants for a batch of so many seconds; learn from it what trees take."""
-        self.shares.charge(spending.shared_out(seconds))
-        self.strangers.charge(spending.foreign)
-        self.pace.learn(spending.trees(seconds))
+    def note(self, costs: Costs, wall: float, processor: float) -> None:
+        """Charge the tenants for a batch that took so many seconds, and learn from it.
+
+        `processor`: what it took of that in this thread.
+        """
+        ours = processor - costs.ours
+        self.shares.charge(costs.by_runner(wall))
+        self.strangers.charge(costs.foreign(ours))
+        self.pace.learn(costs.by_owner(wall, ours))

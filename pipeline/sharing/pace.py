@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Set
-from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pipeline.sharing.costs import Trees
 
 T = TypeVar("T")
 
@@ -14,79 +17,72 @@ UNKNOWN_SECONDS = 0.0005
 """For a tenant never met: slow for most, so that a first batch is not a long one."""
 
 SLOW_SECONDS = 0.01
-"""An update whose scripts take more of the processor holds up others that come behind it. That of
+"""An update whose tree takes more of the processor holds up others that come behind it. That of
 a tenant not met yet may."""
 
 WEIGHT = 0.3
-SCRIPTS_WEIGHT = 0.1
+PROCESSOR_WEIGHT = 0.1
 """Less: who is slow now and then is slow."""
 
-RUNNERS_LEARNED = 50
-"""So often something else is learned of a tenant's trees, at least, until it is forgotten whose
-scripts have run in them."""
+RUNNERS_SECONDS = 60.0
+"""Who has not run in a tenant's trees for so long is not expected in the next one; nor would its
+process wait any longer."""
 
 MAX_KNOWN = 10_000
 
 
-class Trees(NamedTuple):
-    """What the trees of a tenant's updates took, whosesoever composites are in them."""
-
-    updates: int
-    seconds: float = 0.0
-    """Of all, by the clock on the wall."""
-    script_seconds: float = 0.0
-    """Of the processor."""
-    runners: Set[int] = frozenset()
-    """Whose scripts have run."""
-
-
 @dataclass(slots=True)
-class _Scripts:
-    """Those of one tenant's trees."""
+class _Tree:
+    """What one of a tenant's is expected to take."""
 
-    seconds: float
-    """Of the processor, for one tree."""
-    runners: Set[int] = frozenset()
-    earlier: Set[int] = frozenset()
-    learned: int = 0
+    processor: float
+    """Seconds for the computations in it."""
+    runners: dict[int, float] = field(default_factory=dict)
+    """Whose scripts run in it, and when they last did."""
 
 
 class Pace:
-    """Moving averages by tenant: seconds an update takes, and processor seconds of scripts.
+    """Moving averages by tenant: seconds an update takes, and processor seconds of its tree.
 
-    Who is slow is known by the latter: on a busy machine everything takes long. They are the
-    scripts of its whole tree: who is held up does not ask whose they are. For several threads.
+    Who is slow is known by the latter: on a busy machine everything takes long. It is the whole
+    tree: who is held up does not ask whose composites are in it. For several threads.
     """
 
-    def __init__(self, is_ready: Callable[[int], bool] = lambda _tenant: True) -> None:
+    def __init__(
+        self,
+        is_ready: Callable[[int], bool] = lambda _tenant: True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`is_ready` tells whether a tenant's scripts need not wait for the start of a process."""
         self._is_ready = is_ready
+        self._clock = clock
         self._lock = threading.Lock()
         self._seconds: OrderedDict[int, float] = OrderedDict()
-        self._scripts: OrderedDict[int, _Scripts] = OrderedDict()
+        self._trees: OrderedDict[int, _Tree] = OrderedDict()
 
     def of(self, tenant: int) -> float:
         """Seconds that one update of this tenant is expected to take."""
         return self._seconds.get(tenant, UNKNOWN_SECONDS)
 
-    def of_scripts(self, tenant: int) -> float:
-        """Processor seconds that the scripts of one of its trees are expected to take."""
-        known = self._scripts.get(tenant)
-        return SLOW_SECONDS if known is None else known.seconds
+    def of_tree(self, tenant: int) -> float:
+        """Processor seconds that one of its trees is expected to take."""
+        known = self._trees.get(tenant)
+        return SLOW_SECONDS if known is None else known.processor
 
     def knows(self, tenant: int) -> bool:
         """Whether an update of this tenant has been computed before."""
-        return tenant in self._scripts
+        return tenant in self._trees
 
     def is_slow(self, tenant: int) -> bool:
         """Whether an update of this tenant may hold up others, as far as is known.
 
         The process of each tenant whose scripts run in its trees would be waited for.
         """
-        known = self._scripts.get(tenant)
-        if known is None or known.seconds >= SLOW_SECONDS:
+        known = self._trees.get(tenant)
+        if known is None or known.processor >= SLOW_SECONDS:
             return True
-        return not all(map(self._is_ready, known.runners | known.earlier))
+        since = self._clock() - RUNNERS_SECONDS
+        return not all(self._is_ready(each) for each, at in known.runners.items() if at >= since)
 
     def learn(self, grown: Mapping[int, Trees]) -> None:
         """Learn what the trees of each tenant's updates took."""
@@ -96,17 +92,17 @@ class Pace:
                 before = self._seconds.get(tenant, each)
                 # What is slower than believed is believed at once.
                 _note(self._seconds, tenant, max(each, before + WEIGHT * (each - before)))
-                self._learn_scripts(tenant, trees)
+                self._learn_tree(tenant, trees)
 
-    def _learn_scripts(self, tenant: int, trees: Trees) -> None:
-        each = trees.script_seconds / trees.updates
-        known = self._scripts.get(tenant) or _Scripts(each)
-        known.seconds += SCRIPTS_WEIGHT * (each - known.seconds)
-        known.runners = known.runners | trees.runners
-        known.learned += 1
-        if known.learned % RUNNERS_LEARNED == 0:
-            known.runners, known.earlier = frozenset(), known.runners
-        _note(self._scripts, tenant, known)
+    def _learn_tree(self, tenant: int, trees: Trees) -> None:
+        each = trees.processor / trees.updates
+        known = self._trees.get(tenant) or _Tree(each)
+        known.processor += PROCESSOR_WEIGHT * (each - known.processor)
+        now = self._clock()
+        runners = {each: at for each, at in known.runners.items() if at >= now - RUNNERS_SECONDS}
+        # Another thread may be looking at those before.
+        known.runners = runners | dict.fromkeys(trees.runners, now)
+        _note(self._trees, tenant, known)
 
 
 def _note(known: OrderedDict[int, T], tenant: int, value: T) -> None:

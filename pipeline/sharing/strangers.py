@@ -1,4 +1,4 @@
-"""What scripts take in the trees of others' updates: all of them together one share."""
+"""What composites take in the trees of others' updates: all of them together one share."""
 
 from __future__ import annotations
 
@@ -6,34 +6,27 @@ import heapq
 import math
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Set
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import NamedTuple
+
+from pipeline.sharing.costs import Foreign, Pair
 
 HORIZON_SECONDS = 2.0
 """What was used so long ago counts for a little more than a third."""
 
+FORGOTTEN_SECONDS = 10 * HORIZON_SECONDS
+
 LIGHT_SECONDS = 0.001
-"""Of the processor, for a tree: whose scripts take less are many where there are many updates, and
-nobody waits for one of them."""
+"""Of the processor, for a tree: whose scripts take less are many where there are many updates."""
+
+LIGHT_TREE_SECONDS = 0.01
+"""And what all strangers together take of a tree, where nobody waits for them."""
+
+LOOK_SECONDS = 0.02
+"""So long it stays as it was found to be: there may be thousands to look at."""
 
 MAX_ACCOUNTS = 10_000
-
-
-class Foreign(NamedTuple):
-    """What the scripts of one tenant have taken in trees of others."""
-
-    seconds: float = 0.0
-    """Of the processor, with the starts of processes."""
-    trees: float = 0.0
-
-    def plus(self, other: Foreign) -> Foreign:
-        """Return both together."""
-        return Foreign(self.seconds + other.seconds, self.trees + other.trees)
-
-    def times(self, part: float) -> Foreign:
-        """Return a part of it."""
-        return Foreign(self.seconds * part, self.trees * part)
 
 
 class _Account(NamedTuple):
@@ -44,13 +37,17 @@ class _Account(NamedTuple):
         """What still counts of it."""
         return self.used.times(math.exp((self.at - now) / HORIZON_SECONDS))
 
+    def plus(self, new: Foreign, now: float) -> _Account:
+        """The same with what has just been used."""
+        return _Account(self.at_time(now).plus(new), now)
+
 
 class Strangers:
-    """Moving sums of what each tenant used in others' trees, against a share of all together.
+    """Moving sums of what each tenant used in whose trees, against a share of all together.
 
     Each of them may be below a share of its own, and all of them together take a partition's
-    time, and that of whoever lets them read its streams: its updates wait for their scripts. So
-    while they take more than one tenant may, those are refused that take more than an equal
+    time, and that of whoever lets them read its streams: its updates wait for their composites.
+    So while they take more than one tenant may, those are refused that take more than an equal
     part; what the others leave of theirs is shared by the rest. For several threads.
     """
 
@@ -59,42 +56,74 @@ class Strangers:
         self._most = share * HORIZON_SECONDS
         self._clock = clock
         self._lock = threading.Lock()
-        self._accounts: OrderedDict[int, _Account] = OrderedDict()
+        self._accounts: OrderedDict[Pair, _Account] = OrderedDict()
         self._all = _Account()
+        self._over: Set[Pair] = frozenset()
+        self._looks_at = -math.inf
 
-    def charge(self, used: Mapping[int, Foreign]) -> None:
+    def charge(self, used: Mapping[Pair, Foreign]) -> None:
         """Note what tenants have used in trees of others."""
         if not used:
             return
         now = self._clock()
         with self._lock:
-            for tenant, new in used.items():
-                known = self._accounts.get(tenant, _Account())
-                self._accounts[tenant] = _Account(known.at_time(now).plus(new), now)
-                self._accounts.move_to_end(tenant)
-                self._all = _Account(self._all.at_time(now).plus(new), now)
-            while len(self._accounts) > MAX_ACCOUNTS:
+            for pair, new in used.items():
+                self._accounts[pair] = self._accounts.get(pair, _Account()).plus(new, now)
+                self._accounts.move_to_end(pair)
+                self._all = self._all.plus(new, now)
+            while self._accounts and self._has_gone(now):
                 self._accounts.popitem(last=False)
 
-    def over(self) -> Set[int]:
-        """Those who have taken more than their part while all together take too much."""
+    def is_light(self, runner: int, owner: int) -> bool:
+        """Whether the runner is known to take little of each tree of the owner."""
+        account = self._accounts.get((runner, owner))
+        return account is not None and _is_light(account.used)
+
+    def over(self) -> Set[Pair]:
+        """Who has taken more than its part, and in whose trees, while all take too much."""
         now = self._clock()
         with self._lock:
             if self._all.at_time(now).seconds <= self._most:
                 return frozenset()
-            used = {tenant: each.at_time(now) for tenant, each in self._accounts.items()}
-        level = _level([each.seconds for each in used.values()], self._most)
-        return {
-            tenant
-            for tenant, each in used.items()
-            if each.seconds > level and each.seconds >= LIGHT_SECONDS * each.trees
-        }
+            if now >= self._looks_at:
+                used = {pair: each.at_time(now) for pair, each in self._accounts.items()}
+                self._over = _over(used, self._most)
+                self._looks_at = now + LOOK_SECONDS
+            return self._over
+
+    def _has_gone(self, now: float) -> bool:
+        """Whether the oldest account counts no more, or is one too many."""
+        oldest = next(iter(self._accounts.values()))
+        return oldest.at < now - FORGOTTEN_SECONDS or len(self._accounts) > MAX_ACCOUNTS
 
 
-def _level(amounts: list[float], most: float) -> float:
+def _over(used: Mapping[Pair, Foreign], most: float) -> Set[Pair]:
+    """Those of whom there is too much, without whom nobody waits for."""
+    seconds: defaultdict[int, float] = defaultdict(float)
+    trees: defaultdict[int, float] = defaultdict(float)
+    for (_runner, owner), each in used.items():
+        seconds[owner] += each.seconds
+        trees[owner] = max(trees[owner], each.trees)
+    waited_for = {
+        pair: each
+        for pair, each in used.items()
+        if not _is_light(each) or seconds[pair[1]] >= LIGHT_TREE_SECONDS * trees[pair[1]]
+    }
+    amounts: defaultdict[int, float] = defaultdict(float)
+    for (runner, _owner), each in waited_for.items():
+        amounts[runner] += each.seconds
+    level = _level(amounts.values(), most)
+    return {pair for pair in waited_for if amounts[pair[0]] > level}
+
+
+def _is_light(used: Foreign) -> bool:
+    return used.seconds < LIGHT_SECONDS * used.trees
+
+
+def _level(amounts: Iterable[float], most: float) -> float:
     """Return the largest amount that each may have where all together have no more than that."""
-    left, cut = sum(amounts), 0
     lowest_first = [-each for each in amounts]
+    left, cut = -sum(lowest_first), 0
     heapq.heapify(lowest_first)
     while lowest_first and left - cut * lowest_first[0] > most:
         left += heapq.heappop(lowest_first)

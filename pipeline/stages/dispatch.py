@@ -35,12 +35,11 @@ def dispatch(
         for events in trees:
             if len(events) > 1:
                 events.sort(key=_place)
-        why = None if region.tenant is None else rules.refused.get(region.tenant)
-        if why is not None:
-            owners = [updates[number].tenant for number in numbers]
+        if region.tenant is not None and rules.refuse_somebody:
+            whys = [rules.refusal(region.tenant, updates[number].tenant) for number in numbers]
             trees = [
-                _refused(region, events, why, ended) if owner != region.tenant else events
-                for owner, events in zip(owners, trees, strict=True)
+                events if why is None else _refused(region, events, why, ended)
+                for why, events in zip(whys, trees, strict=True)
             ]
         nodes = region.wiring.nodes
         if any(event.only is None and nodes[event.node].wakes for tree in trees for event in tree):

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from typing import TypeAlias
 
 from pipeline.errors import TreeTooLarge
 from pipeline.evaluators.evaluator import Evaluators
 from pipeline.growth import Asked, NewUpdate, RegionOutput, Verdict
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
+from pipeline.stages.dispatch import NOBODY
 from pipeline.stages.watch import Watched
 from pipeline.state.decided import Decided
 from pipeline.work import LoggedUpdate
 from sandbox import TookTooLong, trees
 from sandbox.trees import Call
 from servioticy.domain.verdicts import HOP_LIMIT
+
+TreesOfOwners: TypeAlias = Mapping[int, Set[int]]
+"""Numbers of trees in the batch, by whose updates they are grown from."""
 
 
 def transform(
@@ -36,26 +41,28 @@ def transform(
     where a tree makes more than it may in a batch, and BatchTooLarge where all do together.
     """
     ask = _Asking(evaluators, spending, within)
-    together: dict[tuple[int, str], list[Asked]] = {}
+    together: dict[tuple[int, str, bool], list[Asked]] = {}
     answers: list[tuple[Asked, trees.Grown]] = []
     for each in asked:
         tenant, evaluator = each.region.tenant, each.region.evaluator
         if tenant is None or evaluator is None or rules.alone:
-            step = ask.step_of(each, _owners([each], updates))
+            step = _Step(ask, each, updates)
             watched = Watched(each, step, updates, rules, spending, decided)
             answers.append((each, watched.grow()))
         else:
-            together.setdefault((tenant, evaluator), []).append(each)
-    for (tenant, evaluator), theirs in together.items():
-        owners = _owners(theirs, updates)
-        found = ask.all(tenant, evaluator, [each.call for each in theirs], owners)
+            # What only its own updates have come to tells nothing of what others' cost it.
+            foreign = any(updates[number].tenant != tenant for number in each.numbers)
+            together.setdefault((tenant, evaluator, foreign), []).append(each)
+    for (tenant, evaluator, _foreign), theirs in together.items():
+        growing = _trees(theirs, updates)
+        found = ask.all(tenant, evaluator, [each.call for each in theirs], growing)
         answers += zip(theirs, found, strict=True)
     new: list[RegionOutput] = []
     ended: list[Verdict] = []
     for each, grown in answers:
         if grown.failed:
             raise TreeTooLarge(updates[each.numbers[len(grown.made)]].offset)
-        _count(each, grown.ended, spending)
+        _count(each, grown.ended, updates, spending)
         _add_new(each, grown.made, updates, new, spending, alone=rules.alone)
         _add_verdicts(each, grown, ended)
     return new, ended
@@ -71,52 +78,73 @@ class _Asking:
         self._began = time.monotonic()
 
     def all(
-        self, tenant: int, evaluator: str, calls: Sequence[Call], owners: Mapping[int, int]
+        self, tenant: int, evaluator: str, calls: Sequence[Call], grown: TreesOfOwners
     ) -> list[trees.Grown]:
-        """What comes of the calls; `owners` tells of how many trees whose updates they are."""
-        began = time.monotonic()
+        """What comes of the calls, in which these trees grow."""
+        self._spending.latest = tenant
+        began, ours = time.monotonic(), time.thread_time()
         most = None
         if self._within is not None:
             spent = began - self._began
             most = min(self._within - spent, self._spending.seconds_left(tenant))
             if most <= 0:
                 raise TookTooLong(spent, self._within)
-        self._spending.latest = tenant
         by = self._evaluators[evaluator]
         before = by.processor_seconds(str(tenant))
         try:
             return by.evaluate(str(tenant), calls, most)
         finally:
+            waited = time.monotonic() - began
             used = by.processor_seconds(str(tenant)).since(before)
-            self._spending.ran(tenant, owners, time.monotonic() - began, used)
-
-    def step_of(
-        self, asked: Asked, owners: Mapping[int, int]
-    ) -> Callable[[int, Call], trees.Grown]:
-        """Has one computation of a region done by whoever computes that composite."""
-
-        def step(node: int, call: Call) -> trees.Grown:
-            stream = asked.region.stream(node)
-            evaluator = stream.composite.evaluator if stream.composite else ""
-            return self.all(stream.tenant, evaluator, [call], owners)[0]
-
-        return step
+            spending = self._spending
+            spending.seconds[tenant] += waited
+            spending.costs.ran(tenant, grown, waited, used, time.thread_time() - ours)
 
 
-def _owners(asked: Sequence[Asked], updates: Sequence[LoggedUpdate]) -> Mapping[int, int]:
-    """How many trees of whose updates they are."""
-    return Counter([updates[number].tenant for each in asked for number in each.numbers])
+class _Step:
+    """Has one computation of a region done by whoever computes that composite."""
+
+    def __init__(self, ask: _Asking, asked: Asked, updates: Sequence[LoggedUpdate]) -> None:
+        self._ask = ask
+        self._region = asked.region
+        self._trees = [{updates[number].tenant: {number}} for number in asked.numbers]
+
+    def __call__(self, tree: int, node: int, call: Call) -> trees.Grown:
+        stream = self._region.stream(node)
+        evaluator = stream.composite.evaluator if stream.composite else ""
+        return self._ask.all(stream.tenant, evaluator, [call], self._trees[tree])[0]
 
 
-def _count(asked: Asked, ended: Sequence[trees.Ended], spending: Spending) -> None:
+def _trees(asked: Sequence[Asked], updates: Sequence[LoggedUpdate]) -> TreesOfOwners:
+    """The trees that grow in these regions: those that wake somebody in one of them."""
+    numbers = {number for each in asked for number in each.numbers}
+    owners = {updates[number].tenant for number in numbers}
+    if len(owners) == 1:
+        return {owners.pop(): numbers}
+    found: dict[int, set[int]] = {}
+    for region, some, call, _most in asked:
+        nodes = region.wiring.nodes
+        for number, events in zip(some, call.trees, strict=True):
+            if any(event.only != NOBODY and nodes[event.node].wakes for event in events):
+                found.setdefault(updates[number].tenant, set()).add(number)
+    return found
+
+
+def _count(
+    asked: Asked,
+    ended: Sequence[trees.Ended],
+    updates: Sequence[LoggedUpdate],
+    spending: Spending,
+) -> None:
     """Note computations: all that was not too deep."""
-    tenant = asked.region.tenant
-    if tenant is not None:
-        spending.count(tenant, sum(each.times for each in ended if each.kind != HOP_LIMIT))
-        return
+    region, counts = asked.region, Counter[int]()
     for each in ended:
         if each.kind != HOP_LIMIT:
-            spending.count(asked.region.stream(each.node).tenant, each.times)
+            counts[region.tenant or region.stream(each.node).tenant] += each.times
+    grown = _trees([asked], updates)
+    for runner, times in counts.items():
+        spending.costs.count(runner, grown, times)
+    spending.count(counts.total())
 
 
 def _add_new(

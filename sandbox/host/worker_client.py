@@ -253,7 +253,7 @@ class WorkerClient:
         """
         allowance.check()
         granted = allowance.granted(budget.wall_milliseconds, budget.minimum)
-        before = self._cpu()
+        before, began = self._cpu(), time.monotonic()
         try:
             message = protocol.frame(kind, protocol.budgeted(granted, question))
         except protocol.ProtocolError as error:
@@ -262,11 +262,13 @@ class WorkerClient:
         answer = self._ask(message, granted / 1000 + GRACE_SECONDS)
         self.last_used = time.monotonic()
         if isinstance(answer, Failure):
+            if answer.kind == "crash":
+                self._note_end(time.monotonic() - began)
             burned = self._cpu() - before
             self.kill()
-            if answer.kind == "timeout" and granted < budget.wall_milliseconds:
-                raise allowance.spent()
             starved = answer.kind == "timeout" and not budget.was_given(burned)
+            if starved and granted < budget.wall_milliseconds:
+                raise allowance.spent()
             return Failure(answer.kind, answer.message, starved)
         if answer[0] != ANSWERS[kind]:
             return self._malformed(f"frame of kind {answer[0]}")
@@ -299,6 +301,13 @@ class WorkerClient:
         if kind == protocol.BROKEN:
             return Failure("error", "the frame cannot be run: " + _message(body))
         return kind, body
+
+    def _note_end(self, seconds: float) -> None:
+        """Note that the process has ended by itself so long after it was asked.
+
+        What it used is gone with it: it had the processor all the time, for all we know.
+        """
+        self._last_cpu += seconds
 
     def _cpu(self) -> float:
         if self._process >= 0:

@@ -31,8 +31,9 @@ from sandbox_trees import (
 from waiting import until
 
 from sandbox import SandboxPool
+from sandbox.host import growing
 from sandbox.host.knowledge import Knowledge
-from sandbox.host.worker_client import Budget, Failure
+from sandbox.host.worker_client import GIVEN_PART, Budget, Failure, WorkerClient
 from sandbox.host.workers import ProcessKey
 from sandbox.trees import Node, Wiring
 
@@ -65,6 +66,22 @@ def held_up(pid: Callable[[], int]) -> Iterator[None]:
         thread.join()
 
 
+@contextlib.contextmanager
+def killed_when_busy(worker: WorkerClient, seconds: float) -> Iterator[None]:
+    """Meanwhile the process is killed, once it has used so much of the processor."""
+    clock = (~worker.pid << 3) | 2
+    before = time.clock_gettime(clock)
+
+    def kill() -> None:
+        until(lambda: time.clock_gettime(clock) > before + seconds)
+        os.kill(worker.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    yield
+    killer.join()
+
+
 def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
     """A stopped process stands for a busy machine: it burnt nothing, so nobody is blamed."""
     assert is_right(pool)
@@ -75,8 +92,12 @@ def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
     assert not alive(pid)
 
 
-def test_who_is_below_its_budget_is_not_cut_on_a_busy_machine(pool: SandboxPool) -> None:
+def test_who_is_below_its_budget_is_not_cut_on_a_busy_machine(
+    pool: SandboxPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Three fifths of the processor are not enough for it at first, though more than half."""
+    # And what runs the tests may have little of it.
+    monkeypatch.setattr(growing, "PATIENCE", (1, 2, 4, 8, 16))
     patient = a_pool(allow_list=False, budget_ms=400, engine=pool.options.engine)
 
     def seconds_of(turns: int) -> float:
@@ -115,20 +136,24 @@ def test_a_worker_killed_during_a_frame_is_nobodys_fault(pool: SandboxPool) -> N
     slow = a_call(a_function(f"var t=0;for(var i=0;i<{turns};i++)t+=i;return 1"), an_event())
     assert is_right(pool)
     worker = pool._workers[ProcessKey("tenant")]
-    burnt = time.clock_gettime((~worker.pid << 3) | 2)
-
-    def kill_when_busy() -> None:
-        until(lambda: time.clock_gettime((~worker.pid << 3) | 2) > burnt + 0.005)
-        os.kill(worker.pid, signal.SIGKILL)
-
-    killer = threading.Thread(target=kill_when_busy)
-    killer.start()
-    outcome = once(pool, slow)
-    killer.join()
+    with killed_when_busy(worker, 0.005):
+        outcome = once(pool, slow)
 
     assert result(outcome) == 1
     assert pool.suspended() == {}
     assert pool._workers[ProcessKey("tenant")].pid != worker.pid
+
+
+def test_what_a_process_used_that_ended_by_itself_is_charged(pool: SandboxPool) -> None:
+    """Nobody can ask it any more. Else whoever ends its process would compute for nothing."""
+    assert is_right(pool)
+    before = pool.growing_seconds_of("tenant").programs
+    with killed_when_busy(pool._workers[ProcessKey("tenant")], 0.06):
+        once(pool, a_call(a_function("while(true){}"), an_event()))
+
+    assert pool.kills["crash"] == 1
+    twice = 0.06 + GIVEN_PART * pool.options.budget_ms / 1000
+    assert pool.growing_seconds_of("tenant").programs - before > twice
 
 
 def test_a_killed_zygote_is_started_again(pool: SandboxPool) -> None:

@@ -66,7 +66,7 @@ class Moods:
     def of(self, _tenant: int) -> float:
         return 0.001
 
-    of_scripts = of
+    of_tree = of
 
     def knows(self, _tenant: int) -> bool:
         return next(self._answers, True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.sharing.pace import RUNNERS_LEARNED, SLOW_SECONDS, UNKNOWN_SECONDS, Pace, Trees
+from pipeline.sharing.costs import Trees
+from pipeline.sharing.pace import RUNNERS_SECONDS, SLOW_SECONDS, UNKNOWN_SECONDS, Pace
 
 HALF = SLOW_SECONDS / 2
 QUICK = 0.001
@@ -50,12 +51,15 @@ def test_so_would_be_whoever_reads_its_streams() -> None:
 
 def test_who_has_not_read_for_long_is_not_waited_for() -> None:
     """But who does now and then is."""
-    pace = Pace({1}.__contains__)
-    for number in range(10 * RUNNERS_LEARNED):
-        pace.learn({1: Trees(1, QUICK, QUICK, {2} if number % RUNNERS_LEARNED == 0 else {1})})
-        assert pace.is_slow(1)
-    for _ in range(2 * RUNNERS_LEARNED):
-        pace.learn({1: Trees(1, QUICK, QUICK, {1})})
+    now = [100.0]
+    pace = Pace({1}.__contains__, lambda: now[0])
+    for _ in range(10):
+        pace.learn({1: Trees(1, QUICK, QUICK, {1, 2})})
+        for _ in range(9):
+            now[0] += RUNNERS_SECONDS / 10
+            assert pace.is_slow(1)
+            pace.learn({1: Trees(1, QUICK, QUICK, {1})})
+    now[0] += RUNNERS_SECONDS / 5
     assert not pace.is_slow(1)
 
 
@@ -76,14 +80,14 @@ def test_who_is_slow_now_and_then_is_slow() -> None:
     assert slow > 300
 
 
-def test_who_is_slow_is_known_by_the_scripts_of_its_trees() -> None:
+def test_who_is_slow_is_known_by_what_its_trees_take() -> None:
     """Whom nobody has met may be: a process is started for it."""
     pace = Pace()
     assert pace.is_slow(1)
 
     pace.learn({1: Trees(2, 9.0, SLOW_SECONDS), 2: Trees(1, 9.0, SLOW_SECONDS)})
     assert not pace.is_slow(1), "half of that an update"
-    assert pace.of_scripts(1) == HALF
+    assert pace.of_tree(1) == HALF
     assert pace.is_slow(2)
     for _ in range(2):
         pace.learn({2: Trees(1, 9.0)})

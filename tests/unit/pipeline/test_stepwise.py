@@ -106,7 +106,7 @@ def test_step_by_step_a_tree_is_what_it_is_whole(call: Call) -> None:
     by = PythonEvaluator(a_sum)
     (expected,) = by.evaluate("1", [call])
 
-    def ask(_node: int, step: Call) -> Grown:
+    def ask(_tree: int, _node: int, step: Call) -> Grown:
         return by.evaluate("1", [step])[0]
 
     found = Stepwise(call, ask).grow()
@@ -121,7 +121,7 @@ def test_what_is_stale_is_not_asked_for() -> None:
     wired = wiring((node, Node((Wake(0, 0, 0),))))
     call = Call(wired, ("c", ""), [Last(0, 5, None)], [[Event(1, 5, b"{}")]], Bounds(9, 9))
 
-    def never(_node: int, _step: Call) -> Grown:
+    def never(_tree: int, _node: int, _step: Call) -> Grown:
         raise AssertionError
 
     found = Stepwise(call, never).grow()
@@ -137,7 +137,7 @@ def test_a_tree_with_too_many_computations_is_failed() -> None:
     call = Call(region.wiring, region.names, [newer], [[event], [event]], Bounds(9, 1))
     by = PythonEvaluator(a_sum)
 
-    def ask(_node: int, step: Call) -> Grown:
+    def ask(_tree: int, _node: int, step: Call) -> Grown:
         return by.evaluate("1", [step])[0]
 
     assert not Stepwise(call, ask).grow().failed

@@ -8,14 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.sharing.costs import Foreign
 from pipeline.sharing.strangers import (
+    FORGOTTEN_SECONDS,
     HORIZON_SECONDS,
     LIGHT_SECONDS,
+    LIGHT_TREE_SECONDS,
+    LOOK_SECONDS,
     MAX_ACCOUNTS,
-    Foreign,
     Strangers,
 )
 
+OWNER = 99
 SHARE = 0.5
 BURST = SHARE * HORIZON_SECONDS
 
@@ -35,8 +39,8 @@ def run(
     clock, taken = Clock(), defaultdict[int, float](float)
     strangers = Strangers(SHARE, clock)
     for _ in range(int(rate * seconds)):
-        woken = costs.keys() - strangers.over()
-        strangers.charge({each: Foreign(costs[each], 1) for each in woken})
+        woken = costs.keys() - {runner for runner, _owner in strangers.over()}
+        strangers.charge({(each, OWNER): Foreign(costs[each], 1) for each in woken})
         for each in woken:
             taken[each] += costs[each] / seconds
         clock.now += 1 / rate
@@ -63,23 +67,56 @@ def test_those_who_take_little_are_not_refused_for_those_who_take_much() -> None
 
 def test_many_whose_scripts_are_light_are_not_refused() -> None:
     """A backlog has thousands of updates a second; nobody waits for one of these."""
-    costs = dict.fromkeys(range(20), LIGHT_SECONDS * 0.9)
+    costs = dict.fromkeys(range(20), LIGHT_TREE_SECONDS / 21)
     taken, _all = run(costs, rate=500.0, seconds=5.0)
-    assert taken == pytest.approx(dict.fromkeys(costs, 0.45))
+    assert taken == pytest.approx({each: 500 * cost for each, cost in costs.items()})
+
+
+def test_so_many_that_each_tree_waits_for_them_are() -> None:
+    costs = dict.fromkeys(range(100), LIGHT_SECONDS * 0.9)
+    _taken, together = run(costs, rate=50.0, seconds=20.0)
+    assert together <= SHARE * 1.2 + BURST / 20
+
+
+def test_light_ones_leave_the_others_their_parts() -> None:
+    """They are not refused, so there is nothing to be shared out with them."""
+    clock = Clock()
+    strangers = Strangers(SHARE, clock)
+    light = {(each, OWNER): Foreign(0.4, 1000) for each in range(5)}
+    strangers.charge({**light, (7, 8): Foreign(0.2, 10)})
+    assert strangers.over() == set()
+    strangers.charge({(9, 8): Foreign(2 * BURST, 10)})
+    assert strangers.over() == set(), "it has just been looked"
+    clock.now += LOOK_SECONDS
+    assert strangers.over() == {(9, 8)}
+
+
+def test_whose_scripts_are_light_is_asked_of_each_provider() -> None:
+    """Thousands of a friend's trees that cost nothing make nobody light in another's."""
+    strangers = Strangers(SHARE, Clock())
+    strangers.charge({(1, 2): Foreign(2 * BURST, 10), (1, 3): Foreign(0.1, 100_000)})
+
+    assert strangers.over() == {(1, 2)}
+    assert strangers.is_light(1, 3)
+    assert not strangers.is_light(1, 2)
+    assert not strangers.is_light(1, 4), "whom nobody has met"
 
 
 def test_one_that_has_stopped_is_forgotten() -> None:
     clock = Clock()
     strangers = Strangers(SHARE, clock)
-    strangers.charge({1: Foreign(2 * BURST, 1)})
-    assert strangers.over() == {1}
+    strangers.charge({(1, OWNER): Foreign(2 * BURST, 1)})
+    assert strangers.over() == {(1, OWNER)}
     clock.now += HORIZON_SECONDS
     assert strangers.over() == set()
+    clock.now += FORGOTTEN_SECONDS
+    strangers.charge({(2, OWNER): Foreign(0.0, 1)})
+    assert strangers._accounts.keys() == {(2, OWNER)}
 
 
 def test_accounts_are_bounded() -> None:
     strangers = Strangers(SHARE, Clock())
-    strangers.charge({each: Foreign(1.0, 1) for each in range(MAX_ACCOUNTS + 5)})
+    strangers.charge({(each, OWNER): Foreign(1.0, 1) for each in range(MAX_ACCOUNTS + 5)})
     assert len(strangers.over()) == MAX_ACCOUNTS
 
 
@@ -87,8 +124,8 @@ def test_accounts_are_bounded() -> None:
 def test_what_all_are_cut_to_is_what_there_is(used: dict[int, float]) -> None:
     """Cut to the least that one of them has who is refused, the others fill the share."""
     strangers = Strangers(SHARE, Clock())
-    strangers.charge({each: Foreign(seconds, 1) for each, seconds in used.items()})
-    over = strangers.over()
+    strangers.charge({(each, OWNER): Foreign(seconds, 1) for each, seconds in used.items()})
+    over = {runner for runner, _owner in strangers.over()}
 
     assert bool(over) == (sum(used.values()) > BURST)
     if over:

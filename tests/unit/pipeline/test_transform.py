@@ -15,10 +15,9 @@ from pipeline.errors import BatchTooLarge, TreeTooLarge
 from pipeline.growth import Asked, Entering, RegionOutput, Verdict
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.sharing import spending as spendings
-from pipeline.sharing.pace import Trees
+from pipeline.sharing.costs import Foreign
 from pipeline.sharing.rules import ITS_SHARE, Rules
 from pipeline.sharing.spending import Spending
-from pipeline.sharing.strangers import Foreign
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import transform
 from pipeline.state.decided import Decided
@@ -163,7 +162,8 @@ def test_a_knot_is_taken_step_by_step_each_by_its_tenant() -> None:
     ]
     assert kinds(ended)["so/c", "stale"] == 1
     assert [(tenant, len(calls)) for tenant, calls, _ in by.asked] == [("1", 1), ("2", 1)]
-    assert dict(world.spending._computations) == {1: 2, 2: 1}
+    costs = world.spending.costs._pairs
+    assert {pair: each.computations for pair, each in costs.items()} == {(1, 1): 2, (2, 1): 1}
 
 
 def test_in_a_knot_refused_tenants_are_not_woken() -> None:
@@ -305,12 +305,16 @@ class Costly(PythonEvaluator):
         return ProcessorSeconds(cost.programs * times, cost.starts * times)
 
 
+def foreign(world: World) -> dict[tuple[int, int], Foreign]:
+    return world.spending.costs.foreign(0.0)
+
+
 def test_what_scripts_take_of_the_processor_is_noted_by_tenant() -> None:
     world = World(logged(1, 1))
     world.transform({"javascript": Costly({1: ProcessorSeconds(0.25, 0.5)})})
 
-    assert world.spending.used == {1: ProcessorSeconds(0.25, 0.5)}
-    assert not world.spending.foreign
+    assert world.spending.costs.by_runner(0.0) == {1: pytest.approx(0.75, abs=0.01)}
+    assert not foreign(world)
 
 
 @pytest.mark.parametrize("alone", [False, True])
@@ -319,41 +323,60 @@ def test_what_is_taken_in_trees_of_others_is_noted(alone: bool) -> None:
     world = World(logged(1, 1), graph=a_knot(), alone=alone)
     world.transform({"javascript": Costly({2: ProcessorSeconds(0.25, 0.5)})})
 
-    assert world.spending.foreign == {2: Foreign(0.75, 1)}
-    assert world.spending.trees(0.0)[1].script_seconds == 0.25
-    assert world.spending.trees(0.0)[1].runners == {1, 2}
+    assert foreign(world) == {(2, 1): Foreign(pytest.approx(0.75, abs=0.01), 1)}
+    trees = world.spending.costs.by_owner(0.0, 0.0)[1]
+    assert trees.processor == pytest.approx(0.25, abs=0.01)
+    assert trees.runners == {1, 2}
+
+
+def test_in_a_knot_it_is_known_in_whose_tree() -> None:
+    world = World(logged(1, 1), logged(2, 2, tenant=3), graph=a_knot())
+    world.transform({"javascript": Costly({2: ProcessorSeconds(0.25)})})
+
+    each = Foreign(pytest.approx(0.25, abs=0.01), 1)
+    nothing = Foreign(pytest.approx(0.0, abs=0.01), 1)
+    assert foreign(world) == {(2, 1): each, (2, 3): each, (1, 3): nothing}
+
+
+def strangers(reads: Mapping[str, Sequence[str]]) -> Graph:
+    """Tenant 2 has composites over `so/d`, which is of tenant 1, and over its own `own`."""
+    groups = {"g": (["so"], "d")}
+    theirs = a_service_object(
+        reads, id_="other", simple=("own",), groups=groups, tenant=2, sequence=1
+    )
+    return Graph([a_service_object(), theirs])
+
+
+def test_a_tree_that_comes_to_several_regions_of_a_tenant_is_one() -> None:
+    """Else whoever cuts its composites into many would be light."""
+    world = World(logged(1, 1), graph=strangers({"x": ("g",)}))
+    by = {"javascript": Costly({2: ProcessorSeconds(0.25)})}
+    several = world.asked() * 9
+    transform(several, world.updates, by, world.decided, world.rules, world.spending, None)
+
+    assert foreign(world) == {(2, 1): Foreign(pytest.approx(0.25, abs=0.01), 1)}
 
 
 def test_strangers_that_have_had_their_time_together_have_no_more() -> None:
-    """Each of them may be below its limit."""
+    """Each of them may be below its limit. No owner's scripts are to blame for that."""
     limits = NO_LIMITS._replace(tree_seconds=0.2)
-    costs = {2: ProcessorSeconds(0.25)}
-    world = World(logged(1, 1), graph=a_knot(), limits=limits)
+    by = {"javascript": Costly({2: ProcessorSeconds(0.25)})}
+    world = World(logged(1, 1), graph=strangers({"x": ("g",)}), limits=limits)
+    world.transform(by, within=9.0)
+    world.spending.latest = 1
     with pytest.raises(TookTooLong):
-        for _ in range(2):
-            world.transform({"javascript": Costly(costs)}, within=9.0)
+        world.transform(by, within=9.0)
 
-    world = World(logged(1, 1), graph=a_knot(), limits=limits, alone=True)
-    world.transform({"javascript": Costly(costs)})
-    _new, ended = world.transform({"javascript": Costly(costs)})
-    assert kinds(ended) == {("so/c", "emitted"): 1, ("other/x", "time-limit"): 1}
+    assert world.spending.latest == 2
 
 
-def test_who_waits_for_a_process_is_not_charged_for_that() -> None:
-    spending = Spending(NO_LIMITS, {1: 1, 2: 2})
-    spending.ran(1, {1: 1}, 3.0, ProcessorSeconds(0.001, 0.002))
-    spending.ran(2, {2: 1}, 1.0, ProcessorSeconds(0.5))
+@pytest.mark.parametrize(("light", "kind"), [(False, "time-limit"), (True, "emitted")])
+def test_in_one_tree_they_end_that_take_much(light: bool, kind: str) -> None:
+    limits = NO_LIMITS._replace(tree_seconds=0.2, foreign=9.0)
+    graph = strangers({"x": ("g",), "y": ("g",)})
+    world = World(logged(1, 1), graph=graph, limits=limits, alone=True)
+    world.rules = world.rules._replace(is_light=lambda *pair: light and pair == (2, 1))
 
-    charged = spending.shared_out(4.5)
-    assert charged == {1: pytest.approx(0.253), 2: pytest.approx(0.75)}
+    _new, ended = world.transform({"javascript": Costly({2: ProcessorSeconds(0.25)})})
 
-
-def test_scripts_of_several_trees_are_shared_out_among_their_owners() -> None:
-    spending = Spending(NO_LIMITS, {1: 1, 2: 2, 3: 2})
-    spending.ran(3, {1: 1, 2: 2}, 0.6, ProcessorSeconds(0.3, 0.03))
-    spending.ran(1, {1: 1}, 0.4, ProcessorSeconds(0.2))
-
-    assert spending.foreign == {3: Foreign(pytest.approx(0.33), 3)}
-    grown = spending.trees(1.3)
-    assert grown[1] == Trees(1, pytest.approx(0.7), pytest.approx(0.3), {1, 3})
-    assert grown[2] == Trees(2, pytest.approx(0.6), pytest.approx(0.2), {3})
+    assert kinds(ended) == {("other/x", "emitted"): 1, ("other/y", kind): 1}

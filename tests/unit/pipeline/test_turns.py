@@ -7,7 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.sharing.pace import Pace, Trees
+from pipeline.sharing.costs import Trees
+from pipeline.sharing.pace import Pace
 from pipeline.sharing.shares import BURST_SECONDS, Shares
 from pipeline.sharing.turns import Turns
 

@@ -1,0 +1,169 @@
+"""What a batch has cost: whose composites did how much in the trees of whose updates."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sandbox import ProcessorSeconds
+
+A_BATCH = 20
+"""What one batch costs by itself, in computations: that is of nobody's tree."""
+
+Pair = tuple[int, int]
+"""Whose composites, and whose updates the trees are grown from."""
+
+
+class Trees(NamedTuple):
+    """What the trees of one tenant's updates took, whosesoever composites are in them."""
+
+    updates: int
+    seconds: float = 0.0
+    """Of all, by the clock on the wall."""
+    processor: float = 0.0
+    """For the computations in them, in seconds, without the starts of processes."""
+    runners: Set[int] = frozenset()
+    """Whose scripts have run."""
+
+
+class Foreign(NamedTuple):
+    """What the composites of one tenant took in the trees of another."""
+
+    seconds: float = 0.0
+    """Of the processor, with the starts of processes."""
+    trees: float = 0.0
+
+    def plus(self, other: Foreign) -> Foreign:
+        """Return both together."""
+        return Foreign(self.seconds + other.seconds, self.trees + other.trees)
+
+    def times(self, part: float) -> Foreign:
+        """Return a part of it."""
+        return Foreign(self.seconds * part, self.trees * part)
+
+
+@dataclass(slots=True)
+class _Cost:
+    """Of one pair."""
+
+    trees: set[int] = field(default_factory=set)
+    processor: float = 0.0
+    starts: float = 0.0
+    at_most: float = 0.0
+    """Of the processor, where trees of others were grown with these: who knows which took it."""
+    computations: float = 0.0
+
+
+class Costs:
+    """The costs of one batch, by pair; what each user of them wants are sums of these."""
+
+    def __init__(self, updates: Mapping[int, int]) -> None:
+        """`updates` has the number of updates by tenant."""
+        self._updates = updates
+        self._pairs: defaultdict[Pair, _Cost] = defaultdict(_Cost)
+        self._waited: defaultdict[int, float] = defaultdict(float)
+        """By owner of the trees."""
+        self.processor = 0.0
+        """Seconds for all computations so far, without the starts of processes."""
+        self.ours = 0.0
+        """Those of them that were this thread's."""
+        self.of_strangers = 0.0
+        """The same, of those in trees of others."""
+
+    def ran(
+        self,
+        runner: int,
+        trees: Mapping[int, Set[int]],
+        waited: float,
+        used: ProcessorSeconds,
+        ours: float,
+    ) -> None:
+        """Note that the runner's trees were grown: their numbers, by whose updates they are.
+
+        It was waited so long for that; `ours` is what it took of the processor in this thread.
+        Each tree is taken to have needed as much as the others.
+        """
+        processor = used.programs + ours
+        self.processor += processor
+        self.ours += ours
+        whole = sum(map(len, trees.values()))
+        for owner, numbers in trees.items():
+            part = len(numbers) / whole
+            cost = self._pairs[runner, owner]
+            cost.trees |= numbers
+            cost.processor += processor * part
+            cost.starts += used.starts * part
+            cost.at_most += processor if owner != runner else processor * part
+            self._waited[owner] += waited * part
+            if owner != runner:
+                self.of_strangers += processor * part
+
+    def count(self, runner: int, trees: Mapping[int, Set[int]], computations: int) -> None:
+        """Note computations of the runner in these trees."""
+        whole = sum(map(len, trees.values()))
+        for owner, numbers in trees.items():
+            self._pairs[runner, owner].computations += computations * len(numbers) / whole
+
+    def by_runner(self, wall: float) -> dict[int, float]:
+        """The time of the whole batch by tenant, where it took so long by the clock.
+
+        Of scripts what the processor did: nobody pays for waiting until it was free, or until a
+        process that had been ended was there again. The rest by their work.
+        """
+        rest = max(0.0, wall - sum(self._waited.values()))
+        weights: defaultdict[int, float] = defaultdict(float, self._updates)
+        found: defaultdict[int, float] = defaultdict(float)
+        for (runner, _owner), cost in self._pairs.items():
+            weights[runner] += cost.computations
+            found[runner] += cost.processor + cost.starts
+        whole = sum(weights.values()) or 1.0
+        for tenant, weight in weights.items():
+            found[tenant] += rest * weight / whole
+        return dict(found)
+
+    def by_owner(self, wall: float, processor: float) -> dict[int, Trees]:
+        """What the trees of each tenant's updates took, where all took so long by the clock.
+
+        And the batch, beside growing them, so many processor seconds of this thread.
+        """
+        rest = max(0.0, wall - sum(self._waited.values()))
+        each = self._a_computation(processor)
+        weights: defaultdict[int, float] = defaultdict(float, self._updates)
+        took: defaultdict[int, float] = defaultdict(float)
+        runners: defaultdict[int, set[int]] = defaultdict(set)
+        for (runner, owner), cost in self._pairs.items():
+            weights[owner] += cost.computations
+            took[owner] += cost.at_most + each * cost.computations
+            if cost.trees:
+                runners[owner].add(runner)
+        whole = sum(weights.values()) or 1.0
+        return {
+            owner: Trees(
+                updates,
+                self._waited[owner] + rest * weights[owner] / whole,
+                took[owner],
+                runners[owner],
+            )
+            for owner, updates in self._updates.items()
+        }
+
+    def foreign(self, processor: float) -> dict[Pair, Foreign]:
+        """What was computed in trees of others.
+
+        The batch took so many processor seconds of this thread beside growing them.
+        """
+        each = self._a_computation(processor)
+        return {
+            (runner, owner): Foreign(
+                cost.processor + cost.starts + each * cost.computations, len(cost.trees)
+            )
+            for (runner, owner), cost in self._pairs.items()
+            if runner != owner
+        }
+
+    def _a_computation(self, processor: float) -> float:
+        """Processor seconds of this thread for each, beside growing the trees."""
+        computations = sum(each.computations for each in self._pairs.values())
+        return max(0.0, processor) / (computations + sum(self._updates.values()) + A_BATCH)

@@ -1,0 +1,85 @@
+"""Who pays for a batch, whose trees took what, and what was computed in those of others."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.sharing.costs import A_BATCH, Costs, Foreign, Trees
+from sandbox import ProcessorSeconds
+
+
+def test_who_waits_for_a_process_is_not_charged_for_that() -> None:
+    costs = Costs({1: 1, 2: 1})
+    costs.ran(1, {1: {0}}, 3.0, ProcessorSeconds(0.001, 0.002), 0.0)
+    costs.ran(2, {2: {1}}, 1.0, ProcessorSeconds(0.5), 0.0)
+
+    assert costs.by_runner(4.5) == {1: pytest.approx(0.253), 2: pytest.approx(0.75)}
+
+
+def test_what_this_thread_does_with_the_answers_is_the_runners() -> None:
+    """Else whoever has thousands of composites would pay for half of what they take."""
+    costs = Costs({1: 1})
+    costs.ran(2, {1: {0}}, 0.5, ProcessorSeconds(0.1), 0.2)
+
+    assert costs.by_runner(0.5) == {1: 0.0, 2: pytest.approx(0.3)}
+    assert costs.foreign(0.0) == {(2, 1): Foreign(pytest.approx(0.3), 1)}
+    assert costs.processor == costs.of_strangers == pytest.approx(0.3)
+    assert costs.ours == 0.2
+
+
+def test_trees_that_grow_together_share_what_that_takes() -> None:
+    """But what is believed of a provider: which of them took it, nobody knows."""
+    costs = Costs({1: 1, 2: 2})
+    costs.ran(2, {1: {0}, 2: {1, 2}}, 0.6, ProcessorSeconds(0.3, 0.03), 0.0)
+
+    assert costs.foreign(0.0) == {(2, 1): Foreign(pytest.approx(0.11), 1)}
+    grown = costs.by_owner(0.6, 0.0)
+    assert grown[1] == Trees(1, pytest.approx(0.2), pytest.approx(0.3), {2})
+    assert grown[2] == Trees(2, pytest.approx(0.4), pytest.approx(0.2), {2})
+    assert sum(costs.by_runner(0.6).values()) == pytest.approx(0.33)
+
+
+def test_a_tree_counts_once_however_often_it_is_grown_on() -> None:
+    costs = Costs({1: 1})
+    for _ in range(50):
+        costs.ran(2, {1: {0}}, 0.01, ProcessorSeconds(0.01), 0.0)
+
+    assert costs.foreign(0.0) == {(2, 1): Foreign(pytest.approx(0.5), 1)}
+
+
+def test_rows_are_not_for_nothing() -> None:
+    """Quick scripts of many composites hold up others as slow ones do."""
+    costs = Costs({1: 1})
+    costs.ran(2, {1: {0}}, 0.001, ProcessorSeconds(0.001), 0.0)
+    costs.count(2, {1: {0}}, 800)
+
+    part = 800 / (800 + 1 + A_BATCH)
+    assert costs.foreign(0.1)[2, 1].seconds == pytest.approx(0.001 + 0.1 * part)
+    assert costs.by_owner(0.1, 0.1)[1].processor == pytest.approx(0.001 + 0.1 * part)
+
+
+def test_a_batch_of_one_is_not_slow_for_what_each_batch_costs() -> None:
+    costs = Costs({1: 1})
+    costs.ran(1, {1: {0}}, 0.001, ProcessorSeconds(0.0005), 0.0)
+    costs.count(1, {1: {0}}, 1)
+
+    assert costs.by_owner(0.02, 0.02)[1].processor < 0.002
+
+
+def test_the_rest_of_a_batch_goes_by_work() -> None:
+    """A quick update beside a fan-out is believed to be quick."""
+    costs = Costs({1: 1, 2: 1})
+    costs.ran(2, {2: {1}}, 0.0, ProcessorSeconds(), 0.0)
+    costs.count(2, {2: {1}}, 998)
+
+    grown = costs.by_owner(1.0, 0.0)
+    assert grown[1].seconds == pytest.approx(0.001)
+    assert grown[2].seconds == pytest.approx(0.999)
+    assert costs.by_runner(1.0) == {1: pytest.approx(0.001), 2: pytest.approx(0.999)}
+
+
+def test_an_empty_batch_costs_nobody_anything() -> None:
+    costs = Costs({})
+    assert not costs.by_runner(1.0)
+    assert not costs.by_owner(1.0, 1.0)
+    assert not costs.foreign(1.0)
