@@ -3,7 +3,7 @@
 Records are taken in order of the log. While several tenants are active, the updates of one
 that has used more than its share of the partition's time are put off: stored as they are,
 in the transaction that moves progress past them, and taken up when the tenant has time
-again. So are those of tenants whose scripts are slow or have no process waiting, or that
+again. So are those whose trees are slow, or need a process that is not there, or that
 nobody has met yet (but for one of a batch of a backlog): a crowd of tenants, each with a
 little, does not hold up those whose updates are quick. What is taken up is computed beside
 the batches of the others (`beside.py`). What a tenant has waiting is taken in order of the

@@ -13,10 +13,10 @@ class SandboxOptions:
     """"v8" or "quickjs"."""
 
     budget_ms: float = 100
-    """Wall milliseconds that a frame may take."""
+    """Milliseconds that a frame may take; of the processor, where the machine is busy."""
 
     budget_ms_per_update: float = 1.0
-    """Wall milliseconds added for each step of a frame."""
+    """Milliseconds added for each step of a frame."""
 
     max_workers: int = 64
     """Processes of tenants alive at once."""

@@ -49,7 +49,9 @@ SIZE_LIMIT = _verdict(
     "size-limit", "Its tenant's outputs of the tree have `max_tree_bytes` already."
 )
 TIME_LIMIT = _verdict(
-    "time-limit", "Its tenant's code has run for `max_tree_script_ms` in the tree already."
+    "time-limit",
+    "Its tenant's code has run for `max_tree_script_ms` in the tree already, or that of all "
+    "tenants whose update it is not, together.",
 )
 REVOKED = _verdict(
     "revoked",
