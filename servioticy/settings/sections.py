@@ -155,7 +155,9 @@ class Sandbox:
     PREFIX: ClassVar[str] = "sandbox_"
 
     budget_ms: Milliseconds = setting(
-        100, "budget of one frame into the sandbox, in ms: on a busy machine up to four times by the clock", name="script_budget_ms"
+        100,
+        "budget of one frame into the sandbox, in ms; by the clock up to four times that",
+        name="script_budget_ms",
     )
     budget_ms_per_update: Annotated[float, Meta(ge=0, le=10_000)] = setting(
         1.0,
