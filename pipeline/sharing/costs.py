@@ -12,6 +12,9 @@ from sandbox import ProcessorSeconds
 A_BATCH = 20
 """What one batch costs by itself, in computations: that is of nobody's tree."""
 
+BYTES_A_COMPUTATION = 1024
+"""To store and emit so many is as much work as another computation."""
+
 Pair = tuple[int, int]
 """Whose composites, and whose updates the trees are grown from."""
 
@@ -32,16 +35,10 @@ class Foreign(NamedTuple):
     """What the composites of one tenant took in the trees of another."""
 
     seconds: float = 0.0
-    """Of the processor, with the starts of processes."""
+    """Of the processor, for the computations."""
     trees: float = 0.0
-
-    def plus(self, other: Foreign) -> Foreign:
-        """Return both together."""
-        return Foreign(self.seconds + other.seconds, self.trees + other.trees)
-
-    def times(self, part: float) -> Foreign:
-        """Return a part of it."""
-        return Foreign(self.seconds * part, self.trees * part)
+    starts: float = 0.0
+    """Seconds of the processor, of processes."""
 
 
 @dataclass(slots=True)
@@ -53,7 +50,7 @@ class _Cost:
     starts: float = 0.0
     at_most: float = 0.0
     """Of the processor, where trees of others were grown with these: who knows which took it."""
-    computations: float = 0.0
+    work: float = 0.0
 
 
 class Costs:
@@ -100,11 +97,14 @@ class Costs:
             if owner != runner:
                 self.of_strangers += processor * part
 
-    def count(self, runner: int, trees: Mapping[int, Set[int]], computations: int) -> None:
-        """Note computations of the runner in these trees."""
+    def count(
+        self, runner: int, trees: Mapping[int, Set[int]], computations: int, size: int = 0
+    ) -> None:
+        """Note computations of the runner in these trees, and the bytes of what they made."""
+        work = computations + size / BYTES_A_COMPUTATION
         whole = sum(map(len, trees.values()))
         for owner, numbers in trees.items():
-            self._pairs[runner, owner].computations += computations * len(numbers) / whole
+            self._pairs[runner, owner].work += work * len(numbers) / whole
 
     def by_runner(self, wall: float) -> dict[int, float]:
         """The time of the whole batch by tenant, where it took so long by the clock.
@@ -116,7 +116,7 @@ class Costs:
         weights: defaultdict[int, float] = defaultdict(float, self._updates)
         found: defaultdict[int, float] = defaultdict(float)
         for (runner, _owner), cost in self._pairs.items():
-            weights[runner] += cost.computations
+            weights[runner] += cost.work
             found[runner] += cost.processor + cost.starts
         whole = sum(weights.values()) or 1.0
         for tenant, weight in weights.items():
@@ -129,13 +129,13 @@ class Costs:
         And the batch, beside growing them, so many processor seconds of this thread.
         """
         rest = max(0.0, wall - sum(self._waited.values()))
-        each = self._a_computation(processor)
+        each = self._of_work(processor)
         weights: defaultdict[int, float] = defaultdict(float, self._updates)
         took: defaultdict[int, float] = defaultdict(float)
         runners: defaultdict[int, set[int]] = defaultdict(set)
         for (runner, owner), cost in self._pairs.items():
-            weights[owner] += cost.computations
-            took[owner] += cost.at_most + each * cost.computations
+            weights[owner] += cost.work
+            took[owner] += cost.at_most + each * cost.work
             if cost.trees:
                 runners[owner].add(runner)
         whole = sum(weights.values()) or 1.0
@@ -154,16 +154,16 @@ class Costs:
 
         The batch took so many processor seconds of this thread beside growing them.
         """
-        each = self._a_computation(processor)
+        each = self._of_work(processor)
         return {
             (runner, owner): Foreign(
-                cost.processor + cost.starts + each * cost.computations, len(cost.trees)
+                cost.processor + each * cost.work, len(cost.trees), cost.starts
             )
             for (runner, owner), cost in self._pairs.items()
             if runner != owner
         }
 
-    def _a_computation(self, processor: float) -> float:
-        """Processor seconds of this thread for each, beside growing the trees."""
-        computations = sum(each.computations for each in self._pairs.values())
-        return max(0.0, processor) / (computations + sum(self._updates.values()) + A_BATCH)
+    def _of_work(self, processor: float) -> float:
+        """Processor seconds of this thread for as much as a computation is."""
+        work = sum(each.work for each in self._pairs.values())
+        return max(0.0, processor) / (work + sum(self._updates.values()) + A_BATCH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -19,6 +20,11 @@ UNKNOWN_SECONDS = 0.0005
 SLOW_SECONDS = 0.01
 """An update whose tree takes more of the processor holds up others that come behind it. That of
 a tenant not met yet may."""
+
+HOLDS_UP_SECONDS = 0.05
+SLOW_FOR_SECONDS = 60.0
+"""So long an update of a tenant is not computed with the others' after trees of its have held them
+up for that: averages forget soon what is seldom."""
 
 WEIGHT = 0.3
 PROCESSOR_WEIGHT = 0.1
@@ -39,6 +45,7 @@ class _Tree:
     """Seconds for the computations in it."""
     runners: dict[int, float] = field(default_factory=dict)
     """Whose scripts run in it, and when they last did."""
+    slow_until: float = -math.inf
 
 
 class Pace:
@@ -81,7 +88,10 @@ class Pace:
         known = self._trees.get(tenant)
         if known is None or known.processor >= SLOW_SECONDS:
             return True
-        since = self._clock() - RUNNERS_SECONDS
+        now = self._clock()
+        if now < known.slow_until:
+            return True
+        since = now - RUNNERS_SECONDS
         return not all(self._is_ready(each) for each, at in known.runners.items() if at >= since)
 
     def learn(self, grown: Mapping[int, Trees]) -> None:
@@ -99,6 +109,8 @@ class Pace:
         known = self._trees.get(tenant) or _Tree(each)
         known.processor += PROCESSOR_WEIGHT * (each - known.processor)
         now = self._clock()
+        if each >= SLOW_SECONDS and trees.processor >= HOLDS_UP_SECONDS:
+            known.slow_until = now + SLOW_FOR_SECONDS
         runners = {each: at for each, at in known.runners.items() if at >= now - RUNNERS_SECONDS}
         # Another thread may be looking at those before.
         known.runners = runners | dict.fromkeys(trees.runners, now)

@@ -29,17 +29,32 @@ LOOK_SECONDS = 0.02
 MAX_ACCOUNTS = 10_000
 
 
+class _Used(NamedTuple):
+    """Moving sums."""
+
+    seconds: float = 0.0
+    """Of the processor."""
+    trees: float = 0.0
+
+    @property
+    def is_light(self) -> bool:
+        """Whether it is little for each tree."""
+        return self.seconds < LIGHT_SECONDS * self.trees
+
+
 class _Account(NamedTuple):
-    used: Foreign = Foreign()
+    used: _Used = _Used()
     at: float = 0.0
 
-    def at_time(self, now: float) -> Foreign:
+    def at_time(self, now: float) -> _Used:
         """What still counts of it."""
-        return self.used.times(math.exp((self.at - now) / HORIZON_SECONDS))
+        part = math.exp((self.at - now) / HORIZON_SECONDS)
+        return _Used(self.used.seconds * part, self.used.trees * part)
 
-    def plus(self, new: Foreign, now: float) -> _Account:
+    def plus(self, seconds: float, trees: float, now: float) -> _Account:
         """The same with what has just been used."""
-        return _Account(self.at_time(now).plus(new), now)
+        before = self.at_time(now)
+        return _Account(_Used(before.seconds + seconds, before.trees + trees), now)
 
 
 class Strangers:
@@ -62,22 +77,28 @@ class Strangers:
         self._looks_at = -math.inf
 
     def charge(self, used: Mapping[Pair, Foreign]) -> None:
-        """Note what tenants have used in trees of others."""
+        """Note what tenants have used in trees of others.
+
+        The start of a process only where it is not the first for long: whoever needs one again
+        and again takes the time of the others.
+        """
         if not used:
             return
         now = self._clock()
         with self._lock:
             for pair, new in used.items():
-                self._accounts[pair] = self._accounts.get(pair, _Account()).plus(new, now)
+                known = self._accounts.get(pair)
+                seconds = new.seconds + (new.starts if known else 0.0)
+                self._accounts[pair] = (known or _Account()).plus(seconds, new.trees, now)
                 self._accounts.move_to_end(pair)
-                self._all = self._all.plus(new, now)
+                self._all = self._all.plus(seconds, new.trees, now)
             while self._accounts and self._has_gone(now):
                 self._accounts.popitem(last=False)
 
     def is_light(self, runner: int, owner: int) -> bool:
         """Whether the runner is known to take little of each tree of the owner."""
         account = self._accounts.get((runner, owner))
-        return account is not None and _is_light(account.used)
+        return account is not None and account.used.is_light
 
     def over(self) -> Set[Pair]:
         """Who has taken more than its part, and in whose trees, while all take too much."""
@@ -97,7 +118,7 @@ class Strangers:
         return oldest.at < now - FORGOTTEN_SECONDS or len(self._accounts) > MAX_ACCOUNTS
 
 
-def _over(used: Mapping[Pair, Foreign], most: float) -> Set[Pair]:
+def _over(used: Mapping[Pair, _Used], most: float) -> Set[Pair]:
     """Those of whom there is too much, without whom nobody waits for."""
     seconds: defaultdict[int, float] = defaultdict(float)
     trees: defaultdict[int, float] = defaultdict(float)
@@ -107,17 +128,13 @@ def _over(used: Mapping[Pair, Foreign], most: float) -> Set[Pair]:
     waited_for = {
         pair: each
         for pair, each in used.items()
-        if not _is_light(each) or seconds[pair[1]] >= LIGHT_TREE_SECONDS * trees[pair[1]]
+        if not each.is_light or seconds[pair[1]] >= LIGHT_TREE_SECONDS * trees[pair[1]]
     }
     amounts: defaultdict[int, float] = defaultdict(float)
     for (runner, _owner), each in waited_for.items():
         amounts[runner] += each.seconds
     level = _level(amounts.values(), most)
     return {pair for pair in waited_for if amounts[pair[0]] > level}
-
-
-def _is_light(used: Foreign) -> bool:
-    return used.seconds < LIGHT_SECONDS * used.trees
 
 
 def _level(amounts: Iterable[float], most: float) -> float:

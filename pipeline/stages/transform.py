@@ -62,7 +62,7 @@ def transform(
     for each, grown in answers:
         if grown.failed:
             raise TreeTooLarge(updates[each.numbers[len(grown.made)]].offset)
-        _count(each, grown.ended, updates, spending)
+        _count(each, grown, updates, spending)
         _add_new(each, grown.made, updates, new, spending, alone=rules.alone)
         _add_verdicts(each, grown, ended)
     return new, ended
@@ -131,19 +131,19 @@ def _trees(asked: Sequence[Asked], updates: Sequence[LoggedUpdate]) -> TreesOfOw
 
 
 def _count(
-    asked: Asked,
-    ended: Sequence[trees.Ended],
-    updates: Sequence[LoggedUpdate],
-    spending: Spending,
+    asked: Asked, grown: trees.Grown, updates: Sequence[LoggedUpdate], spending: Spending
 ) -> None:
-    """Note computations: all that was not too deep."""
-    region, counts = asked.region, Counter[int]()
-    for each in ended:
+    """Note computations, all that was not too deep, and the bytes of what they made."""
+    region, counts, sizes = asked.region, Counter[int](), Counter[int]()
+    for each in grown.ended:
         if each.kind != HOP_LIMIT:
             counts[region.tenant or region.stream(each.node).tenant] += each.times
-    grown = _trees([asked], updates)
+    for made in grown.made:
+        for one in made:
+            sizes[region.tenant or region.stream(one.node).tenant] += len(one.document)
+    growing = _trees([asked], updates)
     for runner, times in counts.items():
-        spending.costs.count(runner, grown, times)
+        spending.costs.count(runner, growing, times, sizes[runner])
     spending.count(counts.total())
 
 

@@ -61,9 +61,12 @@ class Allowance:
         if self._used() > self._within:
             raise self.spent()
 
-    def spent(self) -> TookTooLong:
-        """Return what to raise where the allowance has cut a frame short."""
-        return TookTooLong(self._used(), self._within, self._prepared)
+    def spent(self, *, in_vain: bool = False) -> TookTooLong:
+        """Return what to raise where the allowance has cut a frame short.
+
+        `in_vain`: what was prepared has gone with the process.
+        """
+        return TookTooLong(self._used(), self._within, self._prepared and not in_vain)
 
     def granted(self, budget_ms: int, minimum_ms: int) -> int:
         """Return the budget, or what is left if that is less, but never less than the minimum."""

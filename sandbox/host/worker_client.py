@@ -26,9 +26,9 @@ CHECK_MS = 1000
 MIN_CHECK_MS = 100
 MAX_MESSAGE_BYTES = 1000  # bytes of what a worker says where it has no answer
 CHECKED_BYTES_PER_MS = 100
-GIVEN_PART = 0.9
+GIVEN_PART = 0.75
 """Of its budget a frame had of the processor, if not all, before its programs are to blame: the
-rest is sending, and the clocks differ."""
+rest is sending, and others that run beside it even where there is room."""
 
 DEFINE_MS = 5  # a program, beside the budget of the frame that brings it
 WIRE_MS_PER_NODE = 0.1
@@ -268,7 +268,7 @@ class WorkerClient:
             self.kill()
             starved = answer.kind == "timeout" and not budget.was_given(burned)
             if starved and granted < budget.wall_milliseconds:
-                raise allowance.spent()
+                raise allowance.spent(in_vain=True)
             return Failure(answer.kind, answer.message, starved)
         if answer[0] != ANSWERS[kind]:
             return self._malformed(f"frame of kind {answer[0]}")

@@ -53,6 +53,8 @@ class Workers(OrderedDict[ProcessKey, WorkerClient]):
             if not self._is_idle(worker, now) and worker.alive() and not worker.full():
                 return worker
             self.end(process)
+        if self._takes_over_first(process, now):
+            return self[process]
         self._make_room(now)
         with self._exclusion.elsewhere():
             worker = self._spare.take()
@@ -78,6 +80,21 @@ class Workers(OrderedDict[ProcessKey, WorkerClient]):
         first = ProcessKey(process.tenant)
         if process.beside and process in self and first not in self and self._is_free(first):
             self[first] = self.pop(process)
+
+    def _takes_over_first(self, process: ProcessKey, now: float) -> bool:
+        """Let the tenant's first process be the one beside, where there is no room for another.
+
+        Somebody else's would be ended for it, whose next frame would end this one.
+        """
+        first = self.get(ProcessKey(process.tenant))
+        if not process.beside or first is None or len(self) < self._max_workers:
+            return False
+        if not self._is_free(ProcessKey(process.tenant)) or self._is_idle(first, now):
+            return False
+        if not first.alive() or first.full():
+            return False
+        self[process] = self.pop(ProcessKey(process.tenant))
+        return True
 
     def _is_free(self, process: ProcessKey) -> bool:
         return not self._exclusion.has(process)

@@ -63,6 +63,20 @@ def test_who_is_met_beside_others_is_ready_from_then_on(pool: SandboxPool) -> No
     assert both[ProcessKey("tenant")] == first[ProcessKey("tenant")]
 
 
+def test_where_there_is_no_room_the_first_process_is_the_one_beside() -> None:
+    """Else tenants that have one each would end each other's, turn by turn."""
+    pool = a_pool(max_workers=2)
+    assert is_right(pool, "a")
+    assert is_right(pool, "b")
+    before = processes(pool)
+
+    for _ in range(2):
+        assert is_right(pool, "a", beside=True)
+        assert is_right(pool, "b", beside=True)
+    assert processes(pool) == before, "and is the first one again, as it was quick"
+    pool.close()
+
+
 def test_who_has_waited_with_many_updates_is_ready_as_well(pool: SandboxPool) -> None:
     """What each of them takes counts, not what all take together."""
     loop = a_function("var t=0;for(var i=0;i<20000;i++)t+=i;return 1")

@@ -47,6 +47,15 @@ def test_a_frame_is_granted_what_is_left_but_not_less_than_the_least(
     assert allowance.granted(50, 50) == 50
 
 
+def test_what_was_prepared_has_gone_with_a_process() -> None:
+    """Whoever hangs is not asked a hundred times for having had to begin anew each time."""
+    allowance = Allowance(1.0, Watch())
+    allowance.note_preparation()
+
+    assert allowance.spent().prepared
+    assert not allowance.spent(in_vain=True).prepared
+
+
 def test_without_an_allowance_nothing_is_too_long() -> None:
     """The usual case of whoever asks for one program."""
     watch = Watch()

@@ -30,7 +30,8 @@ def beside(before: float, during: float, lost: int = 0, refused: int = 0) -> Bes
 
 
 def test_every_neighbour_is_there_and_has_quotas_that_exist() -> None:
-    assert list(NEIGHBOURS) == ["flood", "hostile", "just-below", "fan-out", "crowd"]
+    usual = ["flood", "hostile", "just-below", "fan-out", "strangers", "crowd"]
+    assert list(NEIGHBOURS) == usual
     known = quotas(Settings())
     assert all(each.quotas.keys() <= known.keys() for each in NEIGHBOURS.values())
 

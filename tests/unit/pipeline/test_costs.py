@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.sharing.costs import A_BATCH, Costs, Foreign, Trees
+from pipeline.sharing.costs import A_BATCH, BYTES_A_COMPUTATION, Costs, Foreign, Trees
 from sandbox import ProcessorSeconds
 
 
@@ -32,7 +32,7 @@ def test_trees_that_grow_together_share_what_that_takes() -> None:
     costs = Costs({1: 1, 2: 2})
     costs.ran(2, {1: {0}, 2: {1, 2}}, 0.6, ProcessorSeconds(0.3, 0.03), 0.0)
 
-    assert costs.foreign(0.0) == {(2, 1): Foreign(pytest.approx(0.11), 1)}
+    assert costs.foreign(0.0) == {(2, 1): Foreign(pytest.approx(0.1), 1, pytest.approx(0.01))}
     grown = costs.by_owner(0.6, 0.0)
     assert grown[1] == Trees(1, pytest.approx(0.2), pytest.approx(0.3), {2})
     assert grown[2] == Trees(2, pytest.approx(0.4), pytest.approx(0.2), {2})
@@ -56,6 +56,18 @@ def test_rows_are_not_for_nothing() -> None:
     part = 800 / (800 + 1 + A_BATCH)
     assert costs.foreign(0.1)[2, 1].seconds == pytest.approx(0.001 + 0.1 * part)
     assert costs.by_owner(0.1, 0.1)[1].processor == pytest.approx(0.001 + 0.1 * part)
+
+
+def test_bytes_are_not_for_nothing() -> None:
+    """A few composites of the largest documents hold up others as many small ones do."""
+    small, large = Costs({1: 1}), Costs({1: 1})
+    for costs, computations, size in ((small, 801, 0), (large, 1, 800 * BYTES_A_COMPUTATION)):
+        costs.ran(2, {1: {0}}, 0.001, ProcessorSeconds(0.001), 0.0)
+        costs.count(2, {1: {0}}, computations, size)
+
+    assert small.foreign(0.1) == large.foreign(0.1)
+    assert small.by_owner(0.1, 0.1) == large.by_owner(0.1, 0.1)
+    assert small.by_runner(0.1) == large.by_runner(0.1)
 
 
 def test_a_batch_of_one_is_not_slow_for_what_each_batch_costs() -> None:

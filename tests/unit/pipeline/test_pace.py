@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from pipeline.sharing.costs import Trees
-from pipeline.sharing.pace import RUNNERS_SECONDS, SLOW_SECONDS, UNKNOWN_SECONDS, Pace
+from pipeline.sharing.pace import (
+    HOLDS_UP_SECONDS,
+    RUNNERS_SECONDS,
+    SLOW_FOR_SECONDS,
+    SLOW_SECONDS,
+    UNKNOWN_SECONDS,
+    Pace,
+)
 
 HALF = SLOW_SECONDS / 2
 QUICK = 0.001
@@ -78,6 +85,26 @@ def test_who_is_slow_now_and_then_is_slow() -> None:
         pace.learn({1: Trees(1, 0.0, 0.9 if number % 4 == 0 else 0.0)})
         slow += pace.is_slow(1)
     assert slow > 300
+
+
+def test_who_has_held_up_others_does_not_do_so_soon_again() -> None:
+    """Averages forget what comes once in a hundred updates."""
+    now = [100.0]
+    pace = Pace(clock=lambda: now[0])
+    pace.learn({1: Trees(1)})
+    pace.learn({1: Trees(4, 0.4, HOLDS_UP_SECONDS)})
+    for _ in range(100):
+        assert pace.is_slow(1)
+        pace.learn({1: Trees(1, QUICK, QUICK)})
+        now[0] += SLOW_FOR_SECONDS / 101
+    now[0] += 1.0
+    assert not pace.is_slow(1)
+
+
+def test_many_quick_ones_at_once_have_not_held_up_others() -> None:
+    pace = Pace()
+    pace.learn({1: Trees(1000, 1.0, 1000 * QUICK)})
+    assert not pace.is_slow(1)
 
 
 def test_who_is_slow_is_known_by_what_its_trees_take() -> None:

@@ -102,6 +102,18 @@ def test_whose_scripts_are_light_is_asked_of_each_provider() -> None:
     assert not strangers.is_light(1, 4), "whom nobody has met"
 
 
+def test_the_start_of_a_process_counts_where_it_was_there_before() -> None:
+    """All of many start when an update comes for the first time; nobody is refused for that."""
+    strangers = Strangers(SHARE, Clock())
+    begun = {(each, OWNER): Foreign(LIGHT_SECONDS / 2, 1, BURST) for each in range(9)}
+    strangers.charge(begun)
+    assert strangers.over() == set()
+    assert strangers.is_light(1, OWNER)
+
+    strangers.charge(begun)
+    assert strangers.over() == begun.keys()
+
+
 def test_one_that_has_stopped_is_forgotten() -> None:
     clock = Clock()
     strangers = Strangers(SHARE, clock)

@@ -163,7 +163,7 @@ def test_a_knot_is_taken_step_by_step_each_by_its_tenant() -> None:
     assert kinds(ended)["so/c", "stale"] == 1
     assert [(tenant, len(calls)) for tenant, calls, _ in by.asked] == [("1", 1), ("2", 1)]
     costs = world.spending.costs._pairs
-    assert {pair: each.computations for pair, each in costs.items()} == {(1, 1): 2, (2, 1): 1}
+    assert {pair: int(each.work) for pair, each in costs.items()} == {(1, 1): 2, (2, 1): 1}
 
 
 def test_in_a_knot_refused_tenants_are_not_woken() -> None:
@@ -323,7 +323,7 @@ def test_what_is_taken_in_trees_of_others_is_noted(alone: bool) -> None:
     world = World(logged(1, 1), graph=a_knot(), alone=alone)
     world.transform({"javascript": Costly({2: ProcessorSeconds(0.25, 0.5)})})
 
-    assert foreign(world) == {(2, 1): Foreign(pytest.approx(0.75, abs=0.01), 1)}
+    assert foreign(world) == {(2, 1): Foreign(pytest.approx(0.25, abs=0.01), 1, 0.5)}
     trees = world.spending.costs.by_owner(0.0, 0.0)[1]
     assert trees.processor == pytest.approx(0.25, abs=0.01)
     assert trees.runners == {1, 2}
