@@ -22,7 +22,7 @@ from servioticy.domain.graph import Graph
 from servioticy.ports.output import Output
 
 Dispatch: TypeAlias = Callable[
-    [Entered, Sequence[LoggedUpdate], Rules],
+    [Entered, Sequence[LoggedUpdate], Rules, Spending],
     tuple[list[Entering], list[Verdict]],
 ]
 Fetch: TypeAlias = Callable[

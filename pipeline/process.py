@@ -45,7 +45,7 @@ def process(
     state.enter([graph.whole(each) if rules.alone else each.entries for each in origins])
 
     while entered := state.next_level():
-        entering, ended = stages.dispatch(entered, updates, rules)
+        entering, ended = stages.dispatch(entered, updates, rules, spending)
         state.end(ended)
         asked = stages.fetch(entering, updates, graph, last_updates, rules, spending)
         within = None if rules.alone else _seconds_left(deadline, work)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -72,6 +73,14 @@ class Work(NamedTuple):
     def owners(self) -> dict[int, int]:
         """The tenant of each update, by its offset."""
         return {each.offset: each.tenant for each in self.updates}
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """The bytes of the updates of each tenant."""
+        found: Counter[int] = Counter()
+        for each in self.updates:
+            found[each.tenant] += len(each.document)
+        return found
 
     def cut(self, *places: int) -> list[Work]:
         """The same work in pieces, cut before the updates with these numbers.

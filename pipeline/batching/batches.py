@@ -122,22 +122,26 @@ class Batches:
         What is decided is computed alone, and nobody in it is refused: it was not then.
         """
         limits = self._engine.limits
-        spending = Spending(limits, work.owners)
+        spending = Spending(limits, work.owners, work.sizes)
         rules = Rules(limits, alone or decided)
         if not decided and self._base.graph.shared:
             rules = self._fairness.rules(limits, self._base.store, alone=alone)
         began, processor = time.monotonic(), time.thread_time()
+        whole = False
         try:
             process(work, self._base, self._output, self._engine, rules, spending)
+            whole = True
         finally:
             processor = time.thread_time() - processor
-            self._note(work, spending.costs, time.monotonic() - began, processor)
+            self._note(work, spending.costs, time.monotonic() - began, processor, whole=whole)
         self._base.note_waiting(work)
         self._cutting.note(work, spending)
 
-    def _note(self, work: Work, costs: Costs, seconds: float, processor: float) -> None:
+    def _note(
+        self, work: Work, costs: Costs, seconds: float, processor: float, *, whole: bool
+    ) -> None:
         """Charge tenants with the time of a batch, and tell of one that took long."""
-        self._fairness.note(costs, seconds, processor)
+        self._fairness.note(costs, seconds, processor, whole=whole)
         if seconds > SLOW_SECONDS:
             facts = {"seconds": round(seconds, 3), "updates": len(work.updates)}
             log.warning("batch_slow", extra=facts | {"by_tenant": costs.by_runner(seconds)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sandbox import ProcessorSeconds
@@ -14,6 +15,8 @@ A_BATCH = 20
 
 BYTES_A_COMPUTATION = 1024
 """To store and emit so many is as much work as another computation."""
+
+NO_SIZES: Mapping[int, int] = MappingProxyType({})
 
 Pair = tuple[int, int]
 """Whose composites, and whose updates the trees are grown from."""
@@ -27,8 +30,12 @@ class Trees(NamedTuple):
     """Of all, by the clock on the wall."""
     processor: float = 0.0
     """For the computations in them, in seconds, without the starts of processes."""
+    preparing: float = 0.0
+    """To make programs ready for them, likewise."""
     runners: Set[int] = frozenset()
     """Whose scripts have run."""
+    overlong: bool = False
+    """Whether one of them took too long by itself."""
 
 
 class Foreign(NamedTuple):
@@ -38,7 +45,9 @@ class Foreign(NamedTuple):
     """Of the processor, for the computations."""
     trees: float = 0.0
     starts: float = 0.0
-    """Seconds of the processor, of processes."""
+    """Seconds of the processor, of processes and until programs are ready in them."""
+    overlong: bool = False
+    """Whether one tree may have taken too long by itself."""
 
 
 @dataclass(slots=True)
@@ -48,22 +57,32 @@ class _Cost:
     trees: set[int] = field(default_factory=set)
     processor: float = 0.0
     starts: float = 0.0
+    preparing: float = 0.0
     at_most: float = 0.0
     """Of the processor, where trees of others were grown with these: who knows which took it."""
     work: float = 0.0
+    refused: float = 0.0
+    """Work that was left of what was not computed."""
+    overlong: bool = False
 
 
 class Costs:
     """The costs of one batch, by pair; what each user of them wants are sums of these."""
 
-    def __init__(self, updates: Mapping[int, int]) -> None:
-        """`updates` has the number of updates by tenant."""
+    def __init__(self, updates: Mapping[int, int], sizes: Mapping[int, int] = NO_SIZES) -> None:
+        """`updates` and `sizes` have the number of updates and their bytes by tenant."""
         self._updates = updates
+        self._own_work = {
+            tenant: number + sizes.get(tenant, 0) / BYTES_A_COMPUTATION
+            for tenant, number in updates.items()
+        }
+        self._overlong: set[int] = set()
+        """By owner of the trees."""
         self._pairs: defaultdict[Pair, _Cost] = defaultdict(_Cost)
         self._waited: defaultdict[int, float] = defaultdict(float)
         """By owner of the trees."""
         self.processor = 0.0
-        """Seconds for all computations so far, without the starts of processes."""
+        """Seconds for all computations so far, without what was there to be ready for them."""
         self.ours = 0.0
         """Those of them that were this thread's."""
         self.of_strangers = 0.0
@@ -80,19 +99,25 @@ class Costs:
         """Note that the runner's trees were grown: their numbers, by whose updates they are.
 
         It was waited so long for that; `ours` is what it took of the processor in this thread.
-        Each tree is taken to have needed as much as the others.
+        Each tree is taken to have needed as much as the others. One that took too long is its
+        owner's where nobody else's were grown, or the runner's where one of its own was.
         """
         processor = used.programs + ours
         self.processor += processor
         self.ours += ours
         whole = sum(map(len, trees.values()))
+        others = whole - len(trees.get(runner, ()))
+        if used.overlong:
+            self._overlong |= trees.keys() & {runner} if len(trees) > 1 else trees.keys()
         for owner, numbers in trees.items():
             part = len(numbers) / whole
             cost = self._pairs[runner, owner]
+            cost.overlong |= used.overlong > 0
             cost.trees |= numbers
             cost.processor += processor * part
             cost.starts += used.starts * part
-            cost.at_most += processor if owner != runner else processor * part
+            cost.preparing += used.preparing * part
+            cost.at_most += processor * (part if owner == runner else len(numbers) / others)
             self._waited[owner] += waited * part
             if owner != runner:
                 self.of_strangers += processor * part
@@ -106,6 +131,10 @@ class Costs:
         for owner, numbers in trees.items():
             self._pairs[runner, owner].work += work * len(numbers) / whole
 
+    def refuse(self, runner: int, owner: int, verdicts: int) -> None:
+        """Note that composites of the runner were not computed, and what is told of that."""
+        self._pairs[runner, owner].refused += verdicts
+
     def by_runner(self, wall: float) -> dict[int, float]:
         """The time of the whole batch by tenant, where it took so long by the clock.
 
@@ -113,11 +142,11 @@ class Costs:
         process that had been ended was there again. The rest by their work.
         """
         rest = max(0.0, wall - sum(self._waited.values()))
-        weights: defaultdict[int, float] = defaultdict(float, self._updates)
+        weights: defaultdict[int, float] = defaultdict(float, self._own_work)
         found: defaultdict[int, float] = defaultdict(float)
         for (runner, _owner), cost in self._pairs.items():
-            weights[runner] += cost.work
-            found[runner] += cost.processor + cost.starts
+            weights[runner] += cost.work + cost.refused
+            found[runner] += cost.processor + cost.starts + cost.preparing
         whole = sum(weights.values()) or 1.0
         for tenant, weight in weights.items():
             found[tenant] += rest * weight / whole
@@ -130,12 +159,15 @@ class Costs:
         """
         rest = max(0.0, wall - sum(self._waited.values()))
         each = self._of_work(processor)
-        weights: defaultdict[int, float] = defaultdict(float, self._updates)
+        weights: defaultdict[int, float] = defaultdict(float, self._own_work)
         took: defaultdict[int, float] = defaultdict(float)
+        preparing: defaultdict[int, float] = defaultdict(float)
         runners: defaultdict[int, set[int]] = defaultdict(set)
         for (runner, owner), cost in self._pairs.items():
-            weights[owner] += cost.work
-            took[owner] += cost.at_most + each * cost.work
+            work = cost.work + cost.refused
+            weights[owner] += work
+            took[owner] += cost.at_most + each * work
+            preparing[owner] += cost.preparing
             if cost.trees:
                 runners[owner].add(runner)
         whole = sum(weights.values()) or 1.0
@@ -144,7 +176,9 @@ class Costs:
                 updates,
                 self._waited[owner] + rest * weights[owner] / whole,
                 took[owner],
+                preparing[owner],
                 runners[owner],
+                owner in self._overlong,
             )
             for owner, updates in self._updates.items()
         }
@@ -157,13 +191,16 @@ class Costs:
         each = self._of_work(processor)
         return {
             (runner, owner): Foreign(
-                cost.processor + each * cost.work, len(cost.trees), cost.starts
+                cost.processor + each * cost.work,
+                len(cost.trees),
+                cost.starts + cost.preparing,
+                cost.overlong,
             )
             for (runner, owner), cost in self._pairs.items()
-            if runner != owner
+            if runner != owner and cost.trees
         }
 
     def _of_work(self, processor: float) -> float:
         """Processor seconds of this thread for as much as a computation is."""
-        work = sum(each.work for each in self._pairs.values())
-        return max(0.0, processor) / (work + sum(self._updates.values()) + A_BATCH)
+        work = sum(each.work + each.refused for each in self._pairs.values())
+        return max(0.0, processor) / (work + sum(self._own_work.values()) + A_BATCH)

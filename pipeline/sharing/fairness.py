@@ -36,12 +36,14 @@ class Fairness:
         }
         return Rules(limits, alone, refused, self.strangers.over(), self.strangers.is_light)
 
-    def note(self, costs: Costs, wall: float, processor: float) -> None:
+    def note(self, costs: Costs, wall: float, processor: float, *, whole: bool = True) -> None:
         """Charge the tenants for a batch that took so many seconds, and learn from it.
 
-        `processor`: what it took of that in this thread.
+        `processor`: what it took of that in this thread. Where it was not computed as a `whole`,
+        nothing is learnt of those whose turn had not come.
         """
         ours = processor - costs.ours
         self.shares.charge(costs.by_runner(wall))
         self.strangers.charge(costs.foreign(ours))
-        self.pace.learn(costs.by_owner(wall, ours))
+        trees = costs.by_owner(wall, ours)
+        self.pace.learn({owner: each for owner, each in trees.items() if whole or each.runners})

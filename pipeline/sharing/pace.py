@@ -24,7 +24,7 @@ a tenant not met yet may."""
 HOLDS_UP_SECONDS = 0.05
 SLOW_FOR_SECONDS = 60.0
 """So long an update of a tenant is not computed with the others' after trees of its have held them
-up for that: averages forget soon what is seldom."""
+up for that, or one that took too long by itself: averages forget soon what is seldom."""
 
 WEIGHT = 0.3
 PROCESSOR_WEIGHT = 0.1
@@ -106,10 +106,15 @@ class Pace:
 
     def _learn_tree(self, tenant: int, trees: Trees) -> None:
         each = trees.processor / trees.updates
-        known = self._trees.get(tenant) or _Tree(each)
-        known.processor += PROCESSOR_WEIGHT * (each - known.processor)
+        known = self._trees.get(tenant)
+        if known is None:  # that its programs were made ready is no sign of how it goes on
+            known = _Tree(each)
+        else:
+            new = each + trees.preparing / trees.updates
+            known.processor += PROCESSOR_WEIGHT * (new - known.processor)
         now = self._clock()
-        if each >= SLOW_SECONDS and trees.processor >= HOLDS_UP_SECONDS:
+        are_slow = each >= SLOW_SECONDS and trees.processor >= HOLDS_UP_SECONDS
+        if trees.overlong or are_slow:
             known.slow_until = now + SLOW_FOR_SECONDS
         runners = {each: at for each, at in known.runners.items() if at >= now - RUNNERS_SECONDS}
         # Another thread may be looking at those before.

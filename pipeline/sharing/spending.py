@@ -7,13 +7,19 @@ from collections.abc import Mapping
 
 from pipeline.errors import BatchTooLarge
 from pipeline.limits import MAX_BATCH_BYTES, MAX_BATCH_COMPUTATIONS, MAX_TREE_BYTES, Limits
-from pipeline.sharing.costs import Costs
+from pipeline.sharing.costs import NO_SIZES, Costs
 
 
 class Spending:
-    """The costs of one batch. `owners` tells whose update a tree has grown from, by its offset."""
+    """The costs of one batch."""
 
-    def __init__(self, limits: Limits, owners: Mapping[int, int]) -> None:
+    def __init__(
+        self, limits: Limits, owners: Mapping[int, int], sizes: Mapping[int, int] = NO_SIZES
+    ) -> None:
+        """`owners` tells whose update a tree has grown from, by its offset.
+
+        `sizes` has the bytes of a tenant's updates.
+        """
         self._own = limits
         self._foreign = limits._replace(
             computations=max(1, int(limits.computations * limits.foreign)),
@@ -23,7 +29,7 @@ class Spending:
         self._owners = owners
         self.tenants = frozenset(owners.values())
         """Whose updates they are that the trees grow from."""
-        self.costs = Costs(Counter(owners.values()))
+        self.costs = Costs(Counter(owners.values()), sizes)
         self._all_computations = 0
         self._all_bytes = 0
         self.seconds: defaultdict[int, float] = defaultdict(float)

@@ -26,7 +26,8 @@ LIGHT_TREE_SECONDS = 0.01
 LOOK_SECONDS = 0.02
 """So long it stays as it was found to be: there may be thousands to look at."""
 
-MAX_ACCOUNTS = 10_000
+MAX_ACCOUNTS = 2_000
+"""To look at them all takes 2 ms."""
 
 
 class _Used(NamedTuple):
@@ -34,12 +35,23 @@ class _Used(NamedTuple):
 
     seconds: float = 0.0
     """Of the processor."""
+    heavy: float = 0.0
+    """Those of them of batches in which each tree took much, or one did: with many in between
+    that cost nothing, they would look like little."""
     trees: float = 0.0
+
+    def plus(self, other: _Used) -> _Used:
+        """Return both together."""
+        return _Used(*[a + b for a, b in zip(self, other, strict=True)])
+
+    def times(self, part: float) -> _Used:
+        """Return a part of it."""
+        return _Used(*[each * part for each in self])
 
     @property
     def is_light(self) -> bool:
         """Whether it is little for each tree."""
-        return self.seconds < LIGHT_SECONDS * self.trees
+        return self.heavy < LIGHT_SECONDS * self.trees
 
 
 class _Account(NamedTuple):
@@ -48,13 +60,11 @@ class _Account(NamedTuple):
 
     def at_time(self, now: float) -> _Used:
         """What still counts of it."""
-        part = math.exp((self.at - now) / HORIZON_SECONDS)
-        return _Used(self.used.seconds * part, self.used.trees * part)
+        return self.used.times(math.exp((self.at - now) / HORIZON_SECONDS))
 
-    def plus(self, seconds: float, trees: float, now: float) -> _Account:
+    def plus(self, new: _Used, now: float) -> _Account:
         """The same with what has just been used."""
-        before = self.at_time(now)
-        return _Account(_Used(before.seconds + seconds, before.trees + trees), now)
+        return _Account(self.at_time(now).plus(new), now)
 
 
 class Strangers:
@@ -86,14 +96,14 @@ class Strangers:
             return
         now = self._clock()
         with self._lock:
-            for pair, new in used.items():
+            self._drop(now)
+            for pair, each in used.items():
                 known = self._accounts.get(pair)
-                seconds = new.seconds + (new.starts if known else 0.0)
-                self._accounts[pair] = (known or _Account()).plus(seconds, new.trees, now)
+                new = _used(each, known is not None)
+                self._accounts[pair] = (known or _Account()).plus(new, now)
                 self._accounts.move_to_end(pair)
-                self._all = self._all.plus(seconds, new.trees, now)
-            while self._accounts and self._has_gone(now):
-                self._accounts.popitem(last=False)
+                self._all = self._all.plus(new, now)
+            self._drop(now)
 
     def is_light(self, runner: int, owner: int) -> bool:
         """Whether the runner is known to take little of each tree of the owner."""
@@ -112,10 +122,19 @@ class Strangers:
                 self._looks_at = now + LOOK_SECONDS
             return self._over
 
-    def _has_gone(self, now: float) -> bool:
-        """Whether the oldest account counts no more, or is one too many."""
-        oldest = next(iter(self._accounts.values()))
-        return oldest.at < now - FORGOTTEN_SECONDS or len(self._accounts) > MAX_ACCOUNTS
+    def _drop(self, now: float) -> None:
+        """Forget accounts that count no more, and those that are too many."""
+        accounts = self._accounts
+        while accounts and next(iter(accounts.values())).at < now - FORGOTTEN_SECONDS:
+            accounts.popitem(last=False)
+        while len(accounts) > MAX_ACCOUNTS:
+            accounts.popitem(last=False)
+
+
+def _used(new: Foreign, was_known: bool) -> _Used:
+    seconds = new.seconds + (new.starts if was_known else 0.0)
+    is_heavy = new.overlong or seconds >= LIGHT_SECONDS * new.trees
+    return _Used(seconds, seconds if is_heavy else 0.0, new.trees)
 
 
 def _over(used: Mapping[Pair, _Used], most: float) -> Set[Pair]:
@@ -126,15 +145,20 @@ def _over(used: Mapping[Pair, _Used], most: float) -> Set[Pair]:
         seconds[owner] += each.seconds
         trees[owner] = max(trees[owner], each.trees)
     waited_for = {
-        pair: each
+        pair: much
         for pair, each in used.items()
-        if not each.is_light or seconds[pair[1]] >= LIGHT_TREE_SECONDS * trees[pair[1]]
+        if (much := each.seconds if _are_many(seconds, trees, pair[1]) else each.heavy)
     }
     amounts: defaultdict[int, float] = defaultdict(float)
-    for (runner, _owner), each in waited_for.items():
-        amounts[runner] += each.seconds
+    for (runner, _owner), much in waited_for.items():
+        amounts[runner] += much
     level = _level(amounts.values(), most)
     return {pair for pair in waited_for if amounts[pair[0]] > level}
+
+
+def _are_many(seconds: Mapping[int, float], trees: Mapping[int, float], owner: int) -> bool:
+    """Whether somebody waits for all that run in the owner's trees, though each takes little."""
+    return seconds[owner] >= LIGHT_TREE_SECONDS * trees[owner]
 
 
 def _level(amounts: Iterable[float], most: float) -> float:

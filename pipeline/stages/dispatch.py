@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from pipeline.growth import Entered, Entering, Verdict
 from pipeline.sharing.rules import Refusal, Rules
+from pipeline.sharing.spending import Spending
 from pipeline.work import LoggedUpdate
 from sandbox.trees import Event, Path
 from servioticy.domain.known_streams import Region
@@ -19,13 +20,13 @@ NOBODY = -1
 
 
 def dispatch(
-    entered: Entered, updates: Sequence[LoggedUpdate], rules: Rules
+    entered: Entered, updates: Sequence[LoggedUpdate], rules: Rules, spending: Spending
 ) -> tuple[list[Entering], list[Verdict]]:
     """The trees of each region, in order of the log, and the computations that end at once.
 
     `updates` are those that the trees grow from. Of a tree that is refused, as the region's
-    tenant is over its share or a quota, the region learns what it reads, and wakes nobody. A
-    region in which nobody is woken has nothing to do.
+    tenant is over its share or a quota, the region learns what it reads, and wakes nobody; what
+    is told of that is noted in `spending`. A region in which nobody is woken has nothing to do.
     """
     entering: list[Entering] = []
     ended: list[Verdict] = []
@@ -36,11 +37,13 @@ def dispatch(
             if len(events) > 1:
                 events.sort(key=_place)
         if region.tenant is not None and rules.refuse_somebody:
-            whys = [rules.refusal(region.tenant, updates[number].tenant) for number in numbers]
-            trees = [
-                events if why is None else _refused(region, events, why, ended)
-                for why, events in zip(whys, trees, strict=True)
-            ]
+            owners = [updates[number].tenant for number in numbers]
+            for place, owner in enumerate(owners):
+                why = rules.refusal(region.tenant, owner)
+                if why is not None:
+                    before = len(ended)
+                    trees[place] = _refused(region, trees[place], why, ended)
+                    spending.costs.refuse(region.tenant, owner, len(ended) - before)
         nodes = region.wiring.nodes
         if any(event.only is None and nodes[event.node].wakes for tree in trees for event in tree):
             entering.append(Entering(region, numbers, trees))

@@ -68,7 +68,10 @@ class Watched(Stepwise):
         refused = self._rules.refusal(tenant, owner)
         if refused is not None:
             self._shed += 1
-            return refused if self._shed <= MAX_SHED_NOTED else UNTOLD
+            if self._shed > MAX_SHED_NOTED:
+                return UNTOLD
+            self._spending.costs.refuse(tenant, owner, 1)
+            return refused
         if not self._rules.alone:
             return super().arrives(node, path)
         refusal = self.too_deep(path)

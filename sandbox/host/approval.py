@@ -111,7 +111,7 @@ class Approval:
                 return checker.check(texts, allowance)
             finally:
                 # It is everybody's: nobody is charged for its start.
-                used = checker.take_cpu() - checker.take_start_cpu()
+                used = checker.take_used().programs
                 self._used.seconds = getattr(self._used, "seconds", 0.0) + used
                 if checker.ended:
                     self._checker = None

@@ -14,8 +14,8 @@ from sandbox.host.grown import Part
 from sandbox.host.knowledge import Definition, Sizes
 from sandbox.host.options import SandboxOptions
 from sandbox.host.refusals import KILL_CLASS, Refusals
-from sandbox.host.usage import ProcessorSeconds, Usage
-from sandbox.host.worker_client import Budget, Failure, WorkerClient
+from sandbox.host.usage import Usage
+from sandbox.host.worker_client import AT_FIRST, Budget, Failure, WorkerClient
 from sandbox.host.workers import ProcessKey, Workers
 from sandbox.trees import Call, Grown
 
@@ -26,7 +26,10 @@ BEGIN_MS = 40
 """No tree is begun after so many milliseconds of a frame, except the first one: a frame ends
 soon, however slow its programs are, and what is left of it comes in another."""
 
-PATIENCE = (1, 2, 4)
+OVERLONG_SECONDS = 0.05
+"""Of the processor: a frame that takes longer was held up by one tree, the last that was begun."""
+
+PATIENCE = (AT_FIRST, 2, 4)
 """So many budgets of wall time are tried while the machine does not give the worker one of the
 processor's; the last verdict counts."""
 
@@ -184,10 +187,10 @@ class Growing:
             worker.kill()
             raise
         finally:
-            used = worker.take_cpu()
-            shared.usage.charge(self._process.tenant, used, calls, parts)
-            started = worker.take_start_cpu()
-            new = ProcessorSeconds(used - started, started)
-            self._allowance.used = self._allowance.used.plus(new)
+            used = worker.take_used()
+            shared.usage.charge(self._process.tenant, used.total, calls, parts)
+            if used.programs >= OVERLONG_SECONDS:
+                used = used._replace(overlong=used.programs)
+            self._allowance.used = self._allowance.used.plus(used)
             if worker.ended and shared.workers.get(self._process) is worker:
                 del shared.workers[self._process]

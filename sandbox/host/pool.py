@@ -110,7 +110,7 @@ class SandboxPool:
                 ]
             finally:
                 self._usage.note_growing(process, allowance.used)
-                most = MAX_PROMOTED_SECONDS * sum(len(each.trees) for each in calls)
+                most = MAX_PROMOTED_SECONDS * max([len(each.trees) for each in calls], default=0)
                 if allowance.used.programs < most:
                     self._workers.promote(process)
 

@@ -57,7 +57,7 @@ class Refusals:
         finally:
             seconds = approval.take_cpu()
             self._usage.charge(tenant, seconds)
-            allowance.used = allowance.used.plus(ProcessorSeconds(seconds))
+            allowance.used = allowance.used.plus(ProcessorSeconds(preparing=seconds))
         for name, wiring in new.items():
             if all(approval.knows(tenant, code) for code in codes[name].values()):
                 self._faults[name] = _faults_of(approval, tenant, wiring)

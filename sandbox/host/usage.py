@@ -21,18 +21,26 @@ class ProcessorSeconds(NamedTuple):
     """What the processor did for a tenant."""
 
     programs: float = 0.0
-    """With their preparation."""
+    """Running them."""
     starts: float = 0.0
     """Of processes."""
+    preparing: float = 0.0
+    """Looking at programs, and making them ready in a process."""
+    overlong: float = 0.0
+    """Running them in frames that took so long because of one tree: part of `programs`."""
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.programs + self.starts + self.preparing
 
     def plus(self, other: ProcessorSeconds) -> ProcessorSeconds:
         """Return both together."""
-        return ProcessorSeconds(self.programs + other.programs, self.starts + other.starts)
+        return ProcessorSeconds(*[a + b for a, b in zip(self, other, strict=True)])
 
     def since(self, before: ProcessorSeconds) -> ProcessorSeconds:
         """Return what has been added; nothing where it was forgotten in between."""
-        programs, starts = self.programs - before.programs, self.starts - before.starts
-        return ProcessorSeconds(max(0.0, programs), max(0.0, starts))
+        return ProcessorSeconds(*[max(0.0, a - b) for a, b in zip(self, before, strict=True)])
 
 
 class Usage:

@@ -17,6 +17,7 @@ from sandbox.host.allowance import UNLIMITED, Allowance
 from sandbox.host.answers import MalformedAnswer, clipped, decode_layers, decode_problems
 from sandbox.host.grown import Part, decode_grown
 from sandbox.host.knowledge import Definition, Knowledge, listed
+from sandbox.host.usage import ProcessorSeconds
 from sandbox.host.zygote_client import InfraError, ZygoteClient
 from sandbox.trees import Call
 
@@ -26,9 +27,12 @@ CHECK_MS = 1000
 MIN_CHECK_MS = 100
 MAX_MESSAGE_BYTES = 1000  # bytes of what a worker says where it has no answer
 CHECKED_BYTES_PER_MS = 100
-GIVEN_PART = 0.75
+GIVEN_PART = 0.95
 """Of its budget a frame had of the processor, if not all, before its programs are to blame: the
-rest is sending, and others that run beside it even where there is room."""
+rest is sending, and the clocks differ."""
+
+AT_FIRST = 1.25
+"""Of its budget a frame may take by the clock on the wall: none has the processor all the time."""
 
 DEFINE_MS = 5  # a program, beside the budget of the frame that brings it
 WIRE_MS_PER_NODE = 0.1
@@ -46,13 +50,13 @@ ANSWERS = {
 class Budget:
     """A frame may take so long, and at least the minimum even where an allowance runs out.
 
-    By the clock on the wall it may take some `times` as long, on a machine that has not given
-    it the processor before.
+    By the clock on the wall it may take some `times` as long: more, on a machine that has not
+    given it the processor before.
     """
 
     milliseconds: int
     minimum: int
-    times: int = 1
+    times: float = AT_FIRST
 
     def plus(self, more: int) -> Budget:
         """Return a budget that is longer by so many milliseconds."""
@@ -61,7 +65,7 @@ class Budget:
     @property
     def wall_milliseconds(self) -> int:
         """What it may take by the clock on the wall."""
-        return self.milliseconds * self.times
+        return int(self.milliseconds * self.times)
 
     def was_given(self, seconds: float) -> bool:
         """Tell whether a frame that had so much of the processor had what it may take."""
@@ -95,7 +99,7 @@ class WorkerClient:
         self._reader = protocol.Reader(self._connection)
         self._knowledge = Knowledge()
         self._clock = (~self.pid << 3) | 2  # the process's CPU clock, see clock_getcpuclockid(3)
-        self._accounted = self._last_cpu = self._start_cpu = 0.0
+        self._accounted = self._last_cpu = self._start_cpu = self._preparing_cpu = 0.0
         self.last_used = time.monotonic()
 
     def ready(self) -> Self:
@@ -167,17 +171,12 @@ class WorkerClient:
         except MalformedAnswer as error:
             return self._malformed(str(error))
 
-    def take_cpu(self) -> float:
-        """Return the processor seconds used since this was last asked."""
+    def take_used(self) -> ProcessorSeconds:
+        """Return what was used since this was last asked; `overlong` is for others to tell."""
         total = self._cpu()
-        taken = total - self._accounted
-        self._accounted = total
-        return taken
-
-    def take_start_cpu(self) -> float:
-        """Return what its start took of the processor; 0 if this was asked before."""
-        taken, self._start_cpu = self._start_cpu, 0.0
-        return taken
+        taken, started, prepared = total - self._accounted, self._start_cpu, self._preparing_cpu
+        self._accounted, self._start_cpu, self._preparing_cpu = total, 0.0, 0.0
+        return ProcessorSeconds(taken - started - prepared, started, prepared)
 
     def kill(self) -> None:
         """End the worker now."""
@@ -237,8 +236,12 @@ class WorkerClient:
     def _tell(
         self, kind: int, question: bytes, budget: Budget, allowance: Allowance
     ) -> Failure | None:
-        """Send what has no answer but that it was understood."""
-        done = self._exchange(kind, question, budget, allowance)
+        """Send what has no answer but that it was understood: of a program, before it runs."""
+        before = self._cpu()
+        try:
+            done = self._exchange(kind, question, budget, allowance)
+        finally:
+            self._preparing_cpu += self._cpu() - before
         if isinstance(done, Failure):
             return done
         return self._malformed("a body where there is none") if done else None

@@ -103,7 +103,7 @@ class Workers(OrderedDict[ProcessKey, WorkerClient]):
         """End a worker, and charge its tenant for what it has used."""
         worker = self.pop(process)
         worker.kill()
-        self._usage.charge(process.tenant, worker.take_cpu())
+        self._usage.charge(process.tenant, worker.take_used().total)
 
     def _make_room(self, now: float) -> None:
         """End workers that are idle or too many."""

@@ -14,6 +14,7 @@ from waiting import until
 
 from sandbox import ProcessorSeconds, SandboxPool, TookTooLong
 from sandbox.host.allowance import Allowance
+from sandbox.host.growing import OVERLONG_SECONDS
 from sandbox.host.workers import ProcessKey
 from sandbox.trees import Call
 
@@ -138,10 +139,45 @@ def test_preparation_counts_though_there_was_no_time_for_more(
     """Else whoever has ever new programs looked at would be taken for quick."""
 
     def learn(_tenant: str, _calls: Sequence[Call], allowance: Allowance) -> None:
-        allowance.used = ProcessorSeconds(0.25)
+        allowance.used = ProcessorSeconds(preparing=0.25)
         raise allowance.spent()
 
     monkeypatch.setattr(pool._shared.refusals, "learn", learn)
     with pytest.raises(TookTooLong):
         pool.grow("tenant", [GOOD], within=1.0)
-    assert pool.growing_seconds_of("tenant").programs == 0.25
+    assert pool.growing_seconds_of("tenant").preparing == 0.25
+
+
+def test_who_has_many_programs_is_ready_once_they_are(pool: SandboxPool) -> None:
+    """To make them ready takes more than to run them."""
+    many = [a_call(a_function(f"return {number}"), an_event()) for number in range(60)]
+    pool.grow("tenant", many, beside=True)
+    used = pool.growing_seconds_of("tenant", beside=True)
+    assert used.preparing > used.programs
+    assert pool.is_ready("tenant")
+
+    pool.grow("tenant", many)
+    assert pool.growing_seconds_of("tenant").preparing == 0, "it is the same process"
+
+
+def test_one_tree_in_many_regions_is_one(pool: SandboxPool) -> None:
+    loop = a_function("var t=0;for(var i=0;i<1000000;i++)t+=i;return 1")
+    pool.grow("tenant", [a_call(loop, an_event())] * 10, beside=True)
+    assert pool.growing_seconds_of("tenant", beside=True).programs > 0.02
+    assert not pool.is_ready("tenant")
+
+
+def test_a_frame_that_one_tree_holds_up_is_overlong(pool: SandboxPool) -> None:
+    """Many quick ones are not."""
+    quick = a_call(a_function("var t=0;for(var i=0;i<20000;i++)t+=i;return 1"), *events(400))
+    while (used := pool.growing_seconds_of("tenant")).programs < 2 * OVERLONG_SECONDS:
+        pool.grow("tenant", [quick])
+    assert used.overlong == 0
+
+    turns = 200_000
+    while not pool.growing_seconds_of("tenant").overlong:
+        turns *= 2
+        slow = a_function(f"var t=0;for(var i=0;i<{turns};i++)t+=i;return 1")
+        pool.grow("tenant", [a_call(slow, an_event())])
+    found = pool.growing_seconds_of("tenant")
+    assert OVERLONG_SECONDS <= found.overlong <= found.programs

@@ -53,12 +53,14 @@ def test_many_slow_calls_together_take_too_long(pool: SandboxPool) -> None:
 
 def test_a_frame_cut_short_by_the_allowance_blames_nobody(pool: SandboxPool) -> None:
     """It had less than its budget: the culprit may be any of its programs, or none."""
-    hangs = a_call(a_program(HANG), *events(50))
+    hangs, prepared = a_call(a_program(HANG), *events(50)), []
     for _ in range(4):
         assert is_right(pool)
-        with pytest.raises(TookTooLong):
+        with pytest.raises(TookTooLong) as caught:
             pool.grow("tenant", [hangs], within=0.12)
+        prepared.append(caught.value.prepared)
 
+    assert not all(prepared), "its program has to be made ready anew: nothing was gained"
     assert pool.suspended() == {}
     assert pool.cpu_seconds()["tenant"] > 0
     assert pool.program_cpu_seconds()[a_program(HANG).id] > 0

@@ -70,11 +70,11 @@ def test_a_starved_worker_is_given_more_time(pool: SandboxPool) -> None:
 
 
 def test_who_is_below_its_budget_is_not_cut_on_a_busy_machine() -> None:
-    """It was given more than half of that at first, then nothing more.
+    """It was given a part of that at first, then nothing more.
 
     QuickJS counts the time in which it runs by itself.
     """
-    patient = a_pool(allow_list=False, budget_ms=400)
+    patient = a_pool(allow_list=False, budget_ms=800)
 
     def seconds_of(turns: int) -> float:
         loop = a_function(f"var t=0;for(var i=0;i<{turns};i++)t+=i;return 1")
@@ -85,10 +85,10 @@ def test_who_is_below_its_budget_is_not_cut_on_a_busy_machine() -> None:
     turns = 50_000
     while seconds_of(turns) < 0.1:
         turns *= 2
-    turns = int(turns * 0.38 / seconds_of(turns))
+    turns = int(turns * 0.55 / seconds_of(turns))
 
     worker = patient._workers[ProcessKey("tenant")].pid
-    with told_when_busy(worker, 0.22, signal.SIGSTOP):
+    with told_when_busy(worker, 0.3, signal.SIGSTOP):
         seconds_of(turns)
 
     assert set(patient.kills) == {"timeout"}, "it was cut, and asked again"

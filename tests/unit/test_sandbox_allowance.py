@@ -6,6 +6,7 @@ import pytest
 
 from sandbox import TookTooLong
 from sandbox.host.allowance import Allowance
+from sandbox.host.worker_client import Budget
 
 
 class Watch:
@@ -73,3 +74,14 @@ def test_what_was_used_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         error.seconds = 0  # type: ignore[misc]
     assert str(error) == "1.50 s of at most 1.00 s"
+
+
+@pytest.mark.parametrize(("seconds", "was_given"), [(0.09, False), (0.1, True), (0.12, True)])
+def test_whoever_has_had_less_than_its_budget_of_the_processor_is_not_to_blame(
+    seconds: float, was_given: bool
+) -> None:
+    """So a frame may take longer by the clock from the beginning: it is never alone."""
+    budget = Budget(100, 100)
+    assert budget.wall_milliseconds == 125
+    assert budget.was_given(seconds) == was_given
+    assert Budget(100, 100, 4).was_given(seconds) == was_given

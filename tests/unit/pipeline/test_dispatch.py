@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from engine_builders import a_graph, a_service_object, document, logged
 
 from pipeline.limits import NO_LIMITS
 from pipeline.sharing.rules import ITS_SHARE, Rules, its_quota
+from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import MAX_SHED_NOTED, NOBODY, dispatch
 from sandbox.trees import Event
 from servioticy.domain.graph import Graph
@@ -13,6 +15,10 @@ from servioticy.domain.known_streams import Region
 from servioticy.domain.model import StreamRef
 
 ALL = Rules(NO_LIMITS)
+
+
+def spending() -> Spending:
+    return Spending(NO_LIMITS, {1: 1, 2: 2})
 
 
 def an_event(node: int, *path: int, at: int = 1) -> Event:
@@ -32,7 +38,9 @@ def test_trees_come_in_order_of_the_log_and_each_breadth_first() -> None:
     last, first = an_event(d, 0, 1), an_event(d, 2)
     entered = {region: {1: [last, first], 0: [an_event(d)]}}
 
-    ((found, numbers, trees),), ended = dispatch(entered, [logged(5, 1), logged(6, 1)], ALL)
+    ((found, numbers, trees),), ended = dispatch(
+        entered, [logged(5, 1), logged(6, 1)], ALL, spending()
+    )
 
     assert found is region
     assert numbers == [0, 1]
@@ -45,7 +53,7 @@ def test_a_region_in_which_nobody_is_woken_has_nothing_to_do() -> None:
     (region,) = a_graph({"c": ("d",)}).regions()
     entered = {region: {0: [an_event(number_of(region, "so/c"))]}}
 
-    assert dispatch(entered, [logged(1, 1)], ALL) == ([], [])
+    assert dispatch(entered, [logged(1, 1)], ALL, spending()) == ([], [])
 
 
 def other_graph(*names: str) -> tuple[Graph, Region]:
@@ -69,7 +77,7 @@ def test_refused_tenants_see_what_they_read_and_wake_by_their_own_updates() -> N
     updates = [logged(1, 1), logged(2, 2, tenant=2)]
 
     ((_region, numbers, trees),), (verdict,) = dispatch(
-        entered, updates, Rules(NO_LIMITS, refused={2: ITS_SHARE})
+        entered, updates, Rules(NO_LIMITS, refused={2: ITS_SHARE}), spending()
     )
 
     assert numbers == [0, 1]
@@ -83,7 +91,10 @@ def test_who_is_over_a_quota_is_told_which() -> None:
     entered = {region: {0: [an_event(number_of(region, "so/d"))]}}
 
     _, (verdict,) = dispatch(
-        entered, [logged(1, 1)], Rules(NO_LIMITS, refused={2: its_quota("computations")})
+        entered,
+        [logged(1, 1)],
+        Rules(NO_LIMITS, refused={2: its_quota("computations")}),
+        spending(),
     )
 
     assert verdict.kind == "over-quota"
@@ -94,7 +105,10 @@ def test_only_the_first_refused_composites_get_a_verdict() -> None:
     _graph, region = other_graph(*(f"x{number}" for number in range(MAX_SHED_NOTED + 5)))
     entered = {region: {0: [an_event(number_of(region, "so/d"))]}}
 
-    entering, ended = dispatch(entered, [logged(1, 1)], Rules(NO_LIMITS, refused={2: ITS_SHARE}))
+    rules, spent = Rules(NO_LIMITS, refused={2: ITS_SHARE}), spending()
+    entering, ended = dispatch(entered, [logged(1, 1)], rules, spent)
 
     assert entering == []
     assert len(ended) == MAX_SHED_NOTED
+    shares = spent.costs.by_runner(1.0)
+    assert shares[2] == pytest.approx((1 + MAX_SHED_NOTED) * shares[1]), "and pays for them"

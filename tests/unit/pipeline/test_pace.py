@@ -31,14 +31,14 @@ def test_what_is_slower_than_believed_is_believed_at_once() -> None:
 def test_what_the_machine_had_no_processor_for_makes_nobody_slow() -> None:
     pace = Pace()
     for _ in range(9):
-        pace.learn({1: Trees(1, 5.0, QUICK, {1})})
+        pace.learn({1: Trees(1, 5.0, QUICK, 0.0, {1})})
     assert not pace.is_slow(1)
 
 
 def test_whoever_has_no_process_would_be_waited_for() -> None:
     ready = {1}
     pace = Pace(ready.__contains__)
-    pace.learn({each: Trees(1, QUICK, QUICK, {each}) for each in (1, 2)})
+    pace.learn({each: Trees(1, QUICK, QUICK, 0.0, {each}) for each in (1, 2)})
     assert not pace.is_slow(1)
     assert pace.is_slow(2)
     ready.clear()
@@ -49,7 +49,7 @@ def test_so_would_be_whoever_reads_its_streams() -> None:
     """Whose process it is does not matter to those who wait."""
     ready = {1, 2}
     pace = Pace(ready.__contains__)
-    pace.learn({1: Trees(1, QUICK, QUICK, {1, 2})})
+    pace.learn({1: Trees(1, QUICK, QUICK, 0.0, {1, 2})})
     assert not pace.is_slow(1)
 
     ready.remove(2)
@@ -61,11 +61,11 @@ def test_who_has_not_read_for_long_is_not_waited_for() -> None:
     now = [100.0]
     pace = Pace({1}.__contains__, lambda: now[0])
     for _ in range(10):
-        pace.learn({1: Trees(1, QUICK, QUICK, {1, 2})})
+        pace.learn({1: Trees(1, QUICK, QUICK, 0.0, {1, 2})})
         for _ in range(9):
             now[0] += RUNNERS_SECONDS / 10
             assert pace.is_slow(1)
-            pace.learn({1: Trees(1, QUICK, QUICK, {1})})
+            pace.learn({1: Trees(1, QUICK, QUICK, 0.0, {1})})
     now[0] += RUNNERS_SECONDS / 5
     assert not pace.is_slow(1)
 
@@ -99,6 +99,26 @@ def test_who_has_held_up_others_does_not_do_so_soon_again() -> None:
         now[0] += SLOW_FOR_SECONDS / 101
     now[0] += 1.0
     assert not pace.is_slow(1)
+
+
+def test_so_is_whose_one_tree_among_many_quick_ones_took_too_long() -> None:
+    """As a mean that is little."""
+    pace = Pace()
+    pace.learn({1: Trees(61, 0.4, 0.4)})
+    assert not pace.is_slow(1)
+    pace.learn({1: Trees(61, 0.4, 0.4, overlong=True)})
+    assert pace.is_slow(1)
+
+
+def test_who_is_met_for_the_first_time_is_not_slow_for_what_it_has_to_be_ready() -> None:
+    """But is who has ever new programs made ready."""
+    pace = Pace()
+    pace.learn({1: Trees(1, 0.2, QUICK, 0.2)})
+    assert not pace.is_slow(1)
+    pace.learn({1: Trees(1, 0.1, QUICK, 0.08)})
+    assert not pace.is_slow(1), "in its second process"
+    pace.learn({1: Trees(1, 0.1, QUICK, 0.08)})
+    assert pace.is_slow(1)
 
 
 def test_many_quick_ones_at_once_have_not_held_up_others() -> None:

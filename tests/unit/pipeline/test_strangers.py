@@ -102,6 +102,39 @@ def test_whose_scripts_are_light_is_asked_of_each_provider() -> None:
     assert not strangers.is_light(1, 4), "whom nobody has met"
 
 
+def test_what_is_heavy_now_and_then_is_not_light() -> None:
+    """Nearly all of these updates cost nothing; on the average they are light."""
+    clock, taken = Clock(), 0.0
+    strangers = Strangers(SHARE, clock)
+    for number in range(6_000):
+        heavy = number % 100 == 0
+        refused = {runner for runner, _owner in strangers.over()}
+        for each in {1, 2, 3, 4} - refused:
+            taken += 0.05 * heavy
+            strangers.charge({(each, OWNER): Foreign(0.05 * heavy, 1)})
+        clock.now += 1 / 600
+    assert taken / 10 <= SHARE * 1.2 + BURST / 10
+
+
+def test_nor_is_one_that_took_too_long_among_many_of_a_batch() -> None:
+    strangers = Strangers(SHARE, Clock())
+    strangers.charge({(1, OWNER): Foreign(2 * BURST, 10_000), (2, OWNER): Foreign(0.1, 10_000)})
+    assert strangers.over() == set()
+    strangers = Strangers(SHARE, Clock())
+    strangers.charge({(1, OWNER): Foreign(2 * BURST, 10_000, overlong=True)})
+    assert strangers.over() == {(1, OWNER)}
+
+
+def test_after_a_pause_a_start_is_a_first_one_again() -> None:
+    clock = Clock()
+    strangers = Strangers(SHARE, clock)
+    begun = {(each, OWNER): Foreign(LIGHT_SECONDS / 2, 1, BURST) for each in range(9)}
+    strangers.charge(begun)
+    clock.now += FORGOTTEN_SECONDS + 1
+    strangers.charge(begun)
+    assert strangers.over() == set()
+
+
 def test_the_start_of_a_process_counts_where_it_was_there_before() -> None:
     """All of many start when an update comes for the first time; nobody is refused for that."""
     strangers = Strangers(SHARE, Clock())
