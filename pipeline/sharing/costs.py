@@ -16,6 +16,10 @@ A_BATCH = 20
 BYTES_A_COMPUTATION = 1024
 """To store and emit so many is as much work as another computation."""
 
+ELSEWHERE_SECONDS = 15e-6
+"""About what as much as a computation takes of the processor in Postgres, the broker and delivery:
+nobody can ask them (decision 0014)."""
+
 NO_SIZES: Mapping[int, int] = MappingProxyType({})
 
 Pair = tuple[int, int]
@@ -156,6 +160,7 @@ class Costs:
         """What the trees of each tenant's updates took, where all took so long by the clock.
 
         And the batch, beside growing them, so many processor seconds of this thread.
+        What others take for it is guessed.
         """
         rest = max(0.0, wall - sum(self._waited.values()))
         each = self._of_work(processor)
@@ -186,7 +191,8 @@ class Costs:
     def foreign(self, processor: float) -> dict[Pair, Foreign]:
         """What was computed in trees of others.
 
-        The batch took so many processor seconds of this thread beside growing them.
+        The batch took so many processor seconds of this thread beside growing them; what others
+        take for it is guessed.
         """
         each = self._of_work(processor)
         return {
@@ -201,6 +207,7 @@ class Costs:
         }
 
     def _of_work(self, processor: float) -> float:
-        """Processor seconds of this thread for as much as a computation is."""
+        """Processor seconds for as much as a computation is: of this thread, and elsewhere."""
         work = sum(each.work + each.refused for each in self._pairs.values())
-        return max(0.0, processor) / (work + sum(self._own_work.values()) + A_BATCH)
+        whole = work + sum(self._own_work.values()) + A_BATCH
+        return max(0.0, processor) / whole + ELSEWHERE_SECONDS

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.sharing.costs import A_BATCH, BYTES_A_COMPUTATION, Costs, Foreign, Trees
+from pipeline.sharing.costs import (
+    A_BATCH,
+    BYTES_A_COMPUTATION,
+    ELSEWHERE_SECONDS,
+    Costs,
+    Foreign,
+    Trees,
+)
 from sandbox import ProcessorSeconds
 
 
@@ -86,7 +93,8 @@ def test_who_is_refused_pays_for_what_is_told_of_that() -> None:
 
     assert costs.by_runner(1.0) == pytest.approx({1: 0.01, 2: 0.99})
     assert costs.foreign(1.0) == {}
-    assert costs.by_owner(1.0, 1.2)[1].processor == pytest.approx(0.99)
+    rows = 99 * (1.2 / (99 + 1 + A_BATCH) + ELSEWHERE_SECONDS)
+    assert costs.by_owner(1.0, 1.2)[1].processor == pytest.approx(rows)
 
 
 def test_a_large_update_is_more_than_a_small_one() -> None:
@@ -109,9 +117,9 @@ def test_rows_are_not_for_nothing() -> None:
     costs.ran(2, {1: {0}}, 0.001, ProcessorSeconds(0.001), 0.0)
     costs.count(2, {1: {0}}, 800)
 
-    part = 800 / (800 + 1 + A_BATCH)
-    assert costs.foreign(0.1)[2, 1].seconds == pytest.approx(0.001 + 0.1 * part)
-    assert costs.by_owner(0.1, 0.1)[1].processor == pytest.approx(0.001 + 0.1 * part)
+    rows = 800 * (0.1 / (800 + 1 + A_BATCH) + ELSEWHERE_SECONDS)
+    assert costs.foreign(0.1)[2, 1].seconds == pytest.approx(0.001 + rows)
+    assert costs.by_owner(0.1, 0.1)[1].processor == pytest.approx(0.001 + rows)
 
 
 def test_bytes_are_not_for_nothing() -> None:

@@ -96,7 +96,8 @@ class Innocent:
         while not self._ends.is_set():
             number = len(self.sent)
             due = began + number * self._period
-            time.sleep(max(0.0, due - time.perf_counter()))
+            if self._ends.wait(max(0.0, due - time.perf_counter())):
+                return
             if number % UPDATES_A_CONNECTION == 0:
                 connection.close()  # the next request opens it anew
             update = Sent(due)
@@ -141,7 +142,9 @@ class Innocent:
             time.sleep(PAUSE_SECONDS)
 
     def _everything_came(self) -> bool:
-        return self._ends.is_set() and not self.missing()
+        """Not before the last one has been sent."""
+        is_sending = not self._ends.is_set() or self._threads[0].is_alive()
+        return not is_sending and not self.missing()
 
     def _came(self, frame: str | bytes) -> None:
         now = time.perf_counter()
