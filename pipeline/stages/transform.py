@@ -62,8 +62,8 @@ def transform(
     for each, grown in answers:
         if grown.failed:
             raise TreeTooLarge(updates[each.numbers[len(grown.made)]].offset)
-        _count(each, grown, updates, spending)
-        _add_new(each, grown.made, updates, new, spending, alone=rules.alone)
+        size = _add_new(each, grown.made, updates, new, spending, alone=rules.alone)
+        _count(each, grown, size, updates, spending)
         _add_verdicts(each, grown, ended)
     return new, ended
 
@@ -131,19 +131,28 @@ def _trees(asked: Sequence[Asked], updates: Sequence[LoggedUpdate]) -> TreesOfOw
 
 
 def _count(
-    asked: Asked, grown: trees.Grown, updates: Sequence[LoggedUpdate], spending: Spending
+    asked: Asked,
+    grown: trees.Grown,
+    size: int,
+    updates: Sequence[LoggedUpdate],
+    spending: Spending,
 ) -> None:
-    """Note computations, all that was not too deep, and the bytes of what they made."""
-    region, counts, sizes = asked.region, Counter[int](), Counter[int]()
+    """Note computations, all that was not too deep, and the `size` of what they made, in bytes."""
+    region, costs, growing = asked.region, spending.costs, _trees([asked], updates)
+    if region.tenant is not None:
+        times = sum([each.times for each in grown.ended if each.kind != HOP_LIMIT])
+        costs.count(region.tenant, growing, times, size)
+        spending.count(times)
+        return
+    counts, sizes = Counter[int](), Counter[int]()
     for each in grown.ended:
         if each.kind != HOP_LIMIT:
-            counts[region.tenant or region.stream(each.node).tenant] += each.times
+            counts[region.stream(each.node).tenant] += each.times
     for made in grown.made:
         for one in made:
-            sizes[region.tenant or region.stream(one.node).tenant] += len(one.document)
-    growing = _trees([asked], updates)
+            sizes[region.stream(one.node).tenant] += len(one.document)
     for runner, times in counts.items():
-        spending.costs.count(runner, growing, times, sizes[runner])
+        costs.count(runner, growing, times, sizes[runner])
     spending.count(counts.total())
 
 
@@ -155,8 +164,8 @@ def _add_new(
     spending: Spending,
     *,
     alone: bool,
-) -> None:
-    """Add what was made of each tree. Raises TreeTooLarge and BatchTooLarge."""
+) -> int:
+    """Add what was made of each tree; its bytes. Raises TreeTooLarge and BatchTooLarge."""
     region, numbers, call, most_bytes = asked
     streams, most = region.streams, call.bounds.computations
     whole = 0
@@ -179,6 +188,7 @@ def _add_new(
     foreign = any(updates[number].tenant != region.tenant for number in numbers)
     if foreign and spending.is_crowded and not alone:
         raise TreeTooLarge(updates[numbers[0]].offset)
+    return whole
 
 
 def _add_verdicts(asked: Asked, grown: trees.Grown, ended: list[Verdict]) -> None:
