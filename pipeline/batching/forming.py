@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from pipeline.limits import MAX_BATCH_BYTES
@@ -23,6 +24,7 @@ class FormingBatch:
         """Of them those whose updates are computed in it."""
         self._pace = pace
         self._slow: dict[int, bool] = {}
+        self._trees: Counter[int] = Counter()
         self._most_seconds = seconds
         self._updates: list[LoggedUpdate] = []
         self._put_off: list[PutOff] = []
@@ -40,6 +42,7 @@ class FormingBatch:
         self._updates.append(update)
         self.computed.add(update.tenant)
         self._seconds += self._pace.of(update.tenant)
+        self._trees[update.tenant] += 1
         self.tenants.add(update.tenant)
         self._bytes += len(update.record)
         self.end = end
@@ -50,6 +53,11 @@ class FormingBatch:
         self.tenants.add(record.tenant)
         self._bytes += len(record.record)
         self.end = end
+
+    def most_of(self) -> set[int]:
+        """Return whose trees are half of what the batch should take of the processor, or more."""
+        half, pace = self._most_seconds / 2, self._pace
+        return {each for each, times in self._trees.items() if times * pace.of_tree(each) >= half}
 
     def is_full(self, max_updates: int) -> bool:
         """Whether the next update should begin another batch."""

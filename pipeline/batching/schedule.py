@@ -5,7 +5,8 @@ that has used more than its share of the partition's time are put off: stored as
 in the transaction that moves progress past them, and taken up when the tenant has time
 again. So are those whose trees are slow, or need a process that is not there, or that
 nobody has met yet (but for one of a batch of a backlog): a crowd of tenants, each with a
-little, does not hold up those whose updates are quick. What is taken up is computed beside
+little, does not hold up those whose updates are quick. So is the rest of a burst that has
+filled a batch, but of a backlog. What is taken up is computed beside
 the batches of the others (`beside.py`). What a tenant has waiting is taken in order of the
 log, and so is all that follows it, control records too. What comes out equals the serial
 order of a log in which the updates of that tenant had come later.
@@ -84,7 +85,7 @@ class Schedule:
         """Work on rows that follow the stored progress."""
         self._is_backlog = len(rows) >= self._backlog
         batch = self._new_batch(self._partition.next_offset)
-        put_off = self._put_off_now()
+        put_off, filled = self._put_off_now(), set[int]()
         records = [self._intake.read(row) for row in rows]
         self._intake.prepare(records)
         for row, read in zip(rows, records, strict=True):
@@ -101,10 +102,12 @@ class Schedule:
             else:
                 self._run(batch)
                 self._take_control(record, row)
-                batch, put_off = self._new_batch(end), self._put_off_now()
+                batch, put_off = self._new_batch(end), self._put_off_now() | filled
             if batch.is_full(self.max_updates):
+                if self._shares.contested and not self._is_backlog:
+                    filled |= batch.most_of()
                 self._run(batch)
-                batch, put_off = self._new_batch(end), self._put_off_now()
+                batch, put_off = self._new_batch(end), self._put_off_now() | filled
         self._run(batch)
 
     def go_on(self) -> None:

@@ -26,6 +26,9 @@ SLOW_FOR_SECONDS = 60.0
 """So long an update of a tenant is not computed with the others' after trees of its have held them
 up for that, or one that took too long by itself: averages forget soon what is seldom."""
 
+PREPARES_FOR_SECONDS = 5.0
+"""And so long after programs for its trees have taken that to be made ready: there may be more."""
+
 WEIGHT = 0.3
 PROCESSOR_WEIGHT = 0.1
 """Less: who is slow now and then is slow."""
@@ -86,13 +89,24 @@ class Pace:
         The process of each tenant whose scripts run in its trees would be waited for.
         """
         known = self._trees.get(tenant)
-        if known is None or known.processor >= SLOW_SECONDS:
+        if known is None or self._takes_long(known):
             return True
-        now = self._clock()
-        if now < known.slow_until:
-            return True
-        since = now - RUNNERS_SECONDS
+        since = self._clock() - RUNNERS_SECONDS
         return not all(self._is_ready(each) for each, at in known.runners.items() if at >= since)
+
+    def is_quick(self, tenant: int) -> bool:
+        """Whether its late updates hold up nobody for long, as far as is known.
+
+        Beside the others those who read its streams need not be ready: they may never be, as
+        their own updates are slow.
+        """
+        known = self._trees.get(tenant)
+        if known is None or self._takes_long(known):
+            return False
+        return tenant not in known.runners or self._is_ready(tenant)
+
+    def _takes_long(self, tree: _Tree) -> bool:
+        return tree.processor >= SLOW_SECONDS or self._clock() < tree.slow_until
 
     def learn(self, grown: Mapping[int, Trees]) -> None:
         """Learn what the trees of each tenant's updates took."""
@@ -105,14 +119,13 @@ class Pace:
                 self._learn_tree(tenant, trees)
 
     def _learn_tree(self, tenant: int, trees: Trees) -> None:
-        each = trees.processor / trees.updates
+        each, now = trees.processor / trees.updates, self._clock()
         known = self._trees.get(tenant)
         if known is None:  # that its programs were made ready is no sign of how it goes on
             known = _Tree(each)
-        else:
-            new = each + trees.preparing / trees.updates
-            known.processor += PROCESSOR_WEIGHT * (new - known.processor)
-        now = self._clock()
+        elif trees.preparing >= HOLDS_UP_SECONDS:
+            known.slow_until = max(known.slow_until, now + PREPARES_FOR_SECONDS)
+        known.processor += PROCESSOR_WEIGHT * (each - known.processor)
         are_slow = each >= SLOW_SECONDS and trees.processor >= HOLDS_UP_SECONDS
         if trees.overlong or are_slow:
             known.slow_until = now + SLOW_FOR_SECONDS

@@ -44,6 +44,10 @@ HEAP_BYTES = 64 * 1024 * 1024
 _INTEGER, _TEXT, _UNDEFINED = 3, 5, 11
 _FAILED, _NOT_PARSED, _OUT_OF_MEMORY, _TERMINATED = 200, 201, 202, 204
 
+_NOTHING_THROWN = "null"
+"""What is told where a call ended without a value or an error: V8 had no memory for one. What
+scripts throw is caught by the realm."""
+
 
 def initialise() -> Any:
     """Load V8 with our flags. A fork after this is safe; after the first isolate it is not."""
@@ -160,6 +164,8 @@ class Engine:
             raise OutOfMemory
         if kind == _TERMINATED:
             raise TimedOut
+        if _first_line(message) == _NOTHING_THROWN:
+            raise OutOfMemory
         raise ScriptFailed(_first_line(message))
 
 

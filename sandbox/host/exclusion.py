@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
@@ -17,7 +18,8 @@ class Exclusion:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ended = threading.Condition(self._lock)
-        self._taken: set[Hashable] = set()
+        self._queues: dict[Hashable, deque[object]] = {}
+        """of each that somebody has: who has it, and who comes after that"""
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -32,19 +34,25 @@ class Exclusion:
 
     @contextmanager
     def of(self, what: Hashable) -> Iterator[None]:
-        """Have a turn, as soon as nobody else has it. The lock is held."""
-        while what in self._taken:
-            self._ended.wait()
-        self._taken.add(what)
+        """Have a turn, after those that have come before. The lock is held.
+
+        So whoever takes many in a row waits between them for others.
+        """
+        queue, ticket = self._queues.setdefault(what, deque()), object()
+        queue.append(ticket)
         try:
+            while queue[0] is not ticket:
+                self._ended.wait()
             yield
         finally:
-            self._taken.discard(what)
+            queue.remove(ticket)
+            if not queue:
+                del self._queues[what]
             self._ended.notify_all()
 
     def has(self, what: Hashable) -> bool:
         """Tell whether somebody has this turn. The lock is held."""
-        return what in self._taken
+        return what in self._queues
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:

@@ -49,6 +49,7 @@ HANGS = a_function(HANG)
         "while(true){}",
         "while(true){try{while(true){}}finally{continue}}",
         "var a=[];while(true)a.push([1,2,3,4,5,6,7,8])",
+        "var a=[];while(true)a.push(new Array(1000).fill(1.5))",
         "var s='a';while(true){try{s+=s}catch(e){s='a'}}",
         "var s='a';for(var i=0;i<28;i++)s+=s;return s.trim().length>1 && JSON.stringify(s).length",
         "return /^(a*)*b\\1$/.test('a'.repeat(40)) ? 1 : 0",

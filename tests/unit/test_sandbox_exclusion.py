@@ -46,3 +46,31 @@ def test_turns_of_different_things_do_not_wait_for_each_other() -> None:
     with exclusion:
         assert not exclusion.has("a")
         assert not exclusion.has("b")
+
+
+def test_who_takes_many_turns_in_a_row_lets_others_between() -> None:
+    """It holds the lock from the end of one to the beginning of the next."""
+    exclusion, order = Exclusion(), []
+    begun, waits = Event(), Event()
+
+    def takes_many() -> None:
+        with exclusion:
+            for _ in range(5):
+                with exclusion.of("checker"):
+                    order.append("many")
+                    with exclusion.elsewhere():
+                        begun.set()
+                        assert waits.wait(60)
+
+    def takes_one() -> None:
+        with exclusion:
+            waits.set()
+            with exclusion.of("checker"):
+                order.append("one")
+
+    with ThreadPoolExecutor(2) as threads:
+        many = threads.submit(takes_many)
+        assert begun.wait(60)
+        threads.submit(takes_one).result(60)
+        many.result(60)
+    assert order == ["many", "one", "many", "many", "many", "many"]

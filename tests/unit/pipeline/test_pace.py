@@ -5,6 +5,7 @@ from __future__ import annotations
 from pipeline.sharing.costs import Trees
 from pipeline.sharing.pace import (
     HOLDS_UP_SECONDS,
+    PREPARES_FOR_SECONDS,
     RUNNERS_SECONDS,
     SLOW_FOR_SECONDS,
     SLOW_SECONDS,
@@ -111,14 +112,30 @@ def test_so_is_whose_one_tree_among_many_quick_ones_took_too_long() -> None:
 
 
 def test_who_is_met_for_the_first_time_is_not_slow_for_what_it_has_to_be_ready() -> None:
-    """But is who has ever new programs made ready."""
-    pace = Pace()
+    """But is for a while who has more programs made ready: that may go on."""
+    now = [100.0]
+    pace = Pace(clock=lambda: now[0])
     pace.learn({1: Trees(1, 0.2, QUICK, 0.2)})
     assert not pace.is_slow(1)
-    pace.learn({1: Trees(1, 0.1, QUICK, 0.08)})
-    assert not pace.is_slow(1), "in its second process"
-    pace.learn({1: Trees(1, 0.1, QUICK, 0.08)})
+    pace.learn({1: Trees(1, 0.1, QUICK, HOLDS_UP_SECONDS / 2)})
+    assert not pace.is_slow(1)
+    pace.learn({1: Trees(1, 0.1, QUICK, HOLDS_UP_SECONDS)})
     assert pace.is_slow(1)
+    now[0] += PREPARES_FOR_SECONDS
+    assert not pace.is_slow(1)
+
+
+def test_beside_the_others_quick_is_whose_readers_are_not_ready() -> None:
+    """Not who needs a process itself: of those there are crowds."""
+    ready = {1}
+    pace = Pace(ready.__contains__)
+    assert not pace.is_quick(1)
+    pace.learn({each: Trees(1, QUICK, QUICK, 0.0, {1, 2}) for each in (1, 2, 3)})
+    assert pace.is_slow(1)
+    assert [each for each in (1, 2, 3) if pace.is_quick(each)] == [1, 3]
+
+    pace.learn({1: Trees(1, QUICK, QUICK, overlong=True)})
+    assert not pace.is_quick(1)
 
 
 def test_many_quick_ones_at_once_have_not_held_up_others() -> None:
