@@ -18,6 +18,7 @@ from whenever import Whenever
 
 from pipeline.engine import Engine
 from pipeline.limits import BACKLOG
+from pipeline.sharing.costs import Trees
 from pipeline.sharing.fairness import Fairness
 from pipeline.state import excerpt as excerpts
 from pipeline.task import Task
@@ -209,6 +210,22 @@ def test_of_a_backlog_one_is_met_at_once(world: World) -> None:
 
     assert len(world.platform.state.put_off) == 1, "the other's"
     assert len(world.stored()) == 2 * BACKLOG
+
+
+@pytest.mark.parametrize(("contested", "late"), [(True, 23), (False, 0)])
+def test_the_rest_of_a_burst_that_fills_a_batch_is_put_off(*, contested: bool, late: int) -> None:
+    """Trees of 8 ms are not slow, but thirty of them would hold up others batch after batch."""
+    world = World(Whenever([False] * 1000))
+    world.held.goes_on.set()
+    pace = world.task._begun.schedule._pace
+    pace.learn(dict.fromkeys(world.tenants, Trees(1, 0.008, 0.008)))
+    world.shares.contested = contested
+    append(world.platform, [(("quick", "d0"), at, at) for at in range(30)])
+    append(world.platform, [(("slow", "d0"), 1, 1)])
+    world.take()
+
+    assert len(world.platform.state.put_off) == late
+    assert len(world.stored()) == 2 * (31 - late)
 
 
 def test_while_one_is_active_what_waits_is_computed_until_nothing_waits(world: World) -> None:

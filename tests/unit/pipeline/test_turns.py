@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.sharing.costs import Trees
 from pipeline.sharing.pace import Pace
 from pipeline.sharing.shares import BURST_SECONDS, Shares
-from pipeline.sharing.turns import Turns
+from pipeline.sharing.turns import MAX_QUICK_TURNS, Turns
 
 SLOW = 99
 
@@ -63,6 +63,22 @@ def test_a_quick_one_does_not_wait_for_a_crowd() -> None:
         first.append(tenant)
 
     assert 0 in first
+
+
+def test_several_quick_ones_come_before_one_that_is_slow() -> None:
+    """Each once: to wait for one slow piece is enough. But not for however many."""
+    pace, crowd = Pace(), range(1, 3 * MAX_QUICK_TURNS)
+    pace.learn(dict.fromkeys(crowd, Trees(1)) | {SLOW: Trees(1, 0.1, 0.1)})
+    for some, until_slow in (([1, 2, 3], 3), (crowd, MAX_QUICK_TURNS)):
+        turns, order = Turns(Shares(0.5, Clock()), pace), []
+        for _ in range(2 * (until_slow + 1)):
+            tenant = turns.next([SLOW, *some])
+            turns.took(tenant)
+            order.append(tenant)
+        first, second = order[: until_slow + 1], order[until_slow + 1 :]
+        assert first[-1] == SLOW
+        assert len(set(first)) == until_slow + 1
+        assert len(set(second)) == until_slow + 1
 
 
 def test_however_many_come_who_waits_has_its_turn() -> None:
