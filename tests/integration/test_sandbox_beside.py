@@ -80,7 +80,7 @@ def test_where_there_is_no_room_the_first_process_is_the_one_beside() -> None:
 
 def test_who_has_waited_with_many_updates_is_ready_as_well(pool: SandboxPool) -> None:
     """What each of them takes counts, not what all take together."""
-    loop = a_function("var t=0;for(var i=0;i<20000;i++)t+=i;return 1")
+    loop = a_function("var t=0;for(var i=0;i<60000;i++)t+=i;return 1")
     pool.grow("tenant", [a_call(loop, *events(100))], beside=True)
     assert pool.growing_seconds_of("tenant", beside=True).programs > 0.01
     assert pool.is_ready("tenant")
