@@ -43,7 +43,7 @@ class Spending:
 
     def part(self, tenant: int, owner: int, parts: int) -> tuple[int, int]:
         """So many computations and bytes of its limits the tenant has in one of several parts."""
-        limits = self._own if tenant == owner else self._foreign
+        limits = self.limits(tenant, owner)
         return limits.computations // parts, limits.tree_bytes // parts
 
     def count(self, computations: int) -> None:

@@ -89,8 +89,8 @@ class Strangers:
     def charge(self, used: Mapping[Pair, Foreign]) -> None:
         """Note what tenants have used in trees of others.
 
-        The start of a process only where it is not the first for long: whoever needs one again
-        and again takes the time of the others.
+        What it took to be ready only where that is not the first time for long: whoever needs it
+        again and again takes the time of the others.
         """
         if not used:
             return

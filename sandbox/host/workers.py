@@ -50,7 +50,7 @@ class Workers(OrderedDict[ProcessKey, WorkerClient]):
         worker = self.get(process)
         if worker is not None:
             self.move_to_end(process)
-            if not self._is_idle(worker, now) and worker.alive() and not worker.full():
+            if self._serves(worker, now):
                 return worker
             self.end(process)
         if self._takes_over_first(process, now):
@@ -86,15 +86,17 @@ class Workers(OrderedDict[ProcessKey, WorkerClient]):
 
         Somebody else's would be ended for it, whose next frame would end this one.
         """
-        first = self.get(ProcessKey(process.tenant))
-        if not process.beside or first is None or len(self) < self._max_workers:
+        first = ProcessKey(process.tenant)
+        worker = self.get(first)
+        if not process.beside or worker is None or len(self) < self._max_workers:
             return False
-        if not self._is_free(ProcessKey(process.tenant)) or self._is_idle(first, now):
+        if not self._is_free(first) or not self._serves(worker, now):
             return False
-        if not first.alive() or first.full():
-            return False
-        self[process] = self.pop(ProcessKey(process.tenant))
+        self[process] = self.pop(first)
         return True
+
+    def _serves(self, worker: WorkerClient, now: float) -> bool:
+        return not self._is_idle(worker, now) and worker.alive() and not worker.full()
 
     def _is_free(self, process: ProcessKey) -> bool:
         return not self._exclusion.has(process)
