@@ -13,11 +13,11 @@ import pytest
 from running_platform import until
 from scraped import scrape
 
+from benchmarks import processes
 from servioticy import bootstrap
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.settings import Settings, changed, to_environment
-from servioticy.tools.bench import processes
 
 SECONDS = 300.0
 HEALTH = 'servioticy_http_requests_total{method="GET",route="/private/health",status="200"}'

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from memory import MemoryPlatform
 from new_service_objects import new_service_object
 from sandbox_pools import a_pool
 
@@ -19,7 +20,6 @@ from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import SandboxPool, argument_names
 from servioticy.domain.records import UpdateRecord
-from servioticy.memory import MemoryPlatform
 from servioticy.settings import Settings
 
 OBJECTS, STREAMS = 10, 1000

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from kafka.errors import KafkaError
 
+from command import cli
 from pipeline import __main__ as pipeline_program
 from servioticy import bootstrap
 from servioticy.domain import log_loss
@@ -23,7 +24,6 @@ from servioticy.settings import Settings, changed
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
 from servioticy.storage.log_identity import PostgresLogIdentity
-from servioticy.tools.command import cli
 
 UPDATE = UpdateRecord("so", "s", 1, msgspec.Raw(b"{}"))
 

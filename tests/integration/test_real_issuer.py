@@ -11,6 +11,8 @@ import waiting
 from api_builders import Caller
 from delivery_doors import BROKER, IN, MINE, NOTHING, OURS, STREAMS
 from ended_streams import REASON, end_of
+from memory.log import MemoryLog
+from memory.state import State
 from support.delivery_program import World, subscribe, world
 from support.mqtt_client import MqttClient
 from support.real_issuer import AUDIENCE, ELSEWHERE, RealIssuer, real_issuer
@@ -25,8 +27,6 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.identity import keys
 from servioticy.identity.addresses import AddressesOfPersons
 from servioticy.identity.issuers import with_persons
-from servioticy.memory.log import MemoryLog
-from servioticy.memory.state import State
 from servioticy.messaging.admin import ensure_topics
 from servioticy.settings import Settings, load
 from servioticy.storage.addresses import PostgresAddresses

@@ -10,7 +10,7 @@ import pytest
 from sandbox_pools import a_pool
 from sandbox_trees import a_call, a_call_of, an_event, events, grow_all, kinds, values
 
-import servioticy
+from demonstration import objects
 from sandbox import Binding, ChannelCode, Program, SandboxPool
 from sandbox.program import argument_names
 from sandbox.trees import Last, Node, Wake, Wiring
@@ -179,7 +179,7 @@ def test_variables_are_shared_by_the_channels(pool: SandboxPool) -> None:
 
 
 def demonstration() -> list[Path]:
-    folder = Path(servioticy.__file__).parent / "tools" / "demonstration" / "documents"
+    folder = Path(objects.__file__).parent / "documents"
     found = sorted(folder.glob("*.json"))
     assert found
     return found

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
+from memory import MemoryPlatform
 from port_builders import PARTITIONS, Messaging, Storage, Stored, messages, stream_id, values
 
 from sandbox.text import argument_names
@@ -16,7 +17,6 @@ from servioticy.domain.records import read_emitted, read_record
 from servioticy.domain.topics import Topics
 from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.errors import Unavailable
-from servioticy.memory import MemoryPlatform
 from servioticy.messaging.admin import ensure_topics
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.emitter import Emitter

@@ -10,14 +10,14 @@ from typing import Any
 import orjson
 from flask import Flask
 from flask.testing import FlaskClient
+from memory.log import MemoryLog
+from memory.state import State
 from werkzeug.test import TestResponse
 
 from sandbox.text import argument_names
 from servioticy.bootstrap import ports_on
 from servioticy.domain.model import StreamKey
 from servioticy.domain.records import LogRecord, UpdateRecord
-from servioticy.memory.log import MemoryLog
-from servioticy.memory.state import State
 from servioticy.ports.partition_store import Batch, StoredUpdate
 from servioticy.storage.database import Database, Prepared, Row
 from servioticy.storage.partition_store import PostgresPartitionStore

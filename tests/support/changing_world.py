@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from changing_oracle import CONTROL, EXTRA, ChangingOracle, Crash, Given, Shown
 from hypothesis import strategies as st
+from memory import MemoryPlatform
 from oracle import Composite, Object, Ref
 from serial_order import SIMPLE, Generous, document, javascript, python, value_of
 
@@ -24,7 +25,6 @@ from servioticy.domain.model import Grant, ServiceObjectKey, StreamKey, StreamRe
 from servioticy.domain.records import (
     UpdateRecord,
 )
-from servioticy.memory import MemoryPlatform
 from servioticy.ports.change_store import NewGrant, NewServiceObject
 from servioticy.ports.partition_store import Batch
 

@@ -12,7 +12,7 @@ import pytest
 from api_builders import Caller, Served
 from werkzeug.serving import make_server
 
-from servioticy.tools.command import cli
+from command import cli
 
 RAW: dict[str, Any] = {"streams": {"a": {"channels": {"x": {"type": "number"}}}}}
 Run = Callable[..., int]

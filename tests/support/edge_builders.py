@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from memory import MemoryPlatform
 from scraped import samples
 from waiting import until
 
@@ -19,7 +20,6 @@ from api.http.metrics import ROUTE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
 from api.http.while_allowed import NoLongerAllowed, WhileAllowed
 from api.server import attend
-from servioticy.memory import MemoryPlatform
 from servioticy.metrics import Registry
 from servioticy.settings import Settings, changed
 

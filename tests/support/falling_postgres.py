@@ -6,8 +6,9 @@ import copy
 from collections.abc import Mapping
 from dataclasses import fields
 
-from servioticy.memory import MemoryPlatform
-from servioticy.memory.partition_store import MemoryPartitionStore
+from memory import MemoryPlatform
+from memory.partition_store import MemoryPartitionStore
+
 from servioticy.ports.partition_store import Batch, Release
 
 NOT_IN_POSTGRES = {"log", "lock", "changes", "emitted_to", "dead_letters"}

@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, TopicPartition
 from postgres_proxy import PostgresProxy
 from running_platform import until
 
+from benchmarks import processes
 from servioticy.bootstrap import connect, kafka
 from servioticy.changes import Changes
 from servioticy.domain.records import EmittedRecord, LogRecord, read_emitted
@@ -30,7 +31,6 @@ from servioticy.storage.roles import Role
 from servioticy.storage.stream_graph import PostgresStreamGraph
 from servioticy.storage.tenants import PostgresTenants
 from servioticy.supervisor.process import Child
-from servioticy.tools.bench import processes
 
 SECONDS = 300.0
 """For what never happens: Spark starts in ten, and in a hundred on a busy machine."""

@@ -6,6 +6,7 @@ import json
 
 import msgspec
 from hypothesis import strategies as st
+from memory import MemoryPlatform
 from oracle import Object
 from serial_order import graphs
 
@@ -15,7 +16,6 @@ from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.records import UpdateRecord
-from servioticy.memory import MemoryPlatform
 
 CODE = 'd0=>d0.channels.v["current-value"]'
 

@@ -57,7 +57,7 @@ class RunningPlatform:
         """Start it and wait for its line that it is ready."""
         self._output = (self.data.parent / "up.log").open("ab")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "servioticy.tools.command.cli", "up"],
+            [sys.executable, "-m", "command.cli", "up"],
             env=self._environment,
             stdout=subprocess.PIPE,
             stderr=self._output,
@@ -83,7 +83,7 @@ class RunningPlatform:
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a `servioticy` command beside it. Raises CommandFailedError."""
         done = subprocess.run(
-            [sys.executable, "-m", "servioticy.tools.command.cli", *arguments],
+            [sys.executable, "-m", "command.cli", *arguments],
             env=self._environment,
             capture_output=True,
             text=True,

@@ -11,6 +11,7 @@ from itertools import pairwise
 import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
+from memory import MemoryPlatform
 from new_service_objects import new_service_object
 from oracle import Composite, Object, Oracle, ScriptError
 from oracle import Limits as OracleLimits
@@ -26,7 +27,6 @@ from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
-from servioticy.memory import MemoryPlatform
 
 LAW = settings.get_profile("law")
 SIMPLE = ("d0", "d1")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from command.remote.documents import Step, plan, read_folder, resolved
 from servioticy.client import ServiceObject
 from servioticy.errors import ServioticyError
-from servioticy.tools.command.remote.documents import Step, plan, read_folder, resolved
 
 ID = "1401819725000a8098c1a57f24b3b9f8a5f4f8ad3c1e2"
 SIMPLE: dict[str, Any] = {"streams": {"a": {"channels": {"x": {"type": "number"}}}}}

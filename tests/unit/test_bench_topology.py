@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from servioticy.tools.bench.topologies import document
-from servioticy.tools.bench.topology import TABLE_1, Topology, topology
+from benchmarks.topologies import document
+from benchmarks.topology import TABLE_1, Topology, topology
 
 
 @pytest.fixture(params=TABLE_1)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from command import cli, running, up
 from servioticy.client import follower as tail
 from servioticy.domain.model import StreamRef
 from servioticy.errors import Unavailable
 from servioticy.settings import Settings
-from servioticy.tools.command import cli, running, up
 
 COMMANDS = [
     *("up", "api", "pipeline", "delivery", "migrate", "tenant", "doctor", "tail", "bench"),
@@ -57,7 +57,7 @@ def test_the_page_names_every_command_of_a_tenant_with_its_options() -> None:
 def test_the_command_line_imports_no_program() -> None:
     """`servioticy --help` must answer at once, and the kernel knows no program."""
     code = (
-        "import sys, servioticy.tools.command.cli as c; c.parser().format_help();"
+        "import sys, command.cli as c; c.parser().format_help();"
         "print([m for m in sys.modules if m.split('.')[0] in"
         " ('api', 'pipeline', 'delivery', 'flask', 'pyspark', 'psycopg2', 'confluent_kafka',"
         " 'httpx', 'websockets', 'pyarrow', 'rich')])"

@@ -9,12 +9,12 @@ from typing import Any
 import orjson
 import pytest
 
+from benchmarks.worst_documents import KINDS, Kind
 from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument, limits, parse_service_object
 from servioticy.domain.documents.codes import TOO_MUCH
 from servioticy.domain.documents.limits import Limit, Meter
 from servioticy.domain.references import parsed_paths
-from servioticy.tools.bench.worst_documents import KINDS, Kind
 
 SIMPLE = {"channels": {"x": {"type": "number"}}}
 

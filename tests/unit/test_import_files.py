@@ -12,9 +12,9 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from command.remote.files import Batch, batches
 from servioticy.client.batches import MAX_BYTES, MAX_ITEMS
 from servioticy.errors import ServioticyError
-from servioticy.tools.command.remote.files import Batch, batches
 
 
 def rows(batch: Batch) -> list[list[str]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from command.platform import stores
 from servioticy import bootstrap
 from servioticy.domain.topics import Topics
 from servioticy.errors import SettingsError
@@ -17,7 +18,6 @@ from servioticy.messaging import admin, consumer, emitter, log_writer
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.settings import Settings, changed
 from servioticy.settings.sections import Kafka
-from servioticy.tools.command.platform import stores
 
 PASSWORD = 'a "secret\\'
 WITH_PASSWORD = Kafka(

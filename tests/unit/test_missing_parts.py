@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from command import doctor
 from servioticy.embedded import tcp_ports
 from servioticy.settings import load
-from servioticy.tools.command import doctor
 
 
 @pytest.mark.parametrize("program", ["api", "pipeline"])

@@ -10,12 +10,12 @@ from typing import Any
 import orjson
 import pytest
 
+from benchmarks import worst_documents
 from sandbox.text import argument_names
 from servioticy.domain.documents import Documents, parse_update
 from servioticy.domain.documents.stored import memory, parsing
 from servioticy.domain.model import Channel
 from servioticy.domain.values import ANY
-from servioticy.tools.bench import worst_documents
 
 ROOM = 10_000_000
 STRICTER = {

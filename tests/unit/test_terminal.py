@@ -8,12 +8,12 @@ import json
 import pytest
 from rich.console import Console
 
+from command import doctor
+from command.doctor import Check
+from demonstration.board import Board
+from demonstration.templates import SHOWN
 from servioticy import terminal
 from servioticy.embedded import setup
-from servioticy.tools.command import doctor
-from servioticy.tools.command.doctor import Check
-from servioticy.tools.demonstration.board import Board
-from servioticy.tools.demonstration.templates import SHOWN
 
 CHECKS = [
     Check("java", True, "17 in /opt/[red]java"),

@@ -12,10 +12,10 @@ from api_builders import NOW, Caller, Platform, Served
 from api.app import create_app
 from api.documents import around
 from api.resources import trees
+from benchmarks import worst_documents
 from sandbox.text import argument_names
 from servioticy.domain.documents.limits import Meter
 from servioticy.settings import Settings
-from servioticy.tools.bench import worst_documents
 
 CHANNEL = {"type": "number"}
 READS = {"a": {"channels": {"x": CHANNEL}}, "b": {"channels": {"x": CHANNEL}}}

@@ -8,9 +8,9 @@ from api_builders import NOW, SIMPLE, Platform, Served
 
 from api import app
 from api.parsing.document_parser import DocumentParser
+from benchmarks import worst_documents
 from sandbox.text import argument_names
 from servioticy.settings import Settings
-from servioticy.tools.bench import worst_documents
 
 
 def test_a_request_whose_document_cannot_be_read_now_is_to_come_again(

@@ -9,6 +9,7 @@ import pytest
 from api_builders import SIMPLE, Caller, Served
 from quota_builders import given, told
 
+from command import cli, commands, running
 from servioticy.domain.model import StreamRef
 from servioticy.domain.quotas import quotas
 from servioticy.errors import SettingsError
@@ -17,7 +18,6 @@ from servioticy.ports.usage import Given
 from servioticy.settings import Settings
 from servioticy.storage.quotas import PostgresQuotas
 from servioticy.storage.usage import PostgresUsage
-from servioticy.tools.command import cli, commands, running
 
 __all__ = ["given"]
 

@@ -11,6 +11,7 @@ from departing import compute, going, tenant_of, turns
 from waiting import until
 
 from api.background import departures
+from command import cli
 from servioticy.domain.tokens import digest
 from servioticy.errors import Rejected
 from servioticy.ports.addresses import Lookup
@@ -18,7 +19,6 @@ from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 from servioticy.storage.roles import Role
 from servioticy.storage.tenants import PostgresTenants
-from servioticy.tools.command import cli
 
 __all__ = ["going"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from edge_builders import QUICK, Serving, Told
+from memory import MemoryPlatform
 
-from servioticy.memory import MemoryPlatform
 from servioticy.settings import changed
 
 

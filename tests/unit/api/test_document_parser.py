@@ -13,12 +13,12 @@ import pytest
 
 from api.parsing.definitions import AT_ONCE, Definitions
 from api.parsing.document_parser import COMMAND, DocumentParser, TookTooLong
+from benchmarks import worst_documents
 from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.domain.documents.limits import MAX_STEPS, Laborious, Meter
 from servioticy.domain.model import Definition
 from servioticy.errors import Unavailable
-from servioticy.tools.bench import worst_documents
 
 SECONDS = 60.0
 """The longest a test waits for what has to happen."""

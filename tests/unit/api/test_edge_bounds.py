@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 from edge_builders import SECONDS, Serving, Told, everything
+from memory import MemoryPlatform
 from waiting import until
 
 from api.edge.connection import State
 from api.edge.incoming import MAX_AHEAD
 from api.server import PAUSE_SECONDS
-from servioticy.memory import MemoryPlatform
 
 
 def test_what_is_sent_ahead_is_not_read_before_it_is_wanted(

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything
+from memory import MemoryPlatform
 from waiting import until
 
 from servioticy.http_heads import parse
-from servioticy.memory import MemoryPlatform
 
 
 def test_one_caller_cannot_keep_another_from_a_thread(

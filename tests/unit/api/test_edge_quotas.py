@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from edge_builders import QUICK, Serving, Told
+from memory import MemoryPlatform
 
 from api.edge.pools import Busy
 from api.edge.turning_away import TurningAway
 from servioticy.domain.known_tokens import share_of
 from servioticy.domain.quotas import Exceeded, Quota, quotas
-from servioticy.memory import MemoryPlatform
 from servioticy.settings import Settings
 
 ALL = quotas(Settings())

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from servioticy.tools.demonstration.board import Board
-from servioticy.tools.demonstration.series import Reading
-from servioticy.tools.demonstration.templates import SHOWN
+from demonstration.board import Board
+from demonstration.series import Reading
+from demonstration.templates import SHOWN
 
 WATER = SHOWN[-1]
 
@@ -46,7 +46,7 @@ def test_alarms_are_counted_by_episode(alarms: str, told: int, capsys) -> None:
 
 def test_the_way_from_a_device_to_the_screen_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(monotonic=lambda: 7.0)
-    monkeypatch.setattr("servioticy.tools.demonstration.board.time", clock)
+    monkeypatch.setattr("demonstration.board.time", clock)
     board = Board((WATER,))
     assert board.median_milliseconds() is None
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from servioticy.tools.demonstration import __main__ as demonstration
-from servioticy.tools.demonstration import checking, series
-from servioticy.tools.demonstration.checking import differences, expected
-from servioticy.tools.demonstration.series import Reading
-from servioticy.tools.demonstration.templates import SHOWN
+from demonstration import __main__ as demonstration
+from demonstration import checking, series
+from demonstration.checking import differences, expected
+from demonstration.series import Reading
+from demonstration.templates import SHOWN
 
 ROOM = [
     Reading("temperature", 1, 20.0),

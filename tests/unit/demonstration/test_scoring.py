@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from servioticy.tools.demonstration import scoring, series
-from servioticy.tools.demonstration.scoring import HOUR, Score
+from demonstration import scoring, series
+from demonstration.scoring import HOUR, Score
 
 FLOW = [(hour * HOUR, 24.0 if 50 <= hour < 60 else 100.0) for hour in range(100)]
 

@@ -6,7 +6,7 @@ import itertools
 import sys
 from collections import defaultdict
 
-from servioticy.tools.demonstration import series
+from demonstration import series
 
 
 def test_the_room_has_four_devices_of_509_readings_each_in_order() -> None:

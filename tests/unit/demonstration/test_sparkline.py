@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from servioticy.tools.demonstration.board import Trace
-from servioticy.tools.demonstration.sparkline import sparkline
+from demonstration.board import Trace
+from demonstration.sparkline import sparkline
 
 
 def test_the_lowest_and_highest_take_the_lowest_and_highest_block() -> None:

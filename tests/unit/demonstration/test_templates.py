@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from demonstration import templates
+from demonstration.objects import COMPOSITES
+from demonstration.series import UNITS
 from sandbox import argument_names
 from servioticy.domain.documents import parse_service_object
-from servioticy.tools.demonstration import templates
-from servioticy.tools.demonstration.objects import COMPOSITES
-from servioticy.tools.demonstration.series import UNITS
 
 IDS = {name: f"id0of0{name}" for name in UNITS}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from engine_builders import evaluators
+from memory import MemoryPlatform
 from oracle import Composite, Object
 from put_off_runs import append
 from serial_order import define
@@ -13,7 +14,6 @@ from pipeline.engine import Engine
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
-from servioticy.memory import MemoryPlatform
 
 
 class Counting:

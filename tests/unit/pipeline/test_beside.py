@@ -10,6 +10,7 @@ from threading import Event
 from unittest import mock
 
 import pytest
+from memory import MemoryPlatform
 from oracle import Composite, Object
 from put_off_runs import CODE, Runs, Whims, append
 from serial_order import define, functions
@@ -26,7 +27,6 @@ from pipeline.work import Row
 from sandbox import ProcessorSeconds, argument_names
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
-from servioticy.memory import MemoryPlatform
 
 
 class Held:

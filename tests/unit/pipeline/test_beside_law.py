@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory import MemoryPlatform
 from put_off_runs import Runs, Store, Whims, append
 from serial_order import LAW, Generous, define, functions, histories, mixtures, value_of
 from whenever import Whenever
@@ -21,7 +22,6 @@ from pipeline.state import excerpt
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
-from servioticy.memory import MemoryPlatform
 
 LIMITS = Limits(8, 1000)
 

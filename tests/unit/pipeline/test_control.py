@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from engine_builders import document
+from memory import MemoryPlatform
+from memory.state import Progress
 from oracle import Object
 from serial_order import define
 
@@ -22,8 +24,6 @@ from servioticy.domain.records import (
     ErasureRecord,
     ReleaseRecord,
 )
-from servioticy.memory import MemoryPlatform
-from servioticy.memory.state import Progress
 from servioticy.ports.partition_store import (
     Activate,
     Batch,

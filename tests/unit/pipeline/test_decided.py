@@ -9,6 +9,7 @@ import msgspec
 from falling_postgres import Postgres
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from memory import MemoryPlatform
 from oracle import Composite, Object
 from plain_trees import Ends
 from python_evaluator import PythonEvaluator, Trigger
@@ -21,7 +22,6 @@ from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.model import SensorUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord, UpdateRecord
-from servioticy.memory import MemoryPlatform
 
 
 def fickle(seed: int) -> PythonEvaluator:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from engine_builders import C, D, document, logged
+from memory import MemoryPlatform
 from oracle import Composite, Object
 from serial_order import define
 
@@ -23,7 +24,6 @@ from servioticy.domain.emissions import Emission, emission
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord, read_emitted
 from servioticy.errors import Fenced, Unavailable
-from servioticy.memory import MemoryPlatform
 from servioticy.ports.partition_store import Batch, PutOff
 
 

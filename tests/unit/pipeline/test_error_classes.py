@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory import MemoryPlatform
 from oracle import Composite, Object
 from put_off_runs import append
 from serial_order import LAW, define, value_of
@@ -16,7 +17,6 @@ from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import InfraError, argument_names
 from servioticy.errors import Unavailable
-from servioticy.memory import MemoryPlatform
 
 STORE = (
     "begin",

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from engine_builders import D, document
+from memory import MemoryPlatform
 from oracle import Object
 from serial_order import define
 
@@ -19,7 +20,6 @@ from servioticy.domain.model import SensorUpdate
 from servioticy.domain.records import DeletionRecord, LogRecord, ReleaseRecord, UpdateRecord, write
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Unavailable
-from servioticy.memory import MemoryPlatform
 from servioticy.ports.partition_store import PutOff
 
 

@@ -14,6 +14,7 @@ import msgspec
 from falling_postgres import Fallen, Postgres
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from memory import MemoryPlatform
 from oracle import Composite, Object, Oracle
 from serial_order import define, javascript, python, value_of
 
@@ -23,7 +24,6 @@ from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.records import AcquireRecord, ReleaseRecord, UpdateRecord
-from servioticy.memory import MemoryPlatform
 
 NUMBERS = (3, 7, 11)
 CODE = python(*NUMBERS)

@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from memory import MemoryPlatform
 from oracle import Object, Oracle
 from put_off_runs import Runs, Whims, append, owner, two_tenants
 from serial_order import LAW, define, value_of
@@ -20,7 +21,6 @@ from pipeline.state.components import Components, StillLoading
 from sandbox import argument_names
 from servioticy.domain import cutting, graph, regions
 from servioticy.domain.model import ServiceObject
-from servioticy.memory import MemoryPlatform
 
 PARTS = 5
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from memory import MemoryPlatform
 from oracle import Object
 from serial_order import define
 
@@ -12,7 +13,6 @@ from pipeline.state.partition import Partition
 from pipeline.state.weights import STREAM_BYTES
 from sandbox import argument_names
 from servioticy.domain.model import LastUpdate, StreamRef
-from servioticy.memory import MemoryPlatform
 
 A, B, C = (StreamRef("so", name) for name in "abc")
 

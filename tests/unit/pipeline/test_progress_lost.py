@@ -6,6 +6,7 @@ import json
 
 import msgspec
 import pytest
+from memory import MemoryPlatform
 
 from pipeline.engine import Engine
 from pipeline.errors import ProgressLost
@@ -13,7 +14,6 @@ from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.records import UpdateRecord
-from servioticy.memory import MemoryPlatform
 
 ENGINE = Engine({}, 10, 10, sleep=lambda _seconds: None)
 

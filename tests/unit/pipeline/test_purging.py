@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from engine_builders import evaluators
+from memory import MemoryPlatform
 from oracle import Object
 from put_off_runs import append
 from serial_order import define
@@ -19,7 +20,6 @@ from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
-from servioticy.memory import MemoryPlatform
 
 
 class Clock:

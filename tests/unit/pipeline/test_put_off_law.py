@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
+from memory import MemoryPlatform
 from oracle import Composite, Object, Oracle
 from put_off_runs import CODE, Runs, Whims, append, owner, two_tenants
 from serial_order import LAW, define, histories, value_of
@@ -15,7 +16,6 @@ from pipeline.batching.cutting import ATTEMPTS
 from pipeline.limits import NO_LIMITS
 from sandbox import TookTooLong
 from servioticy.domain.model import ServiceObjectKey
-from servioticy.memory import MemoryPlatform
 
 
 class Slow:

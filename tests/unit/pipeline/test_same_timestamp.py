@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import msgspec
+from memory import MemoryPlatform
 
 from pipeline.engine import Engine
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.records import UpdateRecord
-from servioticy.memory import MemoryPlatform
 from servioticy.ports.change_store import NewServiceObject
 
 

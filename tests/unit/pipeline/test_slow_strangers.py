@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 import pytest
+from memory import MemoryPlatform
 from oracle import Composite, Object
 from put_off_runs import CODE, append
 from serial_order import define, functions
@@ -17,7 +18,6 @@ from pipeline.sharing.strangers import Strangers
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import ProcessorSeconds, argument_names
-from servioticy.memory import MemoryPlatform
 
 STRANGERS, UPDATES, A_SECOND = 6, 60, 6.0
 SLOW_SECONDS, LIGHT_SECONDS = 0.05, 0.0005

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 import orjson
+from memory import MemoryPlatform
 
 from pipeline.engine import Engine
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import argument_names
 from servioticy.domain.records import UpdateRecord
-from servioticy.memory import MemoryPlatform
 from servioticy.ports.change_store import NewServiceObject
 
 STRICTER = b"""{"version":"0.2.0","streams":{

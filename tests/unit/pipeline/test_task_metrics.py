@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from memory import MemoryPlatform
 from scraped import samples
 
 from pipeline.metrics import Lag, TaskMetrics, observed
 from sandbox import argument_names
 from servioticy.errors import Fenced, Unavailable
-from servioticy.memory import MemoryPlatform
 from servioticy.metrics import Registry
 from servioticy.ports.partition_store import Batch, PutOff, StoredUpdate, StoredVerdict
 

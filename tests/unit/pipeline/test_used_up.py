@@ -9,6 +9,7 @@ import msgspec
 from falling_postgres import Postgres
 from hypothesis import given
 from hypothesis import strategies as st
+from memory import MemoryPlatform
 from oracle import Composite, Object
 from python_evaluator import PythonEvaluator
 from serial_order import LAW, Generous, define
@@ -24,7 +25,6 @@ from sandbox import argument_names
 from servioticy.domain.model import StreamRef
 from servioticy.domain.quotas import RESTING, quotas
 from servioticy.domain.records import UpdateRecord
-from servioticy.memory import MemoryPlatform
 from servioticy.settings import Settings
 
 PROVIDER = Object("so", ("d0",), (Composite("c0", ("d0",), None),))

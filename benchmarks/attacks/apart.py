@@ -1,0 +1,101 @@
+"""An attack in a process of its own, so that it takes no time of those who measure."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from benchmarks.attacks.attack import Attack
+from benchmarks.attacks.attacker import Attacker, Place
+
+SETUP_SECONDS = 60.0
+GRACE_SECONDS = 2.0
+
+
+class Apart:
+    """An attack that works; `is_over` when it has ended, of itself or because its time is."""
+
+    def __init__(self, attack: Attack, place: Place, seconds: float, *, yields: bool) -> None:
+        """Begin it; where it `yields` it works only while nobody else wants the processor."""
+        context = multiprocessing.get_context("spawn")
+        self._ours, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_work, args=(theirs, attack, place, seconds, yields), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self._seconds = seconds
+        self._until = time.monotonic() + SETUP_SECONDS + GRACE_SECONDS
+        self.got: Counter[str] = Counter()
+        self.is_ready = False
+        """Whether the attack proper has begun."""
+
+    def is_over(self) -> bool:
+        """Tell whether it has ended; one that overstays its time is ended."""
+        try:
+            while self._ours.poll():
+                self._heard(self._ours.recv())
+        except (EOFError, OSError):
+            return True
+        if time.monotonic() > self._until:
+            self.got["ended by force"] += 1
+            self._until = float("inf")
+            self._process.kill()
+        return False
+
+    def end(self) -> None:
+        """End it now, whatever it does."""
+        self._process.kill()
+        self._process.join()
+        self._ours.close()
+
+    def _heard(self, message: Counter[str] | None) -> None:
+        """What it got, in the end; None when it is ready and the attack proper begins."""
+        if message is not None:
+            self.got += message
+            return
+        self.is_ready = True
+        self._until = time.monotonic() + self._seconds + GRACE_SECONDS
+
+
+@contextlib.contextmanager
+def begun(
+    attack: Attack, place: Place, seconds: float, *, yields: bool = False
+) -> Iterator[Apart]:
+    """The attack, which has ended when the block has."""
+    apart = Apart(attack, place, seconds, yields=yields)
+    try:
+        yield apart
+    finally:
+        apart.end()
+
+
+def _work(pipe: Connection, attack: Attack, place: Place, seconds: float, yields: bool) -> None:
+    if yields:
+        _yield_the_processor()
+    attacker = Attacker(place, SETUP_SECONDS)
+    try:
+        ready = attack.setup(attacker)
+        pipe.send(None)
+        attacker.for_another(seconds)
+        attack.run(attacker, ready)
+    finally:
+        pipe.send(Counter(attacker.got))
+
+
+def _yield_the_processor() -> None:
+    """Work only while nobody else wants to.
+
+    Where Linux shares the processor out by sessions first (autogroups), an idle process alone in
+    its session gets as much as any other session: so the session is to yield, too.
+    """
+    os.setsid()
+    with contextlib.suppress(OSError):  # it does not group
+        Path("/proc/self/autogroup").write_text("19")
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

@@ -1,0 +1,7 @@
+"""All attacks, in their order."""
+
+from __future__ import annotations
+
+from benchmarks.attacks import crowding, stopping, taking
+
+ATTACKS = {each.id: each for each in (*stopping.ATTACKS, *taking.ATTACKS, *crowding.ATTACKS)}

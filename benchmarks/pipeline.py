@@ -1,0 +1,133 @@
+"""The pipeline alone, draining a backlog: updates and stored rows a second.
+
+Each update wakes a chain of three composites: four rows stored and four updates emitted; or
+other composites, by `--shape`.
+The backlog is in the log before the pipeline starts; the clock runs from its first
+transaction until everything is computed, what was put off for a while, too. So start-up does
+not count and everything else does. Memory is what the pipeline's programs have at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from benchmarks import backlog, ground, processes
+from servioticy.settings import Settings, changed
+
+LENGTH = 3
+PAUSE_SECONDS = 0.02
+
+
+def run(settings: Settings, arguments: Sequence[str]) -> None:
+    """Print a line for every number of partitions and devices and every batch size."""
+    parser = argparse.ArgumentParser("servioticy bench pipeline")
+    parser.add_argument("--partitions", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--batches", type=int, nargs="+", default=[1, 10, 100, 1000])
+    parser.add_argument("--devices", type=int, nargs="+", default=[100, 1])
+    parser.add_argument("--updates", type=int, default=60_000, help="backlog, at most")
+    parser.add_argument("--shape", choices=backlog.SHAPES, default="chain")
+    parser.add_argument(
+        "--warm", action="store_true", help="the pipeline knows all devices when it begins"
+    )
+    options = parser.parse_args(arguments)
+    print("partitions devices batch | updates/s  rows/s | processor, us an update | memory, MB")
+    for partitions in options.partitions:
+        with ground.stores(settings, partitions) as stores:
+            for devices in options.devices:
+                placed = backlog.devices(stores.settings, devices, LENGTH, options.shape)
+                busy = len({partition for _id, partition in placed})
+                if busy < partitions:
+                    continue  # one device keeps one partition busy, however many there are
+                for batch in options.batches:
+                    # Some hundred transactions are enough.
+                    updates = min(options.updates, 2000 * batch)
+                    print(
+                        f"{partitions:10d} {devices:7d} {batch:5d} | "
+                        + _drain(stores, placed, batch, updates, warm=options.warm),
+                        flush=True,
+                    )
+
+
+def _drain(
+    stores: ground.Stores,
+    placed: Sequence[tuple[str, int]],
+    batch: int,
+    updates: int,
+    *,
+    warm: bool,
+) -> str:
+    progress = backlog.Progress(stores.settings)
+    settings = changed(stores.settings, max_batch_updates=batch)
+    if not warm:
+        _fill(stores, placed, updates)
+    begun = progress.total()
+    with ground.pipeline(stores, settings) as pid:
+        if warm:
+            _fill(stores, placed, len(placed))
+            _wait(stores, progress)
+            begun = progress.total()
+            _fill(stores, placed, updates)
+        while (first := progress.total()) <= begun:
+            time.sleep(PAUSE_SECONDS)
+        rows = progress.rows()
+        began, used = time.perf_counter(), _used(stores.pids, pid)
+        _wait(stores, progress)
+        seconds = time.perf_counter() - began
+        used = {name: now - used.get(name, 0.0) for name, now in _used(stores.pids, pid).items()}
+        memory = _memory(pid)
+    _tell("")
+    drained = progress.total() - first
+    each = " ".join(f"{name} {1e6 * spent / drained:.0f}" for name, spent in used.items())
+    each += " | " + " ".join(f"{name} {megabytes:.0f}" for name, megabytes in memory.items())
+    made = progress.rows() - rows
+    progress.close()
+    return f"{drained / seconds:9.0f} {made / seconds:7.0f} | {each}"
+
+
+def _fill(stores: ground.Stores, placed: Sequence[tuple[str, int]], updates: int) -> None:
+    backlog.fill(stores.settings, placed, sum(backlog.ends(stores.settings)), updates)
+
+
+def _wait(stores: ground.Stores, progress: backlog.Progress) -> None:
+    """Return when all of the log is stored, and nothing is put off."""
+    end = sum(backlog.ends(stores.settings))
+    while (at := progress.total()) < end or progress.waiting():
+        _tell(f"{end - at} are left")
+        time.sleep(PAUSE_SECONDS)
+
+
+def _used(stores: dict[str, int], pipeline: int) -> dict[str, float]:
+    """Return the processor seconds so far, by program; the pipeline's by what runs in it."""
+    used = {
+        name: sum(map(processes.processor_seconds, processes.tree(pid)))
+        for name, pid in stores.items()
+    }
+    for pid in processes.tree(pipeline):
+        name = _part(pid)
+        used[name] = used.get(name, 0.0) + processes.processor_seconds(pid)
+    return used
+
+
+def _memory(pipeline: int) -> dict[str, float]:
+    """Return the megabytes of what runs in the pipeline, shared pages counted in parts."""
+    megabytes: dict[str, float] = {}
+    for pid in processes.tree(pipeline):
+        name = _part(pid)
+        megabytes[name] = megabytes.get(name, 0.0) + processes.memory_megabytes(pid)
+    return megabytes
+
+
+def _part(pid: int) -> str:
+    command = " ".join(processes.command(pid))
+    if "zygote" in command:
+        return "sandbox"
+    return "jvm" if "SparkSubmit" in command else "worker"
+
+
+def _tell(text: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r{text:60s}\r")
+        sys.stderr.flush()

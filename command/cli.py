@@ -1,0 +1,177 @@
+"""The `servioticy` command. Every command with its options."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from command import commands
+from command.remote import options
+from servioticy.errors import ServioticyError
+from servioticy.settings import Settings, load
+
+PROGRAMS = {
+    "api": "run the REST API alone (Postgres and Kafka come from the settings)",
+    "pipeline": "run the streaming job alone",
+    "delivery": "run the WebSocket delivery alone",
+}
+EPILOG = """\
+To begin:  servioticy up --demo
+Settings are environment variables (SERVIOTICY_DATA, SERVIOTICY_DSN, ...) or lines of the
+TOML file named by SERVIOTICY_CONFIG; options win over both.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; an expected failure is one line on standard error and exit code 1."""
+    parsed = parser().parse_args(arguments)
+    try:
+        return int(parsed.run(parsed, _settings(parsed)))
+    except ServioticyError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    except BrokenPipeError:  # `servioticy tail ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return all commands and their options."""
+    top = argparse.ArgumentParser(
+        "servioticy",
+        description="A multi-tenant IoT stream platform: JSON documents with snippets of "
+        "JavaScript become live composite streams.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    group = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_up(group)
+    for name, text in PROGRAMS.items():
+        command = _command(group, name, text, commands.program)
+        command.set_defaults(program=name)
+    text = "bring the Postgres schema up to date, make the topics"
+    _command(group, "migrate", text, commands.migrate)
+    _add_tenant(group)
+    doctor = _command(group, "doctor", "check what this machine has and lacks", commands.doctor)
+    doctor.add_argument(
+        "--accept-log-loss",
+        action="store_true",
+        help="only this: go on with the log as it is, where it has lost what is stored of it",
+    )
+    _add_tail(group)
+    options.add(group, _command)
+    bench = _command(group, "bench", "measure the running platform", commands.bench)
+    bench.add_argument("name", metavar="NAME", help="which measurement; `list` names them")
+    bench.add_argument("rest", nargs=argparse.REMAINDER, help="options of the measurement")
+    return top
+
+
+def _add_up(group: Any) -> None:
+    up = _command(group, "up", "run the whole platform on this machine until Ctrl-C", commands.up)
+    up.add_argument("--api-port", type=int, metavar="PORT", help="REST API (default: 8080)")
+    up.add_argument("--live-port", type=int, metavar="PORT", help="WebSocket (default: 8081)")
+    demo = up.add_argument_group("demonstration")
+    demo.add_argument(
+        "--demo",
+        action="store_true",
+        help="replay real sensor series through the API and show the composite streams they feed",
+    )
+    demo.add_argument(
+        "--speed",
+        type=float,
+        default=1.0,
+        metavar="FACTOR",
+        help="replay this many times faster (0: as fast as the API takes it)",
+    )
+    demo.add_argument(
+        "--again",
+        action="store_true",
+        help="replay everything once more into new Service Objects; the old ones stay",
+    )
+    demo.add_argument(
+        "--exit-after-replay",
+        action="store_true",
+        help="check all values when it is over, and stop; exit code 1 if one is wrong",
+    )
+
+
+def _add_tenant(group: Any) -> None:
+    tenant = group.add_parser("tenant", help="tenants and their tokens")
+    actions = tenant.add_subparsers(title="actions", metavar="ACTION", required=True)
+    create = _command(
+        actions,
+        "create",
+        "make a tenant unless it exists, and a new token for it",
+        commands.tenant_create,
+        "The token is printed alone on standard output, once: it is not kept anywhere. "
+        "Works while the platform runs and while it does not.",
+    )
+    create.add_argument("name", metavar="NAME")
+    quota = _command(
+        actions,
+        "quota",
+        "show the quotas of a tenant, or give it another one",
+        commands.tenant_quota,
+        "Known to all programs within seconds. Works while the platform runs and while it does "
+        "not.",
+    )
+    quota.add_argument("name", metavar="NAME")
+    quota.add_argument("quota", metavar="QUOTA", nargs="?", help="which; none shows all")
+    quota.add_argument(
+        "most",
+        metavar="MOST",
+        nargs="?",
+        help="so much it may have; `default`: as every tenant",
+    )
+    delete = _command(
+        actions,
+        "delete",
+        "delete a tenant and all that is stored of it",
+        commands.tenant_delete,
+        "Its tokens are good no longer at once. What is stored of it goes piece by piece, while "
+        "the API and the pipeline run; there is no way back.",
+    )
+    delete.add_argument("name", metavar="NAME")
+
+
+def _add_tail(group: Any) -> None:
+    tail = _command(
+        group,
+        "tail",
+        "print each update of a stream as it comes",
+        commands.tail,
+        "Follows the stream until Ctrl-C; a lost connection is opened again where it broke.",
+    )
+    tail.add_argument("service_object", metavar="SERVICE_OBJECT", help="its id")
+    tail.add_argument("stream", metavar="STREAM", help="its name")
+    tail.add_argument("--token", help="the tenant's token (default: SERVIOTICY_TOKEN)")
+    tail.add_argument(
+        "--after", type=int, metavar="LASTUPDATE", help="first what is stored after this timestamp"
+    )
+    tail.add_argument("--json", action="store_true", help="print the updates as they came")
+    tail.add_argument("--url", help="ws://HOST:PORT of the delivery (default: as in the settings)")
+
+
+def _command(group: Any, name: str, text: str, run: Any, more: str = "") -> Any:
+    command = group.add_parser(name, help=text, description=f"{_sentence(text)} {more}".strip())
+    command.add_argument("--data", metavar="DIR", help="data folder (default: servioticy-data)")
+    command.set_defaults(run=run)
+    return command
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _settings(parsed: argparse.Namespace) -> Settings:
+    options = {name: getattr(parsed, name, None) for name in ("data", "api_port", "live_port")}
+    return load(overrides={name: value for name, value in options.items() if value is not None})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""Finding the platform that runs on a data folder, for the commands beside `up`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from command.platform import postgres_program
+from command.platform import stores as programs_of_stores
+from servioticy.embedded.folder import DataFolder, read_run
+from servioticy.embedded.postgres import EmbeddedPostgres
+from servioticy.settings import Settings, changed
+from servioticy.storage.database import Database
+from servioticy.storage.migrations import migrate
+from servioticy.storage.roles import Role
+from servioticy.storage.tenants import PostgresTenants
+from servioticy.supervisor.supervisor import Supervisor
+
+
+def of(settings: Settings) -> Settings:
+    """Return the settings, completed by what runs on their data folder, if anything does.
+
+    What a setting names explicitly is left as it is: it may mean another platform.
+    """
+    facts = read_run(settings.data_path) or {}
+    names = ["host", "api_port", "live_port"]
+    if not settings.store.dsn:
+        names.append("dsn")
+    if not settings.log.bootstrap_servers:
+        names.append("bootstrap_servers")
+    return changed(settings, **{name: facts[name] for name in names if name in facts})
+
+
+@contextmanager
+def database(settings: Settings, role: Role) -> Iterator[Database]:
+    """The platform's Postgres, migrated, in that role; started for the moment if nothing runs.
+
+    Raises ServioticyError where there is none to be had.
+    """
+    found = of(settings)
+    with _postgres(found) as dsn:
+        owner = Database(dsn)
+        try:
+            migrate(owner)
+        finally:
+            owner.close()
+        opened = Database(dsn, role=role)
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+@contextmanager
+def stores(settings: Settings) -> Iterator[Settings]:
+    """Where the platform's Postgres and broker are; started for the moment if nothing runs."""
+    found = of(settings)
+    if found.store.dsn and found.log.bootstrap_servers:
+        yield found
+        return
+    folder = DataFolder(settings.data_path)
+    try:
+        programs, found = programs_of_stores(found)
+        supervisor = Supervisor(programs, folder)
+        supervisor.start()
+        try:
+            yield found
+        finally:
+            supervisor.stop()
+    finally:
+        folder.release()
+
+
+def create_tenant(settings: Settings, name: str) -> str:
+    """Make the tenant unless it exists, and a new token for it, which is returned."""
+    with database(settings, Role.API) as opened:
+        return PostgresTenants(opened).create_tenant(name)
+
+
+def delete_tenant(settings: Settings, name: str) -> bool:
+    """Delete the tenant; False: there is none. All of its goes while the API runs."""
+    with database(settings, Role.API) as opened:
+        return PostgresTenants(opened).delete_tenant(name)
+
+
+@contextmanager
+def _postgres(settings: Settings) -> Iterator[str]:
+    if settings.store.dsn:
+        yield settings.store.dsn
+        return
+    folder = DataFolder(settings.data_path)
+    try:
+        postgres = EmbeddedPostgres(settings.data_path / "postgres")
+        postgres.prepare()
+        supervisor = Supervisor([postgres_program(postgres)], folder)
+        supervisor.start()
+        try:
+            yield postgres.dsn
+        finally:
+            supervisor.stop()
+    finally:
+        folder.release()

@@ -1,0 +1,149 @@
+"""What `servioticy up` does and says, from the first part to Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from command.platform import Platform
+from servioticy.embedded import tcp_ports as ports
+from servioticy.embedded.folder import read_run
+from servioticy.errors import SetupError
+from servioticy.metrics import Registry, serve
+from servioticy.settings import Settings, to_environment
+from servioticy.settings.places import reachable
+from servioticy.supervisor.metrics import ProgramMetrics
+from servioticy.supervisor.program import Event
+
+DEMONSTRATION_SECONDS_TO_END = 3.0
+ENDS_WITH_STDIN = "--ends-with-stdin"
+
+
+def run(settings: Settings, demonstration: Sequence[str] | None, exit_after: bool) -> int:
+    """Run the platform until Ctrl-C; with a demonstration (its arguments) inside.
+
+    `exit_after`: stop when the demonstration ends, with its exit code.
+    Raises ServioticyError where something cannot be started.
+    """
+    if read_run(settings.data_path) is None:
+        _check_ports(settings)
+    began = time.monotonic()
+    registry = Registry()
+    programs = ProgramMetrics(registry)
+    serve(registry, settings.metrics_host, settings.embedded.metrics_port)
+
+    def report(event: Event) -> None:
+        programs.note(event)
+        _report(event)
+
+    platform = Platform(settings, report)
+    beside = _Beside(platform.settings, demonstration, exit_after, began)
+    try:
+        platform.supervisor.run_forever(beside.is_done)
+    finally:
+        beside.stop()
+        platform.close()
+        _say("servioticy stopped")
+    return beside.exit_code
+
+
+class _Beside:
+    """What happens beside the programs, once they are all ready."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        demonstration: Sequence[str] | None,
+        exit_after: bool,
+        began: float,
+    ) -> None:
+        self._settings = settings
+        self._arguments = demonstration
+        self._exit_after = exit_after
+        self._began = began
+        self._told = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self.exit_code = 0
+
+    def is_done(self) -> bool:
+        """Tell whether the platform may stop now; the first time asked, all programs are ready."""
+        if not self._told:
+            self._told = True
+            _say(f"{ready_line(self._settings)} ({time.monotonic() - self._began:.1f} s)")
+            if self._arguments is not None:
+                self._start(self._arguments)
+            else:
+                _say("Ctrl-C stops it. A tenant and its token: servioticy tenant create NAME")
+        if self._process is None or self._process.poll() is None:
+            return False
+        self.exit_code = self._process.returncode if self._exit_after else 0
+        self._process = None
+        return self._exit_after
+
+    def stop(self) -> None:
+        """End the demonstration if it is still going."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(DEMONSTRATION_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def _start(self, arguments: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "demonstration",
+                *arguments,
+                ENDS_WITH_STDIN,
+            ],
+            env={**os.environ, **to_environment(self._settings)},
+            # Ctrl-C is for the supervisor; it ends this one. A pipe nobody writes to tells
+            # the child when we are gone, however we went.
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+
+def ready_line(settings: Settings) -> str:
+    """Return where everything is, in one line."""
+    host = reachable(settings.host)
+    return (
+        f"servioticy ready: api http://{host}:{settings.api.port} "
+        f"live ws://{host}:{settings.delivery.port} data {_short(settings.data_path)}"
+    )
+
+
+def _check_ports(settings: Settings) -> None:
+    options = ((settings.api.port, "--api-port"), (settings.delivery.port, "--live-port"))
+    for port, option in options:
+        if not ports.is_free(port, settings.host):
+            raise SetupError(
+                f"port {port} is taken by another program; stop that, or choose one with {option}"
+            )
+
+
+def _report(event: Event) -> None:
+    """Progress for whoever waits; trouble for whoever looks later."""
+    if event.kind in ("ready", "exited", "unresponsive"):
+        detail = f" {event.detail.splitlines()[0]}" if event.detail else ""
+        sys.stderr.write(f"  {event.program}: {event.kind}{detail}\n")
+        sys.stderr.flush()
+
+
+def _short(path: Path) -> str:
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

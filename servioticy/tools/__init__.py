@@ -1,1 +1,0 @@
-"""Commands, benchmarks and the demonstration: they use programs, nobody imports them."""

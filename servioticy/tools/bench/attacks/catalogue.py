@@ -1,7 +1,0 @@
-"""All attacks, in their order."""
-
-from __future__ import annotations
-
-from servioticy.tools.bench.attacks import crowding, stopping, taking
-
-ATTACKS = {each.id: each for each in (*stopping.ATTACKS, *taking.ATTACKS, *crowding.ATTACKS)}

@@ -1,0 +1,256 @@
+"""The ChangeStore in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from memory.state import GONE, Edge, GrantRow, ServiceObjectRow, State
+from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.placement import Joined, Member, join, least_loaded
+from servioticy.errors import Unavailable
+from servioticy.ports.change_store import Change, NewGrant, NewServiceObject
+
+
+class MemoryChangeStore:
+    """Stores changes, one at a time over the whole platform, until the log knows them.
+
+    It has no customFields and no templates: they belong to the API's documents, which have no
+    twin.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Hold the only right to change the stream graph."""
+        self._state.ask_postgres()
+        if not self._state.changes.acquire(timeout=self._state.change_wait_seconds):
+            raise Unavailable("others are changing what this changes; try again later")
+        try:
+            yield
+        finally:
+            self._state.changes.release()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What is stored inside takes effect together: nobody else reads or changes meanwhile."""
+        with self._state.lock:
+            yield
+
+    def create(self, new: NewServiceObject, partitions: int) -> Change:
+        """Store it, join its components, and note the change as pending; all or nothing."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            if new.id in self._state.service_objects:
+                raise ValueError(f"there is a Service Object {new.id}")
+            components = self._components_of_sources(new)
+            joined = self._join(components) or Joined(new.id, self._least_loaded(partitions), ())
+            self._state.service_objects[new.id] = ServiceObjectRow(
+                id=new.id,
+                tenant=new.tenant,
+                sequence=len(self._state.service_objects) + 1,
+                public=new.public,
+                version=1,
+                component=joined.component,
+                route_partition=joined.partition,
+                owner_partition=joined.partition,
+            )
+            change = Change(new.id, 1, joined.partition, joined.moves)
+            return self._put_in_force(new, change, joined.component, components)
+
+    def replace(
+        self, new: NewServiceObject, revision: int, version: int | None = None
+    ) -> Change | None:
+        """Put another document in force: as a new version, or as that earlier one again."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row = self._row(ServiceObjectKey(new.tenant, new.id), revision)
+            if row is None:
+                return None
+            if version is None:
+                version = row.newest_version = row.newest_version + 1
+            row.version, row.public, row.revision = version, new.public, revision + 1
+            components = {row.component, *self._components_of_sources(new)}
+            joined = self._join(components) or Joined(row.component, 0, ())
+            change = Change(new.id, version, joined.partition, joined.moves)
+            return self._put_in_force(new, change, joined.component, components)
+
+    def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
+        """Delete the Service Object; None as for `replace`."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row = self._row(key, revision)
+            if row is None:
+                return None
+            row.deleted_at = now
+            row.revision += 1
+            return self._note_pending(
+                Change(row.id, row.version, row.route_partition, kind="deletion")
+            )
+
+    def erase(self, key: ServiceObjectKey, stream: str) -> Change | None:
+        """Note that the stored updates of a stream shall go; None: there is no such stream."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row = self._row(key, None)
+            if row is None or (row.id, stream) not in self._state.streams:
+                return None
+            return self._note_pending(
+                Change(row.id, row.version, row.route_partition, kind="erasure", stream=stream)
+            )
+
+    def grant(self, new: NewGrant, most: int) -> Change | None:
+        """Note a grant; None where its owner has no such stream, or has made `most` of it."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row, grant = self._row(new.owner, None), new.grant
+            if row is None or (
+                grant.stream is not None and (row.id, grant.stream) not in self._state.streams
+            ):
+                return None
+            rows = self._state.grants
+            if sum(each.service_object == row.id for each in rows.values()) >= most:
+                return None
+            rows[grant.id] = GrantRow(grant, row.tenant, row.id, new.expires_at)
+            return self._note_pending(
+                Change(row.id, row.version, row.route_partition, kind="grant", grant=grant.id)
+            )
+
+    def revoke(self, tenant: int, grant: str, now: int) -> Change | None:
+        """Revoke a grant of the tenant's: nobody reads by it any more. None: there is none."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            found = self._state.grants.get(grant)
+            if found is None or found.tenant != tenant or found.revoked_at is not None:
+                return None
+            row = self._state.service_object(found.service_object)
+            if row is None:
+                return None
+            found.revoked_at = now
+            return self._note_pending(
+                Change(row.id, row.version, row.route_partition, kind="revocation", grant=grant)
+            )
+
+    def expired(self, now: int, most: int) -> list[tuple[int, str]]:
+        """Grants that have expired and are not revoked: the tenant and the id of each."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            found = [
+                (each.expires_at, each.tenant, each.grant.id)
+                for each in self._state.grants.values()
+                if each.expires_at is not None
+                and each.expires_at <= now
+                and each.revoked_at is None
+                and self._state.service_object(each.service_object)
+            ]
+        return [(tenant, id_) for _, tenant, id_ in sorted(found)[:most]]
+
+    def overdue(self, before: int, most: int) -> list[tuple[int, Change]]:
+        """Deletions and revocations of that time or earlier that are not carried out."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            told = [
+                (each.deleted_at, each.tenant, each.id, "")
+                for each in self._state.service_objects.values()
+                if each.deleted_at is not None and each.active_change < GONE
+            ]
+            told += [
+                (each.revoked_at, each.tenant, each.service_object, each.grant.id)
+                for each in self._state.grants.values()
+                if each.revoked_at is not None and self._state.service_object(each.service_object)
+            ]
+            ranks: Counter[int] = Counter()
+            found = []
+            for told_at, tenant, id_, revoked in sorted(
+                each for each in told if each[0] <= before
+            ):
+                ranks[tenant] += 1
+                found.append((ranks[tenant], told_at, tenant, self._end(id_, revoked)))
+        found.sort(key=lambda each: each[:3])
+        return [(tenant, change) for _rank, _at, tenant, change in found[:most]]
+
+    def tell_again(self, ends: Sequence[tuple[int, Change]]) -> None:
+        """Note them as pending once more; carrying one out twice is harmless."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            for _tenant, change in ends:
+                self._note_pending(change)
+
+    def pending(self) -> list[tuple[int, Change]]:
+        """Changes that are stored but perhaps not yet in the log, oldest first."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return sorted(self._state.pending.items())
+
+    def finish(self, pending: Mapping[int, Change]) -> None:
+        """The changes are in the log: route by them from now on."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            for number, change in pending.items():
+                for _old_partition, ids in change.moves:
+                    for each in ids:
+                        if each in self._state.service_objects:
+                            self._state.service_objects[each].route_partition = change.partition
+                self._state.pending.pop(number, None)
+
+    def _end(self, id_: str, revoked: str) -> Change:
+        row = self._state.service_objects[id_]
+        if not revoked:
+            return Change(id_, row.version, row.route_partition, kind="deletion")
+        return Change(id_, row.version, row.route_partition, kind="revocation", grant=revoked)
+
+    def _row(self, key: ServiceObjectKey, revision: int | None) -> ServiceObjectRow | None:
+        """Return the tenant's Service Object, if it has not changed since that revision."""
+        row = self._state.service_object(key.id)
+        if row is None or row.tenant != key.tenant or revision not in (None, row.revision):
+            return None
+        return row
+
+    def _components_of_sources(self, new: NewServiceObject) -> set[str]:
+        rows = [self._state.service_object(ref.service_object) for _, ref in new.group_sources]
+        return {each.component for each in rows if each}
+
+    def _join(self, components: set[str]) -> Joined | None:
+        return join(
+            [
+                Member(each.id, each.component, each.route_partition)
+                for each in self._state.service_objects.values()
+                if each.component in components and each.deleted_at is None
+            ]
+        )
+
+    def _least_loaded(self, partitions: int) -> int:
+        rows = self._state.service_objects.values()
+        return least_loaded(
+            Counter(each.route_partition for each in rows if each.deleted_at is None), partitions
+        )
+
+    def _put_in_force(
+        self, new: NewServiceObject, change: Change, component: str, joined: set[str]
+    ) -> Change:
+        """Return the version's streams, what its groups read, its component; all pending."""
+        state = self._state
+        for each in state.service_objects.values():
+            if each.component in joined:
+                each.component = component
+        state.definitions.setdefault((new.id, change.version), new.document)
+        for name in new.streams:
+            if (new.id, name) not in state.streams:
+                state.last_stream += 1
+                state.streams[new.id, name] = state.last_stream
+        own = {ref for ref in state.streams if ref[0] == new.id}
+        state.undeclared -= own
+        state.undeclared |= {ref for ref in own if ref[1] not in new.streams}
+        state.edges = [each for each in state.edges if each.reader != new.id]
+        state.edges += dict.fromkeys(
+            Edge(new.id, group, ref) for group, ref in new.group_sources if ref in state.streams
+        )
+        return self._note_pending(change)
+
+    def _note_pending(self, change: Change) -> Change:
+        self._state.last_pending += 1
+        self._state.pending[self._state.last_pending] = change
+        return change

@@ -1,0 +1,321 @@
+"""The PartitionStore in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+
+import msgspec
+
+from memory.effects import take_effect
+from memory.purge import purge
+from memory.state import Progress, ServiceObjectRow, State
+from servioticy.domain.documents import Documents
+from servioticy.domain.documents.service_objects import ArgumentNames
+from servioticy.domain.documents.stored import parsing
+from servioticy.domain.model import LastUpdate, ServiceObject
+from servioticy.domain.quotas import COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES
+from servioticy.domain.records import EmittedRecord
+from servioticy.errors import Fenced, Unavailable
+from servioticy.ports.partition_store import (
+    Activate,
+    Batch,
+    ComponentMember,
+    PutOff,
+    Use,
+)
+
+PARSED = 16 * 1024 * 1024
+"""Bytes of definitions kept parsed."""
+
+
+_CLAIMS = count(1)
+
+
+class MemoryPartitionStore:
+    """What the pipeline keeps: one transaction a batch, with its progress."""
+
+    def __init__(self, state: State, argument_names: ArgumentNames) -> None:
+        self._state = state
+        self._claim = next(_CLAIMS)
+        self._documents = Documents(parsing(argument_names), PARSED)
+
+    def begin(self, partition: int) -> tuple[int, int]:
+        """Claim a partition; (next offset, emitted offset), made at zero if new.
+
+        Raises Unavailable while another store has it.
+        """
+        self._state.ask_postgres()
+        if self._state.claims.setdefault(partition, self) is not self:
+            raise Unavailable(f"another worker has partition {partition}")
+        progress = self._state.progress.setdefault(partition, Progress())
+        return progress.next_offset, progress.emitted_offset
+
+    def claim(self, partition: int) -> int:
+        """Return the claim that this store has. Raises Fenced where it has none."""
+        self._state.ask_postgres()
+        if self._state.claims.get(partition) is not self:
+            raise Fenced(f"partition {partition} is not claimed here")
+        return self._claim
+
+    def end(self, partition: int) -> None:
+        """Give up the claim."""
+        self._state.ask_postgres()
+        if self._state.claims.get(partition) is self:
+            del self._state.claims[partition]
+
+    def all_progress(self) -> dict[int, int]:
+        """The next offset of every partition that has one."""
+        self._state.ask_postgres()
+        return {partition: each.next_offset for partition, each in self._state.progress.items()}
+
+    def forwarded(self, partition: int) -> dict[int, int]:
+        """From each partition, the offset before which forwarded records were taken."""
+        self._state.ask_postgres()
+        return {
+            origin: offset
+            for (to_partition, origin), offset in self._state.forwarded.items()
+            if to_partition == partition
+        }
+
+    def component(self, service_object: str) -> list[ComponentMember]:
+        """The Service Objects computed together with this one; empty: it does not exist."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            asked = self._state.service_objects.get(service_object)
+            return [
+                ComponentMember(
+                    each.id,
+                    each.tenant,
+                    each.owner_partition,
+                    each.active_version,
+                    each.deleted_at is not None and each.active_version is None,
+                )
+                for each in self._state.service_objects.values()
+                if asked is not None and each.component == asked.component
+            ]
+
+    def components(self, ids: Sequence[str]) -> list[list[ComponentMember]]:
+        """Return the components that these Service Objects are of, each once."""
+        found = [self.component(each) for each in ids]
+        return list({members[0].id: members for members in found if members}.values())
+
+    def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
+        """Those of them of which a version is in force; each is read when it is asked for."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            objects = self._state.service_objects
+            rows = [objects[id_] for id_ in ids if id_ in objects]
+        for each in sorted(rows, key=lambda each: each.sequence):
+            found = self._service_object(each)
+            if found is not None:
+                yield found
+
+    def _service_object(self, row: ServiceObjectRow) -> ServiceObject | None:
+        if row.active_version is None:
+            return None
+        version = row.active_version
+        document = self._state.definitions[row.id, version]
+        definition = self._documents.understood(row.id, version, document).definition
+        names = [each.ref.stream for each in definition.streams]
+        state = self._state
+        streams = {name: state.stored_as(state.streams[row.id, name]) for name in names}
+        grants = tuple(
+            each.grant
+            for each in state.grants.values()
+            if each.service_object == row.id and each.active
+        )
+        return ServiceObject(definition, row.tenant, version, row.sequence, streams, grants)
+
+    def changed(self, change: Activate) -> ServiceObject | None:
+        """The Service Object as this makes it; None where it has been done, or cannot be."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            row = self._state.service_objects.get(change.service_object)
+            if row is None or row.active_change >= change.change:
+                return None
+            return self._service_object(replace(row, active_version=change.version))
+
+    def owner(self, service_object: str) -> tuple[int, int] | None:
+        """Whose the Service Object is, and its owner partition; None: it does not exist."""
+        self._state.ask_postgres()
+        row = self._state.service_objects.get(service_object)
+        return None if row is None else (row.tenant, row.owner_partition)
+
+    def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
+        """The last updates of those of the streams that have one, with the streams' states."""
+        self._state.ask_postgres()
+        last, states = self._state.last_updates, self._state.states
+        return {
+            each: LastUpdate(last[each].timestamp, last[each].document, states.get(each))
+            for each in stream_ids
+            if each in last
+        }
+
+    def store(self, batch: Batch) -> Mapping[int, int]:
+        """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            if batch.claim is None:
+                self._move_progress(batch)
+            elif batch.claim != self._claim or self._state.claims.get(batch.partition) is not self:
+                raise Fenced(f"partition {batch.partition} is no longer claimed so")
+            replaced = self._store_updates(batch)
+            self._store_effects(batch)
+            self._store_put_off(batch)
+            return replaced
+
+    def _move_progress(self, batch: Batch) -> None:
+        progress = self._state.progress.get(batch.partition)
+        if progress is None or progress.next_offset != batch.first_offset:
+            raise Fenced(
+                f"partition {batch.partition} is no longer at offset {batch.first_offset}: "
+                "another worker has it"
+            )
+        progress.next_offset = batch.next_offset
+        progress.emitted_offset = max(progress.emitted_offset, batch.emitted_offset)
+
+    def _store_put_off(self, batch: Batch) -> None:
+        """Records that are computed later, and those that have been."""
+        state, partition = self._state, batch.partition
+        for each in batch.put_off:
+            state.put_off[partition, each.offset] = each
+        for offset in batch.taken_up:
+            if (partition, offset) in state.put_off:
+                state.taken_up.add((partition, offset))
+        for key in [(partition, offset) for offset in batch.emitted_late]:
+            if key in state.taken_up:
+                state.taken_up.discard(key)
+                del state.put_off[key]
+
+    def _store_updates(self, batch: Batch) -> Mapping[int, int]:
+        """The same stream and timestamp again overwrites: of how many bytes, by stream."""
+        replaced: Counter[int] = Counter()
+        self._state.superseded = [
+            (partition, each)
+            for partition, each in self._state.superseded
+            if partition != batch.partition or each.offset >= batch.emitted_offset
+        ]
+        for update in batch.updates:
+            key = (update.stream_id, update.timestamp)
+            displaced = self._state.updates.get(key)
+            if displaced is not None:
+                replaced[update.stream_id] += len(displaced[1].document)
+            if displaced is not None and displaced[1].offset >= batch.first_offset:
+                self._state.superseded.append(displaced)
+            self._state.updates[key] = (batch.partition, update)
+        for state in batch.states:
+            self._state.states[state.stream_id] = state.state
+        for each in batch.verdicts:
+            times, _last = self._state.verdicts.get((each.stream_id, each.verdict), (0, b""))
+            self._state.verdicts[each.stream_id, each.verdict] = (times + each.times, each.last)
+        return replaced
+
+    def _store_effects(self, batch: Batch) -> None:
+        """What control and forwarded records of the batch bring about."""
+        for origin, offset in batch.forwarded.items():
+            self._state.forwarded[batch.partition, origin] = offset
+        if batch.effect is not None:
+            take_effect(self._state, batch.effect, batch.partition)
+
+    def purge(self, partition: int, most: int, most_bytes: int) -> int | None:
+        """Remove a piece of what was deleted or erased; whose it was. None: nothing is left."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return purge(self._state, partition, most, most_bytes)
+
+    def account(self, uses: Sequence[Use]) -> None:
+        """Add to the account, and to the processor time of streams still there: no hours."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            there = {ref: number for number, ref in self._state.readable().items()}
+            for each in uses:
+                key = each.tenant, *each.stream, each.provider
+                account = self._state.accounts.setdefault(key, Counter())
+                stored = each.bytes - each.replaced
+                account.update(updates=each.updates, rows=each.rows, bytes=stored)
+                account.update(each.computations, microseconds=each.microseconds)
+                if each.microseconds and each.stream in there:
+                    self._state.processor_us[there[each.stream]] += each.microseconds
+
+    def used_up(self, most: Mapping[str, int]) -> Mapping[int, str]:
+        """Return which tenants have used up one of these quotas, and which one."""
+        with self._state.lock:
+            ended: Counter[int] = Counter()
+            ran: Counter[int] = Counter()
+            stored: Counter[int] = Counter()
+            for (tenant, *_), account in self._state.accounts.items():
+                amounts = {"updates", "rows", "bytes", "microseconds"}
+                ended[tenant] += sum(n for name, n in account.items() if name not in amounts)
+                stored[tenant] += account["bytes"]
+                ran[tenant] += account["microseconds"]
+        kinds = (
+            (STORED_BYTES, stored, most[STORED_BYTES]),
+            (PROCESSOR_SECONDS, ran, most[PROCESSOR_SECONDS] * 10**6),
+            (COMPUTATIONS, ended, most[COMPUTATIONS]),
+        )
+        found: dict[int, str] = {}
+        for name, used, enough in kinds:
+            found |= {each: name for each in used if used[each] >= enough}
+        return found
+
+    def not_acknowledged(
+        self, partition: int, emitted_offset: int, next_offset: int
+    ) -> list[EmittedRecord]:
+        """What was stored between the two, in the order it was made."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            names = self._state.readable()
+            rows = [
+                row
+                for stored_from, row in (*self._state.updates.values(), *self._state.superseded)
+                if stored_from == partition
+                and row.stream_id in names
+                and (
+                    emitted_offset <= row.offset < next_offset
+                    or (partition, row.offset) in self._state.taken_up
+                )
+            ]
+            return [
+                EmittedRecord(
+                    *names[row.stream_id],
+                    row.tenant,
+                    row.version,
+                    row.timestamp,
+                    msgspec.Raw(row.document),
+                )
+                for row in sorted(rows, key=lambda each: (each.offset, each.position))
+            ]
+
+    def waiting(self, partition: int) -> dict[int, int]:
+        """How many records wait that have been put off, by tenant."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return dict(Counter(each.tenant for each in self._waiting(partition)))
+
+    def put_off(self, partition: int, tenant: int, most: int, most_bytes: int) -> list[PutOff]:
+        """The tenant's records that were put off, oldest first; one at least if there is any."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            found: list[PutOff] = []
+            for each in self._waiting(partition):
+                if each.tenant == tenant and len(found) < most:
+                    found.append(each)
+                    most_bytes -= len(each.record)
+                    if most_bytes <= 0:
+                        break
+            return found
+
+    def taken_up(self, partition: int) -> list[int]:
+        """Offsets of records that are computed late and perhaps not all emitted."""
+        self._state.ask_postgres()
+        return sorted(offset for number, offset in self._state.taken_up if number == partition)
+
+    def _waiting(self, partition: int) -> list[PutOff]:
+        return [
+            each
+            for key, each in sorted(self._state.put_off.items())
+            if key[0] == partition and key not in self._state.taken_up
+        ]
