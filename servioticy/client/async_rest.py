@@ -83,7 +83,7 @@ class AsyncRest:
     async def find(
         self, conditions: Mapping[str, str] | None = None, page_size: int | None = None
     ) -> AsyncIterator[dict[str, Any]]:
-        """Yield id, name and dates of the Service Objects that fit (docs/rest.md)."""
+        """Yield id, name and dates of the Service Objects that fit."""
         query: str | None = calls.find_query(conditions or {}, page_size)
         while query is not None:
             page = await self.run(calls.found(query))

@@ -96,7 +96,7 @@ def found(query: str) -> Call[Page]:
 
 
 def find_query(conditions: Mapping[str, str], page_size: int | None) -> str:
-    """Return what to ask for Service Objects that fit the conditions of docs/rest.md."""
+    """Return what to ask for Service Objects that fit (docs/rest/service-objects.md)."""
     limit = {} if page_size is None else {"limit": str(page_size)}
     return urlencode({**conditions, **limit})
 

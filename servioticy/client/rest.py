@@ -85,7 +85,7 @@ class Rest:
     def find(
         self, conditions: Mapping[str, str] | None = None, page_size: int | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Yield id, name and dates of the Service Objects that fit (docs/rest.md)."""
+        """Yield id, name and dates of the Service Objects that fit."""
         query: str | None = calls.find_query(conditions or {}, page_size)
         while query is not None:
             page = self.run(calls.found(query))

@@ -2,10 +2,11 @@
 
 A field is an option: how documents spell it, the values that it may have, the one that
 holds where a document does not name it, and its meaning. Parsing and its messages follow
-from the declaration; tests hold the JSON Schema and docs/rest.md against it.
+from the declaration; tests hold the JSON Schema and docs/rest/documents.md against it.
 
 A new option is a field here, its use where composites are computed, a test of that, and a
-copy of the declaration in schemas/service-object.json and docs/rest.md; the tests say which.
+copy of the declaration in schemas/service-object.json and docs/rest/documents.md; the tests
+say which.
 """
 
 from __future__ import annotations

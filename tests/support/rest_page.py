@@ -1,4 +1,4 @@
-"""What docs/rest.md says of each route."""
+"""What docs/rest.md, and the pages it leads to, say of each route."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from pathlib import Path
 
 from werkzeug.routing import Rule
 
-PAGE = (Path(__file__).parents[2] / "docs" / "rest.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "\n".join(
+    each.read_text(encoding="utf-8")
+    for each in (DOCS / "rest.md", *sorted((DOCS / "rest").glob("*.md")))
+)
 NAMES = {
     "service_object": "so",
     "stream": "s",

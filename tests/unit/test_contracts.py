@@ -23,7 +23,7 @@ CONTRACTS = {
     "delivery": contracts.delivery(),
     "asyncapi": contracts.asyncapi(),
 }
-PAGE = (Path(__file__).parents[2] / "docs" / "rest.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "rest" / "live.md").read_text("utf-8")
 
 
 def references(value: Any) -> Iterator[str]:

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DECISIONS = ROOT / "docs" / "decisions"
-FOLDERS = ("docs", "docs/decisions", "schemas", "sandbox", "deploy", ".")
+FOLDERS = ("docs", "docs/rest", "docs/decisions", "schemas", "sandbox", "deploy", ".")
 PAGES = sorted(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 
@@ -40,7 +40,8 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 def test_every_file_of_ours_that_a_page_names_is_there(page: Path) -> None:
     """`servioticy/domain/options.py` and the like; a changelog also tells of what was."""
-    rooms = "servioticy|api|pipeline|delivery|sandbox|schemas|deploy|tests|docs"
+    rooms = "servioticy|command|demonstration|benchmarks|api|pipeline|delivery|sandbox|schemas"
+    rooms += "|deploy|tests|docs"
     named = set(re.findall(rf"`((?:{rooms})/[\w./-]+)`", page.read_text("utf-8")))
 
     assert [each for each in sorted(named) if not (ROOT / each).exists()] == []

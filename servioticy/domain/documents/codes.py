@@ -1,4 +1,4 @@
-"""The codes: what can be wrong with a document, each with a sentence (docs/rest.md).
+"""The codes: what can be wrong with a document, each with a sentence (docs/rest/errors.md).
 
 A code is a short word that stays the same while messages may change, for programs that
 handle one error other than another.
