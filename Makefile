@@ -24,6 +24,10 @@ COUNT ?= 100000
 # The engine that is to hold them, and to compute the random graphs.
 ENGINE ?= v8
 
+# Of `make demo`: all ports counted on from one, or any of them named.
+PORT_OPTIONS = $(if $(PORTS),--ports $(PORTS)) $(if $(API_PORT),--api-port $(API_PORT)) \
+  $(if $(LIVE_PORT),--live-port $(LIVE_PORT)) $(if $(MQTT_PORT),--mqtt-port $(MQTT_PORT))
+
 # One process of tests for each core.
 BESIDE := -n auto --dist worksteal
 # Two, as they wait most of the time; a file in one, as its tests share what they start.
@@ -41,8 +45,8 @@ setup: $(STAMP) ## install all that is needed into .venv and ~/.cache/servioticy
 	@$(BIN)/python -m servioticy.embedded.setup
 	@$(BIN)/python -m pipeline.spark.archive
 
-demo: setup ## run the whole platform here with a demonstration to look at
-	@$(BIN)/servioticy up --demo
+demo: setup ## run the whole platform here with a demonstration (PORTS=9000: on ports from 9000 on)
+	@$(BIN)/servioticy up --demo $(PORT_OPTIONS)
 
 unit: setup ## run the quick tests: no server, few examples, half a minute
 	@$(BIN)/pytest tests/unit -m 'not slow' --hypothesis-profile=quick $(BESIDE)

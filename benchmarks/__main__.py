@@ -1,12 +1,15 @@
-"""`python -m benchmarks NAME`: run a benchmark and print its figures."""
+"""`python -m benchmarks NAME`: run a benchmark and print its figures; `list` names them."""
 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import os
 import platform
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 from servioticy.errors import ServioticyError
 from servioticy.settings import load
@@ -33,6 +36,7 @@ BENCHMARKS = (
     "delivery",
     "statements",
 )
+LIST = "list"
 
 
 def main() -> int:
@@ -41,8 +45,11 @@ def main() -> int:
     The exit code is the benchmark's, or 1 where it cannot be run.
     """
     parser = argparse.ArgumentParser("servioticy bench")
-    parser.add_argument("name", choices=BENCHMARKS)
+    parser.add_argument("name", choices=(LIST, *BENCHMARKS), metavar="NAME")
     name = parser.parse_args(sys.argv[1:2]).name
+    if name == LIST:
+        sys.stdout.writelines(f"{each:12} {about(each)}\n" for each in BENCHMARKS)
+        return 0
     benchmark = importlib.import_module(f"benchmarks.{name}")
     print(f"{name} on {os.cpu_count()} cores, Python {platform.python_version()}", flush=True)
     try:
@@ -51,6 +58,13 @@ def main() -> int:
         sys.stderr.write(f"error: {error}\n")
         return 1
     return code or 0
+
+
+def about(name: str) -> str:
+    """Return what a benchmark measures, in a line; read and not run, as that takes long."""
+    found = find_spec(f"benchmarks.{name}")
+    source = Path(found.origin).read_text("utf-8") if found and found.origin else ""
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
 
 
 if __name__ == "__main__":

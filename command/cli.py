@@ -8,10 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from command import commands
+from command import commands, listening
 from command.remote import options
 from servioticy.errors import ServioticyError
-from servioticy.settings import Settings, load
+from servioticy.settings import Settings, changed, load
+from servioticy.settings.declared import DECLARED
 
 PROGRAMS = {
     "api": "run the REST API alone (Postgres and Kafka come from the settings)",
@@ -65,16 +66,31 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_tail(group)
     options.add(group, _command)
-    bench = _command(group, "bench", "measure the running platform", commands.bench)
-    bench.add_argument("name", metavar="NAME", help="which measurement; `list` names them")
+    bench = _command(
+        group,
+        "bench",
+        "measure the platform",
+        commands.bench,
+        "Measures the one that runs on the data folder, or one of its own; `servioticy bench "
+        "list` says what each measures. Needs the room benchmarks/, which a checkout has.",
+    )
+    bench.add_argument(
+        "name", metavar="NAME", nargs="?", default="list", help="which; `list` (default) tells all"
+    )
     bench.add_argument("rest", nargs=argparse.REMAINDER, help="options of the measurement")
     return top
 
 
 def _add_up(group: Any) -> None:
     up = _command(group, "up", "run the whole platform on this machine until Ctrl-C", commands.up)
-    up.add_argument("--api-port", type=int, metavar="PORT", help="REST API (default: 8080)")
-    up.add_argument("--live-port", type=int, metavar="PORT", help="WebSocket (default: 8081)")
+    ports = up.add_argument_group("ports")
+    ports.add_argument(
+        "--ports", type=int, metavar="FIRST", help="all of them, counted on from this one"
+    )
+    for name in listening.NAMES:
+        known = DECLARED[name]
+        text = f"{known.doc} (default: {known.default})"
+        ports.add_argument(listening.option(name), type=int, metavar="PORT", help=text)
     demo = up.add_argument_group("demonstration")
     demo.add_argument(
         "--demo",
@@ -169,8 +185,11 @@ def _sentence(text: str) -> str:
 
 
 def _settings(parsed: argparse.Namespace) -> Settings:
-    options = {name: getattr(parsed, name, None) for name in ("data", "api_port", "live_port")}
-    return load(overrides={name: value for name, value in options.items() if value is not None})
+    given = {name: getattr(parsed, name, None) for name in ("data", *listening.NAMES)}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    settings = load(overrides=chosen)
+    first = getattr(parsed, "ports", None)
+    return settings if first is None else changed(listening.counted(settings, first), **chosen)
 
 
 if __name__ == "__main__":

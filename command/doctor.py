@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from command import running
+from command import listening, running
 from sandbox import InfraError
 from servioticy import logs, terminal
 from servioticy.bootstrap import present_log, sandbox_pool
@@ -221,11 +221,11 @@ def _disk(settings: Settings) -> Check:
 
 def _own_ports(settings: Settings) -> Iterator[Check]:
     ours = read_run(settings.data_path)
-    for name, port in (("api_port", settings.api.port), ("live_port", settings.delivery.port)):
-        free = ports.is_free(port, settings.host)
-        detail = f"{port} is {'free' if free else 'ours' if ours else 'taken'}"
-        remedy = f"stop what listens there, or choose another in SERVIOTICY_{name.upper()}"
-        yield Check(name, free or ours is not None, detail, remedy)
+    for each in listening.places(settings):
+        free = ports.is_free(each.port, each.host)
+        detail = f"{each.port} is {'free' if free else 'ours' if ours else 'taken'}"
+        remedy = f"stop what listens there, or choose another in SERVIOTICY_{each.setting.upper()}"
+        yield Check(each.setting, free or ours is not None or not each.is_chosen, detail, remedy)
 
 
 def _user_namespaces() -> Check:

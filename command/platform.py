@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from command import listening
 from servioticy import bootstrap
 from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.kafka import EmbeddedKafka
@@ -49,9 +50,7 @@ class Platform:
             {
                 "dsn": self.settings.store.dsn,
                 "bootstrap_servers": self.settings.log.bootstrap_servers,
-                "host": self.settings.host,
-                "api_port": self.settings.api.port,
-                "live_port": self.settings.delivery.port,
+                **listening.facts(self.settings),
             },
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from command import listening
 from command.platform import postgres_program
 from command.platform import stores as programs_of_stores
 from servioticy.embedded.folder import DataFolder, read_run
@@ -23,7 +24,7 @@ def of(settings: Settings) -> Settings:
     What a setting names explicitly is left as it is: it may mean another platform.
     """
     facts = read_run(settings.data_path) or {}
-    names = ["host", "api_port", "live_port"]
+    names = list(listening.FACTS)
     if not settings.store.dsn:
         names.append("dsn")
     if not settings.log.bootstrap_servers:

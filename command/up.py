@@ -9,13 +9,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from command import listening
 from command.platform import Platform
-from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
-from servioticy.errors import SetupError
 from servioticy.metrics import Registry, serve
 from servioticy.settings import Settings, to_environment
-from servioticy.settings.places import reachable
 from servioticy.supervisor.metrics import ProgramMetrics
 from servioticy.supervisor.program import Event
 
@@ -29,8 +27,7 @@ def run(settings: Settings, demonstration: Sequence[str] | None, exit_after: boo
     `exit_after`: stop when the demonstration ends, with its exit code.
     Raises ServioticyError where something cannot be started.
     """
-    if read_run(settings.data_path) is None:
-        _check_ports(settings)
+    lacking = listening.taken(settings) if read_run(settings.data_path) is None else []
     began = time.monotonic()
     registry = Registry()
     programs = ProgramMetrics(registry)
@@ -41,7 +38,8 @@ def run(settings: Settings, demonstration: Sequence[str] | None, exit_after: boo
         _report(event)
 
     platform = Platform(settings, report)
-    beside = _Beside(platform.settings, demonstration, exit_after, began)
+    where = listening.shown(platform.settings, lacking)
+    beside = _Beside(platform.settings, where, demonstration, exit_after, began)
     try:
         platform.supervisor.run_forever(beside.is_done)
     finally:
@@ -57,11 +55,13 @@ class _Beside:
     def __init__(
         self,
         settings: Settings,
+        where: Sequence[str],
         demonstration: Sequence[str] | None,
         exit_after: bool,
         began: float,
     ) -> None:
         self._settings = settings
+        self._where = where
         self._arguments = demonstration
         self._exit_after = exit_after
         self._began = began
@@ -73,7 +73,8 @@ class _Beside:
         """Tell whether the platform may stop now; the first time asked, all programs are ready."""
         if not self._told:
             self._told = True
-            _say(f"{ready_line(self._settings)} ({time.monotonic() - self._began:.1f} s)")
+            _say(f"servioticy ready ({time.monotonic() - self._began:.1f} s)")
+            _say("\n".join([*self._where, f"  data     {_short(self._settings.data_path)}"]))
             if self._arguments is not None:
                 self._start(self._arguments)
             else:
@@ -112,24 +113,6 @@ class _Beside:
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
-
-
-def ready_line(settings: Settings) -> str:
-    """Return where everything is, in one line."""
-    host = reachable(settings.host)
-    return (
-        f"servioticy ready: api http://{host}:{settings.api.port} "
-        f"live ws://{host}:{settings.delivery.port} data {_short(settings.data_path)}"
-    )
-
-
-def _check_ports(settings: Settings) -> None:
-    options = ((settings.api.port, "--api-port"), (settings.delivery.port, "--live-port"))
-    for port, option in options:
-        if not ports.is_free(port, settings.host):
-            raise SetupError(
-                f"port {port} is taken by another program; stop that, or choose one with {option}"
-            )
 
 
 def _report(event: Event) -> None:

@@ -14,7 +14,7 @@ NOT_EPHEMERAL = (20_000, 32_000)
 
 def is_free(port: int, host: str = LOOPBACK) -> bool:
     """Tell whether a server could listen there now."""
-    with socket.socket() as attempt:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as attempt:
         # As servers do: connections of a server just gone must not make its port look taken.
         attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -10,7 +10,17 @@ def reachable(host: str) -> str:
     return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
 
 
+def in_url(host: str) -> str:
+    """Return it as it stands in the URL a client on this machine uses."""
+    found = reachable(host)
+    return f"[{found}]" if ":" in found else found
+
+
 def api_url(settings: Settings) -> str:
     """Return where a client on this machine finds the API."""
-    host = reachable(settings.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.api.port}"
+    return f"http://{in_url(settings.host)}:{settings.api.port}"
+
+
+def live_url(settings: Settings) -> str:
+    """Return where a client on this machine finds delivery's WebSockets."""
+    return f"ws://{in_url(settings.host)}:{settings.delivery.port}"
