@@ -44,6 +44,18 @@ def test_the_same_pubsub_subscription_is_refused(alice: Caller) -> None:
     assert subscribe(alice, so, {"callback": "websocket"}).status_code == 201
 
 
+@pytest.mark.parametrize("place", ["streams/a/subscriptions", "subscriptions"])
+def test_nobody_meets_the_destination_of_another_tenant(
+    alice: Caller, bob: Caller, place: str
+) -> None:
+    """On a public stream it would tell that it is there, and keep the other one out."""
+    so = alice.create({**SIMPLE, "public": True})
+    body = {"callback": "pubsub", "destination": "x"}
+
+    for each, status in ((alice, 201), (bob, 201), (alice, 400), (bob, 400)):
+        assert each.ask("POST", f"/{so}/{place}", json=body).status_code == status
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
