@@ -22,6 +22,7 @@ from delivery.broker.receiver import TopicReceiver
 from delivery.callbacks.asked_tests import AskedTests
 from delivery.callbacks.http_client import HttpClient
 from delivery.callbacks.receiver import Callbacks
+from delivery.evaluating.evaluator import Evaluator
 from delivery.fanout import Note
 from delivery.feeds.feeds import Feeds
 from delivery.feeds.pulls import Pulls
@@ -75,7 +76,8 @@ async def run(chosen: Settings) -> None:
     quotas_given, resting, spending = PostgresQuotas(quick), Resting(), Spending()
     accounts = Accounts(PostgresUsage(quick), quotas_given, quotas(chosen), resting, spending)
     hub = _hub(chosen, database, history, resting, accounts.note)
-    callbacks = Callbacks(client, PostgresDeadDeliveries(quick))
+    evaluator = Evaluator()
+    callbacks = Callbacks(client, PostgresDeadDeliveries(quick), evaluator)
     tests = AskedTests(callbacks, PostgresCallbackTests(database))
     cursors = PostgresCursors(quick)
     pages = bootstrap.emitted_pages(chosen)
@@ -88,6 +90,7 @@ async def run(chosen: Settings) -> None:
         spending,
         broker.exchange,
         callbacks,
+        evaluator,
         lambda: feeds.is_owner,
     )
     topics, pulls = TopicReceiver(broker.exchange).receive, Pulls()
@@ -121,7 +124,18 @@ async def run(chosen: Settings) -> None:
         await _read(chosen, hub, feeds, stop)
     finally:
         # What takes from others ends first.
-        for ending in (bridges, feeds, actuating, tests, client, overrides, hub, accounts, api):
+        for ending in (
+            bridges,
+            feeds,
+            actuating,
+            tests,
+            client,
+            evaluator,
+            overrides,
+            hub,
+            accounts,
+            api,
+        ):
             await ending.stop()
 
 

@@ -16,6 +16,7 @@ from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.spending import Spending
 from delivery.broker.exchange import Exchange
 from delivery.callbacks.receiver import Callbacks
+from delivery.evaluating.evaluator import Evaluator
 from sandbox import SandboxPool
 from servioticy.ports.actuations import Actuations
 from servioticy.ports.service_objects import ServiceObjects
@@ -34,6 +35,7 @@ class Actuating:
         spending: Spending,
         exchange: Exchange,
         callbacks: Callbacks,
+        evaluator: Evaluator,
         is_owner: Callable[[], bool],
     ) -> None:
         """`sandbox` gives the processes for the conditions of tenants, when one is asked for;
@@ -47,7 +49,14 @@ class Actuating:
         self._conditions = ConditionChecker(sandbox, spending)
         ask = FairExecutor("conditions", 1).run
         self.acting = ActingStreams(
-            store, documents, self._conditions, spending, calls.run, ask, time.time
+            store,
+            documents,
+            self._conditions,
+            spending,
+            evaluator,
+            calls.run,
+            ask,
+            time.time,
         )
 
     def start(self) -> None:

@@ -11,7 +11,6 @@ import logging
 import time
 
 from delivery.callbacks.receiver import Callbacks
-from delivery.callbacks.requests import CallbackForm, outgoing
 from delivery.feeds.deliveries import Delivery
 from delivery.repeating import for_ever
 from servioticy.errors import Unavailable
@@ -58,10 +57,11 @@ class AskedTests:
             task.add_done_callback(self._sending.discard)
 
     async def _send(self, test: CallbackTest) -> None:
-        form = CallbackForm.read(test.subscription, test.document)
+        callbacks, tenant = self._callbacks, test.tenant
+        form = await callbacks.form(tenant, test.subscription, test.document)
+        sent = await callbacks.outgoing(tenant, Delivery(test.stream, test.update, None))
         began = time.monotonic()
-        delivery = Delivery(test.stream, test.update, None)
-        answer = await self._callbacks.attempt(test.tenant, form, outgoing(delivery))
+        answer = await callbacks.attempt(tenant, form, sent)
         took = int((time.monotonic() - began) * 1000)
         try:
             await asyncio.to_thread(self._store.answered, test, answer.status, answer.reason, took)

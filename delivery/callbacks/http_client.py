@@ -14,13 +14,12 @@ from yarl import URL
 
 from delivery.callbacks.addresses import CheckedResolver, ForbiddenAddress, Rules
 from delivery.callbacks.lookups import TENANT
-from delivery.callbacks.requests import Request
+from delivery.callbacks.requests import MAX_URL, Request
 
 SECONDS = 15.0
 CONNECT_SECONDS = 5.0
 MAX_ANSWER_BYTES = 65_536
 """A receiver has nothing to tell but its status; who says more is cut off."""
-MAX_URL = 8_000
 MAX_WAIT_SECONDS = 3_600.0
 
 
@@ -73,6 +72,8 @@ class HttpClient:
         if self._session is None:
             return AttemptResult(0, "nobody calls yet")
         try:
+            if len(request.url) > MAX_URL:
+                return AttemptResult(0, f"the address has more than {MAX_URL} characters")
             url = URL(request.url)
             if url.scheme not in ("http", "https") or not url.host or len(str(url)) > MAX_URL:
                 return AttemptResult(0, "this is no address to call")

@@ -19,11 +19,12 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from delivery.callbacks.http_client import AttemptResult, HttpClient
-from delivery.callbacks.requests import CallbackForm, Outgoing, outgoing
-from delivery.callbacks.templates import TemplateTooLong
+from delivery.callbacks.requests import CallbackForm, Outgoing, Request, outgoing
+from delivery.evaluating.evaluator import Evaluator
 from delivery.feeds.deliveries import Delivery
 from delivery.feeds.feed import Feed
 from delivery.repeating import patiently
+from servioticy.errors import Unavailable
 from servioticy.ports.dead_deliveries import DeadDeliveries, DeadDelivery, Trouble
 
 FIRST_PAUSE_SECONDS = 1.0
@@ -66,6 +67,7 @@ class Callbacks:
         self,
         client: HttpClient,
         dead: DeadDeliveries,
+        evaluator: Evaluator,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -73,6 +75,7 @@ class Callbacks:
         self.failed = 0
         """Attempts that came to nothing."""
         self._client = client
+        self._evaluator = evaluator
         self.dead = dead
         self.sleep = sleep
         self.clock = clock
@@ -85,23 +88,41 @@ class Callbacks:
 
     async def receive(self, feed: Feed) -> None:
         """Deliver what the feed gives until cancelled, or until the receiver wants no more."""
-        form = CallbackForm.read(feed.subscription.id, feed.subscription.document)
+        about = feed.subscription
+        form = await self.form(feed.tenant, about.id, about.document)
         try:
             await _Courier(self, feed, form).run()
         except Stopped:
             log.warning("callback_stopped", extra={"subscription": feed.subscription.id})
 
+    async def form(self, tenant: int, subscription: str, document: bytes) -> CallbackForm:
+        """Return how a stored subscription wants to be called."""
+        read = partial(CallbackForm.read, subscription, document)
+        return await self._evaluator.aside(tenant, read)
+
+    async def outgoing(self, tenant: int, delivery: Delivery) -> Outgoing:
+        """Return an update as it goes out."""
+        return await self._evaluator.aside(tenant, partial(outgoing, delivery))
+
     async def attempt(self, tenant: int, form: CallbackForm, sent: Outgoing) -> AttemptResult:
         """Call the receiver once, when the tenant has a place."""
         try:
-            request = form.request(sent, int(self.clock()))
-        except (TemplateTooLong, ValueError) as error:
+            request = await self._request(tenant, form, sent)
+        except ValueError as error:
             return AttemptResult(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+        except Unavailable as error:
+            return AttemptResult(0, str(error))
         host = tenant, request.url.partition("://")[2].partition("/")[0].lower()
         # The host first: who waits for a host takes no place of the tenant's.
         place = self._hosts.setdefault(host, asyncio.Semaphore(MAX_TO_A_HOST))
         async with place, self._places[tenant]:
             return await self._client.call(request, tenant)
+
+    async def _request(self, tenant: int, form: CallbackForm, sent: Outgoing) -> Request:
+        """Make the request where it holds nobody up: a template takes what its tenant likes."""
+        make = partial(form.request, sent, int(self.clock()))
+        do = self._evaluator.apart if form.is_template else self._evaluator.aside
+        return await do(tenant, make)
 
 
 class _Courier:
@@ -138,8 +159,9 @@ class _Courier:
         """Attempt until it is taken (True), or given up. Raises Stopped."""
         callbacks = self._callbacks
         began, refusals, attempts = callbacks.clock(), 0, 0
+        sent = await callbacks.outgoing(self._feed.tenant, delivery)
         while self._feed.gives(delivery.stream):
-            answer = await callbacks.attempt(self._feed.tenant, self._form, outgoing(delivery))
+            answer = await callbacks.attempt(self._feed.tenant, self._form, sent)
             if 200 <= answer.status < 300:
                 callbacks.delivered += 1
                 await self._note_well()

@@ -9,12 +9,21 @@ from typing import Any, NamedTuple
 import orjson
 
 from delivery.callbacks.signing import signed_headers
-from delivery.callbacks.templates import filled, for_address, for_body, for_header
+from delivery.evaluating.budget import Budget, TooMuch
+from delivery.evaluating.templates import (
+    Escape,
+    filled,
+    for_address,
+    for_body,
+    for_header,
+    has_reference,
+)
 from delivery.feeds.deliveries import Delivery
 from servioticy.domain.webhook_secrets import in_force
 
 JSON = "application/json"
 AGENT = "servIoTicy/1.0"
+MAX_URL = 8_000
 METHODS = ("GET", "PUT")
 """Anything else is POST, as the original does."""
 
@@ -98,8 +107,18 @@ class CallbackForm:
         format_ = stored.get("format", "plain")
         return CallbackForm(name, stored["destination"], format_, fields, tuple(secrets))
 
+    @property
+    def is_template(self) -> bool:
+        """Return whether a request for it takes more than copying what is sent."""
+        texts = {name: text for name, text in self.fields.items() if name != "method"}
+        return bool(_aliases(texts.get("aliases"))) or has_reference([self.url, texts])
+
     def request(self, sent: Outgoing, seconds: int) -> Request:
-        """Return the request for what is sent, at a time. Raises TemplateTooLong."""
+        """Return the request for what is sent, at a time. Raises TooMuch, and ValueError where
+        what is sent cannot be read.
+
+        However many texts it is made of, all of them are filled from one budget.
+        """
         url, method, headers, body = self._filled(sent)
         fixed = {"User-Agent": AGENT}
         if self.format == "cloudevents":
@@ -122,18 +141,24 @@ class CallbackForm:
 
     def _filled(self, sent: Outgoing) -> tuple[str, str, dict[str, str], bytes | None]:
         """The original's template, filled in; None where it has no body."""
-        fields = self.fields
+        fields, budget = self.fields, Budget()
         aliases = _aliases(fields.get("aliases"))
-        update = orjson.loads(sent.document)
-        url = filled(self.url, aliases, update, for_address)
+        update = orjson.loads(sent.document) if self.is_template else None
+
+        def fill(text: str, escape: Escape) -> str:
+            return filled(text, aliases, update, escape, budget)
+
+        url = fill(self.url, for_address)
+        if len(url) > MAX_URL:
+            raise TooMuch(f"the address has more than {MAX_URL} characters")
         headers = {
-            filled(name, aliases, update, for_header): filled(text, aliases, update, for_header)
+            fill(name, for_header): fill(text, for_header)
             for name, text in (fields.get("headers") or {}).items()
         }
         headers = {name: text for name, text in headers.items() if name.lower() not in OURS}
         method = str(fields.get("method", "POST")).upper()
         text = fields.get("body")
-        body = None if text is None else filled(text, aliases, update, for_body).encode()
+        body = None if text is None else fill(text, for_body).encode()
         return url, method if method in METHODS else "POST", headers, body
 
 

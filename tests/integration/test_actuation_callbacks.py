@@ -10,6 +10,7 @@ from unittest import mock
 import orjson
 import pytest
 from callback_receivers import Receiver
+from support.evaluating import an_evaluator
 
 from delivery.actuations.couriers import Couriers
 from delivery.admission.fair_executor import FairExecutor
@@ -69,7 +70,7 @@ class World:
         client = HttpClient(["127.0.0.0/8"])
         await client.start()
         dead: Any = None
-        callbacks = Callbacks(client, dead, clock=lambda: self.now)
+        callbacks = Callbacks(client, dead, an_evaluator(), clock=lambda: self.now)
         ask = FairExecutor("store", 2).run
         couriers = Couriers(self.store, callbacks, ask, lambda: True, lambda: self.now, self.sleep)
         couriers.start()

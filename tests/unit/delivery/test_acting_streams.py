@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import orjson
 import pytest
+from support.evaluating import an_evaluator
 from support.memory_feeds import MemoryCursors, MemoryHistory, MemoryTopic
 
 from delivery.actuations.acting_streams import ActingStreams
@@ -85,7 +86,8 @@ class World:
         ask = FairExecutor("store", 1).run
         store: Any = self.store
         conditions: Any = Conditions()
-        self.acting = ActingStreams(store, store, conditions, self.spending, ask, ask, lambda: 1.0)
+        parts: Any = (store, store, conditions, self.spending, an_evaluator(), ask, ask)
+        self.acting = ActingStreams(*parts, lambda: 1.0)
         self.feeds = Feeds(
             self.cursors,
             self.topic,
@@ -296,7 +298,7 @@ def test_one_tenants_slow_conditions_hold_another_up_for_one_of_them() -> None:
             }
         }
         ask, turns = FairExecutor("store", 1).run, FairExecutor("conditions", 1)
-        parts: Any = (store, store, slow, Spending(), ask, turns.run)
+        parts: Any = (store, store, slow, Spending(), an_evaluator(), ask, turns.run)
         acting = ActingStreams(*parts, lambda: 1.0)
         many: list[Any] = [LoneFeed(1, f"tank{n}") for n in range(9)]
         other: Any = LoneFeed(2, "other")

@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 import pytest
 from callback_receivers import Answers, Dead, Receiver, an_outgoing
+from support.evaluating import an_evaluator
 
 from delivery.callbacks.addresses import ForbiddenAddress, Rules
 from delivery.callbacks.http_client import AttemptResult, HttpClient
@@ -112,7 +113,7 @@ def test_one_tenants_hanging_host_is_nobody_elses() -> None:
             return await super().call(request, tenant)
 
     async def run() -> None:
-        callbacks = Callbacks(Hanging(200), Dead())
+        callbacks = Callbacks(Hanging(200), Dead(), an_evaluator())
         form = CallbackForm("s", "http://example.org/a")
         hanging = [
             asyncio.create_task(callbacks.attempt(1, form, an_outgoing())) for _ in range(100)

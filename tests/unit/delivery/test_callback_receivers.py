@@ -11,6 +11,7 @@ from callback_receivers import (
     a_feed,
     an_update,
 )
+from support.evaluating import an_evaluator
 from support.memory_feeds import USED_UP
 
 from delivery.callbacks.receiver import GIVE_UP_SECONDS, REFUSALS, STOP_SECONDS, Callbacks
@@ -28,7 +29,7 @@ def delivered(
 
     async def run() -> None:
         feed = a_feed(failing_since_ms)
-        callbacks = Callbacks(answers, kept, answers.sleep, lambda: answers.now)
+        callbacks = Callbacks(answers, kept, an_evaluator(), answers.sleep, lambda: answers.now)
         task = asyncio.create_task(callbacks.receive(feed))
         for at in range(1, updates + 1):
             feed.offer(an_update(at))
@@ -106,7 +107,7 @@ def test_what_is_dead_is_not_tried_again_while_its_tenant_may_have_nothing() -> 
         feed, dead, answers = a_feed(), Dead(), Answers(200)
         dead.again = [DeadDelivery("d", STREAM, an_update(5).update)]
         feed._fanout.resting.change({feed.tenant: USED_UP})
-        callbacks = Callbacks(answers, dead, answers.sleep, lambda: answers.now)
+        callbacks = Callbacks(answers, dead, an_evaluator(), answers.sleep, lambda: answers.now)
         receiving = asyncio.create_task(callbacks.receive(feed))
         await asyncio.sleep(0.05)
         assert answers.bodies == []

@@ -8,7 +8,8 @@ from callback_receivers import DOCUMENT, STREAM, an_update
 
 from delivery.callbacks.asked_tests import AskedTests
 from delivery.callbacks.http_client import AttemptResult
-from delivery.callbacks.requests import CallbackForm, Outgoing
+from delivery.callbacks.requests import CallbackForm, Outgoing, outgoing
+from delivery.feeds.deliveries import Delivery
 from servioticy.ports.callback_tests import CallbackTest
 
 TEST = CallbackTest("t", 7, "s", DOCUMENT, STREAM, an_update(1).update)
@@ -34,6 +35,12 @@ class Attempts:
 
     def __init__(self) -> None:
         self.made = 0
+
+    async def form(self, _tenant: int, subscription: str, document: bytes) -> CallbackForm:
+        return CallbackForm.read(subscription, document)
+
+    async def outgoing(self, _tenant: int, delivery: Delivery) -> Outgoing:
+        return outgoing(delivery)
 
     async def attempt(self, _tenant: int, _form: CallbackForm, _sent: Outgoing) -> AttemptResult:
         self.made += 1

@@ -2,6 +2,7 @@
 
 What an update says is data. It is put into an address as one segment or value, into a header
 without line ends, and into a body as the inside of a JSON text; it can be no more than that.
+Whoever fills several texts for one attempt fills them from one budget.
 """
 
 from __future__ import annotations
@@ -13,19 +14,13 @@ from urllib.parse import quote
 
 import orjson
 
+from delivery.evaluating.budget import Budget, TooMuch
 from servioticy.domain.references import BadReference, plain
 
 _PATH = re.compile(r"\{\$((?:\.|\[)[^{}]*)\}")
-MAX_TEXT = 65_536
-MAX_PATHS = 1_000
-"""So many places of a text may be filled from the update."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 Escape = Callable[[str], str]
-
-
-class TemplateTooLong(ValueError):
-    """What the template makes of the update is too much for a request."""
 
 
 def for_address(text: str) -> str:
@@ -48,54 +43,66 @@ def as_it_is(text: str) -> str:
     return text
 
 
-def filled(text: str, aliases: Mapping[str, str], update: Any, escape: Escape) -> str:
-    """Return the text with all aliases and paths replaced. Raises TemplateTooLong.
+def has_reference(content: Any) -> bool:
+    """Return whether a text, or one of the texts in some JSON, may be filled from an update."""
+    text = content if isinstance(content, str) else orjson.dumps(content).decode()
+    return "{$" in text
+
+
+def filled(
+    text: str, aliases: Mapping[str, str], update: Any, escape: Escape, budget: Budget
+) -> str:
+    """Return the text with all aliases and paths replaced. Raises TooMuch.
 
     A path that leads nowhere is replaced by nothing.
     """
     for name, meaning in aliases.items():
         if name:
             # Before it is made: it may be a thousand times as long.
-            _check(len(text) + text.count(name) * (len(meaning) - len(name)))
+            budget.check(len(text) + text.count(name) * (len(meaning) - len(name)))
             text = text.replace(name, meaning)
-    return "".join(_parts(text, update, escape))
+    return "".join(_parts(text, update, escape, budget))
 
 
-def filled_json(content: Any, update: Any) -> Any:
+def filled_json(content: Any, update: Any, budget: Budget) -> Any:
     """Return JSON in which each text is filled; one that is a path and nothing else becomes what
-    the path leads to, of whatever type. Raises TemplateTooLong."""
+    the path leads to, of whatever type. Raises TooMuch."""
     if isinstance(content, str):
         path = _PATH.fullmatch(content)
-        return _found(path[1], update, None) if path else filled(content, {}, update, as_it_is)
+        if path is None:
+            return filled(content, {}, update, as_it_is, budget)
+        budget.refer()
+        value = _found(path[1], update, None)
+        budget.take_value(value)
+        return value
     if isinstance(content, list):
-        return [filled_json(each, update) for each in content]
+        return [filled_json(each, update, budget) for each in content]
     if isinstance(content, dict):
-        return {name: filled_json(each, update) for name, each in content.items()}
+        return {name: filled_json(each, update, budget) for name, each in content.items()}
     return content
 
 
-def _parts(text: str, update: Any, escape: Escape) -> Iterator[str]:
+def _parts(text: str, update: Any, escape: Escape, budget: Budget) -> Iterator[str]:
     """Yield what the text is made of, as long as it is not too much."""
-    at, size = 0, 0
-    for number, found in enumerate(_PATH.finditer(text)):
-        if number == MAX_PATHS:
-            raise TemplateTooLong(f"the template has more than {MAX_PATHS} references")
-        part = text[at : found.start()] + escape(_value(found[1], update))
-        at, size = found.end(), size + len(part)
-        _check(size)
-        yield part
-    _check(size + len(text) - at)
+    at = 0
+    for found in _PATH.finditer(text):
+        budget.refer()
+        budget.take(found.start() - at)
+        yield text[at : found.start()]
+        value = escape(_text(_found(found[1], update, ""), budget))
+        budget.take(len(value))
+        yield value
+        at = found.end()
+    budget.take(len(text) - at)
     yield text[at:]
 
 
-def _check(size: int) -> None:
-    if size > MAX_TEXT:
-        raise TemplateTooLong(f"the template makes more than {MAX_TEXT} characters of it")
-
-
-def _value(path: str, update: Any) -> str:
-    value = _found(path, update, "")
-    return value if isinstance(value, str) else orjson.dumps(value).decode()
+def _text(value: Any, budget: Budget) -> str:
+    budget.check_value(value)
+    try:
+        return value if isinstance(value, str) else orjson.dumps(value).decode()
+    except orjson.JSONEncodeError as error:
+        raise TooMuch(str(error)) from error  # it is nested too deeply
 
 
 def _found(path: str, update: Any, nothing: Any) -> Any:

@@ -1,0 +1,1 @@
+"""What tenants have written is evaluated here: out of the loop, in turns, within one budget."""
