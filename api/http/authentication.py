@@ -159,6 +159,12 @@ def service_object() -> ServiceObjectKey:
     return key
 
 
+def is_device() -> bool:
+    """Return whether the token of the present request is the named Service Object's own."""
+    address = authenticated().address
+    return address.key is not None and address.scope.service_object == address.key.id
+
+
 def stream() -> tuple[Address, StreamKey]:
     """Return the stream that the present request names, in the store. Raises NotFound."""
     address = authenticated().address

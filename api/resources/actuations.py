@@ -9,7 +9,7 @@ from flask import Blueprint, Response
 
 from api.documents.service_objects import current, to_public
 from api.http.answers import answer
-from api.http.authentication import needs, service_object
+from api.http.authentication import is_device, needs, service_object
 from api.http.bodies import TEXT_TYPES, text_body
 from api.http.errors import NotFound, Refused, TooLarge, TooMany
 from api.http.queries import integer
@@ -81,7 +81,8 @@ def blueprint(services: Services) -> Blueprint:
             raise Refused("No data in the request")
         if len(status) > MAX_STATUS:
             raise TooLarge
-        if not stored.report(service_object(), actuation, status, now):
+        by_device = is_device()
+        if not stored.report(service_object(), actuation, status, now, by_device=by_device):
             raise _unknown(actuation)
         return answer({"status": status, "updatedAt": now}, 201)
 

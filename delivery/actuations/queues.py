@@ -17,6 +17,7 @@ from delivery.actuations.lane import Lane
 from delivery.actuations.together import Ask, Together
 from delivery.actuations.ways import Way
 from delivery.repeating import for_ever
+from servioticy.domain.actuations import State
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.ports.actuations import Actuations
 
@@ -98,6 +99,10 @@ class Queues:
     def came_for_all(self, tenant: int) -> None:
         """Note that somebody has come who is to get what waits for any device of a tenant."""
         self._tenants.add(tenant)
+
+    async def delivered(self, key: ServiceObjectKey, id_: str) -> None:
+        """Note now that a device has got this one. Raises Unavailable."""
+        await self._together.moved(key, [id_], State.DELIVERED)
 
     def _ways(self, key: ServiceObjectKey) -> Sequence[Way]:
         ways = (self._topics(key), *self._joined.get(key, ()))

@@ -73,12 +73,19 @@ class Device:
             self._is_there = False
             queues.leave(self.key, self)
 
-    async def report(self, api: Api, token: str, actuation: str, status: str) -> None:
-        """Keep what the device says of an actuation. Raises Refused."""
+    async def report(self, devices: Devices, token: str, actuation: str, status: str) -> None:
+        """Keep what the device says of an actuation. Raises Refused, Unavailable.
+
+        The socket has given it one: so it has that, whatever its token.
+        """
+        queues, api = devices
+        taken = self._unreported.pop(actuation, None)
+        if taken is not None:
+            # Before what it says of it: of an actuation that nobody has got others cannot say
+            # that it is done, and its token may be its tenant's.
+            await queues.delivered(self.key, actuation)
+            taken(True)
         path = f"/{quote(self.key.id, safe='')}/actuations/{quote(actuation, safe='')}"
         answer = await api.ask("PUT", path, token, status.encode(errors="replace"), TEXT)
         if not 200 <= answer.status < 300:
             raise Refused(Refusal(answer.status or 503, answer.message))
-        taken = self._unreported.pop(actuation, None)
-        if taken is not None:
-            taken(True)

@@ -178,7 +178,7 @@ class LiveSession:
         device, actuation = self._own.get(id_), text(said, "actuation")
         if device is None:
             raise Refused(Refusal(404, "There is no subscription to actions of this id"))
-        await device.report(self._devices.api, self._who.token, actuation, text(said, "status"))
+        await device.report(self._devices, self._who.token, actuation, text(said, "status"))
         await self._outlet.tell(id_, "reported", {"actuation": actuation})
 
     def _start(

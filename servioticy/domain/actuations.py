@@ -35,9 +35,9 @@ class State(Enum):
     SENT = "sent"
     """It is on its way to a client or to a callback, and comes again unless that takes it."""
     DELIVERED = "delivered"
-    """A client has acknowledged it, a callback has taken it, or the device speaks of it."""
+    """A client has acknowledged it, a callback has taken it, or the device itself speaks of it."""
     DONE = "done"
-    """The device says so."""
+    """The device says so; or somebody else, of one that is delivered."""
     FAILED = "failed"
     """The device says so, or its callback has refused it for good."""
     EXPIRED = "expired"
@@ -64,6 +64,15 @@ def before(state: State) -> list[str]:
     return [each.value for each in _BEFORE[state]]
 
 
+def before_others(state: State) -> list[str]:
+    """Return the same where it is not the device that says so.
+
+    Whoever speaks of an actuation that its device has not got cannot have it count as delivered:
+    the device would never get it.
+    """
+    return [] if state is State.DELIVERED else [State.DELIVERED.value]
+
+
 def seen(stored: State, expires_ms: int, now_ms: int) -> State:
     """Return the state of an actuation now, where this one is stored."""
     is_over = stored not in ENDED and expires_ms <= now_ms
@@ -71,9 +80,9 @@ def seen(stored: State, expires_ms: int, now_ms: int) -> State:
 
 
 def said(status: str) -> State:
-    """Return the state that a device reports: by the first word, if that is one of ours.
+    """Return the state that is reported: by the first word, if that is one of ours.
 
-    Whatever else it says, it has got the actuation.
+    Whatever else a device says, it has got the actuation.
     """
     word = status.partition(":")[0].strip().casefold()
     return {"done": State.DONE, "failed": State.FAILED}.get(word, State.DELIVERED)

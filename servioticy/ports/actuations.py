@@ -100,8 +100,13 @@ class ActuationRecords(Protocol):
     def find(self, key: ServiceObjectKey, id_: str) -> ActuationRecord | None:
         """Return an actuation of this Service Object; None: it has no such."""
 
-    def report(self, key: ServiceObjectKey, id_: str, status: str, now_ms: int) -> bool:
-        """Note what a device says of one. False: the Service Object has no such."""
+    def report(
+        self, key: ServiceObjectKey, id_: str, status: str, now_ms: int, *, by_device: bool
+    ) -> bool:
+        """Note what is said of one. False: the Service Object has no such.
+
+        What somebody else than the device says does not mean that the device has it.
+        """
 
     def callback(self, key: ServiceObjectKey) -> CalledBack | None:
         """Return whom the Service Object calls now; None: nobody."""

@@ -15,6 +15,7 @@ from servioticy.domain.actuations import (
     SUBMITTED,
     State,
     before,
+    before_others,
     description_of,
     said,
     timeout_of,
@@ -118,18 +119,31 @@ class PostgresActuations:
             action, parameters, status, orjson.loads(reports), created, updated, *states, expires
         )
 
-    def report(self, key: ServiceObjectKey, id_: str, status: str, now_ms: int) -> bool:
-        """Note what a device says of one. False: the Service Object has no such."""
-        return "\0" not in id_ + status and self._report(key, id_, status, said(status), now_ms)
+    def report(
+        self, key: ServiceObjectKey, id_: str, status: str, now_ms: int, *, by_device: bool
+    ) -> bool:
+        """Note what is said of one. False: the Service Object has no such."""
+        if "\0" in id_ + status:
+            return False
+        state = said(status)
+        states = before(state) if by_device else before_others(state)
+        return self._report(key, id_, status, state, states, now_ms)
 
     def _report(
-        self, key: ServiceObjectKey, id_: str, status: str, state: State, now_ms: int
+        self,
+        key: ServiceObjectKey,
+        id_: str,
+        status: str,
+        state: State,
+        states: Sequence[str],
+        now_ms: int,
     ) -> bool:
+        """Note what is said, and the state where it is in one of these."""
         values = {
             "id": id_,
             "status": status,
             "state": state.value,
-            "before": before(state),
+            "before": list(states),
             "now": now_ms,
             "kept": STATES_KEPT,
         }
@@ -179,7 +193,8 @@ class PostgresActuations:
 
     def failed(self, key: ServiceObjectKey, id_: str, reason: str, now_ms: int) -> None:
         """Note that this one has failed, unless it has ended already, and say why."""
-        self._report(key, id_, f"failed: {storable(reason)}", State.FAILED, now_ms)
+        said_of_it, states = f"failed: {storable(reason)}", before(State.FAILED)
+        self._report(key, id_, said_of_it, State.FAILED, states, now_ms)
 
     def moved(self, tenant: int, ids: Sequence[str], state: State, now_ms: int) -> None:
         """Note that these have come to a state, where they had not come so far."""

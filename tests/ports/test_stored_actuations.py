@@ -153,7 +153,12 @@ OPERATIONS = st.lists(
             st.integers(0, 9),
             st.sampled_from([State.SENT, State.DELIVERED, State.DONE, State.FAILED]),
         ),
-        st.tuples(st.just("report"), st.integers(0, 9), st.sampled_from(["x", "done", "failed"])),
+        st.tuples(
+            st.just("report"),
+            st.integers(0, 9),
+            st.sampled_from(["x", "done", "failed"]),
+            st.booleans(),
+        ),
         st.tuples(st.just("pass"), st.integers(1, 3)),
     ),
     max_size=30,
@@ -189,8 +194,8 @@ def test_states_go_as_the_rules_say(
                 for each in (store, twin):
                     each.moved(lamp.tenant, [id_], more[1], now)
             else:
-                assert store.report(lamp, id_, more[1], now)
-                twin.report(id_, more[1], now)
+                assert store.report(lamp, id_, more[1], now, by_device=more[2])
+                twin.report(id_, more[1], now, by_device=more[2])
         expected = twin.waiting(lamp.tenant, ["lamp"], 100, now).get("lamp", ())
         assert store.waiting(lamp.tenant, ["lamp"], 100, now).get("lamp", []) == [
             each._replace(description=b'{"name":"blink"}') for each in expected

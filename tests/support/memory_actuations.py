@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from delivery.actuations.ways import Taken
 from delivery.broker.api import ApiResponse
-from servioticy.domain.actuations import WAITING, State, before, said, seen
+from servioticy.domain.actuations import WAITING, State, before, before_others, said, seen
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
 from servioticy.ports.actuations import Actuation, ActuationRequest, CalledBack, News
@@ -39,9 +39,10 @@ class MemoryActuations:
         actuation = Actuation(id_, "", b'{"name":"blink"}', now_ms, now_ms + timeout_ms)
         self.kept[id_] = Kept(key, actuation, len(self.kept), times={"queued": now_ms})
 
-    def report(self, id_: str, status: str, now_ms: int) -> None:
-        """Keep what a device says, as the REST API does."""
-        self._move([id_], said(status), now_ms)
+    def report(self, id_: str, status: str, now_ms: int, *, by_device: bool = True) -> None:
+        """Keep what is said, as the REST API does."""
+        state = said(status)
+        self._move([id_], state, now_ms, before(state) if by_device else before_others(state))
 
     def state(self, id_: str, now_ms: int) -> State:
         kept = self.kept[id_]
@@ -94,12 +95,13 @@ class MemoryActuations:
 
     def moved(self, tenant: int, ids: Sequence[str], state: State, now_ms: int) -> None:
         self._check()
-        self._move([each for each in ids if self.kept[each].key.tenant == tenant], state, now_ms)
+        own = [each for each in ids if self.kept[each].key.tenant == tenant]
+        self._move(own, state, now_ms, before(state))
 
-    def _move(self, ids: Sequence[str], state: State, now_ms: int) -> None:
+    def _move(self, ids: Sequence[str], state: State, now_ms: int, states: Sequence[str]) -> None:
         for each in ids:
             kept = self.kept[each]
-            if kept.state.value in before(state) and kept.actuation.expires_ms > now_ms:
+            if kept.state.value in states and kept.actuation.expires_ms > now_ms:
                 kept.state = state
                 kept.times[state.value] = now_ms
 
@@ -120,7 +122,9 @@ class ReportingApi:
         id_ = unquote(path.split("/")[3])
         if id_ not in self._store.kept:
             return ApiResponse(404, b'{"message":"unknown"}')
-        self._store.report(id_, body.decode(), int(time.time() * 1000))
+        is_device = token.startswith("device-")
+        now = int(time.time() * 1000)
+        self._store.report(id_, body.decode(), now, by_device=is_device)
         return ApiResponse(201)
 
 

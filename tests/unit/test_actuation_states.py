@@ -10,6 +10,7 @@ from servioticy.domain.actuations import (
     MAX_TIMEOUT,
     State,
     before,
+    before_others,
     said,
     seen,
     timeout_of,
@@ -22,6 +23,13 @@ def test_no_state_leads_back() -> None:
     for place, state in enumerate(order[1:], 1):
         assert before(state) == [each.value for each in order[:place]]
     assert before(State.FAILED) == before(State.DONE)
+
+
+def test_what_others_say_does_not_mean_that_the_device_has_it() -> None:
+    """Of one that it has they may say how it ended."""
+    assert before_others(State.DELIVERED) == []
+    for state in (State.DONE, State.FAILED):
+        assert before_others(state) == ["delivered"]
 
 
 @pytest.mark.parametrize("state", [State.QUEUED, State.SENT, State.DELIVERED])

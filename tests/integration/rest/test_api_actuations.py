@@ -22,6 +22,12 @@ def submit(caller: Caller, so: str, name: str = "Reboot", body: str = "", **more
     return caller.ask("POST", f"/{so}/actuations/{name}", data=body, **more)
 
 
+def device(owner: Caller, so: str) -> Caller:
+    """Whoever has the token of the Service Object."""
+    token = owner.ask("POST", f"/{so}/api_token").get_json()["api_token"]
+    return Caller(owner.client, token)
+
+
 def test_the_actions_are_an_array_as_stored(alice: Caller) -> None:
     with_actions, without = alice.create(DOCUMENT), alice.create()
 
@@ -135,11 +141,11 @@ def test_of_actuations_and_states_the_newest_are_kept(
     monkeypatch.setattr(actuations, "KEPT", 2)
     monkeypatch.setattr(actuations, "STATES_KEPT", 3)
     so = alice.create(DOCUMENT)
-    made = []
+    made, own = [], device(alice, so)
     for _ in range(4):
         made.append(submit(alice, so).get_json()["id"])
         for n in range(4):
-            alice.ask("PUT", f"/{so}/actuations/{made[-1]}", data=str(n))
+            own.ask("PUT", f"/{so}/actuations/{made[-1]}", data=str(n))
 
     found = [alice.ask("GET", f"/{so}/actuations/{each}") for each in made]
 
@@ -180,18 +186,44 @@ def test_what_a_device_says_moves_the_state(alice: Caller, said: str, state: str
     made = submit(alice, so)
     assert read(alice, so, made)["state"] == "queued"
 
-    alice.ask("PUT", f"/{so}/actuations/{made.get_json()['id']}", data=said)
+    device(alice, so).ask("PUT", f"/{so}/actuations/{made.get_json()['id']}", data=said)
     found = read(alice, so, made)
 
     assert (found["state"], found["status"]) == (state, said)
     assert found["times"] == {"queued": now, state: now}
 
 
-def test_what_has_ended_stays_whatever_is_said(alice: Caller) -> None:
+@pytest.mark.parametrize("said", ["Received on the device", "done", "failed: no power"])
+def test_what_others_say_is_shown_and_the_device_still_gets_it(
+    served: Served, alice: Caller, said: str
+) -> None:
+    """At once after the actuation was submitted: nobody can have it yet."""
     so = alice.create(DOCUMENT)
     made = submit(alice, so)
+    told = alice.ask("PUT", f"/{so}/actuations/{made.get_json()['id']}", data=said)
+    found, key = read(alice, so, made), served.platform.stream(so, "a")
+
+    waiting = served.platform.ports.actuations.waiting(key.tenant, [so], 10, int(NOW * 1000))
+    assert (told.status_code, found["state"], found["status"]) == (201, "queued", said)
+    assert [each["status"] for each in found["states"]] == ["Submitted", said]
+    assert [each.id for each in waiting[so]] == [made.get_json()["id"]]
+
+
+def test_of_an_actuation_that_is_delivered_others_may_say_how_it_ended(alice: Caller) -> None:
+    so = alice.create(DOCUMENT)
+    made = submit(alice, so)
+    path = f"/{so}/actuations/{made.get_json()['id']}"
+    device(alice, so).ask("PUT", path, data="got it")
+    alice.ask("PUT", path, data="done")
+
+    assert read(alice, so, made)["state"] == "done"
+
+
+def test_what_has_ended_stays_whatever_is_said(alice: Caller) -> None:
+    so = alice.create(DOCUMENT)
+    made, own = submit(alice, so), device(alice, so)
     for said in ("failed", "done", "x"):
-        alice.ask("PUT", f"/{so}/actuations/{made.get_json()['id']}", data=said)
+        own.ask("PUT", f"/{so}/actuations/{made.get_json()['id']}", data=said)
 
     found = read(alice, so, made)
 
@@ -253,7 +285,7 @@ def test_so_many_actuations_may_wait(alice: Caller, monkeypatch: pytest.MonkeyPa
     assert "Retry-After" in made[2].headers
     assert [submit(alice, other).status_code for _ in range(2)] == [201, 429]
 
-    alice.ask("PUT", f"/{so}/actuations/{made[0].get_json()['id']}", data="x")
+    device(alice, so).ask("PUT", f"/{so}/actuations/{made[0].get_json()['id']}", data="x")
 
     assert submit(alice, other).status_code == 201
 

@@ -85,6 +85,26 @@ def test_who_comes_later_gets_first_what_is_on_its_way(over_topic: bool) -> None
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("said", ["x", "done", "failed"])
+def test_what_somebody_else_says_at_once_keeps_nothing_from_the_device(said: str) -> None:
+    """Before the actuation is on its way, and while it is: only the device's own word counts."""
+
+    async def run() -> None:
+        world = World()
+        first = world.submit()
+        world.store.report(first, said, world.now_ms, by_device=False)
+        device = world.join(Client())
+        await world.settle()
+        second = world.submit()
+        world.store.report(second, said, world.now_ms, by_device=False)
+        await world.settle()
+
+        assert device.got == [first, second]
+        assert {world.store.state(each, world.now_ms) for each in device.got} == {State.SENT}
+
+    asyncio.run(run())
+
+
 def test_a_client_without_room_gets_nothing_and_delays_nobody() -> None:
     async def run() -> None:
         world = World()
