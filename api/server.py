@@ -20,6 +20,7 @@ from api.edge.edge import Edge
 from api.http.read_after_write import Progress
 from servioticy.errors import SetupError
 from servioticy.metrics import Registry
+from servioticy.metrics.loop_lag import LoopLag
 from servioticy.settings import Settings, changed
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ async def _serve(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     edge = Edge(application, progress, settings, loop, registry)
+    LoopLag(registry).start()
     attend(listener, edge, loop)
     await stop.wait()
     loop.remove_reader(listener)

@@ -37,6 +37,7 @@ from servioticy.domain.quotas import SOCKETS, quotas
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.identity.issuers import with_persons
 from servioticy.metrics import Registry, serve
+from servioticy.metrics.loop_lag import LoopLag
 from servioticy.ports.history import History
 from servioticy.settings import Settings
 from servioticy.settings.places import api_url
@@ -110,6 +111,7 @@ async def run(chosen: Settings) -> None:
     observe_broker(broker, bridges, registry)
     observe_actuations(actuating.queues, actuating.acting, registry)
     serve(registry, chosen.metrics_host, own.metrics_port)
+    LoopLag(registry).start()
     http = HttpTransport(hub, feeds, pulls)
     live = partial(LiveSession, hub, feeds, pulls, Devices(actuating.queues, api))
     sockets = WebSocketTransport(hub, chosen.host, own.port, http.protocol, live)

@@ -24,6 +24,7 @@ from delivery.endings import Ending
 from servioticy.domain.access import Right, Scope, may
 from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef, Timestamp
 from servioticy.domain.tokens import read_token
+from servioticy.numbers import whole
 from servioticy.ports.addresses import Address, Addresses, Lookup
 from servioticy.ports.cursors import Source
 
@@ -197,9 +198,8 @@ def _refusal(address: Address | None, stream: StreamRef) -> Refusal | None:
 def _timestamp(after: str | None) -> Timestamp | Refusal | None:
     if after is None:
         return None
-    if not re.fullmatch(r"-?[0-9]{1,19}", after) or abs(int(after)) > _MAX_TIMESTAMP:
-        return Refusal(400, "after has to be a lastUpdate, an integer")
-    return int(after)
+    number = whole(after, -_MAX_TIMESTAMP, _MAX_TIMESTAMP)
+    return Refusal(400, "after has to be a lastUpdate, an integer") if number is None else number
 
 
 def storable(text: str) -> str:

@@ -16,6 +16,7 @@ from delivery.broker.stomp_frames import Frame, read_frame, topic_of, write_fram
 from delivery.broker.stomp_outlet import StompOutlet
 from delivery.broker.topics import ALL, ONE
 from delivery.broker.wire import Wire
+from servioticy.numbers import whole
 
 HELLO_SECONDS = 10.0
 FRAME_SECONDS = 30.0
@@ -92,7 +93,7 @@ class StompConversation:
 
     def _heartbeat(self, wish: str) -> str:
         """Agree on how often either side shows that it lives; return our side of it."""
-        can, wants = (int(each) if each.isdigit() else 0 for each in f"{wish},0".split(",")[:2])
+        can, wants = (whole(each) or 0 for each in f"{wish},0".split(",", 2)[:2])
         if can:
             self._silence = max(can, HEARTBEAT_MS) / 1000 * 2.5
         if wants:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from delivery.broker.errors import BadTopic, Malformed, TooLarge
 from delivery.broker.wire import Wire
+from servioticy.numbers import whole
 
 PREFIX = "/topic/"
 MAX_HEADERS = 64
@@ -63,11 +64,12 @@ async def _line(wire: Wire) -> str:
 async def _body(wire: Wire, length: str | None, most: int) -> bytes:
     if length is None:
         return (await wire.readuntil(b"\0"))[:-1]
-    if not (length.isascii() and length.isdigit() and len(length) < 12):
+    size = whole(length)
+    if size is None:
         raise Malformed("content-length is not a number")
-    if int(length) > most:
+    if size > most:
         raise TooLarge(f"a frame has at most {most} bytes")
-    body = await wire.readexactly(int(length) + 1)
+    body = await wire.readexactly(size + 1)
     if body[-1]:
         raise Malformed("a frame does not end where it says")
     return body[:-1]

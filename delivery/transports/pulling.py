@@ -17,6 +17,7 @@ from delivery.feeds.feeds import Feeds
 from delivery.feeds.pulls import Pull, Pulls, UnknownEvent
 from delivery.transports.event_stream import described
 from delivery.transports.readers import Reader
+from servioticy.numbers import whole
 
 LONGEST_WAIT = 60
 MOST_UPDATES = 1000
@@ -157,10 +158,10 @@ def _ended(ending: Ending) -> Refusal:
 
 
 def _number(query: dict[str, list[str]], name: str, usual: int, least: int, most: int) -> int:
-    text = query.get(name, [str(usual)])[-1]
-    if not (text.isascii() and text.isdigit() and len(text) < 6 and least <= int(text) <= most):
+    number = whole(query.get(name, [str(usual)])[-1], least, most)
+    if number is None:
         raise Refused(Refusal(400, f"{name} has to be a whole number from {least} to {most}"))
-    return int(text)
+    return number
 
 
 def _event(text: str, name: str) -> EventId:

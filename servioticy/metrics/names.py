@@ -199,6 +199,13 @@ SANDBOX_KILLS = Metric(
     "sandbox processes ended for what ran in them; kind is `timeout`, `oom`, `crash` or `error`",
     ("kind",),
 )
+LOOP_LAG = Metric(
+    "servioticy_loop_lag_seconds",
+    "histogram",
+    "api, delivery, broker",
+    "by how much the event loop is late: what whoever it serves waits before anything is begun",
+    buckets=SECONDS,
+)
 PROGRAM_UP = Metric(
     "servioticy_program_up", "gauge", "up", "1 while the program is ready, else 0", ("program",)
 )
