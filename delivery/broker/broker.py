@@ -110,6 +110,7 @@ class Broker:
         self.hub.reception.take_place(caller, identity.tenant)
         self.hub.reception.pending.remove(caller)
         client.identity = identity
+        client.became_known()
         for key, other in self._keys(client):
             if other is not None:
                 other.close("another client of this name has connected")

@@ -30,6 +30,10 @@ Taken = Callable[[bool], None]
 """Is told once whether the client has got a message."""
 
 
+def _nothing() -> None:
+    """Nobody asks."""
+
+
 class Publication(NamedTuple):
     """A message on its way to whoever subscribes to its topic."""
 
@@ -104,6 +108,8 @@ class Client:
         self.name = name
         self.subscriptions: dict[str, Subscription] = {}
         self._ended = asyncio.Event()
+        self.became_known: Callable[[], None] = _nothing
+        """Hears when it is known who it is."""
         self.waiting_bytes = 0
         """What it has sent, and nobody has worked on yet."""
         self._outlet = outlet

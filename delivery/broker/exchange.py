@@ -11,6 +11,9 @@ from delivery.broker.topics import ALL
 
 Key = tuple[int, str]
 
+AT_ONCE = 50
+"""Clients that are given a message before others have their turn in the loop."""
+
 
 class Exchange:
     """Knows who subscribes to which topics, by tenant and the first part of the topics."""
@@ -86,7 +89,9 @@ class Exchange:
         while not (found := self.subscribers(publication)):
             await self._someone(publication.tenant, publication.levels[0])
         report = _Report(len(found), taken)
-        for each in found:
+        for number, each in enumerate(found, 1):
+            if not number % AT_ONCE:
+                await asyncio.sleep(0)  # it is others' turn
             await each.client.room()
             if not is_wanted():
                 return

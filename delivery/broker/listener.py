@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 
 from delivery.broker.broker import Broker
 from delivery.broker.mqtt import MqttConversation
 from delivery.broker.mqtt_packets import Kind
 from delivery.broker.stomp import StompConversation
+from delivery.broker.turns import Turns
 from delivery.broker.wire import Wire
 from delivery.transport import CLOSE_SECONDS
 
 HELLO_SECONDS = 10.0
 ENVELOPE_BYTES = 16_384
 """A message may be so much larger than its payload."""
-WAITING_TO_BE_ACCEPTED = 512
+WAITING_TO_BE_ACCEPTED = 4_096
+ACCEPTED_AT_ONCE = 16
+"""Then others have their turn in the loop."""
 MQTT, HTTP = bytes([Kind.CONNECT << 4]), b"G"
 STOMP = frozenset({b"C", b"S", b"\n", b"\r"})
 
@@ -32,6 +36,7 @@ class BrokerTransport:
         self._max_packet = max_payload + ENVELOPE_BYTES
         self._server: asyncio.Server | None = None
         self._talks: set[asyncio.Task[None]] = set()
+        self.turns = Turns()
 
     async def start(self) -> None:
         """Listen from now on, if the port is free: another broker may have it already."""
@@ -39,8 +44,12 @@ class BrokerTransport:
             return
         try:
             self._server = await asyncio.start_server(
-                self._accept, self._host, self._port, backlog=WAITING_TO_BE_ACCEPTED
+                self._accept, self._host, self._port, backlog=ACCEPTED_AT_ONCE
             )
+            for each in self._server.sockets:
+                # To asyncio the two are one number; the system takes the later word.
+                with socket.fromfd(each.fileno(), each.family, each.type) as listener:
+                    listener.listen(WAITING_TO_BE_ACCEPTED)
         except OSError as error:
             log.error("mqtt_port_taken", extra={"port": self._port, "why": str(error)})
             return
@@ -58,7 +67,7 @@ class BrokerTransport:
         if talk is not None:
             self._talks.add(talk)
             talk.add_done_callback(self._talks.discard)
-        wire = Wire(reader, writer.transport)
+        wire = Wire(reader, writer.transport, self.turns)
         pending = self._broker.hub.reception.pending
         pending.connected(wire)
         try:
@@ -91,4 +100,5 @@ class BrokerTransport:
     async def _first(wire: Wire) -> bytes:
         """Return the first byte, and leave it there."""
         async with asyncio.timeout(HELLO_SECONDS):
+            await wire.begin_frame()
             return await wire.peek()

@@ -15,7 +15,9 @@ from delivery.broker.errors import BadTopic, Malformed, TooLarge
 from delivery.broker.intake import Intake
 from delivery.broker.mqtt_outlet import WINDOW, MqttOutlet
 from delivery.broker.mqtt_packets import V5, Connect, Kind, Message, UnknownVersion, Wish
+from delivery.broker.pings import Pings
 from delivery.broker.published import Published
+from delivery.broker.strangers import Strangeness
 from delivery.broker.wire import Wire
 
 HELLO_SECONDS = 10.0
@@ -47,10 +49,12 @@ class MqttConversation:
         """Of the messages of quality of service 2: whether they are accepted."""
         self._will: Message | None = None
         self._silence: float | None = None
+        self._pings = Pings(lambda: wire.write(packets.packet(Kind.PINGRESP)))
 
     async def run(self) -> None:
         """Talk until either side ends it."""
         self._broker.join(self._client, self._wire)
+        strangeness = Strangeness(self._client, self._wire)
         self._intake.start()
         try:
             if await self._welcome():
@@ -61,17 +65,21 @@ class MqttConversation:
         except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
             pass
         finally:
+            strangeness.stop()
+            self._pings.stop()
             self._client.end()
             self._outlet.gone()
             if self._will is not None:
                 will = Published(self._will.topic, self._will.payload, False, _nothing)
                 await self._intake.put(will)
             await self._intake.finish()
+            await self._wire.last_turn()
             self._broker.leave(self._client)
 
     async def _read(self, seconds: float | None, most: int) -> tuple[int, bytes]:
         """Return the first byte of the next packet, and what it holds."""
         async with asyncio.timeout(seconds):
+            await self._wire.begin_frame()
             first = (await self._wire.readexactly(1))[0]
         async with asyncio.timeout(PACKET_SECONDS):
             size = 0
@@ -171,7 +179,7 @@ class MqttConversation:
         elif kind == Kind.UNSUBSCRIBE:
             self._unsubscribe(*packets.read_unsubscribe(content, self._outlet.version))
         elif kind == Kind.PINGREQ:
-            self._wire.write(packets.packet(Kind.PINGRESP))
+            self._pings.came()
         elif kind == Kind.DISCONNECT:
             if content[:1] in (b"", b"\0"):
                 self._will = None

@@ -17,6 +17,8 @@ V5 = 5
 NAMES = {"MQIsdp": (3,), "MQTT": (4, V5)}
 MAX_FILTERS = 100
 """Filters of one packet."""
+MAX_PROPERTIES = 200
+"""Of one packet, those of users included: each costs time, and may have five bytes."""
 
 
 class Kind(IntEnum):
@@ -125,8 +127,11 @@ class Body:
         found: Properties = {}
         if version < V5:
             return found
-        part = Body(self.take(self.variable()))
+        part, count = Body(self.take(self.variable())), 0
         while not part.is_empty:
+            count += 1
+            if count > MAX_PROPERTIES:
+                raise Malformed(f"a packet has at most {MAX_PROPERTIES} properties")
             number = part.variable()
             value = part._property(number)
             if number in found and number != _SUBSCRIPTION_ID:
@@ -227,7 +232,7 @@ class Wish(NamedTuple):
 
 def read_subscribe(content: bytes, version: int) -> tuple[int, list[Wish]]:
     """Return the packet's number and its filters. Raises Malformed."""
-    body, wishes = Body(content), []
+    body, wishes = Body(content), list[Wish]()
     packet_id = body.packet_id()
     body.properties(version)
     while not body.is_empty:
@@ -235,22 +240,29 @@ def read_subscribe(content: bytes, version: int) -> tuple[int, list[Wish]]:
         qos, retained = options & 3, options >> 4 & 3
         if qos == 3 or retained == 3 or options & (0xC0 if version >= V5 else 0xFC):
             raise Malformed("the options of a subscription are not those of MQTT")
-        wishes.append(Wish(text, qos, retained))
-    return packet_id, _counted(wishes)
+        _add(wishes, Wish(text, qos, retained))
+    return packet_id, _some(wishes)
 
 
 def read_unsubscribe(content: bytes, version: int) -> tuple[int, list[str]]:
     """Return the packet's number and its filters. Raises Malformed."""
-    body, texts = Body(content), []
+    body, texts = Body(content), list[str]()
     packet_id = body.packet_id()
     body.properties(version)
     while not body.is_empty:
-        texts.append(body.text())
-    return packet_id, _counted(texts)
+        _add(texts, body.text())
+    return packet_id, _some(texts)
 
 
-def _counted(found: list[T]) -> list[T]:
-    if not 0 < len(found) <= MAX_FILTERS:
+def _add(found: list[T], one: T) -> None:
+    """Count while they are read: what is one too many is not read any further."""
+    found.append(one)
+    if len(found) > MAX_FILTERS:
+        raise Malformed(f"a packet has 1 to {MAX_FILTERS} filters")
+
+
+def _some(found: list[T]) -> list[T]:
+    if not found:
         raise Malformed(f"a packet has 1 to {MAX_FILTERS} filters")
     return found
 

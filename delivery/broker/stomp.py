@@ -14,6 +14,7 @@ from delivery.broker.intake import Intake
 from delivery.broker.published import Published
 from delivery.broker.stomp_frames import Frame, read_frame, topic_of, write_frame
 from delivery.broker.stomp_outlet import StompOutlet
+from delivery.broker.strangers import Strangeness
 from delivery.broker.topics import ALL, ONE
 from delivery.broker.wire import Wire
 from servioticy.numbers import whole
@@ -43,6 +44,7 @@ class StompConversation:
     async def run(self) -> None:
         """Talk until either side ends it."""
         self._broker.join(self._client, self._wire)
+        strangeness = Strangeness(self._client, self._wire)
         self._intake.start()
         try:
             await self._welcome()
@@ -55,13 +57,16 @@ class StompConversation:
         finally:
             if self._beating is not None:
                 self._beating.cancel()
+            strangeness.stop()
             self._client.end()
             self._outlet.gone()
             await self._intake.finish()
+            await self._wire.last_turn()
             self._broker.leave(self._client)
 
     async def _frame(self, seconds: float | None) -> Frame | None:
         async with asyncio.timeout(seconds):
+            await self._wire.begin_frame()
             await self._wire.peek()
         most = self._max_frame if self._client.identity else MAX_STRANGE_BYTES
         async with asyncio.timeout(FRAME_SECONDS):

@@ -38,6 +38,7 @@ async def read_frame(wire: Wire, most: int) -> Frame | None:
     """
     command = await _line(wire)
     if not command:
+        wire.pass_over(b"\r\n")  # a thousand of them say no more than one
         return None
     headers: dict[str, str] = {}
     count = size = 0

@@ -7,10 +7,12 @@ import socket
 from collections.abc import Callable
 
 from delivery.broker.errors import TooLarge
+from delivery.broker.turns import MAX_STRANGERS_BYTES, Part, Turns
 from delivery.broker.websocket_bytes import WebSocketBytes
 
 SYSTEM_BUFFER_BYTES = 128 * 1024
 READ_BYTES = 65_536
+WEBSOCKET_READ_BYTES = 4_096
 MAX_UNTIL = 65_536
 """So far the end of something is looked for."""
 
@@ -18,8 +20,16 @@ MAX_UNTIL = 65_536
 class Wire:
     """A connection, and a Caller. Reading waits, writing does not."""
 
-    def __init__(self, reader: asyncio.StreamReader, transport: asyncio.WriteTransport) -> None:
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        transport: asyncio.WriteTransport,
+        turns: Turns | None = None,
+    ) -> None:
+        """Without `turns` nobody else is kept waiting by it: it is a connection of our own."""
         self.address = str((transport.get_extra_info("peername") or [""])[0])
+        self.part = Part(turns, self.address) if turns is not None else None
+        """What it has of the loop."""
         self._reader = reader
         self._transport = transport
         self._websocket: WebSocketBytes | None = None
@@ -40,9 +50,29 @@ class Wire:
             if first:
                 data, first = first, b""
                 return data
-            return await self._reader.read(READ_BYTES)
+            # Its frames are taken apart at once, and may be of six bytes each.
+            if self.part is not None:
+                await self.part.frame()
+            return await self._reader.read(WEBSOCKET_READ_BYTES)
 
         self._websocket = WebSocketBytes(read, self._transport.write, max_message)
+
+    async def begin_frame(self) -> None:
+        """Return when it may be this client's turn to have a frame worked on. Raises TooLarge."""
+        if self.part is None:
+            return
+        if self.part.tenant is None and self.part.strange_bytes > MAX_STRANGERS_BYTES:
+            raise TooLarge("say who you are before you say so much")
+        await self.part.frame()
+
+    async def last_turn(self) -> None:
+        """Return when it is this client's turn to be forgotten: that takes time, too."""
+        if self.part is not None:
+            await self.part.next_turn()
+
+    def pass_over(self, skipped: bytes) -> None:
+        """Leave out all bytes of these kinds that have come, and are next."""
+        self._buffer = self._buffer.lstrip(skipped)
 
     async def peek(self) -> bytes:
         """Return the next byte, and leave it there. Raises IncompleteReadError at the end."""
@@ -116,3 +146,5 @@ class Wire:
         if not data:
             raise asyncio.IncompleteReadError(bytes(self._buffer), None)
         self._buffer += data
+        if self.part is not None:
+            await self.part.read(len(data))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import orjson
@@ -181,3 +182,38 @@ def test_a_client_whose_token_is_revoked_is_cut_off(broker: RunningBroker) -> No
     assert client.is_gone.wait(20)
     assert not other.is_gone.is_set()
     other.close()
+
+
+PING = b"\xc0\0"
+
+
+def test_a_flood_of_strangers_is_cut_and_holds_nobody_up(broker: RunningBroker) -> None:
+    """Pings without a token, as many as fit: the connection may say so much, and no more."""
+    flood = Bare(broker.port, hello())
+    assert flood.receive(4) == CONNECTED
+    with MqttClient(broker.port, ALICE, client="neighbour") as neighbour:
+        with contextlib.suppress(OSError):
+            for _ in range(100):
+                flood.send(PING * 10_000)
+        neighbour.acknowledged(neighbour.publish("updates/pump/flow", an_update(1), 1))
+        flood.until_closed()
+
+
+@pytest.mark.parametrize("beat", ["²,0", "9" * 5_000 + ",1", "1_0,٣", "-1,-1", "," * 1_000])
+def test_no_heart_beat_breaks_anything(broker: RunningBroker, beat: str) -> None:
+    said = f"CONNECT\naccept-version:1.2\npasscode:{ALICE}\nheart-beat:{beat}\n\n\0".encode()
+    client = Bare(broker.port, said)
+
+    assert client.receive(9) == b"CONNECTED"
+    client.close()
+
+
+def test_silent_strangers_make_room_for_each_other() -> None:
+    """However many come: of the address that has most the oldest goes."""
+    with RunningBroker(a_capacity(pending=10)) as broker:
+        silent = [Bare(broker.port, hello()) for _ in range(40)]
+        waiting.until(lambda: len(broker.hub.reception.pending) <= 10)
+        for each in silent[:30]:
+            each.until_closed()
+        with MqttClient(broker.port, ALICE) as client:
+            client.acknowledged(client.publish("updates/pump/flow", an_update(1), 1))
