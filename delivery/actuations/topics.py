@@ -6,7 +6,8 @@ from delivery.actuations.queues import Queues
 from delivery.actuations.ways import Taken, message
 from delivery.broker.client import Publication, Subscription
 from delivery.broker.exchange import Exchange
-from delivery.broker.topics import ACTIONS, actuated, part
+from delivery.broker.topics import actuated, part
+from servioticy.domain.message_topics import ACTIONS
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.ports.actuations import Actuation
 

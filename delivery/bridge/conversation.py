@@ -24,8 +24,9 @@ from delivery.broker.intake import Intake
 from delivery.broker.mqtt_outlet import WINDOW
 from delivery.broker.mqtt_packets import V5, Body, Kind, Message
 from delivery.broker.published import Published
-from delivery.broker.topics import ACTUATIONS, ERRORS, EVERYTHING, FROM, UPDATES, Filter
+from delivery.broker.topics import EVERYTHING, Filter
 from delivery.broker.wire import Wire
+from servioticy.domain.message_topics import ACTUATIONS, ERRORS, FROM, UPDATES
 
 MOST_AT_ONCE = 200
 """Messages that the broker may send before we have acknowledged the first."""

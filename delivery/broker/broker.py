@@ -18,9 +18,10 @@ from delivery.broker.api import Api, ApiResponse
 from delivery.broker.claims import Claims, told
 from delivery.broker.client import Client, Subscription
 from delivery.broker.exchange import Exchange
-from delivery.broker.topics import CLAIMS, ERRORS, OWN, Filter, read_filter
+from delivery.broker.topics import OWN, Filter, read_filter
 from delivery.broker.watch import Watch
 from delivery.hub import Hub
+from servioticy.domain.message_topics import CLAIMS, ERRORS
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.domain.tokens import read_token
 from servioticy.errors import Unavailable

@@ -23,7 +23,8 @@ from delivery.broker.errors import BadTopic
 from delivery.broker.published import MAX_BATCH_BYTES, Batch, Published, Update, named
 from delivery.broker.rest_requests import JSON, TEXT, Request
 from delivery.broker.retries import WITH_BATCH, WITH_ONE, Patience, Retries
-from delivery.broker.topics import ACTUATIONS, CLAIMS, FROM, TO, Levels, read_topic, stream_of
+from delivery.broker.topics import Levels, read_topic, stream_of
+from servioticy.domain.message_topics import ACTUATIONS, CLAIMS, FROM, TO
 from servioticy.domain.model import StreamRef
 
 MAX_BATCH = 500

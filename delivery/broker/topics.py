@@ -11,12 +11,17 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from delivery.broker.errors import BadTopic
+from servioticy.domain.message_topics import (
+    ACTIONS,
+    ACTUATIONS,
+    CLAIMS,
+    ERRORS,
+    FROM,
+    UPDATES,
+)
 from servioticy.domain.model import StreamRef
 from servioticy.domain.tokens import digest
 
-UPDATES, ERRORS, CLAIMS = "updates", "errors", "claims"
-ACTIONS, ACTUATIONS = "actions", "actuations"
-FROM, TO = "from", "to"
 MAX_TOPIC = 2_000
 MAX_LEVELS = 32
 ONE, ALL = "+", "#"

@@ -9,6 +9,7 @@ import orjson
 
 from servioticy.domain.documents.codes import NO_CHOICE, REQUIRED, TOO_MUCH, WRONG_TYPE
 from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
+from servioticy.domain.message_topics import resembles
 from servioticy.domain.webhook_secrets import BadSecret, key_of
 
 KINDS = ("pubsub", "websocket", "http", "service", "pull")
@@ -76,6 +77,13 @@ def _check_destination(destination: Any, callback: str) -> None:
         raise place.bad(reason, WRONG_TYPE)
     if _CONTROL.search(destination):
         raise place.bad("destination has a control character in it", WRONG_TYPE)
+    if callback in ("pubsub", "service") and resembles(destination):
+        reason = (
+            "destination resembles a topic of the platform: updates, errors and claims as its "
+            "first part, and actions, actuations, from and to as its second, have a meaning of "
+            "their own; choose another name"
+        )
+        raise place.bad(reason, NO_CHOICE)
     if callback == "http":
         found = _ADDRESS.fullmatch(destination)
         if found is None or not 0 < int(found["port"] or 80) < 65_536:
