@@ -64,7 +64,9 @@ class Conversation:
         self._outlet = BridgeOutlet(wire, binding.above, packets.V5)
         self._client = Client(self._outlet, broker.hub.backlog)
         api = BoundApi(broker.api, broker.hub.reception, self._client, wire, binding.token)
-        self._intake = Intake(self._client, api, self._reply, broker.identify)
+        self._intake = Intake(
+            self._client, api, self._reply, broker.identify, places=broker.places
+        )
         self._everything: Subscription
         self._is_granted = False
         self._owed: dict[int, bool] = {}

@@ -18,6 +18,7 @@ from delivery.broker.api import Api, ApiResponse
 from delivery.broker.claims import Claims, told
 from delivery.broker.client import Client, Subscription
 from delivery.broker.exchange import Exchange
+from delivery.broker.places import Places
 from delivery.broker.topics import OWN, Filter, read_filter
 from delivery.broker.watch import Watch
 from delivery.hub import Hub
@@ -51,6 +52,8 @@ class Broker:
         self.hub = hub
         self.api = api
         self.exchange = Exchange()
+        self.places = Places()
+        """At the API, for what clients publish and ask."""
         self._claims = Claims(api)
         self.clients: dict[Client, Caller] = {}
         self.refused = 0

@@ -107,7 +107,8 @@ class Client:
         self.identity: Identity | None = None
         self.name = name
         self.subscriptions: dict[str, Subscription] = {}
-        self._ended = asyncio.Event()
+        self.ended = asyncio.Event()
+        """Set when nothing more may be sent to it."""
         self.became_known: Callable[[], None] = _nothing
         """Hears when it is known who it is."""
         self.waiting_bytes = 0
@@ -156,18 +157,18 @@ class Client:
     @property
     def is_open(self) -> bool:
         """Whether it may be sent anything."""
-        return not self._ended.is_set()
+        return not self.ended.is_set()
 
     def end(self) -> None:
         """Send it nothing more."""
-        self._ended.set()
+        self.ended.set()
         self._room.set()
 
     async def ended_within(self, seconds: float) -> None:
         """Return after so many seconds, or as soon as it has ended."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._ended.wait()
+                await self.ended.wait()
 
     @property
     def has_room(self) -> bool:

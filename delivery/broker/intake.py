@@ -20,6 +20,7 @@ from delivery.admission.requests import Identity
 from delivery.broker.api import RETRY_STATUSES, ApiResponse, Asks
 from delivery.broker.client import Client, Publication
 from delivery.broker.errors import BadTopic
+from delivery.broker.places import Places
 from delivery.broker.published import MAX_BATCH_BYTES, Batch, Published, Update, named
 from delivery.broker.rest_requests import JSON, TEXT, Request
 from delivery.broker.retries import WITH_BATCH, WITH_ONE, Patience, Retries
@@ -52,8 +53,10 @@ class Intake:
         reply: Reply,
         identify: Identify,
         claim: Claim | None = None,
+        places: Places | None = None,
     ) -> None:
-        """Without `claim`, nobody claims by such messages."""
+        """Without `claim`, nobody claims by such messages; `places` are those at the API."""
+        self._places = places or Places()
         self._client = client
         self._api = api
         self._reply = reply
@@ -232,6 +235,7 @@ class Intake:
             request.body,
             request.content_type,
             message.is_promise and request.method in ("PUT", "GET", "DELETE"),
+            gone=self._client.ended,
         )
         topic = (levels[0], TO)
         reply = Publication(
@@ -260,10 +264,15 @@ class Intake:
         kind: str,
         promise: bool,
         patience: Patience = WITH_ONE,
+        gone: asyncio.Event | None = None,
     ) -> ApiResponse:
+        """`gone`: with whom the question is over, as nobody is there for the answer."""
         retries = Retries(self._client, is_promise=promise, patience=patience)
         while True:
-            answer = await self._api.ask(method, path, token, body, kind)
+            async with self._places.of(self._client.tenant, gone) as has_place:
+                if not has_place:
+                    return ApiResponse(0)
+                answer = await self._api.ask(method, path, token, body, kind)
             if not await retries.again(answer.status, answer.retry_seconds):
                 return answer
 

@@ -44,7 +44,9 @@ class MqttConversation:
         self._outlet = MqttOutlet(wire)
         self._client = Client(self._outlet, broker.hub.backlog)
         publish = broker.exchange.publish
-        self._intake = Intake(self._client, broker.api, publish, broker.identify, broker.claim)
+        self._intake = Intake(
+            self._client, broker.api, publish, broker.identify, broker.claim, broker.places
+        )
         self._incomplete: dict[int, bool] = {}
         """Of the messages of quality of service 2: whether they are accepted."""
         self._will: Message | None = None

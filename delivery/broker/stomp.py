@@ -37,7 +37,9 @@ class StompConversation:
         self._outlet = StompOutlet(wire)
         self._client = Client(self._outlet, broker.hub.backlog)
         publish = broker.exchange.publish
-        self._intake = Intake(self._client, broker.api, publish, broker.identify, broker.claim)
+        self._intake = Intake(
+            self._client, broker.api, publish, broker.identify, broker.claim, broker.places
+        )
         self._silence: float | None = None
         self._beating: asyncio.Task[None] | None = None
 

@@ -216,3 +216,13 @@ def test_when_the_client_has_gone_one_try_is_enough_for_all() -> None:
 
     assert world.told == [503] * 50
     assert len(world.api.asked) == 2
+
+
+def test_a_request_of_a_client_that_has_gone_is_dropped() -> None:
+    """Nobody is there for the answer; updates that it published go on."""
+    world = World(lambda _: 202, ALL_RIGHTS)
+    world.client.end()
+    asyncio.run(world.publish([(f"{TOKEN}/from", REQUEST), (TOPIC, SMALL)], is_promise=False))
+
+    assert [each.method for each in world.api.asked] == ["PUT"]
+    assert world.replies == []
