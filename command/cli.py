@@ -28,7 +28,7 @@ TOML file named by SERVIOTICY_CONFIG; options win over both.
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; an expected failure is one line on standard error and exit code 1."""
-    parsed = parser().parse_args(arguments)
+    parsed = _parsed(arguments)
     try:
         return int(parsed.run(parsed, _settings(parsed)))
     except ServioticyError as error:
@@ -37,8 +37,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `servioticy tail ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # no room, no right to a file or folder
+        sys.stderr.write(f"error: {error}\n")
+        return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return what was asked for; words may stand behind options, too. Exits where it is wrong."""
+    top = parser()
+    parsed, rest = top.parse_known_args(arguments)
+    if not hasattr(parsed, "words") or any(each.startswith("-") for each in rest):
+        return top.parse_args(arguments)
+    parsed.words += rest
+    if len(parsed.words) < parsed.least:
+        parsed.refuse("something is missing, see above")
+    if parsed.most is not None and len(parsed.words) > parsed.most:
+        parsed.refuse(f"there is no meaning in: {' '.join(parsed.words[parsed.most :])}")
+    return parsed
 
 
 def parser() -> argparse.ArgumentParser:
@@ -64,7 +81,6 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="only this: go on with the log as it is, where it has lost what is stored of it",
     )
-    _add_tail(group)
     options.add(group, _command)
     bench = _command(
         group,
@@ -153,24 +169,6 @@ def _add_tenant(group: Any) -> None:
         "the API and the pipeline run; there is no way back.",
     )
     delete.add_argument("name", metavar="NAME")
-
-
-def _add_tail(group: Any) -> None:
-    tail = _command(
-        group,
-        "tail",
-        "print each update of a stream as it comes",
-        commands.tail,
-        "Follows the stream until Ctrl-C; a lost connection is opened again where it broke.",
-    )
-    tail.add_argument("service_object", metavar="SERVICE_OBJECT", help="its id")
-    tail.add_argument("stream", metavar="STREAM", help="its name")
-    tail.add_argument("--token", help="the tenant's token (default: SERVIOTICY_TOKEN)")
-    tail.add_argument(
-        "--after", type=int, metavar="LASTUPDATE", help="first what is stored after this timestamp"
-    )
-    tail.add_argument("--json", action="store_true", help="print the updates as they came")
-    tail.add_argument("--url", help="ws://HOST:PORT of the delivery (default: as in the settings)")
 
 
 def _command(group: Any, name: str, text: str, run: Any, more: str = "") -> Any:

@@ -31,12 +31,13 @@ def program(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def migrate(_parsed: argparse.Namespace, settings: Settings) -> int:
     """Bring the schema up to date, and make the topics where a broker is known."""
+    from command import found as where
     from command import platform, running
     from servioticy.storage.roles import Role
 
     with running.database(settings, Role.API):
         _say("schema: up to date")
-    found = running.of(settings)
+    found = where.of(settings)
     if found.log.bootstrap_servers:
         platform.prepare_stores(found)
         _say("topics: there")
@@ -103,32 +104,14 @@ def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
     return doctor.accept_log_loss(settings) if parsed.accept_log_loss else doctor.run(settings)
 
 
-def tail(parsed: argparse.Namespace, settings: Settings) -> int:
-    """Print the updates of a stream until Ctrl-C."""
-    from command import running
-    from servioticy.client import follower as tail
-    from servioticy.domain.model import StreamRef
-    from servioticy.settings.places import reachable
-
-    token = parsed.token or os.environ.get("SERVIOTICY_TOKEN", "")
-    if not token:
-        raise SettingsError("no token: give --token, or set SERVIOTICY_TOKEN")
-    found = running.of(settings)
-    url = parsed.url or f"ws://{reachable(found.host)}:{found.delivery.port}"
-    stream = StreamRef(parsed.service_object, parsed.stream)
-    for frame in tail.Follower(url.rstrip("/"), stream, token, parsed.after).updates():
-        _say(frame if parsed.json else tail.line(frame))
-    return 0
-
-
 def bench(parsed: argparse.Namespace, settings: Settings) -> int:
     """Become the measurement, told where the platform is."""
-    from command import running
+    from command import found as where
 
     if importlib.util.find_spec("benchmarks.__main__") is None:
         raise SettingsError("this installation has no measurements (benchmarks)")
     command = [sys.executable, "-P", "-m", "benchmarks", parsed.name, *parsed.rest]
-    _become(command, running.of(settings))
+    _become(command, where.of(settings))
     return 0
 
 

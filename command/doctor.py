@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from command import found as where
 from command import listening, running
 from sandbox import InfraError
 from servioticy import logs, terminal
@@ -103,7 +104,7 @@ def examine(settings: Settings) -> Iterator[Check]:
         host, _, port = server.strip().partition(":")
         number = int(port) if port.isdecimal() else KAFKA_PORT
         yield _reachable("kafka", host, number, "SERVIOTICY_BOOTSTRAP_SERVERS")
-    yield from _log(running.of(settings))
+    yield from _log(where.of(settings))
 
 
 def accept_log_loss(settings: Settings) -> int:

@@ -1,35 +1,21 @@
-"""Finding the platform that runs on a data folder, for the commands beside `up`."""
+"""The stores of the platform on a data folder, for the commands beside `up`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from command import listening
+from command import found as where
 from command.platform import postgres_program
 from command.platform import stores as programs_of_stores
-from servioticy.embedded.folder import DataFolder, read_run
+from servioticy.embedded.folder import DataFolder
 from servioticy.embedded.postgres import EmbeddedPostgres
-from servioticy.settings import Settings, changed
+from servioticy.settings import Settings
 from servioticy.storage.database import Database
 from servioticy.storage.migrations import migrate
 from servioticy.storage.roles import Role
 from servioticy.storage.tenants import PostgresTenants
 from servioticy.supervisor.supervisor import Supervisor
-
-
-def of(settings: Settings) -> Settings:
-    """Return the settings, completed by what runs on their data folder, if anything does.
-
-    What a setting names explicitly is left as it is: it may mean another platform.
-    """
-    facts = read_run(settings.data_path) or {}
-    names = list(listening.FACTS)
-    if not settings.store.dsn:
-        names.append("dsn")
-    if not settings.log.bootstrap_servers:
-        names.append("bootstrap_servers")
-    return changed(settings, **{name: facts[name] for name in names if name in facts})
 
 
 @contextmanager
@@ -38,7 +24,7 @@ def database(settings: Settings, role: Role) -> Iterator[Database]:
 
     Raises ServioticyError where there is none to be had.
     """
-    found = of(settings)
+    found = where.of(settings)
     with _postgres(found) as dsn:
         owner = Database(dsn)
         try:
@@ -55,7 +41,7 @@ def database(settings: Settings, role: Role) -> Iterator[Database]:
 @contextmanager
 def stores(settings: Settings) -> Iterator[Settings]:
     """Where the platform's Postgres and broker are; started for the moment if nothing runs."""
-    found = of(settings)
+    found = where.of(settings)
     if found.store.dsn and found.log.bootstrap_servers:
         yield found
         return

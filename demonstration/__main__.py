@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 
-from command import running
+from command import found
 from command.up import ENDS_WITH_STDIN
 from demonstration import scenario
 from servioticy.errors import ServioticyError
@@ -31,7 +31,7 @@ def main() -> int:
     if chosen.ends_with_stdin:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     try:
-        right = scenario.play(running.of(load()), chosen.speed, chosen.again, not chosen.last)
+        right = scenario.play(found.of(load()), chosen.speed, chosen.again, not chosen.last)
     except ServioticyError as error:
         sys.stderr.write(f"error: the demonstration ends: {error}\n")
         return 1

@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 
 from benchmarks import processes
-from command import running
+from command import found
 from servioticy.embedded import tcp_ports as ports
 from servioticy.embedded.folder import read_run
 from servioticy.errors import Unavailable
@@ -51,7 +51,7 @@ def platform(settings: Settings, logs: Path | None) -> Iterator[Settings]:
             )
             try:
                 _until_ready(process)
-                yield running.of(own)
+                yield found.of(own)
             finally:
                 _stop(process)
                 if logs is not None:

@@ -1,42 +1,55 @@
-"""Which platform is asked, with whose token, and which Service Object a name means."""
+"""Which platform is asked, and with whose token."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import os
-import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from servioticy.client import Answered, AsyncRest, NotFound, Rest, ServiceObject
+from command import found
+from servioticy.client import Answered, AsyncRest, NotFound, Rest, ServiceObject, urls
 from servioticy.errors import ServioticyError, SettingsError
 from servioticy.settings import Settings
+from servioticy.settings.places import api_url, live_url
 
-ID = re.compile(r"[0-9]{13}[0-9a-f]{32}")
-"""What the platform makes ids of; whatever looks otherwise is a name."""
 READ_AT_ONCE = 16
 PAGE = 1_000
 
 
 def token(parsed: argparse.Namespace) -> str:
     """Return the token that was given. Raises SettingsError where none was."""
-    found: str = parsed.token or os.environ.get("SERVIOTICY_TOKEN", "")
-    if not found:
+    given: str = parsed.token or os.environ.get("SERVIOTICY_TOKEN", "")
+    if not given:
         raise SettingsError("no token: give --token, or set SERVIOTICY_TOKEN")
-    return found
+    return given
 
 
 def url(parsed: argparse.Namespace, settings: Settings) -> str:
-    """Return where the API is: as given, else that of the platform on the data folder."""
-    from command import running
-    from servioticy.settings.places import reachable
+    """Return where the API is: as given, else that of the platform on the data folder.
 
-    given: str = parsed.url or os.environ.get("SERVIOTICY_URL", "")
-    if given:
-        return given.rstrip("/")
-    found = running.of(settings)
-    host = reachable(found.host)
-    return f"http://{f'[{host}]' if ':' in host else host}:{found.api.port}"
+    Raises SettingsError where what was given is no address.
+    """
+    return _given(parsed.url, "--url", "SERVIOTICY_URL", urls.api) or api_url(found.of(settings))
+
+
+def urls_of_live(parsed: argparse.Namespace, settings: Settings) -> tuple[str, str]:
+    """Return where delivery is, which is `--url` here, and the API. Raises SettingsError."""
+    live = _given(parsed.url, "--url", "SERVIOTICY_LIVE_URL", urls.live)
+    api = _given(None, "", "SERVIOTICY_URL", urls.api)
+    here = found.of(settings)
+    return live or live_url(here), api or api_url(here)
+
+
+def _given(option: str | None, name: str, variable: str, checked: Callable[[str], str]) -> str:
+    """Return the address in the option, else in the environment, else nothing."""
+    named, text = (variable, os.environ.get(variable, "")) if option is None else (name, option)
+    if not text and option is None:
+        return ""
+    try:
+        return checked(text)
+    except ServioticyError as error:
+        raise SettingsError(f"{named}: {error}") from None
 
 
 def rest(parsed: argparse.Namespace, settings: Settings) -> Rest:
@@ -46,11 +59,11 @@ def rest(parsed: argparse.Namespace, settings: Settings) -> Rest:
 
 def names(api: Rest) -> dict[str, list[str]]:
     """Return the ids of the tenant's Service Objects by their names."""
-    found: dict[str, list[str]] = {}
+    ids: dict[str, list[str]] = {}
     for each in api.find(page_size=PAGE):
         if each["name"]:
-            found.setdefault(each["name"], []).append(each["id"])
-    return found
+            ids.setdefault(each["name"], []).append(each["id"])
+    return ids
 
 
 def read_all(
@@ -58,22 +71,6 @@ def read_all(
 ) -> list[ServiceObject]:
     """Return these Service Objects, read several at once; none that are gone meanwhile."""
     return asyncio.run(_read_all(ids, url(parsed, settings), token(parsed)))
-
-
-def service_object(wanted: str, api: Rest) -> str:
-    """Return the id of a Service Object, of which this is the id or the name."""
-    if ID.fullmatch(wanted):
-        return wanted
-    # The API looks for names with this text in them.
-    ids = [each["id"] for each in api.find({"name": wanted}) if each["name"] == wanted]
-    if len(ids) == 1:
-        return str(ids[0])
-    if not ids:
-        raise ServioticyError(f"no Service Object of yours has the name {wanted!r}")
-    raise ServioticyError(
-        f"{len(ids)} Service Objects have the name {wanted!r}; name one by its id: "
-        + ", ".join(sorted(ids)[:20])
-    )
 
 
 async def _read_all(ids: Iterable[str], address: str, its_token: str) -> list[ServiceObject]:
@@ -87,8 +84,8 @@ async def _read_all(ids: Iterable[str], address: str, its_token: str) -> list[Se
                 except NotFound:  # deleted since the list was read
                     return None
 
-        found = await asyncio.gather(*map(read, ids))
-    return [each for each in found if each is not None]
+        every = await asyncio.gather(*map(read, ids))
+    return [each for each in every if each is not None]
 
 
 def in_words(error: Answered) -> str:

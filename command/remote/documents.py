@@ -14,7 +14,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from command.remote.access import ID
+from command.remote.naming import ID
 from servioticy.client import ServiceObject
 from servioticy.errors import ServioticyError
 

@@ -13,43 +13,75 @@ from servioticy.settings import Settings
 Run = Callable[[argparse.Namespace, Settings], int]
 Command = Callable[..., Any]
 """Adds a command to a group: its name, what it does in a line, what runs it, and more words."""
+STREAM_WORDS = (
+    "SERVICE_OBJECT is an id, or a name that only one has; without it STREAM is one that only "
+    "one Service Object has."
+)
 
 
 def add(group: Any, command: Command) -> None:
     """Add all of them."""
     _apply(group, command)
-    get = _of_a_stream(group, command, "get", "print a document, or a stream's newest update")
-    get.add_argument("stream", metavar="STREAM", nargs="?", help="print its newest update")
+    _of_a_stream(
+        group,
+        command,
+        "get",
+        "print a document, or a stream's newest update",
+        "[SERVICE_OBJECT] [STREAM]",
+    )
     put = _of_a_stream(
         group,
         command,
         "put",
         "send an update",
-        "Without CHANNEL=VALUE, whole updates are read from standard input, a line each.",
+        "[SERVICE_OBJECT] STREAM [CHANNEL=VALUE ...]",
+        "A VALUE is JSON, or text. Without any, whole updates are read from standard input, a "
+        "line each.",
+        most=None,
     )
-    put.add_argument("stream", metavar="STREAM", help="its name")
-    put.add_argument("values", metavar="CHANNEL=VALUE", nargs="*", help="as JSON, or text")
     put.add_argument("--at", type=int, metavar="LASTUPDATE", help="default: now, in milliseconds")
     history = _of_a_stream(group, command, "history", "print a stream's updates, a line each")
-    history.add_argument("stream", metavar="STREAM", help="its name")
     _bounds(history)
     history.add_argument("--limit", type=int, metavar="N", help="so many at most")
     history.add_argument("--newest-first", action="store_true", help="default: oldest first")
     export = _of_a_stream(group, command, "export", "write a stream's history to a file")
-    export.add_argument("stream", metavar="STREAM", help="its name")
     _bounds(export)
     export.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
     export.add_argument("--format", help="csv, ndjson, parquet or arrow (default: as FILE ends)")
-    import_ = _of_a_stream(
+    _of_a_stream(
         group,
         command,
         "import",
         "send the updates of a CSV or Parquet file",
+        "[SERVICE_OBJECT] STREAM FILE",
         "Its columns are lastUpdate and channels, as `export` writes them. Sent again, it "
         "changes nothing. Exit code 1 where an update was refused.",
+        least=2,
+        most=3,
     )
-    import_.add_argument("stream", metavar="STREAM", help="its name")
-    import_.add_argument("file", type=Path, metavar="FILE")
+    _tail(group, command)
+
+
+def _tail(group: Any, command: Command) -> None:
+    tail = command(
+        group,
+        "tail",
+        "print each update of a stream as it comes",
+        _later("tailing", "run"),
+        f"Follows the stream until Ctrl-C; a lost connection is opened again where it broke. "
+        f"{STREAM_WORDS}",
+    )
+    _words(tail, "[SERVICE_OBJECT] STREAM", 1, 2)
+    tail.add_argument("--token", help="the tenant's token (default: SERVIOTICY_TOKEN)")
+    tail.add_argument(
+        "--after", type=int, metavar="LASTUPDATE", help="first what is stored after this timestamp"
+    )
+    tail.add_argument("--json", action="store_true", help="print the updates as they came")
+    tail.add_argument(
+        "--url",
+        help="ws://HOST:PORT of delivery (default: SERVIOTICY_LIVE_URL, else as in the settings); "
+        "names are asked of the API at SERVIOTICY_URL",
+    )
 
 
 def _apply(group: Any, command: Command) -> None:
@@ -68,12 +100,28 @@ def _apply(group: Any, command: Command) -> None:
     _platform(apply)
 
 
-def _of_a_stream(group: Any, command: Command, name: str, text: str, more: str = "") -> Any:
+def _of_a_stream(
+    group: Any,
+    command: Command,
+    name: str,
+    text: str,
+    words: str = "[SERVICE_OBJECT] STREAM",
+    more: str = "",
+    least: int = 1,
+    most: int | None = 2,
+) -> Any:
     run = _later("transfer", "import_" if name == "import" else name)
-    added = command(group, name, text, run, more)
-    added.add_argument("service_object", metavar="SERVICE_OBJECT", help="its id, or its name")
+    added = command(group, name, text, run, f"{more} {STREAM_WORDS}".strip())
+    _words(added, words, least, most)
     _platform(added)
     return added
+
+
+def _words(command: Any, metavar: str, least: int, most: int | None) -> None:
+    """Take words in any place between the options; `command.cli` counts them."""
+    command.usage = f"{command.prog} [options] {metavar}"
+    command.add_argument("words", metavar=metavar, nargs="*", help="see above")
+    command.set_defaults(least=least, most=most, refuse=command.error)
 
 
 def _platform(command: Any) -> None:

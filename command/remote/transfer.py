@@ -7,12 +7,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from command.remote import access, files, progress
+from command.remote import access, files, naming, progress
 from servioticy.client import BatchResult, Rest, batches, calls
 from servioticy.errors import ServioticyError, SettingsError
 from servioticy.settings import Settings
@@ -25,28 +25,30 @@ READ_BYTES = 1 << 20
 
 def get(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print a document, or the newest update of a stream."""
-    with _of(parsed, settings) as (api, id_):
-        if parsed.stream is None:
+    with access.rest(parsed, settings) as api:
+        id_, stream = naming.object_or_stream(parsed.words, api)
+        if stream is None:
             _print(json.dumps(api.read(id_).document, indent=2, ensure_ascii=False))
             return 0
-        found = api.last_update(id_, parsed.stream)
+        found = api.last_update(id_, stream)
     if found is None:
-        raise ServioticyError(f"nothing is stored of {parsed.stream} yet")
+        raise ServioticyError(f"nothing is stored of {stream} yet")
     _print(_line(found))
     return 0
 
 
 def put(parsed: argparse.Namespace, settings: Settings) -> int:
     """Send an update made of options, or those on standard input, a line each."""
-    with _of(parsed, settings) as (api, id_):
-        if parsed.values:
+    names, values = _apart(parsed)
+    channels = dict(map(_channel, values))
+    with _of(names, parsed, settings) as (api, id_, stream):
+        if channels:
             at = round(time.time() * 1000) if parsed.at is None else parsed.at
-            channels = dict(map(_channel, parsed.values))
-            api.put(id_, parsed.stream, {"channels": channels, "lastUpdate": at})
+            api.put(id_, stream, {"channels": channels, "lastUpdate": at})
             return 0
         result = BatchResult(0)
         for first, batch in _standard_input():
-            found = api.put_many(id_, parsed.stream, batch)
+            found = api.put_many(id_, stream, batch)
             result = _told(result, found, first, "line")
     return _ended(result)
 
@@ -54,9 +56,9 @@ def put(parsed: argparse.Namespace, settings: Settings) -> int:
 def history(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print the updates between two timestamps, a line each."""
     left = parsed.limit
-    with _of(parsed, settings) as (api, id_):
+    with _of(parsed.words, parsed, settings) as (api, id_, stream):
         bounds = (parsed.after, parsed.before, parsed.newest_first)
-        for update in api.history(id_, parsed.stream, *bounds, min(left or 1000, 1000)):
+        for update in api.history(id_, stream, *bounds, min(left or 1000, 1000)):
             if left is not None and left <= 0:
                 break
             left = None if left is None else left - 1
@@ -69,8 +71,11 @@ def export(parsed: argparse.Namespace, settings: Settings) -> int:
     form = parsed.format or (parsed.output.suffix.lstrip(".") if parsed.output else "ndjson")
     if form not in ("csv", "ndjson", "parquet", "arrow"):
         raise SettingsError("give --format: csv, ndjson, parquet or arrow")
-    with _of(parsed, settings) as (api, id_), progress.shown("export", None) as advanced:
-        path = calls.export_path(id_, parsed.stream, form, parsed.after, parsed.before)
+    with (
+        _of(parsed.words, parsed, settings) as (api, id_, stream),
+        progress.shown("export", None) as advanced,
+    ):
+        path = calls.export_path(id_, stream, form, parsed.after, parsed.before)
         with _written_to(parsed.output) as file:
             done = 0
             for part in api.download(path):
@@ -82,12 +87,14 @@ def export(parsed: argparse.Namespace, settings: Settings) -> int:
 def import_(parsed: argparse.Namespace, settings: Settings) -> int:
     """Send the updates of a CSV or Parquet file; what is refused is told."""
     result = BatchResult(0)
-    with _of(parsed, settings) as (api, id_):
-        size = parsed.file.stat().st_size if parsed.file.is_file() else None
+    *names, last = parsed.words
+    file = Path(last)
+    with _of(names, parsed, settings) as (api, id_, stream):
+        size = file.stat().st_size if file.is_file() else None
         sent = 0
-        with progress.shown(f"import {parsed.file.name}", size) as advanced:
-            for batch in files.batches(parsed.file):
-                call = batches.of_csv(id_, parsed.stream, batch.content, sent)
+        with progress.shown(f"import {file.name}", size) as advanced:
+            for batch in files.batches(file):
+                call = batches.of_csv(id_, stream, batch.content, sent)
                 result = _told(result, api.run(call), 0, "row")
                 sent += batch.rows
                 advanced(batch.read, f"{result.accepted} updates")
@@ -95,10 +102,21 @@ def import_(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 @contextmanager
-def _of(parsed: argparse.Namespace, settings: Settings) -> Iterator[tuple[Rest, str]]:
-    """Hand out a client, and the id of the Service Object that the command names."""
+def _of(
+    names: Sequence[str], parsed: argparse.Namespace, settings: Settings
+) -> Iterator[tuple[Rest, str, str]]:
+    """Hand out a client, and Service Object and stream that the words name."""
     with access.rest(parsed, settings) as api:
-        yield api, access.service_object(parsed.service_object, api)
+        yield api, *naming.stream_of(names, api)
+
+
+def _apart(parsed: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the names at the beginning, and the values: what follows them."""
+    ends = (at for at, each in enumerate(parsed.words) if "=" in each)
+    count = min(next(ends, 2), 2)
+    if not count:
+        parsed.refuse("name a stream, or Service Object and stream, before CHANNEL=VALUE")
+    return parsed.words[:count], parsed.words[count:]
 
 
 def _channel(pair: str) -> tuple[str, dict[str, Any]]:

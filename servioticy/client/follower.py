@@ -12,10 +12,10 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
-from websockets.asyncio.client import connect as asyncio_connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from servioticy.client import urls
 from servioticy.client.answers import reason_in
 from servioticy.domain.model import StreamRef, Timestamp
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
@@ -36,11 +36,14 @@ class _Followed:
     """One stream of one platform, from after a timestamp on, or from now on."""
 
     url: str
-    """of delivery, as "ws://127.0.0.1:8081" """
+    """of delivery, as "ws://127.0.0.1:8081"; http and https are taken for ws and wss"""
     stream: StreamRef
     token: str
     after: Timestamp | None = None
     """the newest update seen: a new connection goes on behind it"""
+
+    def __post_init__(self) -> None:
+        self.url, self.token = urls.live(self.url), urls.token(self.token)
 
     def _address(self) -> str:
         after = "" if self.after is None else f"?after={self.after}"
@@ -110,6 +113,9 @@ class AsyncFollower(_Followed):
 
         It goes on after a lost connection, and raises, as `Follower` does.
         """
+        # Who follows with a thread does not wait for it to be loaded.
+        from websockets.asyncio.client import connect as asyncio_connect
+
         pause, met = FIRST_PAUSE_SECONDS, False
         while True:
             try:

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 
+from servioticy.client import urls
 from servioticy.client.answers import Answer
 from servioticy.errors import ServioticyError, Unavailable
 
@@ -18,11 +19,13 @@ def options(url: str, token: str, timeout_seconds: float) -> dict[str, Any]:
     """Return how httpx reaches the API.
 
     A proxy for the internet has no business between us and this platform. Certificates are
-    read only where somebody has to be trusted: that takes longer than a request.
+    read only where somebody has to be trusted: that takes longer than a request. Raises
+    ServioticyError where the address or the token cannot be one.
     """
+    url = urls.api(url)
     return {
         "base_url": url,
-        "headers": {"Authorization": token, "Accept-Encoding": "identity"},
+        "headers": {"Authorization": urls.token(token), "Accept-Encoding": "identity"},
         "timeout": timeout_seconds,
         "trust_env": False,
         "verify": url.startswith("https:"),
@@ -50,5 +53,11 @@ def explained(method: str, path: str) -> Iterator[None]:
         yield
     except (httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.InvalidURL) as error:
         raise ServioticyError(f"{method} {path} cannot be sent: {error}") from error
+    except httpx.ConnectError as error:
+        at = error.request.url
+        raise Unavailable(
+            f"nothing answers at {at.scheme}://{at.netloc.decode()}: is the platform running "
+            f"(`servioticy up`)? {error}"
+        ) from error
     except httpx.TransportError as error:
         raise Unavailable(str(error) or type(error).__name__) from error

@@ -19,6 +19,7 @@ COMMANDS = [
     *("up", "api", "pipeline", "delivery", "migrate", "tenant", "doctor", "tail", "bench"),
     *("apply", "get", "put", "history", "export", "import"),
 ]
+PUMP = "1423072260000" + "0" * 32
 PAGE = (Path(__file__).parents[2] / "docs" / "command.md").read_text("utf-8")
 
 
@@ -124,10 +125,10 @@ def test_tail_prints_a_line_an_update(monkeypatch, capsys) -> None:
         tail.Follower, "updates", lambda self: followed.append(self) or iter([frame])
     )
 
-    assert cli.main(["tail", "pump", "flow", "--token", "t", "--after", "7"]) == 0
+    assert cli.main(["tail", PUMP, "flow", "--token", "t", "--after", "7"]) == 0
     assert capsys.readouterr().out == '2015-02-04T17:51:00Z  {"c": 1.5}\n'
     assert followed == [
-        tail.Follower("ws://127.0.0.1:8081", StreamRef("pump", "flow"), "t", after=7)
+        tail.Follower("ws://127.0.0.1:8081", StreamRef(PUMP, "flow"), "t", after=7)
     ]
 
 
@@ -141,5 +142,5 @@ def test_timestamps_are_dates_only_where_they_look_like_one(timestamp: int, text
 
 
 def test_nobody_there_is_told_with_the_remedy(capsys) -> None:
-    assert cli.main(["tail", "a", "b", "--token", "t", "--url", "ws://127.0.0.1:1"]) == 1
+    assert cli.main(["tail", PUMP, "b", "--token", "t", "--url", "ws://127.0.0.1:1"]) == 1
     assert "servioticy up" in capsys.readouterr().err

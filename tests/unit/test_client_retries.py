@@ -71,12 +71,12 @@ def test_nobody_there(server: Server, client: Client) -> None:
             api.ids()
 
 
-def test_a_request_that_cannot_be_sent_is_not_tried_again(client: Client) -> None:
+def test_a_request_that_cannot_be_sent_is_not_tried_again(server: Server, client: Client) -> None:
     with (
-        client("ftp://127.0.0.1") as api,
+        client() as api,
         pytest.raises(ServioticyError, match="cannot be sent") as told,
     ):
-        api.ids()
+        api.request("GET", "/", headers={"name": "two\r\nlines"})
     assert not isinstance(told.value, Unavailable)
 
 

@@ -191,7 +191,9 @@ def test_a_document_is_printed_by_name_and_by_id(
     first, second = capsys.readouterr().out.split("\n}\n{\n")
     assert json.loads(first + "\n}")["id"] == json.loads("{\n" + second)["id"] == so
     assert run("get", "nobody") == 1
-    assert "no Service Object of yours has the name 'nobody'" in capsys.readouterr().err
+    assert (
+        "none of your streams and Service Objects has the name 'nobody'" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("command", ["apply", "get"])
