@@ -33,7 +33,7 @@ from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession
 from delivery.transports.websocket import WebSocketTransport
 from servioticy import bootstrap, logs, settings
-from servioticy.domain.quotas import SOCKETS, quotas
+from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
 from servioticy.errors import ServioticyError, Unavailable
 from servioticy.identity.issuers import with_persons
 from servioticy.metrics import Registry, serve
@@ -102,7 +102,9 @@ async def run(chosen: Settings) -> None:
         "pubsub": topics,
         "service": topics,
     }
-    overrides = Overrides(quotas_given, hub.reception.admitted)
+    reception = hub.reception
+    places = {SOCKETS: reception.admitted, LIVE_SUBSCRIPTIONS: reception.subscriptions}
+    overrides = Overrides(quotas_given, places)
     feeds = hub.feeds(cursors, pages, receivers)
     largest = chosen.requests.max_body_bytes
     bridges = Bridges(broker, chosen.bridge, largest + ENVELOPE_BYTES, lambda: feeds.is_owner)
@@ -144,11 +146,11 @@ async def run(chosen: Settings) -> None:
 def _hub(
     chosen: Settings, database: Database, history: History, resting: Resting, note: Note
 ) -> Hub:
-    own = chosen.delivery
+    own, all_ = chosen.delivery, quotas(chosen)
     return Hub(
         with_persons(PostgresAddresses(database), chosen.identity),
         history,
-        capacity(own.sockets, quotas(chosen)[SOCKETS], raise_descriptors()),
+        capacity(own.sockets, all_[SOCKETS], all_[LIVE_SUBSCRIPTIONS], raise_descriptors()),
         resting=resting,
         note=note,
         access_changes=PostgresAccessChanges(bootstrap.connect(chosen, Role.DELIVERY)),

@@ -14,6 +14,8 @@ class Cursor:
     owner has got anything. What `next_offsets` returns is all there is to store of it.
     """
 
+    __slots__ = ("_next_offsets",)
+
     def __init__(self, next_offsets: Mapping[int, int] | None = None) -> None:
         self._next_offsets = dict(next_offsets or {})
 

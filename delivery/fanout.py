@@ -1,8 +1,9 @@
 """What the pipeline emitted goes to every subscriber of it, record by record, in order.
 
 The loop is left to others in between: a batch of many updates, or one with many subscribers, is
-offered a slice at a time. A record that cannot be sent is dropped and logged, a subscriber that
-fails is closed; the others get everything.
+offered a slice at a time. Subscribers get them by tenants in turn: one whose updates go to very
+many holds up none but its own. A record that cannot be sent is dropped and logged, a subscriber
+that fails is closed; the others get everything.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from delivery.admission.resting import Resting
 from delivery.byte_semaphore import ByteSemaphore
 from delivery.cursors import Cursor
 from delivery.endings import Ending
+from delivery.lanes import Lanes, Offering
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 
 MAX_WAITING_BYTES = 32 * 1024 * 1024
 MAX_WAITING_BATCHES = 100
 SLICE_SECONDS = 0.005
+GROUPED_AT_ONCE = 256
+"""Subscribers of one stream that are told apart by tenant before others go on."""
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -69,6 +73,23 @@ def unheard(tenant: int, provider: int, stream: StreamRef, times: int = 1) -> No
     """Nobody asks what was given."""
 
 
+class _Begun:
+    """A record that is being offered."""
+
+    __slots__ = ("left", "position", "size")
+
+    def __init__(self, position: Position, size: int | None) -> None:
+        """`size` is that of its batch, where it is the last one of it."""
+        self.position = position
+        self.size = size
+        self.left = 0
+        """Tenants whose subscribers have not all been offered it."""
+
+    def finish(self) -> None:
+        """Note that those of one tenant have."""
+        self.left -= 1
+
+
 class FanOut:
     """Takes batches from any thread but the loop's, and offers them to subscribers in the loop."""
 
@@ -89,6 +110,9 @@ class FanOut:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._batches: deque[tuple[list[ConsumedRecord], int]] = deque()
         self._work: Iterator[None] | None = None
+        self._lanes: Lanes[LiveUpdate, Subscriber] = Lanes()
+        self._begun: deque[_Begun] = deque()
+        """What has been begun to offer, and is not offered to all yet, or follows such."""
         self.records_read = 0
         """Records that were published so far."""
         self.updates_offered = 0
@@ -149,31 +173,61 @@ class FanOut:
 
     def _offers(self) -> Iterator[None]:
         """Offer all that waits; pauses after each subscriber, and can be left there."""
-        while self._batches:
-            records, size = self._batches.popleft()
-            try:
-                for record, position in records:
+        while self._batches or self._lanes:
+            if self._batches:
+                records, size = self._batches.popleft()
+                last = len(records) - 1
+                for number, (record, position) in enumerate(records):
                     self.begun.advance(position)
-                    yield from self._offer(record, position)
-                    self.cursor.advance(position)
-            except Exception:  # whatever it was, what follows is for others
-                log.exception("records_not_delivered", extra={"records": len(records)})
-            finally:
-                self._semaphore.release(size)
+                    begun = _Begun(position, size if number == last else None)
+                    self._begun.append(begun)
+                    yield from self._begin(record, begun)
+                    yield from self._turn()
+                if not records:
+                    self._semaphore.release(size)
+            yield from self._turn()
 
-    def _offer(self, record: EmittedRecord, position: Position) -> Iterator[None]:
+    def _begin(self, record: EmittedRecord, begun: _Begun) -> Iterator[None]:
+        """Put a record into the lanes of all who subscribe to it now."""
         yield
-        subscribers = self._subscribers_of(StreamRef(record.service_object, record.stream))
-        live = live_update(record, position) if subscribers else None
-        if live is None:
-            return
-        for subscriber in subscribers:
+        try:
+            subscribers = self._subscribers_of(StreamRef(record.service_object, record.stream))
+            live = live_update(record, begun.position) if subscribers else None
+        except Exception:  # whatever it was, what follows is for others
+            log.exception("record_not_delivered")
+            live = None
+        if live is not None:
+            groups: dict[int, deque[Subscriber]] = {}
+            for number, each in enumerate(subscribers):
+                groups.setdefault(each.tenant, deque()).append(each)
+                if number % GROUPED_AT_ONCE == GROUPED_AT_ONCE - 1:
+                    yield
+            begun.left = len(groups)
+            for tenant, members in groups.items():
+                self._lanes.add(tenant, Offering(live, record.tenant, members, begun.finish))
+        self._finish()
+
+    def _turn(self) -> Iterator[None]:
+        """Let each tenant have a few offers."""
+        for offering, subscriber in self._lanes.turn():
             try:
-                self._give(subscriber, live, record.tenant)
+                if offering.is_too_much:
+                    subscriber.close(Ending.READS_TOO_SLOWLY)
+                else:
+                    self._give(subscriber, offering.live, offering.provider)
             except Exception:
                 log.exception("offer_failed")
                 subscriber.close(Ending.FAILED)
             yield
+        self._finish()
+
+    def _finish(self) -> None:
+        """Stand behind all that was offered to all, as far as nothing is left out."""
+        while self._begun and not self._begun[0].left:
+            begun = self._begun.popleft()
+            self.cursor.advance(begun.position)
+            if begun.size is not None:
+                self._semaphore.release(begun.size)
 
     def _give(self, subscriber: Subscriber, live: LiveUpdate, provider: int) -> None:
         """Offer it, unless its tenant may have nothing now: whoever is connected is told so."""

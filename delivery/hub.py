@@ -19,6 +19,7 @@ from delivery.backlog import Backlog
 from delivery.fanout import FanOut, Note, Subscriber, unheard
 from delivery.feeds.feeds import Feeds, Receiver
 from delivery.transport import CLOSE_SECONDS, Connection, Transport
+from delivery.turns import Turns
 from delivery.watcher import MAX_UNSENT_BYTES, Watcher
 from delivery.watchers import Watchers
 from servioticy.domain.model import LastUpdate, Timestamp
@@ -60,6 +61,7 @@ class Hub:
         self.connections = 0
         """Clients that are served now."""
         self.resting = resting or Resting()
+        self.turns = Turns()
         self.reception = Reception(catalog, capacity, self.resting)
         self.watchers: Watchers[Subscriber] = Watchers()
         self.backlog = Backlog(max_backlog_bytes)
@@ -102,7 +104,7 @@ class Hub:
 
     async def serve(self, admission: Admission, connection: Connection) -> None:
         """Send a client what it was admitted to, and return when its connection is closed."""
-        watcher = Watcher(connection, admission, self.backlog, self._max_unsent_bytes)
+        watcher = Watcher(connection, admission, self.backlog, self.turns, self._max_unsent_bytes)
         stay = self.reception.stays.begin(admission, watcher.close)
         self.watchers.add(admission.stream, watcher)
         self.connections += 1

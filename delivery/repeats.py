@@ -20,30 +20,34 @@ K = TypeVar("K", bound=Hashable)
 class Repeats(Generic[K]):
     """Remembers updates by whatever tells one from another."""
 
+    __slots__ = ("_key_bytes", "_keys")
+
     def __init__(self, key_bytes: int) -> None:
         """So many bytes it takes to remember one."""
         self._key_bytes = key_bytes
-        self._keys: OrderedDict[K, None] = OrderedDict()
+        self._keys: OrderedDict[K, None] | None = None
 
     @property
     def bytes(self) -> int:
         """Return how many bytes it takes to remember all."""
-        return len(self._keys) * self._key_bytes
+        return len(self._keys or ()) * self._key_bytes
 
     def note(self, keys: Iterable[K]) -> None:
         """Remember these, and forget the oldest where they are too many."""
+        remembered = OrderedDict() if self._keys is None else self._keys
         for key in keys:
-            self._keys[key] = None
-        while len(self._keys) > MAX_REMEMBERED:
-            self._keys.popitem(last=False)
+            remembered[key] = None
+        while len(remembered) > MAX_REMEMBERED:
+            remembered.popitem(last=False)
+        self._keys = remembered or None
 
     def has(self, key: K) -> bool:
         """Return whether it is remembered."""
-        return key in self._keys
+        return self._keys is not None and key in self._keys
 
     def clear(self) -> None:
         """Forget all."""
-        self._keys.clear()
+        self._keys = None
 
     def clear_later(self) -> None:
         """Forget all when there is nothing to be told apart any more."""

@@ -21,11 +21,14 @@ from delivery.transport import (
     Connection,
     Disconnected,
 )
+from delivery.turns import Turns
 from servioticy.domain.model import LastUpdate, Timestamp
 from servioticy.errors import Unavailable
 
 MAX_UNSENT_BYTES = 8 * 1024 * 1024
 STALL_SECONDS = 30.0
+SENT_A_TURN = 16
+"""Updates of the history that go to one client before others have a turn."""
 
 ReadPage = Callable[[Admission, Timestamp], Awaitable[list[LastUpdate]]]
 """Reads the next stored updates after a timestamp; empty: that was all. May raise Unavailable,
@@ -44,11 +47,13 @@ class Watcher:
         connection: Connection,
         admission: Admission,
         backlog: Backlog,
+        turns: Turns,
         max_unsent_bytes: int = MAX_UNSENT_BYTES,
     ) -> None:
         self._connection = connection
         self._admission = admission
         self._backlog = backlog
+        self._turns = turns
         self._max_unsent_bytes = max_unsent_bytes
         self._handover = None if admission.after is None else Handover()
         self._live = admission.after is None
@@ -175,6 +180,10 @@ class Watcher:
         updates.clear()
         self._backlog.update(self)
         while self._page:
+            if len(self._page) % SENT_A_TURN == 0:
+                await self._turns.take(self.tenant)
+            if not self._page:
+                return  # it was dropped meanwhile
             update = self._page.popleft()
             self._written_bytes += len(update.document)
             self._page_bytes -= size(update)

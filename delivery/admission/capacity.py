@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from servioticy.domain.quotas import Quota
 
 MAX_PENDING = 1000
+MAX_LIVE = 100_000
+"""Subscriptions of sockets for many: each takes some 5 KB."""
 MAX_ASKING = 1000
 MAX_ASKING_EACH = 200
 RESERVED_DESCRIPTORS = 128
@@ -24,13 +26,16 @@ class Capacity:
 
     sockets: Quota
     """How many connections of a tenant, where operators say nothing else of it."""
+    live: Quota
+    """How many subscriptions of its sockets for many."""
     connections: int = 10_000
     pending: int = MAX_PENDING
+    live_subscriptions: int = MAX_LIVE
     asking: int = MAX_ASKING
     asking_each: int = MAX_ASKING_EACH
 
 
-def capacity(connections: int, sockets: Quota, descriptors: int) -> Capacity:
+def capacity(connections: int, sockets: Quota, live: Quota, descriptors: int) -> Capacity:
     """Cut the wished capacity to the file descriptors there are: each connection takes one."""
     pending = min(MAX_PENDING, descriptors // 8)
     asking = min(MAX_ASKING, descriptors // 8)
@@ -38,7 +43,8 @@ def capacity(connections: int, sockets: Quota, descriptors: int) -> Capacity:
     if possible < connections:
         log.warning("fewer_sockets_than_set", extra={"set": connections, "possible": possible})
     each = min(asking, MAX_ASKING_EACH)
-    return Capacity(sockets, min(connections, possible), pending, asking, each)
+    most = min(connections, possible)
+    return Capacity(sockets, live, most, pending, asking=asking, asking_each=each)
 
 
 def raise_descriptors() -> int:

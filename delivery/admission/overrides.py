@@ -1,12 +1,13 @@
-"""How many sockets operators let tenants have, where that is not what every tenant has."""
+"""How many sockets, and subscriptions of them, operators let tenants have, where that is not what
+every tenant has."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from delivery.admission.owner_semaphore import OwnerSemaphore
 from delivery.repeating import for_ever
-from servioticy.domain.quotas import SOCKETS
 from servioticy.ports.quotas import Quotas
 
 SECONDS = 5.0
@@ -16,9 +17,10 @@ SECONDS = 5.0
 class Overrides:
     """Keeps the places of tenants in step with what operators say."""
 
-    def __init__(self, quotas: Quotas, admitted: OwnerSemaphore) -> None:
+    def __init__(self, quotas: Quotas, places: Mapping[str, OwnerSemaphore]) -> None:
+        """`places` are by the names of their quotas."""
         self._quotas = quotas
-        self._admitted = admitted
+        self._places = places
         self._following: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -32,7 +34,8 @@ class Overrides:
 
     async def look(self) -> None:
         """Ask once. Raises Unavailable: then what was known stays."""
-        self._admitted.others = await asyncio.to_thread(self._quotas.of_all, SOCKETS)
+        for name, places in self._places.items():
+            places.others = await asyncio.to_thread(self._quotas.of_all, name)
 
     async def _look_and_rest(self) -> None:
         await self.look()

@@ -17,6 +17,22 @@ class SemaphoreFull(Exception):
         """How many places there are, for the owner or in all."""
 
 
+class Place:
+    """One place of an owner, until it is given back."""
+
+    __slots__ = ("_owner", "_semaphore")
+
+    def __init__(self, semaphore: OwnerSemaphore, owner: Hashable) -> None:
+        self._semaphore: OwnerSemaphore | None = semaphore
+        self._owner = owner
+
+    def release(self) -> None:
+        """Give it back; harmless if that is done."""
+        semaphore, self._semaphore = self._semaphore, None
+        if semaphore is not None:
+            semaphore.release(self._owner)
+
+
 class OwnerSemaphore:
     """A semaphore with so many places in all, and so many for each owner; nobody waits for one."""
 
@@ -37,6 +53,11 @@ class OwnerSemaphore:
             raise SemaphoreFull(own=False, most=self._in_all)
         self._in_use[owner] += 1
         self._total += 1
+
+    def place(self, owner: Hashable) -> Place:
+        """Take one place for the owner. Raises SemaphoreFull."""
+        self.acquire(owner)
+        return Place(self, owner)
 
     def release(self, owner: Hashable) -> None:
         """Give one of the owner's places back."""

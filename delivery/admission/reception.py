@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
-from delivery.admission.owner_semaphore import OwnerSemaphore, SemaphoreFull
+from delivery.admission.owner_semaphore import OwnerSemaphore, Place, SemaphoreFull
 from delivery.admission.pending import Caller, PendingConnections
 from delivery.admission.refusals import RETRY_SECONDS, Refusal, Refused, beyond
 from delivery.admission.requests import (
@@ -44,6 +44,7 @@ class Reception:
         self._catalog = catalog
         self._resting = resting
         self._sockets = capacity.sockets
+        self._live = capacity.live
         self._tokens = KnownTokens()
         self.is_open = False
         """Whether anybody may be let in: only while what is emitted is being read.
@@ -55,6 +56,8 @@ class Reception:
         """One place for each connection that was let in, by tenant."""
         self.sources = OwnerSemaphore(SOURCES, SOURCES_EACH)
         """One place for each Service Object or group that is watched as a whole, by tenant."""
+        self.subscriptions = OwnerSemaphore(capacity.live_subscriptions, capacity.live.most)
+        """One place for each subscription of a socket for many, by tenant."""
         self.catalog_calls = FairExecutor(
             "catalog", CATALOG_THREADS, capacity.asking, capacity.asking_each
         )
@@ -95,6 +98,15 @@ class Reception:
         """Find out who has this token, and take no place for it."""
         asked = partial(identify, token, self._catalog, self.stays.changes)
         return await self._answered(caller.address, token, asked)
+
+    def subscription(self, tenant: int) -> Place:
+        """Take a place for one subscription of a socket for many. Raises Refused."""
+        try:
+            return self.subscriptions.place(tenant)
+        except SemaphoreFull as full:
+            quota = self._live._replace(most=full.most)
+            refusal = beyond(Exceeded(quota, RETRY_SECONDS)) if full.own else _full(full)
+            raise Refused(refusal) from None
 
     async def _watching(
         self, address: str, token: str, ask: Callable[[], A | Refusal]

@@ -59,6 +59,8 @@ class Grounds(Protocol):
 class Stay:
     """Somebody who was let in, until he has gone."""
 
+    __slots__ = ("end", "grounds", "known_by", "look", "service_objects", "timer")
+
     def __init__(
         self,
         grounds: Grounds,
@@ -72,7 +74,7 @@ class Stay:
         self.known_by = grounds.known_by
         service_object = grounds.lookup.service_object
         named = () if service_object is None else (service_object,)
-        self.service_objects = {*objects, *named}
+        self.service_objects = tuple({*objects, *named})
         self.timer: asyncio.TimerHandle | None = None
 
 

@@ -35,6 +35,24 @@ class Feed:
     """
 
     takes_later = True
+    __slots__ = (
+        "_backlog",
+        "_changed",
+        "_fanout",
+        "_is_settled",
+        "_max_bytes",
+        "_new_streams",
+        "_settling",
+        "_taken",
+        "_waiting",
+        "drops",
+        "ending",
+        "is_live",
+        "place",
+        "reached",
+        "subscription",
+        "unsent_bytes",
+    )
 
     def __init__(
         self,
@@ -62,8 +80,8 @@ class Feed:
         """Why nothing more comes, where that is so."""
         self.unsent_bytes: Callable[[], int] = int
         """How many bytes its receiver has taken, and still has to send."""
-        self._settled = asyncio.Event()
-        self._settled.set()
+        self._is_settled = True
+        self._settling: asyncio.Event | None = None
         self._new_streams = NewStreams(self.place)
         self._begin_new_streams()
 
@@ -216,15 +234,25 @@ class Feed:
 
     # What goes
 
+    def tell(self, woken: Callable[[], None]) -> None:
+        """Call this whenever `take_now` may have something else to say than before."""
+        self._waiting.tell = woken
+
     async def take(self) -> Delivery:
         """Return the next update as soon as there is one; it counts as delivered by `done`.
 
         Raises FeedEnded where none will come, or while its tenant may have no more.
         """
-        while not self._waiting:
+        while (delivery := self.take_now()) is None:
+            await self._waiting.woken()
+        return delivery
+
+    def take_now(self) -> Delivery | None:
+        """Return the next update, if there is one now. Raises FeedEnded as `take` does."""
+        if not self._waiting:
             if self.ending is not None:
                 raise FeedEnded(self.ending)
-            await self._waiting.woken()
+            return None
         if self._fanout.resting.has(self.tenant):
             raise FeedEnded(Ending.QUOTA_USED_UP)
         had_room = self.has_room
@@ -261,7 +289,7 @@ class Feed:
 
     def done(self, delivery: Delivery) -> None:
         """Note that the receiver has got it, and all before it."""
-        self._settled.clear()
+        self._is_settled = False
         self._taken = max(0, self._taken - 1)
         self.place.note(delivery)
         self._note_history_end()
@@ -269,12 +297,17 @@ class Feed:
 
     async def settled(self) -> None:
         """Return when all that is done is stored: it does not come again."""
-        await self._settled.wait()
+        while not self._is_settled:
+            self._settling = self._settling or asyncio.Event()
+            self._settling.clear()
+            await self._settling.wait()
 
     def note_stored(self, cursor: StoredCursor) -> None:
         """Note that this is stored of it."""
         if cursor == self.place.stored():
-            self._settled.set()
+            self._is_settled = True
+            if self._settling is not None:
+                self._settling.set()
 
     def pass_over(self) -> bool:
         """Where nothing waits for it: note that it needs nothing from before where it stands."""

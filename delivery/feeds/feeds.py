@@ -34,6 +34,9 @@ PASS_OVER_SECONDS = 30.0
 LOOK_SECONDS = 0.5
 """Between two looks for subscriptions that are new, changed or gone."""
 
+CHANGED_AT_ONCE = 32
+"""Subscriptions that begin or end before others go on."""
+
 MOST_STREAMS = 1_000
 """Of a source that a client watches as long as it is connected."""
 log = logging.getLogger("servioticy.delivery")
@@ -119,13 +122,15 @@ class Feeds:
             self.is_owner = is_owner
             log.info("feeds_claimed" if is_owner else "feeds_lost")
         now = await self._asked(self._store.changes) if is_owner else {}
-        for gone in self._known.keys() - now.keys():
+        for number, gone in enumerate(self._known.keys() - now.keys()):
             self._remove(gone)
+            await _others_first(number)
         changed = [each for each, change in now.items() if self._known.get(each) != change]
         if changed:
             await self._store_cursors()
         found = await self._asked(partial(self._store.subscriptions, changed)) if changed else []
-        for each in found:
+        for number, each in enumerate(found):
+            await _others_first(number)
             before = self._known.get(each.id)
             if each.id in self.feeds and before and before.own == now[each.id].own:
                 self.be_about(self.feeds[each.id], each)
@@ -187,6 +192,7 @@ class Feeds:
 
     def _forget(self, feed: Feed) -> None:
         id_ = feed.subscription.id
+        feed.is_live = False  # what is being offered to it passes by
         for stream in feed.subscription.streams:
             self._watchers.remove(stream, feed)
         self._moved.pop(id_, None)
@@ -242,6 +248,12 @@ class Feeds:
         await asyncio.sleep(PASS_OVER_SECONDS)
         self._moved |= {id_: each for id_, each in self.feeds.items() if each.pass_over()}
         self._has_moved.set()
+
+
+async def _others_first(number: int) -> None:
+    """Let others go on, now and then: somebody may have made ten thousand at once."""
+    if number % CHANGED_AT_ONCE == CHANGED_AT_ONCE - 1:
+        await asyncio.sleep(0)
 
 
 async def _logged(receive: Awaitable[None], subscription: str) -> None:

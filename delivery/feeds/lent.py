@@ -35,8 +35,14 @@ class LentFeed(Feed):
     It holds at most what its queue holds, and costs no reading for a client that is slow.
     """
 
-    version: int | None = None
-    """Of another tenant's stream, the version of the document by which it may be read."""
+    __slots__ = ("version",)
+
+    def __init__(
+        self, subscription: DurableSubscription, feeds: Feeds, version: int | None = None
+    ) -> None:
+        """`version`: of another tenant's stream, that of the document by which it may be read."""
+        self.version = version
+        super().__init__(subscription, feeds.backlog, feeds.fanout, feeds.changed)
 
     def offer(self, live: LiveUpdate) -> None:
         """Keep a live update, unless it may be private by now."""
@@ -100,8 +106,7 @@ async def lend(
         0,
         cursor,
     )
-    feed = LentFeed(subscription, feeds.backlog, feeds.fanout, feeds.changed)
-    feed.version = admission.version if admission.foreign else None
+    feed = LentFeed(subscription, feeds, admission.version if admission.foreign else None)
     feeds.lend(feed)
     return feed, begins
 
@@ -120,7 +125,7 @@ def lend_source(feeds: Feeds, admission: SourceAdmission, about: About) -> LentF
         source=admission.source,
         newest=about.newest,
     )
-    feed = LentFeed(subscription, feeds.backlog, feeds.fanout, feeds.changed)
+    feed = LentFeed(subscription, feeds)
     feeds.lend(feed)
     return feed
 

@@ -17,10 +17,12 @@ NEW_SECONDS = 600.0
 class NewStreams:
     """Tells the new ones of one feed, each once."""
 
+    __slots__ = ("_ages", "_place")
+
     def __init__(self, place: Place) -> None:
         """`place` knows which of them have been begun."""
         self._place = place
-        self._ages: deque[tuple[float, int]] = deque()
+        self._ages: deque[tuple[float, int]] | None = None
         """When which stream was the newest of all."""
 
     def among(self, subscription: DurableSubscription) -> Mapping[StreamRef, int]:
@@ -38,6 +40,7 @@ class NewStreams:
         if newest is None:
             return
         now = asyncio.get_running_loop().time()
-        self._ages.append((now, newest))
-        while self._ages and self._ages[0][0] <= now - NEW_SECONDS:
-            self._place.grow_old(self._ages.popleft()[1])
+        ages = self._ages = deque() if self._ages is None else self._ages
+        ages.append((now, newest))
+        while ages and ages[0][0] <= now - NEW_SECONDS:
+            self._place.grow_old(ages.popleft()[1])

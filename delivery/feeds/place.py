@@ -20,6 +20,8 @@ class Place:
     acknowledged, all of them are.
     """
 
+    __slots__ = ("_before", "begun", "history", "newest", "offsets", "since")
+
     def __init__(self, cursor: StoredCursor) -> None:
         self.offsets = Cursor(cursor.offsets)
         self.history: dict[StreamRef, Timestamp] = dict(cursor.history)

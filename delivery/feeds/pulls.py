@@ -7,12 +7,12 @@ then the cursor moves. What is not acknowledged comes again to whoever comes nex
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 
 from delivery.endings import Ending
 from delivery.feeds.deliveries import Delivery, FeedEnded
-from delivery.feeds.event_ids import EventId, digest
+from delivery.feeds.event_ids import EventId, digest, event_id
 from delivery.feeds.feed import Feed
 from delivery.feeds.feeds import Feeds
 from servioticy.domain.model import LastUpdate, StreamRef
@@ -30,7 +30,9 @@ class Pull:
 
     def __init__(self, feed: Feed) -> None:
         self.feed = feed
-        self._window: deque[Delivery] = deque()
+        self._window: OrderedDict[EventId, Delivery] = OrderedDict()
+        """What its client has got and not acknowledged, in order: by its id, as a client may
+        acknowledge as often as it likes."""
         self._drops = feed.drops
         self._reader: Callable[[Ending], None] | None = None
 
@@ -55,13 +57,25 @@ class Pull:
 
     async def take(self) -> Delivery:
         """Return the next update. Raises FeedEnded where too much is not acknowledged."""
+        self._check()
+        return self._note(await self.feed.take())
+
+    def take_now(self) -> Delivery | None:
+        """Return the next update, if there is one now. Raises FeedEnded as `take` does."""
+        if self.feed.waiting:
+            self._check()
+        delivery = self.feed.take_now()
+        return None if delivery is None else self._note(delivery)
+
+    def _check(self) -> None:
         if len(self._window) >= MAX_UNACKNOWLEDGED:
             raise FeedEnded(Ending.UNACKNOWLEDGED)
-        delivery = await self.feed.take()
+
+    def _note(self, delivery: Delivery) -> Delivery:
         self._note_drops()
         # Of what is sent nothing but its place is needed.
         place = LastUpdate(delivery.update.timestamp, b"")
-        self._window.append(Delivery(delivery.stream, place, delivery.position))
+        self._window[event_id(delivery)] = Delivery(delivery.stream, place, delivery.position)
         return delivery
 
     def acknowledge(self, last: EventId) -> None:
@@ -70,10 +84,12 @@ class Pull:
         An event that was acknowledged before is none to complain about.
         """
         self._note_drops()
-        if any(last.names(each) for each in self._window):
-            while not last.names(self._window[0]):
-                self.feed.done(self._window.popleft())
-            self.feed.done(self._window.popleft())
+        if last in self._window:
+            # One by one only what is acknowledged: each is, once.
+            id_ = None
+            while id_ != last:
+                id_ = next(iter(self._window))
+                self.feed.done(self._window.pop(id_))
         elif (skipped := self._beyond(last)) is not None:
             # It was got from a process before this one: begin behind it.
             self.feed.done(skipped)

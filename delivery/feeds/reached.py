@@ -21,6 +21,8 @@ class Reached:
     It is ahead of the feed's `Place` by what is not acknowledged yet.
     """
 
+    __slots__ = ("_offsets", "_repeats", "history")
+
     def __init__(self, place: Place) -> None:
         self.history: dict[StreamRef, Timestamp]
         """Of each of these streams, the history from after this timestamp on comes first."""

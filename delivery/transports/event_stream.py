@@ -14,12 +14,16 @@ from delivery.feeds.event_ids import EventId, event_id
 from delivery.feeds.feed import Feed
 from delivery.transports.http_call import HttpCall
 from delivery.transports.readers import Reader
+from delivery.turns import Turns
 from servioticy.domain.records import Position
 
 HEARTBEAT_SECONDS = 15.0
 STALL_SECONDS = 30.0
 RETRY_MS = 2000
 """So long a browser waits before it comes again."""
+
+EVENTS_A_TURN = 16
+"""Each of which waits until there is room for the next."""
 
 HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
@@ -38,6 +42,7 @@ class EventStream:
         take: Callable[[], Awaitable[Delivery]],
         done: Callable[[Delivery], None],
         render: Callable[[Delivery], bytes],
+        turns: Turns,
     ) -> None:
         self.passed: Callable[[], Position] | None = None
         """Tells where a feed stands that is live and has nothing waiting."""
@@ -46,6 +51,7 @@ class EventStream:
         self._take = take
         self._done = done
         self._render = render
+        self._turns = turns
         self._last: EventId | None = None
         self._wrote_at = asyncio.get_running_loop().time()
         self._taken_bytes = 0
@@ -64,14 +70,27 @@ class EventStream:
         try:
             while True:
                 delivery = await self._take()
-                self._last = event_id(delivery)
-                self._write(self._render(delivery))
-                self._done(delivery)
+                await self._turns.take(self._feed.tenant)
+                self._send(delivery)
                 await self._call.drain()
+                await self._turn()
         except FeedEnded as ended:
             self._end(ended.ending)
         except asyncio.CancelledError:
             self._end(reader.why())
+
+    async def _turn(self) -> None:
+        """Send a few more of those that wait. Raises FeedEnded, Disconnected."""
+        for _ in range(EVENTS_A_TURN - 1):
+            if not self._feed.waiting:
+                return
+            self._send(await self._take())
+            await self._call.drain()
+
+    def _send(self, delivery: Delivery) -> None:
+        self._last = event_id(delivery)
+        self._write(self._render(delivery))
+        self._done(delivery)
 
     def check(self, now: float) -> None:
         """Let a silent client know that we are there; cut off one that takes nothing."""

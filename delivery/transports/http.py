@@ -28,6 +28,7 @@ from servioticy.errors import Unavailable
 from servioticy.http_heads import Head
 
 CHECK_SECONDS = 5.0
+CHECKED_AT_ONCE = 64
 NO_EVENT = Refusal(400, "Last-Event-ID has to be the id of an event that came from here")
 
 _PULLED = re.compile(r"/subscriptions/([^/]+)/(events|updates|acknowledgements|position)/?")
@@ -65,9 +66,11 @@ class HttpTransport:
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             now = asyncio.get_running_loop().time()
-            for stream in list(self._readers.values()):
+            for number, stream in enumerate(list(self._readers.values())):
                 if stream is not None:
                     stream.check(now)
+                if number % CHECKED_AT_ONCE == CHECKED_AT_ONCE - 1:
+                    await asyncio.sleep(0)
 
     async def _serve(self, call: HttpCall, head: Head, body: bytes) -> None:
         path, allowed = quote(head.path, safe="/", encoding="latin-1"), "GET"
@@ -108,7 +111,7 @@ class HttpTransport:
     ) -> None:
         feed, begins = await lend(self._feeds, admission, last, self._hub.newest)
         try:
-            stream = EventStream(call, feed, feed.take, feed.done, stream_event)
+            stream = EventStream(call, feed, feed.take, feed.done, stream_event, self._hub.turns)
             stream.begin(begins)
             stream.passed = partial(self._passed, admission.partition)
             await self._run(stream, admission, Reader())
@@ -175,7 +178,7 @@ class HttpTransport:
         reader = Reader()
         pull.attach(reader.end)
         try:
-            stream = EventStream(call, pull.feed, pull.take, _keep, own_event)
+            stream = EventStream(call, pull.feed, pull.take, _keep, own_event, self._hub.turns)
             stream.begin(last)
             await self._run(stream, who, reader)
         finally:
@@ -194,7 +197,7 @@ class HttpTransport:
         pull.attach(reader.end)
         try:
             with self._reading(reader, who, None):
-                found = await pulling.collect(pull, wanted, reader)
+                found = await pulling.collect(pull, wanted, reader, self._hub.turns)
             call.answer(200, found)
         finally:
             pull.detach(reader.end)

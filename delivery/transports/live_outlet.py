@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 import orjson
 
 from delivery.backlog import Backlog
-from delivery.feeds.deliveries import Delivery
-from delivery.feeds.event_ids import EventId, event_id
-from delivery.feeds.feed import Feed
+from delivery.feeds.event_ids import EventId
 
 STALL_SECONDS = 30.0
 
@@ -36,7 +33,7 @@ class LiveOutlet:
         self.tenant = tenant
         self._socket = socket
         self._backlog = backlog
-        self._sent_bytes = 0
+        self.sent_bytes = 0
         self._taken_bytes = 0
         self._taken_at = asyncio.get_running_loop().time()
 
@@ -48,32 +45,18 @@ class LiveOutlet:
         """Say that it has begun, and behind which event. Raises Disconnected."""
         await self.tell(id_, "subscribed", {} if begins is None else {"event": str(begins)})
 
-    async def send_all(
-        self,
-        id_: str,
-        feed: Feed,
-        take: Callable[[], Awaitable[Delivery]],
-        done: Callable[[Delivery], None],
-    ) -> None:
-        """Send what a feed gives, until it ends. Raises FeedEnded, Disconnected."""
-        # The bytes are the socket's; a feed only has to know that they wait.
-        feed.unsent_bytes = lambda: int(self._socket.unsent_bytes() > 0)
-        name = orjson.dumps(id_)
-        while True:
-            delivery = await take()
-            frame = b'{"id":%s,"event":"%s","serviceObject":%s,"stream":%s,"update":%s}' % (
-                name,
-                str(event_id(delivery)).encode(),
-                orjson.dumps(delivery.stream.service_object),
-                orjson.dumps(delivery.stream.stream),
-                delivery.update.document,
-            )
-            await self.send(frame)
-            done(delivery)
+    def something_waits(self) -> int:
+        """Return 1 where the client has not taken all: so much a feed has to know of it. The
+        bytes are the socket's."""
+        return int(self._socket.unsent_bytes() > 0)
+
+    def abort(self) -> None:
+        """End the socket at once."""
+        self._socket.abort()
 
     async def send(self, frame: bytes) -> None:
         """Send a frame. Raises Disconnected."""
-        self._sent_bytes += len(frame)
+        self.sent_bytes += len(frame)
         await self._socket.send_frame(frame)
         if self._socket.unsent_bytes():
             self._backlog.update(self)
@@ -95,7 +78,7 @@ class LiveOutlet:
     def check_progress(self, now: float) -> None:
         """Cut it off where it has taken nothing for too long."""
         unsent = self._socket.unsent_bytes()
-        taken = self._sent_bytes - unsent
+        taken = self.sent_bytes - unsent
         if not unsent or taken > self._taken_bytes:
             self._taken_bytes, self._taken_at = taken, now
         elif now - self._taken_at >= STALL_SECONDS:

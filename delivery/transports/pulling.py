@@ -18,11 +18,13 @@ from delivery.feeds.pulls import Pull, Pulls, UnknownEvent
 from delivery.transports.event_stream import described
 from delivery.transports.readers import Reader
 from servioticy.numbers import whole
+from delivery.turns import Turns
 
 LONGEST_WAIT = 60
 MOST_UPDATES = 1000
 MOST_BYTES = 1024 * 1024
 USUAL_WAIT, USUAL_LIMIT = 30, 100
+COLLECTED_A_TURN = 32
 STORE_SECONDS = 10.0
 """Within these an acknowledgement has to be stored."""
 
@@ -107,7 +109,7 @@ async def settled(pull: Pull) -> None:
         raise Refused(NO_ANSWER) from None
 
 
-async def collect(pull: Pull, wanted: Wanted, reader: Reader) -> bytes:
+async def collect(pull: Pull, wanted: Wanted, reader: Reader, turns: Turns) -> bytes:
     """Return the next updates as soon as there are any. Raises Refused."""
     found: list[bytes] = []
     cursor, size = wanted.cursor, 0
@@ -119,6 +121,8 @@ async def collect(pull: Pull, wanted: Wanted, reader: Reader) -> bytes:
                 and (pull.feed.waiting or (wanted.wait and not found))
             ):
                 delivery = await pull.take()
+                if len(found) % COLLECTED_A_TURN == 0:
+                    await turns.take(pull.feed.tenant)
                 found.append(described(delivery))
                 cursor, size = event_id(delivery), size + len(found[-1])
     except TimeoutError:

@@ -51,6 +51,7 @@ RESTING = (COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES)
 DELIVERIES = "deliveries"
 """Used up, nothing more is given to a tenant's subscribers; all else goes on."""
 SOCKETS = "sockets"
+LIVE_SUBSCRIPTIONS = "live-subscriptions"
 REQUESTS = "requests-waiting"
 UPDATES_WAITING = "updates-waiting"
 
@@ -85,6 +86,13 @@ def quotas(settings: Settings) -> Mapping[str, Quota]:
             SOCKETS,
             settings.delivery.sockets_per_tenant,
             "open sockets of a delivery process",
+            None,
+            Kind.OPEN,
+        ),
+        Quota(
+            LIVE_SUBSCRIPTIONS,
+            10_000,
+            "subscriptions of sockets for many of a delivery process",
             None,
             Kind.OPEN,
         ),

@@ -11,7 +11,7 @@ from typing import Any
 
 from delivery.admission.capacity import Capacity
 from servioticy.domain.model import LastUpdate, StreamKey, Timestamp
-from servioticy.domain.quotas import SOCKETS, quotas
+from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
 from servioticy.domain.tokens import digest
 from servioticy.ports.access_changes import AccessChange
 from servioticy.ports.addresses import Address, Lookup
@@ -20,9 +20,11 @@ from servioticy.settings import Settings
 WAIT_SECONDS = 30.0
 
 
-def a_capacity(sockets: int = 1_000, **bounds: int) -> Capacity:
-    """So many sockets of each tenant."""
-    return Capacity(quotas(Settings())[SOCKETS]._replace(most=sockets), **bounds)
+def a_capacity(sockets: int = 1_000, live: int = 10_000, **bounds: int) -> Capacity:
+    """So many sockets, and subscriptions of them, of each tenant."""
+    all_ = quotas(Settings())
+    each = all_[SOCKETS]._replace(most=sockets), all_[LIVE_SUBSCRIPTIONS]._replace(most=live)
+    return Capacity(*each, **bounds)
 
 
 class Catalog:

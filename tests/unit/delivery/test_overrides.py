@@ -25,7 +25,7 @@ class Said:
 
 def test_places_follow_what_operators_say() -> None:
     said, admitted = Said(), OwnerSemaphore(10, 1)
-    overrides = Overrides(said, admitted)
+    overrides = Overrides(said, {"sockets": admitted})
     asyncio.run(overrides.look())
 
     admitted.acquire(7)

@@ -12,6 +12,7 @@ from delivery.backlog import Backlog
 from delivery.endings import Ending
 from delivery.fanout import LiveUpdate
 from delivery.transport import WRITE_BUFFER_BYTES
+from delivery.turns import Turns
 from delivery.watcher import MAX_UNSENT_BYTES, STALL_SECONDS, Watcher
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import Position
@@ -39,7 +40,7 @@ def client() -> SlowClient:
 @pytest.fixture
 def watcher(client: SlowClient) -> Watcher:
     admission = Admission(STREAM, 1, None, 1, False, 7, 0, "token", b"")
-    return Watcher(client, admission, Backlog(10**9))
+    return Watcher(client, admission, Backlog(10**9), Turns())
 
 
 def offer(watcher: Watcher, size: int) -> None:
