@@ -40,6 +40,10 @@ class Cursor:
         """Return whether the owner has got the record there already."""
         return position.offset < self._next_offsets.get(position.partition, 0)
 
+    def next_offset(self, partition: int) -> int | None:
+        """Return from where to read a partition on; None where that is not known."""
+        return self._next_offsets.get(partition)
+
     def next_offsets(self) -> dict[int, int]:
         """Return by partition the offset from which to read on."""
         return dict(self._next_offsets)

@@ -39,7 +39,8 @@ class HttpClient:
     def __init__(self, networks: Iterable[str] = (), *, connections: int = 500) -> None:
         """`networks` may be called though they are not public."""
         self._rules = Rules(networks)
-        self._connections = connections
+        self.connections = connections
+        """How many there may be at once."""
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
@@ -49,7 +50,7 @@ class HttpClient:
         connector = aiohttp.TCPConnector(
             resolver=CheckedResolver(self._rules),
             use_dns_cache=False,  # what was public may be private a moment later
-            limit=self._connections,
+            limit=self.connections,
             ssl=context,
         )
         self._session = aiohttp.ClientSession(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections import defaultdict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
+
+from delivery.admission.fair_places import FairPlaces
 
 THREADS = 64
 MAX_OF_A_TENANT = 4
@@ -21,21 +22,19 @@ TENANT: ContextVar[int] = ContextVar("tenant", default=0)
 
 
 class Lookups:
-    """Looks names up in threads of its own, a few at a time for each tenant.
+    """Looks names up in threads of its own, a few at a time for each tenant, by tenants in turn.
 
     A lookup cannot be stopped: it keeps its thread and its place when nobody waits any more.
     """
 
     def __init__(self, threads: int = THREADS, each: int = MAX_OF_A_TENANT) -> None:
         self._threads = ThreadPoolExecutor(threads, "names")
-        self._places: defaultdict[int, asyncio.Semaphore] = defaultdict(
-            partial(asyncio.Semaphore, each)
-        )
+        self._places = FairPlaces(threads, each)
 
     async def look_up(self, host: str, port: int, family: socket.AddressFamily) -> Found:
         """Return all addresses of a name. Raises OSError where there is none."""
-        place = self._places[TENANT.get()]
-        await place.acquire()
+        tenant = TENANT.get()
+        await self._places.acquire(tenant)
         ask = partial(
             socket.getaddrinfo,
             host,
@@ -48,7 +47,7 @@ class Lookups:
         job = asyncio.get_running_loop().run_in_executor(self._threads, ask)
 
         def ended(job: asyncio.Future[Found]) -> None:
-            place.release()
+            self._places.release(tenant)
             if not job.cancelled():
                 job.exception()  # counts as retrieved, even where nobody waits for it any more
 

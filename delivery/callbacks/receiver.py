@@ -11,13 +11,14 @@ import asyncio
 import logging
 import random
 import time
-from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
+from delivery.admission.fair_executor import FairExecutor
+from delivery.admission.fair_places import FairPlaces
 from delivery.callbacks.http_client import AttemptResult, HttpClient
 from delivery.callbacks.requests import CallbackForm, Outgoing, Request, outgoing
 from delivery.evaluating.evaluator import Evaluator
@@ -45,6 +46,9 @@ MAX_OF_A_TENANT = 50
 
 MAX_TO_A_HOST = 10
 """Of these, to one host; another tenant's to the same host count for themselves."""
+
+STORE_THREADS = 4
+"""That note what came of callbacks."""
 
 NOT_NOW = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS}
@@ -79,9 +83,8 @@ class Callbacks:
         self.dead = dead
         self.sleep = sleep
         self.clock = clock
-        self._places: defaultdict[int, asyncio.Semaphore] = defaultdict(
-            partial(asyncio.Semaphore, MAX_OF_A_TENANT)
-        )
+        self._places = FairPlaces(client.connections, MAX_OF_A_TENANT)
+        self._store = FairExecutor("callbacks", STORE_THREADS)
         self._hosts: WeakValueDictionary[tuple[int, str], asyncio.Semaphore] = (
             WeakValueDictionary()
         )
@@ -115,8 +118,12 @@ class Callbacks:
         host = tenant, request.url.partition("://")[2].partition("/")[0].lower()
         # The host first: who waits for a host takes no place of the tenant's.
         place = self._hosts.setdefault(host, asyncio.Semaphore(MAX_TO_A_HOST))
-        async with place, self._places[tenant]:
+        async with place, self._places.place(tenant):
             return await self._client.call(request, tenant)
+
+    async def stored(self, tenant: int, ask: Callable[[], T]) -> T:
+        """Ask the store until it answers, in the tenant's turn."""
+        return await patiently(partial(self._store.run, tenant, ask), "callbacks")
 
     async def _request(self, tenant: int, form: CallbackForm, sent: Outgoing) -> Request:
         """Make the request where it holds nobody up: a template takes what its tenant likes."""
@@ -149,11 +156,11 @@ class _Courier:
     async def _redrive(self) -> None:
         """Deliver the dead ones first that are to be delivered once more."""
         dead = self._callbacks.dead
-        while found := await _stored(partial(dead.to_redrive, *self._whose)):
+        while found := await self._stored(partial(dead.to_redrive, *self._whose)):
             for each in found:
                 await self._feed.rested()
                 if await self._deliver(Delivery(each.stream, each.update, None)):
-                    await _stored(partial(dead.revived, *self._whose, each.id))
+                    await self._stored(partial(dead.revived, *self._whose, each.id))
 
     async def _deliver(self, delivery: Delivery) -> bool:
         """Attempt until it is taken (True), or given up. Raises Stopped."""
@@ -176,10 +183,13 @@ class _Courier:
             await callbacks.sleep(pause(attempts, answer))
         return True  # nobody may have it any more
 
+    async def _stored(self, ask: Callable[[], T]) -> T:
+        return await self._callbacks.stored(self._feed.tenant, ask)
+
     async def _note_well(self) -> None:
         if self._failing_since is not None:
             self._failing_since = None
-            await _stored(partial(self._callbacks.dead.trouble, *self._whose, None))
+            await self._stored(partial(self._callbacks.dead.trouble, *self._whose, None))
 
     async def _note_failure(self, answer: AttemptResult, attempts: int) -> None:
         """Tell it to whoever asks. Raises Stopped where it has to be the last one."""
@@ -190,7 +200,7 @@ class _Courier:
         trouble = Trouble(int(since * 1000), attempts, answer.status, answer.reason)
         stop = answer.status == HTTPStatus.GONE or now - since > STOP_SECONDS
         note = partial(self._callbacks.dead.trouble, *self._whose, trouble, stop=stop)
-        await _stored(note)
+        await self._stored(note)
         if stop:
             raise Stopped
 
@@ -198,7 +208,7 @@ class _Courier:
         reason = f"{answer.status or 'no answer'} {answer.reason}".strip()
         dead = DeadDelivery(delivery.id, delivery.stream, delivery.update)
         now = int(self._callbacks.clock() * 1000)
-        await _stored(partial(self._callbacks.dead.bury, *self._whose, dead, reason, now))
+        await self._stored(partial(self._callbacks.dead.bury, *self._whose, dead, reason, now))
 
 
 def is_refusal(answer: AttemptResult) -> bool:
@@ -212,8 +222,3 @@ def pause(attempts: int, answer: AttemptResult) -> float:
         return max(answer.retry_seconds, FIRST_PAUSE_SECONDS)
     longest = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(attempts - 1, 20))
     return longest * (0.5 + random.random() / 2)  # noqa: S311
-
-
-async def _stored(ask: Callable[[], T]) -> T:
-    """Ask the store until it answers."""
-    return await patiently(partial(asyncio.to_thread, ask), "callbacks")

@@ -51,7 +51,7 @@ class Reached:
 
     def next_offset(self, partition: int) -> int | None:
         """Return from where to read the partition on; None where that is not fixed yet."""
-        return self._offsets.next_offsets().get(partition)
+        return self._offsets.next_offset(partition)
 
     def has_passed(self, position: Position) -> bool:
         """Return whether that place of the topic has been kept for the receiver, or passed."""

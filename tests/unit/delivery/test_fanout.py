@@ -16,6 +16,7 @@ from delivery.byte_semaphore import ByteSemaphore
 from delivery.cursors import Cursor
 from delivery.endings import Ending
 from delivery.fanout import FanOut, LiveUpdate
+from delivery.lanes import OFFERS_A_TURN
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 
@@ -229,3 +230,88 @@ def test_publish_does_not_wait_for_a_server_that_has_stopped() -> None:
         )
 
     asyncio.run(run())
+
+
+class Counted(Recorder):
+    """Notes how many offers there were before each of its own."""
+
+    def __init__(self, all_: list[int], tenant: int) -> None:
+        super().__init__(tenant=tenant)
+        self.all = all_
+
+    def offer(self, live: LiveUpdate) -> None:
+        self.all.append(self.tenant)
+        super().offer(live)
+
+
+def offered(fanout: FanOut, *batches: list[ConsumedRecord]) -> None:
+    async def run() -> None:
+        fanout.start()
+        for batch in batches:
+            await asyncio.to_thread(fanout.publish, batch)
+        while fanout._batches or fanout._work is not None:
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+
+
+def test_an_update_for_twenty_thousand_of_one_tenant_holds_up_no_others() -> None:
+    """The other tenant's update comes after it, and is offered some offers later."""
+    all_: list[int] = []
+    many = [Counted(all_, 1) for _ in range(20_000)]
+    other = Counted(all_, 2)
+    by_stream: dict[StreamRef, list[Counted]] = {FLOW: many, OTHER: [other]}
+    fanout = FanOut(lambda stream: by_stream[stream])
+    second = a_record(b"{}", OTHER, position=Position(0, 1))
+    offered(fanout, [a_record(b"{}"), second])
+
+    assert len(all_) == 20_001
+    assert all_.index(2) <= 2 * OFFERS_A_TURN
+    assert all(each.got == [b"{}"] for each in many)
+
+
+def test_what_one_subscriber_gets_is_in_order_whatever_the_others_have_to_get() -> None:
+    all_: list[int] = []
+    recorders = [Counted(all_, tenant) for tenant in (1, 1, 1, 2, 3) for _ in range(50)]
+    fanout = FanOut(lambda _stream: recorders)
+    batches = [
+        [a_record(b'{"n":%d}' % n, position=Position(0, n)) for n in range(at, at + 10)]
+        for at in (0, 10, 20)
+    ]
+    offered(fanout, *batches)
+
+    for each in recorders:
+        assert each.positions == [Position(0, n) for n in range(30)]
+    assert fanout.cursor.next_offsets() == {0: 30}
+
+
+def test_the_cursor_stands_before_what_is_not_offered_to_all() -> None:
+    """Who goes on from there misses nothing, though others have got what follows."""
+    all_: list[int] = []
+    by_stream = {FLOW: [Counted(all_, 1) for _ in range(1_000)], OTHER: [Counted(all_, 2)]}
+    fanout = FanOut(lambda stream: by_stream[stream])
+    stood: list[tuple[int, dict[int, int]]] = []
+    by_stream[OTHER][0].offer = lambda live: stood.append(  # type: ignore[method-assign]
+        (len(all_), fanout.cursor.next_offsets())
+    )
+    offered(fanout, [a_record(b"{}"), a_record(b"{}", OTHER, position=Position(0, 1))])
+
+    ((before, cursor),) = stood
+    assert before < 1_000
+    assert cursor == {}
+    assert fanout.cursor.next_offsets() == {0: 2}
+
+
+def test_a_tenant_for_whom_too_much_waits_is_closed_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As many as may wait do; those of the next update have to come again."""
+    monkeypatch.setattr("delivery.lanes.MOST_WAITING", 100)
+    mine, other = [Recorder(tenant=1) for _ in range(101)], Recorder(tenant=2)
+    fanout = FanOut(lambda _stream: [*mine, other])
+    offered(fanout, [a_record(b"{}", position=Position(0, n)) for n in range(2)])
+    assert {each.ending for each in mine} == {None}
+
+    offered(fanout, [a_record(b"{}", position=Position(0, n)) for n in range(2, 5)])
+    assert {each.ending for each in mine} == {Ending.READS_TOO_SLOWLY}
+    assert (len(other.got), other.ending) == (5, None)

@@ -18,6 +18,7 @@ from delivery.feeds import feed as feed_module
 from delivery.feeds import feeds as module
 from delivery.feeds.feed import Feed
 from delivery.feeds.feeds import Feeds
+from delivery.feeds.rereading import PAGES_A_TURN
 from delivery.watchers import Watchers
 from servioticy.domain.model import StreamRef
 from servioticy.ports.cursors import StoredCursor
@@ -323,3 +324,36 @@ def test_everything_comes_whatever_happens(seed: int) -> None:
         assert in_order(world.got)
 
     asyncio.run(run())
+
+
+def test_who_reads_very_much_again_holds_up_nobody_who_reads_a_little() -> None:
+    """A hundred subscriptions of one tenant begin at the first of many records; another's begins
+    near the end, and is live a few pages later."""
+
+    async def run() -> int:
+        world = World()
+        for at in range(3_000):
+            world.topic.append(0, OTHER, at)
+        for at in range(5):
+            world.topic.append(0, FLOW, at)
+        for number in range(100):
+            # Each at another place, so that no page is for all of them.
+            cursor = StoredCursor({0: number * 20, 1: 0})
+            world.cursors.add(f"much-{number}", StreamRef("nothing", "x"), cursor=cursor)
+            row = world.cursors.rows[f"much-{number}"]
+            world.cursors.rows[f"much-{number}"] = row._replace(tenant=2)
+        async with world.running():
+            assert world.feeds is not None
+            async with asyncio.timeout(SECONDS):
+                while world.topic.pages_read < 20:
+                    await asyncio.sleep(0)
+                world.cursors.add("little", FLOW, cursor=StoredCursor({0: 2_990, 1: 0}))
+                while "little" not in world.feeds.feeds:
+                    await asyncio.sleep(0)
+                before = world.topic.pages_read
+                while len(world.got) < 5:
+                    await asyncio.sleep(0)
+                return world.topic.pages_read - before
+
+    with mock.patch.object(module, "LOOK_SECONDS", 0.001):
+        assert asyncio.run(run()) <= 4 * PAGES_A_TURN

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import tracemalloc
 from typing import Any
 from unittest import mock
 
 import pytest
 from live_clients import FLOW, LAMP, Client, running
 from running_delivery import RunningDelivery, a_request, status
+from support.delivery_stores import a_capacity
 from websockets.exceptions import ConnectionClosed
 
 from delivery.transports import live as module
+from delivery.transports.live_sender import FRAMES_A_TURN
 from servioticy.domain.model import StreamRef
 
 __all__ = ["running"]
@@ -194,3 +198,64 @@ def test_nothing_of_a_socket_stays(running) -> None:
     client.socket.close()
 
     running.until(lambda: len(running.hub.watchers) == 1 and running.sockets == 0)
+
+
+def subscribed(client: Client, most: int) -> list[dict[str, object]]:
+    return [client.watch(str(number)) for number in range(most)]
+
+
+def test_a_subscription_has_no_task_of_its_own_and_is_small(running) -> None:
+    """A tenant may have thousands, of which most have nothing to send."""
+    client = Client(running)
+    subscribed(client, 100)
+    tasks = len(asyncio.all_tasks(running._loop))
+    tracemalloc.start()
+    for number in range(500):
+        client.watch(f"x{number}")
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert len(asyncio.all_tasks(running._loop)) <= tasks + 5
+    assert size / 500 < 6_000
+
+
+def test_an_update_to_all_of_a_sockets_subscriptions_is_sent_in_turns(running) -> None:
+    client = Client(running)
+    subscribed(client, 200)
+    before = running.hub.turns.taken
+    emit(running, 1)
+    got = {client.update() for _ in range(200)}
+
+    assert got == {(str(number), 1) for number in range(200)}
+    assert running.hub.turns.taken - before >= 200 // FRAMES_A_TURN
+
+
+def test_what_a_socket_had_is_taken_down_in_turns(running) -> None:
+    client = Client(running)
+    subscribed(client, 200)
+    before = running.hub.turns.taken
+    client.socket.close()
+    running.until(
+        lambda: len(running.hub.watchers) == 1 and not running.hub.reception.subscriptions
+    )
+
+    assert running.hub.turns.taken - before >= 200 // module.FORGOTTEN_A_TURN
+
+
+def test_a_tenant_has_so_many_subscriptions_over_all_its_sockets() -> None:
+    """One more is refused by the name of its quota; what ends makes room; others have theirs."""
+    with RunningDelivery(a_capacity(live=5)) as running:
+        first, second, other = Client(running), Client(running), Client(running, "token-2")
+        assert [each["is"] for each in subscribed(first, 3)] == ["subscribed"] * 3
+        assert [each["is"] for each in subscribed(second, 2)] == ["subscribed"] * 2
+        refused = second.watch("more")
+        device = second.say("subscribe", "device", serviceObject="lamp", actions=True)
+        assert (refused["status"], device["status"]) == (429, 429)
+        assert "5 subscriptions of sockets" in refused["reason"]
+        assert other.watch("a")["is"] == "subscribed"
+
+        assert first.say("unsubscribe", "0")["is"] == "unsubscribed"
+        assert second.watch("x", StreamRef("nothing", "flow"))["is"] == "refused"
+        assert second.watch("more")["is"] == "subscribed"
+        second.socket.close()
+        running.until(lambda: len(running.hub.reception.subscriptions) == 3)
