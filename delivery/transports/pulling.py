@@ -17,8 +17,8 @@ from delivery.feeds.feeds import Feeds
 from delivery.feeds.pulls import Pull, Pulls, UnknownEvent
 from delivery.transports.event_stream import described
 from delivery.transports.readers import Reader
-from servioticy.numbers import whole
 from delivery.turns import Turns
+from servioticy.numbers import whole
 
 LONGEST_WAIT = 60
 MOST_UPDATES = 1000

@@ -47,7 +47,7 @@ BOUNDED = {
     "actuations/queues.py:Queues.lanes": "devices that are connected; the lane's end",
     "actuations/together.py:Together._gathered": "one question of a lane; each answer",
     "actuations/together.py:Together._working": "tenants with lanes; the task's end",
-    "admission/fair_executor.py:FairExecutor._queues": "max_waiting, or one of each caller; a turn",
+    "admission/fair_executor.py:FairExecutor._queues": "max_waiting, or one a caller; a turn",
     "admission/fair_places.py:FairPlaces._in_use": "in_all; release",
     "admission/fair_places.py:FairPlaces._waiting": "one of each caller; a turn, or cancelled",
     "admission/owner_semaphore.py:OwnerSemaphore._in_use": "in_all; release",
