@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 AT_ONCE = 8
 """Tenants that have a turn in one round of the loop."""
@@ -19,24 +19,51 @@ AT_ONCE = 8
 class Turns:
     """All methods belong to the event loop's thread."""
 
-    def __init__(self, at_once: int = AT_ONCE) -> None:
+    def __init__(self, at_once: int = AT_ONCE, seconds: float = 0.0) -> None:
+        """`seconds`: so long a round lasts at least; 0: one of the loop."""
         self.taken = 0
         """How many there were so far."""
         self._at_once = at_once
+        self._seconds = seconds
         self._had: set[Hashable] = set()
         """Who has had one in this round."""
-        self._waiting: OrderedDict[Hashable, deque[asyncio.Future[None]]] = OrderedDict()
+        self._waiting: OrderedDict[Hashable, deque[Callable[[], bool]]] = OrderedDict()
         self._comes_round = False
 
     async def take(self, owner: Hashable) -> None:
         """Return when it is the owner's turn; at once, where nobody is before it."""
-        if not self._waiting and owner not in self._had and len(self._had) < self._at_once:
+        if self._is_free(owner):
             self._note(owner)
             return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(owner, deque()).append(turn)
-        self._go_round()
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def begin() -> bool:
+            if turn.done():
+                return False  # whoever waited for it has gone
+            turn.set_result(None)
+            return True
+
+        self._wait(owner, begin)
         await turn
+
+    def ask(self, owner: Hashable, work: Callable[[], bool]) -> bool:
+        """Do this when it is the owner's turn; tell whether that was now.
+
+        It tells whether it has made use of the turn, and does not raise.
+        """
+        if not self._is_free(owner):
+            self._wait(owner, work)
+            return False
+        self._note(owner)
+        work()
+        return True
+
+    def _is_free(self, owner: Hashable) -> bool:
+        return not self._waiting and owner not in self._had and len(self._had) < self._at_once
+
+    def _wait(self, owner: Hashable, work: Callable[[], bool]) -> None:
+        self._waiting.setdefault(owner, deque()).append(work)
+        self._go_round()
 
     def _note(self, owner: Hashable) -> None:
         self.taken += 1
@@ -46,7 +73,11 @@ class Turns:
     def _go_round(self) -> None:
         if not self._comes_round:
             self._comes_round = True
-            asyncio.get_running_loop().call_soon(self._round)
+            loop = asyncio.get_running_loop()
+            if self._seconds:
+                loop.call_later(self._seconds, self._round)
+            else:
+                loop.call_soon(self._round)
 
     def _round(self) -> None:
         self._comes_round = False
@@ -54,12 +85,12 @@ class Turns:
         for _ in range(min(self._at_once, len(self._waiting))):
             owner, queue = self._waiting.popitem(last=False)
             while queue:
-                turn = queue.popleft()
-                if not turn.done():  # else whoever waited for it has gone
-                    turn.set_result(None)
+                work = queue.popleft()
+                if work():
                     self._note(owner)
                     break
             if queue:
-                self._waiting[owner] = queue  # behind all the others
+                # Behind all the others, and before what it has asked for just now.
+                self._waiting[owner] = queue + self._waiting.pop(owner, deque())
         if self._waiting:
             self._go_round()

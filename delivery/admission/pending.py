@@ -10,6 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from delivery.turns import Turns
+
+STRANGERS_AT_ONCE = 2
+STRANGERS_SECONDS = 0.001
+"""So many addresses have a turn within these: one of one connection."""
+STRANGERS_PIECE = 4_096
+"""Bytes of a turn."""
+
 
 class Caller(Protocol):
     """A client's connection, from its first byte on, whatever comes of it."""
@@ -28,6 +36,8 @@ class PendingConnections:
     """Knows every connection of a process, and which are pending, by address, oldest first."""
 
     def __init__(self, max_pending: int) -> None:
+        self.turns = Turns(STRANGERS_AT_ONCE, STRANGERS_SECONDS)
+        """Those of all who have not been let in, by address: their part of the loop."""
         self._max_pending = max_pending
         self._pending: dict[str, dict[Caller, None]] = {}
         self._count = 0

@@ -29,6 +29,8 @@ from servioticy.ports.addresses import Address, Addresses, Lookup
 from servioticy.ports.cursors import Source
 
 _PATH = re.compile(r"/([^/]+)/streams/([^/]+)/(?:live|events)/?")
+MAX_FIELDS = 20
+"""Parameters of an address: to read one takes longer than to send it."""
 _MAX_TIMESTAMP = 2**63 - 1
 
 
@@ -111,9 +113,11 @@ def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
     """Read a request for `target` (path and query, as sent) without asking the store."""
     try:
         parts = urlsplit(target)
-        query = parse_qs(parts.query, keep_blank_values=True)
     except ValueError:
         return Refusal(400, "This is not an address")
+    query = fields_of(parts.query)
+    if isinstance(query, Refusal):
+        return query
     found = _PATH.fullmatch(parts.path)
     if found is None:
         return Refusal(404, "Streams are at /{service object}/streams/{stream}/live")
@@ -122,6 +126,14 @@ def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
         return token
     stream = StreamRef(storable(unquote(found[1])), storable(unquote(found[2])))
     return WatchRequest(stream, token, query.get("after", [None])[-1])
+
+
+def fields_of(query: str) -> dict[str, list[str]] | Refusal:
+    """Return what stands behind the question mark of an address."""
+    try:
+        return parse_qs(query, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        return Refusal(400, f"An address has at most {MAX_FIELDS} parameters")
 
 
 def token_of(query: Mapping[str, list[str]], authorization: str) -> str | Refusal:

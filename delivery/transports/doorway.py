@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from collections.abc import Callable
 from typing import cast
 
 from delivery.admission.pending import PendingConnections
+from delivery.transports.pieces import Pieces
 
 FIRST_LINE_SECONDS = 10.0
 MAX_LINE_BYTES = 16 * 1024
@@ -33,7 +35,9 @@ class Doorway(asyncio.Protocol):
         self._plain = plain
         self._websocket = websocket
         self._said = b""
+        self._is_handed_over = False
         self._transport: asyncio.Transport
+        self._pieces: Pieces
         self._timer: asyncio.TimerHandle
 
     def abort(self) -> None:
@@ -47,6 +51,14 @@ class Doorway(asyncio.Protocol):
         """Wait a while for the first line."""
         self._transport = cast(asyncio.Transport, transport)
         self.address = str((transport.get_extra_info("peername") or [""])[0])
+        self._pieces = Pieces(
+            self._transport,
+            self.address,
+            self._pending.turns,
+            sys.maxsize,  # all of it: it is only looked at
+            self._hear,
+            lambda: not self._is_handed_over,
+        )
         self._pending.connected(self)
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(FIRST_LINE_SECONDS, self.abort)
@@ -58,6 +70,12 @@ class Doorway(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Hand over what was said as soon as the first line is there."""
+        if self._said or b"\n" not in data:
+            self._pieces.add(data)
+        else:
+            self._hear(data)
+
+    def _hear(self, data: bytes) -> None:
         self._said += data
         line, end, _ = self._said.partition(b"\n")
         if end or len(line) > MAX_LINE_BYTES:
@@ -72,6 +90,7 @@ class Doorway(asyncio.Protocol):
     def _hand_over(self, make: Callable[[], asyncio.Protocol]) -> asyncio.Protocol:
         self._timer.cancel()
         self._pending.disconnected(self)
+        self._is_handed_over = True
         protocol = make()
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)

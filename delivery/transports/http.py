@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http import HTTPStatus
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 from delivery.admission.refusals import NO_ANSWER, Refusal, Refused
-from delivery.admission.requests import Admission, Identity, token_of
+from delivery.admission.requests import Admission, Identity, fields_of, token_of
 from delivery.admission.stays import Grounds
 from delivery.endings import Ending
 from delivery.feeds.event_ids import EventId, read_event_id
@@ -149,7 +149,9 @@ class HttpTransport:
     async def _subscription(
         self, call: HttpCall, head: Head, found: re.Match[str], body: bytes
     ) -> None:
-        query = parse_qs(head.query, keep_blank_values=True)
+        query = fields_of(head.query)
+        if isinstance(query, Refusal):
+            return call.refuse(query)
         token = token_of(query, head.headers.get("HTTP_AUTHORIZATION", ""))
         if isinstance(token, Refusal):
             return call.refuse(token)

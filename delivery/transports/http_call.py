@@ -12,9 +12,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import cast
 
-from delivery.admission.pending import PendingConnections
+from delivery.admission.pending import STRANGERS_PIECE, PendingConnections
 from delivery.admission.refusals import Refusal
 from delivery.transport import Disconnected
+from delivery.transports.pieces import Pieces
 from servioticy.http_heads import MAX_HEAD, Head, Malformed, parse
 
 REQUEST_SECONDS = 10.0
@@ -22,6 +23,7 @@ REQUEST_SECONDS = 10.0
 LINGER_SECONDS = 10.0
 """Within these an answer has to be taken."""
 MAX_BODY = 4096
+END = b"\r\n\r\n"
 SYSTEM_BUFFER_BYTES = 128 * 1024
 WRITE_BUFFER_BYTES = 64 * 1024
 
@@ -54,9 +56,12 @@ class HttpCall(asyncio.Protocol):
         self._pending = pending
         self._serve = serve
         self._said = bytearray()
+        self._looked = self._begins = 0
+        """How far the end of the head has been looked for; where the body begins."""
         self._head: Head | None = None
         self._task: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport
+        self._pieces: Pieces
         self._timer: asyncio.TimerHandle
         self._is_lost = False
         self._when_lost: list[Callable[[], None]] = []
@@ -87,6 +92,14 @@ class HttpCall(asyncio.Protocol):
         transport.get_extra_info("socket").setsockopt(
             socket.SOL_SOCKET, socket.SO_SNDBUF, SYSTEM_BUFFER_BYTES
         )
+        self._pieces = Pieces(
+            self._transport,
+            self.address,
+            self._pending.turns,
+            STRANGERS_PIECE,
+            self._hear,
+            lambda: True,
+        )
         self._pending.connected(self)
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(REQUEST_SECONDS, self.abort)
@@ -104,6 +117,9 @@ class HttpCall(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read the request; whoever says more is not listened to."""
+        self._pieces.add(data)
+
+    def _hear(self, data: bytes) -> None:
         self._said += data
         if self._task is not None:
             if len(self._said) > MAX_HEAD + MAX_BODY:
@@ -116,19 +132,24 @@ class HttpCall(asyncio.Protocol):
             self._begin(self._refuse(Refusal(error.status, str(error))))
 
     def _read(self) -> None:
-        head, end, body = bytes(self._said).partition(b"\r\n\r\n")
-        if not end or len(head) > MAX_HEAD:
-            if len(self._said) > MAX_HEAD:
-                raise Malformed(431, "The request is too long")
-            return
         if self._head is None:
-            self._head = parse(head)
+            # Not from the beginning each time: it may come byte by byte.
+            end = self._said.find(END, max(0, self._looked - len(END)))
+            self._looked = len(self._said)
+            if end < 0 or end > MAX_HEAD:
+                if self._looked > MAX_HEAD:
+                    raise Malformed(431, "The request is too long")
+                return
+            self._head = parse(bytes(self._said[:end]))
+            self._begins = end + len(END)
         if self._head.chunked:
             raise Malformed(411, "The body has to come with its length")
         if self._head.length > MAX_BODY:
             raise Malformed(413, f"The body has more than {MAX_BODY} bytes")
-        if len(body) >= self._head.length:
-            self._begin(self._serve(self, self._head, body[: self._head.length]))
+        ends = self._begins + self._head.length
+        if len(self._said) >= ends:
+            body = bytes(self._said[self._begins : ends])
+            self._begin(self._serve(self, self._head, body))
 
     def _begin(self, work: Awaitable[None]) -> None:
         self._timer.cancel()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
-from urllib.parse import parse_qs, unquote
+from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
 import orjson
@@ -22,7 +22,7 @@ from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
 from delivery.admission.refusals import Refusal
-from delivery.admission.requests import Admission, Identity, storable, token_of
+from delivery.admission.requests import Admission, Identity, fields_of, storable, token_of
 from delivery.endings import Ending
 from delivery.hub import Hub
 from delivery.transport import CLOSE_SECONDS, WRITE_BUFFER_BYTES, Disconnected
@@ -105,7 +105,7 @@ class WebSocketTransport:
     def _connection(self, *arguments: Any, **named: Any) -> Doorway:
         """Return what takes a new connection, and finds out whose it is."""
         pending = self._hub.reception.pending
-        websocket = partial(caller_class(pending), *arguments, **named)
+        websocket = partial(caller_class(pending, self._hub.turns), *arguments, **named)
         return Doorway(pending, self._plain, websocket)
 
     async def stop(self) -> None:
@@ -159,6 +159,7 @@ class WebSocketTransport:
             found = await self._identified(caller, query, token)
             if not isinstance(found, Refusal):
                 self._known[connection] = found
+                caller.be_of(found.tenant)
                 return None
             response = _refused(found)
         elif device := _DEVICE.fullmatch(path):
@@ -170,6 +171,7 @@ class WebSocketTransport:
             answer = await self._hub.reception.decide(caller, request.path, token)
             if isinstance(answer, Admission):
                 self._admissions[connection] = answer
+                caller.be_of(answer.tenant)
                 return None
             response = _refused(answer)
         self._hub.reception.pending.add(caller)
@@ -186,12 +188,14 @@ class WebSocketTransport:
         if isinstance(key, Refusal):
             return key
         self._known[connection], self._devices[connection] = found, key.id
+        cast(WebSocketCaller, connection).be_of(found.tenant)
         return None
 
     async def _identified(
         self, caller: WebSocketCaller, query: str, authorization: str
     ) -> Identity | Refusal:
-        token = token_of(parse_qs(query, keep_blank_values=True), authorization)
+        fields = fields_of(query)
+        token = fields if isinstance(fields, Refusal) else token_of(fields, authorization)
         if isinstance(token, Refusal):
             return token
         return await self._hub.reception.identify(caller, token)

@@ -12,10 +12,14 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import InvalidMessage
 from websockets.protocol import Event
 
-from delivery.admission.pending import PendingConnections
+from delivery.admission.pending import STRANGERS_PIECE, PendingConnections
+from delivery.transports.pieces import Pieces
+from delivery.turns import Turns
 
 MAX_REQUEST_BYTES = 16 * 1024
 """So long may the request line and all headers together be."""
+PIECE = 512
+"""Bytes of a turn of who is let in: some eighty pings."""
 SYSTEM_BUFFER_BYTES = 128 * 1024
 BURST_BYTES = 16 * 1024
 BYTES_A_SECOND = 256
@@ -29,6 +33,8 @@ class WebSocketCaller(ServerConnection):
     """A client's connection, from its first byte on, before and after the upgrade."""
 
     _pending: PendingConnections
+    _turns: Turns
+    _pieces: Pieces
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -64,6 +70,14 @@ class WebSocketCaller(ServerConnection):
         transport.get_extra_info("socket").setsockopt(
             socket.SOL_SOCKET, socket.SO_SNDBUF, SYSTEM_BUFFER_BYTES
         )
+        self._pieces = Pieces(
+            self.transport,
+            self.address,
+            self._pending.turns,
+            STRANGERS_PIECE,
+            self._hear,
+            self._may_read,
+        )
         self._pending.connected(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -73,13 +87,25 @@ class WebSocketCaller(ServerConnection):
         while self._when_lost:
             self._when_lost.pop()()
 
+    def be_of(self, tenant: int) -> None:
+        """Take the tenant's turns from now on: the client is let in."""
+        self._pieces.be_of(tenant, self._turns, PIECE)
+
     def data_received(self, data: bytes) -> None:
         """Read what the client says; whoever says too much is not listened to."""
+        if self.request is not None and not self._may_say(len(data)):
+            self.transport.abort()
+        else:
+            self._pieces.add(data)
+
+    def _may_read(self) -> bool:
+        """Return whether what was said last has been heard: else it is the base class that has
+        stopped to read."""
+        return self.request is None or not self.recv_messages.paused
+
+    def _hear(self, data: bytes) -> None:
         if self.request is not None:
-            if self._may_say(len(data)):
-                super().data_received(data)
-            else:
-                self.transport.abort()
+            super().data_received(data)
             return
         self._request_bytes += len(data)
         if self._request_bytes <= MAX_REQUEST_BYTES:
@@ -111,11 +137,13 @@ class WebSocketCaller(ServerConnection):
         return self._allowance >= 0
 
 
-def caller_class(pending: PendingConnections) -> type[WebSocketCaller]:
-    """Return the class of connections that are counted there while they are pending."""
+def caller_class(pending: PendingConnections, turns: Turns) -> type[WebSocketCaller]:
+    """Return the class of connections that are counted there while they are pending, and take
+    these turns afterwards."""
 
     class CountedCaller(WebSocketCaller):
         _pending = pending
+        _turns = turns
 
     return CountedCaller
 

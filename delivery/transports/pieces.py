@@ -1,0 +1,77 @@
+"""What a client says is worked on a piece at a time, each in a turn of its owner's.
+
+What has been read costs as much as there is in it, ten thousand pings in one packet or a request
+of single bytes; nothing more is read while a piece of it waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable
+
+from delivery.turns import Turns
+
+
+class Pieces:
+    """What has come over one connection and is not worked on yet."""
+
+    __slots__ = (
+        "_may_read",
+        "_piece",
+        "_said",
+        "_take",
+        "_transport",
+        "_turns",
+        "_waits",
+        "owner",
+    )
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        owner: Hashable,
+        turns: Turns,
+        piece: int,
+        take: Callable[[bytes], None],
+        may_read: Callable[[], bool],
+    ) -> None:
+        """`take` works on a piece; `may_read` tells whether more may be read afterwards."""
+        self.owner = owner
+        self._transport = transport
+        self._turns = turns
+        self._piece = piece
+        self._take = take
+        self._may_read = may_read
+        self._said = bytearray()
+        self._waits = False
+
+    def be_of(self, owner: Hashable, turns: Turns, piece: int) -> None:
+        """Take these turns from now on: it is known whose connection it is."""
+        self.owner, self._turns, self._piece = owner, turns, piece
+
+    def add(self, data: bytes) -> None:
+        """Work on what has come, now or later."""
+        self._said += data
+        if self._waits:
+            self._transport.pause_reading()  # others may have let it read again
+        else:
+            self._ask()
+
+    def _ask(self) -> None:
+        self._waits = True
+        if not self._turns.ask(self.owner, self._work):
+            self._transport.pause_reading()
+
+    def _work(self) -> bool:
+        self._waits = False
+        if self._transport.is_closing():
+            self._said.clear()
+            return False
+        piece = bytes(self._said[: self._piece])
+        del self._said[: self._piece]
+        self._take(piece)
+        if self._said:
+            self._ask()
+        elif self._may_read() and not self._transport.is_closing():
+            self._transport.resume_reading()
+        return True
