@@ -16,6 +16,7 @@ import msgspec
 
 from api.edge.calls import Answer, Request
 from api.http.answers import COMMON_HEADERS, JSON
+from api.http.content_types import NOT_CLAIMED
 from api.http.refusals import refusal, status_line
 from api.services import Services
 from servioticy.domain.access import Right, may
@@ -29,7 +30,7 @@ from servioticy.ports.addresses import Address, Lookup
 log = logging.getLogger("api")
 
 ROUTE = "/<service_object>/streams/<stream>"
-PLAIN_TYPES = frozenset({"", JSON, f"{JSON};charset=UTF-8", f"{JSON}; charset=utf-8"})
+PLAIN_TYPES = frozenset({"", JSON, f"{JSON};charset=UTF-8", f"{JSON}; charset=utf-8", NOT_CLAIMED})
 
 
 class _Asked(NamedTuple):

@@ -33,7 +33,7 @@ def body() -> bytes:
 
 
 def json_body(types: Mapping[str, bool] = JSON_TYPES) -> bytes:
-    """Return the whole body, which is JSON by its Content-Type, or has none.
+    """Return the whole body, which is JSON by its Content-Type, or claims none.
 
     `types` are others that the route takes as JSON.
     """

@@ -106,7 +106,7 @@ def test_an_actuation_is_found_at_its_own_object_only(alice: Caller, bob: Caller
         (b"x" * MAX_PARAMETERS, "text/plain", 201),
         (b"x" * (MAX_PARAMETERS + 1), "text/plain", 413),
         (b"{}", "application/json", 415),
-        (b"a=b", "application/x-www-form-urlencoded", 415),
+        (b"a=b", "application/x-www-form-urlencoded", 201),
         (b"\xff", "text/plain", 400),
         (b"a\0b", "text/plain", 400),
         (b"x", "text/plain;charset=utf-16", 415),

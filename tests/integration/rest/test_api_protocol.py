@@ -23,7 +23,8 @@ XML = b'<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>'
         ("APPLICATION/JSON; charset=utf-8; odd=1", 201),
         ("application/json; charset=utf-16", 415),
         ("application/json; charset=latin-1", 415),
-        ("application/x-www-form-urlencoded", 415),
+        ("application/x-www-form-urlencoded", 201),
+        ("application/x-www-form-urlencoded; charset=utf-16", 415),
         ("multipart/form-data; boundary=x", 415),
         ("application/xml", 415),
         ("text/plain", 415),
@@ -35,6 +36,36 @@ def test_a_document_comes_as_json(alice: Caller, content_type: str | None, statu
     answer = alice.ask("POST", "/", data=DOCUMENT, content_type=content_type)
 
     assert answer.status_code == status
+
+
+def test_a_form_is_no_document(alice: Caller) -> None:
+    """curl calls every body a form; what is one is refused for what it is."""
+    answer = alice.ask("POST", "/", data=b"a=b", content_type="application/x-www-form-urlencoded")
+
+    assert answer.status_code == 400
+    assert answer.get_json()["code"] == "not-json"
+
+
+def test_a_form_of_another_site_has_no_token(served: Served) -> None:
+    """A browser posts it by itself, and adds nothing that says who its user is."""
+    client = served.app.test_client()
+    headers = {"Origin": "https://elsewhere.example", "Cookie": "Authorization=anything"}
+    answer = client.post(
+        "/", data=DOCUMENT, headers=headers, content_type="application/x-www-form-urlencoded"
+    )
+
+    assert answer.status_code == 403
+    assert "Set-Cookie" not in answer.headers
+    assert "Access-Control-Allow-Credentials" not in answer.headers
+
+
+def test_an_unsupported_type_is_told_how_to_say_the_right_one(alice: Caller) -> None:
+    answer = alice.ask("POST", "/", data=DOCUMENT, content_type="text/plain")
+
+    assert answer.status_code == 415
+    message = answer.get_json()["message"]
+    assert "is text/plain" in message
+    assert "curl -H 'Content-Type: application/json', or curl --json" in message
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST"])
