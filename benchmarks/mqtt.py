@@ -135,7 +135,7 @@ def _over_another(settings: Settings, options: argparse.Namespace) -> None:
 
 def _wait_for_bridge(found: Settings) -> None:
     """Wait until the platform is connected; what is published before is kept by nobody."""
-    port, until = found.delivery.metrics_port, time.monotonic() + SECONDS
+    port, until = found.mqtt.metrics_port, time.monotonic() + SECONDS
     while time.monotonic() < until:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
             if b"servioticy_bridge_connections 1" in answer.read():

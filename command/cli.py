@@ -18,6 +18,7 @@ PROGRAMS = {
     "api": "run the REST API alone (Postgres and Kafka come from the settings)",
     "pipeline": "run the streaming job alone",
     "delivery": "run the WebSocket delivery alone",
+    "broker": "run MQTT and STOMP alone",
 }
 EPILOG = """\
 To begin:  servioticy up --demo

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,9 @@ Report = Callable[[Event], None]
 PIPELINE_SECONDS = 120.0
 NO_LOGINS: Mapping[Role, Login] = {}
 READY_FILE = "SERVIOTICY_READY_FILE"
+ALIVE_FILE = "SERVIOTICY_ALIVE_FILE"
+ALIVE_SECONDS = 10.0
+"""The broker touches its file each second; its port may be another's, or none."""
 
 
 class Platform:
@@ -109,7 +113,7 @@ def _logins(settings: Settings) -> dict[Role, Login]:
 
 
 def _programs(settings: Settings, scratch: Path, logins: Mapping[Role, Login]) -> list[Program]:
-    """Return the pipeline, the API and delivery: started at once, ready in their own time."""
+    """Return all but the stores: started at once, ready in their own time."""
     ready_file = settings.data_path / "pipeline.ready"
 
     def environment(role: Role) -> dict[str, str]:
@@ -146,8 +150,17 @@ def _programs(settings: Settings, scratch: Path, logins: Mapping[Role, Login]) -
         _module("delivery"),
         environment(Role.DELIVERY),
         lambda: answers(settings.host, settings.delivery.port, "/health"),
+        together=True,
     )
-    return [pipeline, api, delivery]
+    alive_file = settings.data_path / "broker.alive"
+    broker = Program(
+        "broker",
+        _module("broker"),
+        {**environment(Role.DELIVERY), ALIVE_FILE: str(alive_file)},
+        lambda: _is_touched(alive_file),
+        before=lambda: alive_file.unlink(missing_ok=True),
+    )
+    return [pipeline, api, delivery, broker]
 
 
 def answers(host: str, port: int, path: str) -> bool:
@@ -165,6 +178,13 @@ def answers(host: str, port: int, path: str) -> bool:
 def _module(name: str) -> list[str]:
     # -P: a folder called `api` where the user happens to stand is not ours.
     return [sys.executable, "-P", "-m", name]
+
+
+def _is_touched(file: Path) -> bool:
+    try:
+        return time.time() - file.stat().st_mtime < ALIVE_SECONDS
+    except OSError:
+        return False
 
 
 def _holds_something(file: Path) -> bool:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from delivery.actuations.acting_streams import ActingStreams
 from delivery.actuations.queues import Queues
-from delivery.bridge.bridge import Bridges
-from delivery.broker.broker import Broker
 from delivery.callbacks.receiver import Callbacks
 from delivery.feeds.feeds import Feeds
 from delivery.hub import Hub
@@ -14,10 +12,6 @@ from servioticy.metrics.names import (
     ACTUATION_LANES,
     ACTUATIONS_ASKED,
     BACKLOG_BYTES,
-    BRIDGES,
-    BROKER_CLIENTS,
-    BROKER_PUSHED,
-    BROKER_REFUSED,
     CALLBACKS,
     CALLBACKS_FAILED,
     CONDITIONS_FAILED,
@@ -41,14 +35,6 @@ def observe(hub: Hub, feeds: Feeds, callbacks: Callbacks, registry: Registry) ->
     registry.observe(RESTING, lambda: hub.resting.count)
     registry.observe(CALLBACKS, lambda: callbacks.delivered)
     registry.observe(CALLBACKS_FAILED, lambda: callbacks.failed)
-
-
-def observe_broker(broker: Broker, bridges: Bridges, registry: Registry) -> None:
-    """Let the broker, and those to another one, be asked for their metrics, from any thread."""
-    registry.observe(BRIDGES, lambda: bridges.connected)
-    registry.observe(BROKER_CLIENTS, lambda: len(broker.clients))
-    registry.observe(BROKER_PUSHED, lambda: broker.exchange.published)
-    registry.observe(BROKER_REFUSED, lambda: broker.refused)
 
 
 def observe_actuations(queues: Queues, acting: ActingStreams, registry: Registry) -> None:

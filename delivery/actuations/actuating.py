@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from functools import partial
 
 from delivery.actuations.acting_streams import ActingStreams
 from delivery.actuations.condition_checker import ConditionChecker
 from delivery.actuations.couriers import Couriers
 from delivery.actuations.queues import Queues
-from delivery.actuations.topics import TopicWay, attach
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.spending import Spending
-from delivery.broker.exchange import Exchange
 from delivery.callbacks.receiver import Callbacks
 from delivery.evaluating.evaluator import Evaluator
 from sandbox import SandboxPool
@@ -33,7 +30,6 @@ class Actuating:
         documents: ServiceObjects,
         sandbox: Callable[[], SandboxPool],
         spending: Spending,
-        exchange: Exchange,
         callbacks: Callbacks,
         evaluator: Evaluator,
         is_owner: Callable[[], bool],
@@ -43,9 +39,7 @@ class Actuating:
         """
         calls = FairExecutor("actuations", THREADS)
         self._couriers = Couriers(store, callbacks, calls.run, is_owner, time.time)
-        topic_of = partial(TopicWay, exchange)
-        self.queues = Queues(store, topic_of, calls.run, self._couriers.wake)
-        attach(exchange, self.queues)
+        self.queues = Queues(store, None, calls.run, self._couriers.wake)
         self._conditions = ConditionChecker(sandbox, spending)
         ask = FairExecutor("conditions", 1).run
         self.acting = ActingStreams(

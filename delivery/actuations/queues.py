@@ -41,13 +41,14 @@ class Queues:
     def __init__(
         self,
         store: Actuations,
-        topics: Callable[[ServiceObjectKey], Way],
+        topics: Callable[[ServiceObjectKey], Way] | None,
         ask: Ask,
         calls: Callable[[Iterable[ServiceObjectKey]], None] = _nobody_calls,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`topics` returns the way to the clients of a broker that subscribe to a device's topic,
-        whether there are any or not; `calls` hears of those that somebody is called for."""
+        whether there are any or not, and is None where there is no broker; `calls` hears of
+        those that somebody is called for."""
         self.lanes: dict[ServiceObjectKey, Lane] = {}
         self._store = store
         self._topics = topics
@@ -105,7 +106,8 @@ class Queues:
         await self._together.moved(key, [id_], State.DELIVERED)
 
     def _ways(self, key: ServiceObjectKey) -> Sequence[Way]:
-        ways = (self._topics(key), *self._joined.get(key, ()))
+        topics = () if self._topics is None else (self._topics(key),)
+        ways = (*topics, *self._joined.get(key, ()))
         return [each for each in ways if each.is_there()]
 
     # What waits

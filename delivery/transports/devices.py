@@ -18,7 +18,7 @@ from delivery.actuations.queues import Queues
 from delivery.actuations.together import WINDOW
 from delivery.actuations.ways import Taken, message
 from delivery.admission.refusals import Refusal, Refused
-from delivery.broker.api import Api
+from delivery.rest_api import Api
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.ports.actuations import Actuation
 

@@ -51,31 +51,37 @@ CONNECTIONS = Metric(
 BACKLOG_BYTES = Metric(
     "servioticy_delivery_backlog_bytes",
     "gauge",
-    "delivery",
+    "delivery, broker",
     "bytes kept for connections that have not taken them yet",
 )
 EMITTED_READ = Metric(
-    "servioticy_emitted_updates_read_total", "counter", "delivery", "updates read from the topic"
+    "servioticy_emitted_updates_read_total",
+    "counter",
+    "delivery, broker",
+    "updates read from the topic",
 )
 OFFERED = Metric(
     "servioticy_updates_pushed_total",
     "counter",
-    "delivery",
+    "delivery, broker",
     "live updates given to connections, once for each",
 )
 FEEDS = Metric(
-    "servioticy_delivery_feeds", "gauge", "delivery", "durable subscriptions that are delivered to"
+    "servioticy_delivery_feeds",
+    "gauge",
+    "delivery, broker",
+    "durable subscriptions that are delivered to",
 )
 FEEDS_BEHIND = Metric(
     "servioticy_delivery_feeds_behind",
     "gauge",
-    "delivery",
+    "delivery, broker",
     "of those, how many have to read what they could not take live",
 )
 RESTING = Metric(
     "servioticy_delivery_tenants_resting",
     "gauge",
-    "delivery",
+    "delivery, broker",
     "tenants that are given nothing: their deliveries of the hour are used up",
 )
 CALLBACKS = Metric(
@@ -93,7 +99,7 @@ CALLBACKS_FAILED = Metric(
 ACTUATION_LANES = Metric(
     "servioticy_actuation_lanes",
     "gauge",
-    "delivery",
+    "delivery, broker",
     "devices that are connected and have actuations to get",
 )
 ACTUATIONS_ASKED = Metric(
@@ -109,24 +115,24 @@ CONDITIONS_FAILED = Metric(
     "conditions of actions whose code ended with a fault: they do not hold",
 )
 BROKER_CLIENTS = Metric(
-    "servioticy_broker_clients", "gauge", "delivery", "clients that speak MQTT or STOMP"
+    "servioticy_broker_clients", "gauge", "broker", "clients that speak MQTT or STOMP"
 )
 BROKER_PUSHED = Metric(
     "servioticy_broker_messages_pushed_total",
     "counter",
-    "delivery",
+    "broker",
     "messages of subscriptions to topics given to such clients, once for each",
 )
 BROKER_REFUSED = Metric(
     "servioticy_broker_messages_refused_total",
     "counter",
-    "delivery",
+    "broker",
     "messages of such clients that could not be taken",
 )
 BRIDGES = Metric(
     "servioticy_bridge_connections",
     "gauge",
-    "delivery",
+    "broker",
     "connections to the MQTT broker of `bridge_url`, of which each of `bridge_tenants` has one",
 )
 LAG = Metric(

@@ -128,7 +128,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Mqtt:
-    """MQTT and STOMP, which delivery serves."""
+    """MQTT and STOMP."""
 
     PREFIX: ClassVar[str] = "mqtt_"
 
@@ -138,11 +138,13 @@ class Mqtt:
     api_url: Address = setting(
         "", "REST API that what clients publish goes to (empty: http, host and api_port)"
     )
+    metrics_port: MetricsPort = setting(9404, "port of the broker's `/metrics`; 0: none")
+    clients: Count = setting(10_000, "MQTT and STOMP clients one broker process holds open")
 
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """An MQTT broker of one's own, to which delivery connects."""
+    """An MQTT broker of one's own, to which the broker connects."""
 
     PREFIX: ClassVar[str] = "bridge_"
 

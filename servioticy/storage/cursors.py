@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 from servioticy.domain.model import StreamKey, StreamRef
@@ -22,21 +23,30 @@ from servioticy.storage.sources import PostgresSources
 
 ACTING = "actions-"
 """So begin the ids of those that are of a composite stream, for the actions it asks for."""
-_LOCK = 7_305_808_869_233  # any number that only delivery uses
+_DELIVERYS_LOCK = 7_305_808_869_233  # any number that only delivery uses
+_BROKERS_LOCK = 7_305_808_869_287
+
+
+class Deliverer(Enum):
+    """Programs that deliver to durable subscriptions, each to callbacks of its own."""
+
+    DELIVERY = _DELIVERYS_LOCK
+    BROKER = _BROKERS_LOCK
 
 
 class PostgresCursors:
     """The durable subscriptions of the platform."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, deliverer: Deliverer = Deliverer.DELIVERY) -> None:
         """`database` is asked by one thread at a time, which keeps the claim."""
+        self._lock = deliverer.value
         self._database = database
         self._sql = queries("cursors")
         self._sources = PostgresSources(database)
 
     def claim(self) -> bool:
         """Whether this process may deliver to durable subscriptions; one at a time may."""
-        return bool(self._database.rows(self._sql["claim"], {"key": _LOCK})[0][0])
+        return bool(self._database.rows(self._sql["claim"], {"key": self._lock})[0][0])
 
     def changes(self) -> Mapping[str, Change]:
         """Return the last change of every durable subscription."""

@@ -10,7 +10,7 @@ from scraped import names, scrape
 from servioticy.domain.model import StreamRef
 from servioticy.metrics.names import METRICS
 
-PORTS = {"up": "up", "api": "api", "delivery": "live", "pipeline": "pipeline"}
+PORTS = {"up": "up", "api": "api", "delivery": "live", "broker": "mqtt", "pipeline": "pipeline"}
 DEVICE = {"streams": {"data": {"channels": {"v": {"type": "number"}}}}}
 VALUE = '.channels.v["current-value"]'
 
@@ -99,7 +99,7 @@ def test_an_update_moves_what_every_program_tells(platform: RunningPlatform) -> 
         SECONDS_TO_RECOVER,
     )
     after = told(platform)
-    for name in ("postgres", "kafka", "pipeline", "api", "delivery"):
+    for name in ("postgres", "kafka", "pipeline", "api", "delivery", "broker"):
         assert after["up"][f'servioticy_program_up{{program="{name}"}}'] == 1
         assert after["up"][f'servioticy_program_starts_total{{program="{name}"}}'] >= 1
 
@@ -107,7 +107,7 @@ def test_an_update_moves_what_every_program_tells(platform: RunningPlatform) -> 
 def test_every_program_tells_its_metrics_and_no_others(platform: RunningPlatform) -> None:
     for program, found in told(platform).items():
         ours = {each for each in names(found) if each.startswith("servioticy_")}
-        declared = {each.name for each in METRICS if each.program == program}
+        declared = {each.name for each in METRICS if program in each.program.split(", ")}
 
         assert ours <= declared
         assert declared - ours <= NEEDS_MORE

@@ -72,7 +72,7 @@ class Device:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("victim", ["delivery", "api", "kafka"])
+@pytest.mark.parametrize("victim", ["broker", "delivery", "api", "kafka"])
 def test_nothing_acknowledged_or_subscribed_to_is_lost(
     victim: str, platform: RunningPlatform
 ) -> None:

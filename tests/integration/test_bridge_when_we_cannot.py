@@ -8,9 +8,9 @@ import waiting
 from support.running_bridge import ALICE, MOST_BYTES, World
 from support.running_broker import an_update
 
+from broker.bridge import conversation
+from broker.intake import MAX_WAITING_BYTES
 from delivery.admission.refusals import Refusal
-from delivery.bridge import conversation
-from delivery.broker.intake import MAX_WAITING_BYTES
 
 REQUEST = orjson.dumps({"meta": {"authorization": ALICE, "method": "GET", "url": "/"}})
 AWAY = [(503, b"{}")] * 10_000

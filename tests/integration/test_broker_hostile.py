@@ -12,8 +12,8 @@ from support.delivery_stores import a_capacity
 from support.mqtt_client import Bare, MqttClient, hello, publish, subscribe
 from support.running_broker import RunningBroker, an_update
 
-from delivery.broker.client import MAX_SUBSCRIPTIONS, MAX_UNSENT_BYTES
-from delivery.broker.mqtt import MAX_INCOMPLETE
+from broker.client import MAX_SUBSCRIPTIONS, MAX_UNSENT_BYTES
+from broker.mqtt import MAX_INCOMPLETE
 
 ALICE, BOB = "token-1", "token-2"
 CONNECTED = b"\x20\x02\x00\x00"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from delivery.actuations.ways import Taken
-from delivery.broker.api import ApiResponse
+from delivery.rest_api import ApiResponse
 from servioticy.domain.actuations import WAITING, State, before, before_others, said, seen
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable

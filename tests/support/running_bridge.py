@@ -13,11 +13,11 @@ from support.external_broker import PASSWORD, USER, VERSIONS, Cable, ExternalBro
 from support.mqtt_client import MqttClient
 from support.running_broker import RunningBroker
 
-from delivery.bridge import bridge as bridge_module
-from delivery.bridge import complaints
-from delivery.bridge.bridge import Bridges
-from delivery.broker import retries
-from delivery.broker.client import Publication
+from broker import retries
+from broker.bridge import bridge as bridge_module
+from broker.bridge import complaints
+from broker.bridge.bridge import Bridges
+from broker.client import Publication
 from servioticy.settings.outward import Bridge
 
 ALICE, BOB = "token-1", "token-2"

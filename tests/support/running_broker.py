@@ -15,14 +15,14 @@ import orjson
 from support.delivery_stores import WAIT_SECONDS, Catalog, History, a_capacity
 from support.memory_actuations import MemoryActuations
 
+from broker.actuations import TopicWay, attach
+from broker.broker import Broker
+from broker.listener import BrokerTransport
 from delivery.actuations.queues import Queues
-from delivery.actuations.topics import TopicWay, attach
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
-from delivery.broker.api import Api
-from delivery.broker.broker import Broker
-from delivery.broker.listener import BrokerTransport
 from delivery.hub import Hub
+from delivery.rest_api import Api
 from servioticy.domain.model import StreamKey
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 from servioticy.embedded import tcp_ports as ports

@@ -20,9 +20,9 @@ from websockets.sync.client import ClientConnection, connect
 from delivery.actuations.queues import Queues
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
-from delivery.broker.api import Api
 from delivery.feeds.pulls import Pulls
 from delivery.hub import Hub
+from delivery.rest_api import Api
 from delivery.transports.devices import Devices
 from delivery.transports.http import HttpTransport
 from delivery.transports.live import LiveSession

@@ -36,7 +36,8 @@ class RunningPlatform:
     def __init__(self, data: Path, partitions: int = 2) -> None:
         self.data = data
         self.api_port, self.live_port, self.mqtt_port = (ports.free() for _ in range(3))
-        self.metrics_ports = {name: ports.free() for name in ("up", "api", "live", "pipeline")}
+        programs = ("up", "api", "live", "mqtt", "pipeline")
+        self.metrics_ports = {name: ports.free() for name in programs}
         self._environment = {
             **os.environ,
             "SERVIOTICY_DATA": str(data),

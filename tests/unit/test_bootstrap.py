@@ -15,7 +15,7 @@ from servioticy.errors import SettingsError
 from servioticy.settings import Settings, changed
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = ("api", "delivery", "pipeline", "servioticy")
+PROGRAMS = ("api", "broker", "delivery", "pipeline", "servioticy")
 BUILT = {"SandboxPool", "PostgresPartitionStore", "LogEnds", "LogWriter", "Emitter"}
 
 

@@ -16,7 +16,18 @@ from servioticy.errors import Unavailable
 from servioticy.settings import Settings
 
 COMMANDS = [
-    *("up", "api", "pipeline", "delivery", "migrate", "tenant", "doctor", "tail", "bench"),
+    *(
+        "up",
+        "api",
+        "pipeline",
+        "delivery",
+        "broker",
+        "migrate",
+        "tenant",
+        "doctor",
+        "tail",
+        "bench",
+    ),
     *("apply", "get", "put", "history", "export", "import"),
 ]
 PUMP = "1423072260000" + "0" * 32
@@ -60,7 +71,8 @@ def test_the_command_line_imports_no_program() -> None:
     code = (
         "import sys, command.cli as c; c.parser().format_help();"
         "print([m for m in sys.modules if m.split('.')[0] in"
-        " ('api', 'pipeline', 'delivery', 'flask', 'pyspark', 'psycopg2', 'confluent_kafka',"
+        " ('api', 'pipeline', 'delivery', 'broker',"
+        " 'flask', 'pyspark', 'psycopg2', 'confluent_kafka',"
         " 'httpx', 'websockets', 'pyarrow', 'rich')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from delivery.broker.stomp_frames import destination_of
-from delivery.broker.stomp_frames import topic_of as topic_of_stomp
-from delivery.broker.topics import actuated, is_taken, read_filter
+from broker.stomp_frames import destination_of
+from broker.stomp_frames import topic_of as topic_of_stomp
+from broker.topics import actuated, is_taken, read_filter
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.callbacks import check_subscription
 from servioticy.domain.message_topics import resembles, topic_of

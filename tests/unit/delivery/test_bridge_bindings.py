@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from delivery.bridge.bindings import read_bindings, read_target
+from broker.bridge.bindings import read_bindings, read_target
 from servioticy.errors import SettingsError
 from servioticy.settings import changed, load
 from servioticy.settings.outward import Bridge

@@ -8,13 +8,13 @@ from typing import cast
 
 import pytest
 
-from delivery.bridge import incoming, packets
-from delivery.bridge.incoming import read_packet
-from delivery.bridge.packets import Hello
-from delivery.broker import mqtt_packets
-from delivery.broker.errors import Malformed
-from delivery.broker.mqtt_packets import Kind
-from delivery.broker.wire import Wire
+from broker import mqtt_packets
+from broker.bridge import incoming, packets
+from broker.bridge.incoming import read_packet
+from broker.bridge.packets import Hello
+from broker.errors import Malformed
+from broker.mqtt_packets import Kind
+from broker.wire import Wire
 
 PUBLISH = Kind.PUBLISH << 4
 

@@ -10,15 +10,15 @@ from typing import NamedTuple
 import orjson
 import pytest
 
+from broker import retries
+from broker.client import Client, Publication, Subscription, Taken
+from broker.intake import Intake
+from broker.published import MAX_BATCH_BYTES, Published
+from broker.retries import WITH_BATCH, WITH_ONE
 from delivery.admission.refusals import Refusal, Refused
 from delivery.admission.requests import Identity
 from delivery.backlog import Backlog
-from delivery.broker import retries
-from delivery.broker.api import ApiResponse
-from delivery.broker.client import Client, Publication, Subscription, Taken
-from delivery.broker.intake import Intake
-from delivery.broker.published import MAX_BATCH_BYTES, Published
-from delivery.broker.retries import WITH_BATCH, WITH_ONE
+from delivery.rest_api import ApiResponse
 from servioticy.domain.access import Scope
 from servioticy.domain.tokens import digest
 

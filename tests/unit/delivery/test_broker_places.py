@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from delivery.broker.places import Places
+from broker.places import Places
 
 
 async def ask(places: Places, tenant: int, done: list[int], gone: asyncio.Event) -> None:

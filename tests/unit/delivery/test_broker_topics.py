@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from delivery.broker.errors import BadTopic
-from delivery.broker.stomp_frames import destination_of, topic_of
-from delivery.broker.topics import (
+from broker.errors import BadTopic
+from broker.stomp_frames import destination_of, topic_of
+from broker.topics import (
     EVERYTHING,
     MAX_LEVELS,
     MAX_TOPIC,

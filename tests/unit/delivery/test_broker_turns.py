@@ -7,9 +7,9 @@ import struct
 
 import pytest
 
-from delivery.broker import turns
-from delivery.broker.errors import Malformed
-from delivery.broker.mqtt_packets import (
+from broker import turns
+from broker.errors import Malformed
+from broker.mqtt_packets import (
     MAX_FILTERS,
     MAX_PROPERTIES,
     V5,
@@ -17,8 +17,8 @@ from delivery.broker.mqtt_packets import (
     read_subscribe,
     variable,
 )
-from delivery.broker.pings import Pings
-from delivery.broker.turns import BYTES, FRAMES, STRANGERS_FRAMES, Part, Turns
+from broker.pings import Pings
+from broker.turns import BYTES, FRAMES, STRANGERS_FRAMES, Part, Turns
 
 FLOOD = 10_000
 
@@ -136,7 +136,7 @@ def test_what_strangers_say_is_counted_by_frames_too() -> None:
 
 
 def test_pings_are_answered_and_not_as_often_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("delivery.broker.pings.SECONDS", 0.05)
+    monkeypatch.setattr("broker.pings.SECONDS", 0.05)
 
     async def scene() -> list[int]:
         answers: list[int] = []

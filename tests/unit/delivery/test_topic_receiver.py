@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 import orjson
 from support.memory_feeds import USED_UP, MemoryCursors, MemoryHistory, MemoryTopic
 
+from broker.client import Client, Subscription, Taken
+from broker.exchange import Exchange
+from broker.receiver import WINDOW, TopicReceiver
+from broker.topics import EVERYTHING, Filter, read_filter
 from delivery.admission.fair_executor import FairExecutor
 from delivery.admission.requests import Identity
 from delivery.backlog import Backlog
-from delivery.broker.client import Client, Subscription, Taken
-from delivery.broker.exchange import Exchange
-from delivery.broker.receiver import WINDOW, TopicReceiver
-from delivery.broker.topics import EVERYTHING, Filter, read_filter
 from delivery.fanout import FanOut, Subscriber
 from delivery.feeds.feeds import Feeds
 from delivery.watchers import Watchers

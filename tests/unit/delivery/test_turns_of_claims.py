@@ -6,8 +6,8 @@ import asyncio
 
 import orjson
 
-from delivery.broker.api import ApiResponse
-from delivery.broker.claims import AT_ONCE, Claims, told
+from broker.claims import AT_ONCE, Claims, told
+from delivery.rest_api import ApiResponse
 
 
 class SlowApi:

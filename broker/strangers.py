@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from delivery.broker.client import Client
-from delivery.broker.wire import Wire
+from broker.client import Client
+from broker.wire import Wire
 
 STRANGE_SECONDS = 60.0
 """Long enough to claim, or to name a token in a topic."""

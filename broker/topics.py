@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from delivery.broker.errors import BadTopic
+from broker.errors import BadTopic
 from servioticy.domain.message_topics import (
     ACTIONS,
     ACTUATIONS,

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import orjson
 
 from delivery.admission.refusals import Refusal, Refused
-from delivery.broker.api import ApiResponse
+from delivery.rest_api import ApiResponse
 
 JSON, TEXT = "application/json", "text/plain"
 METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "PATCH", "HEAD"})

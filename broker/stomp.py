@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+from broker.broker import Broker
+from broker.client import Client
+from broker.errors import BadTopic, Malformed
+from broker.intake import Intake
+from broker.published import Published
+from broker.stomp_frames import Frame, read_frame, topic_of, write_frame
+from broker.stomp_outlet import StompOutlet
+from broker.strangers import Strangeness
+from broker.topics import ALL, ONE
+from broker.wire import Wire
 from delivery.admission.refusals import Refused
-from delivery.broker.api import ApiResponse
-from delivery.broker.broker import Broker
-from delivery.broker.client import Client
-from delivery.broker.errors import BadTopic, Malformed
-from delivery.broker.intake import Intake
-from delivery.broker.published import Published
-from delivery.broker.stomp_frames import Frame, read_frame, topic_of, write_frame
-from delivery.broker.stomp_outlet import StompOutlet
-from delivery.broker.strangers import Strangeness
-from delivery.broker.topics import ALL, ONE
-from delivery.broker.wire import Wire
+from delivery.rest_api import ApiResponse
 from servioticy.numbers import whole
 
 HELLO_SECONDS = 10.0

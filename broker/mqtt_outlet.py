@@ -6,10 +6,10 @@ import asyncio
 from collections import deque
 from typing import NamedTuple
 
-from delivery.broker import mqtt_packets as packets
-from delivery.broker.client import MESSAGE_BYTES, Subscription, Taken
-from delivery.broker.mqtt_packets import V5, Kind
-from delivery.broker.wire import Wire
+from broker import mqtt_packets as packets
+from broker.client import MESSAGE_BYTES, Subscription, Taken
+from broker.mqtt_packets import V5, Kind
+from broker.wire import Wire
 from delivery.transport import CLOSE_SECONDS
 
 WINDOW = 64

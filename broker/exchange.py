@@ -6,8 +6,8 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable
 
-from delivery.broker.client import Client, Publication, Subscription, Taken
-from delivery.broker.topics import ALL
+from broker.client import Client, Publication, Subscription, Taken
+from broker.topics import ALL
 
 Key = tuple[int, str]
 

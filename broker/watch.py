@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from broker.client import Subscription
 from delivery.admission.requests import Admission
-from delivery.broker.client import Subscription
 from delivery.endings import Ending
 from delivery.fanout import LiveUpdate
 

@@ -6,9 +6,9 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from delivery.broker.errors import TooLarge
-from delivery.broker.turns import MAX_STRANGERS_BYTES, Part, Turns
-from delivery.broker.websocket_bytes import WebSocketBytes
+from broker.errors import TooLarge
+from broker.turns import MAX_STRANGERS_BYTES, Part, Turns
+from broker.websocket_bytes import WebSocketBytes
 
 SYSTEM_BUFFER_BYTES = 128 * 1024
 READ_BYTES = 65_536

@@ -15,16 +15,16 @@ from urllib.parse import quote, unquote
 import msgspec
 import orjson
 
+from broker.client import Client, Publication
+from broker.errors import BadTopic
+from broker.places import Places
+from broker.published import MAX_BATCH_BYTES, Batch, Published, Update, named
+from broker.rest_requests import JSON, TEXT, Request
+from broker.retries import WITH_BATCH, WITH_ONE, Patience, Retries
+from broker.topics import Levels, read_topic, stream_of
 from delivery.admission.refusals import Refusal, Refused
 from delivery.admission.requests import Identity
-from delivery.broker.api import RETRY_STATUSES, ApiResponse, Asks
-from delivery.broker.client import Client, Publication
-from delivery.broker.errors import BadTopic
-from delivery.broker.places import Places
-from delivery.broker.published import MAX_BATCH_BYTES, Batch, Published, Update, named
-from delivery.broker.rest_requests import JSON, TEXT, Request
-from delivery.broker.retries import WITH_BATCH, WITH_ONE, Patience, Retries
-from delivery.broker.topics import Levels, read_topic, stream_of
+from delivery.rest_api import RETRY_STATUSES, ApiResponse, Asks
 from servioticy.domain.message_topics import ACTUATIONS, CLAIMS, FROM, TO
 from servioticy.domain.model import StreamRef
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from delivery.broker.errors import Malformed
-from delivery.broker.mqtt_packets import Kind
-from delivery.broker.wire import READ_BYTES, Wire
+from broker.errors import Malformed
+from broker.mqtt_packets import Kind
+from broker.wire import READ_BYTES, Wire
 
 HEAD_BYTES = 65_535 + 4
 """A topic with its length, and the number of the message: the beginning of a PUBLISH."""

@@ -6,19 +6,19 @@ import asyncio
 import struct
 from functools import partial
 
+from broker import mqtt_packets as packets
+from broker.broker import Broker
+from broker.client import Client
+from broker.errors import BadTopic, Malformed, TooLarge
+from broker.intake import Intake
+from broker.mqtt_outlet import WINDOW, MqttOutlet
+from broker.mqtt_packets import V5, Connect, Kind, Message, UnknownVersion, Wish
+from broker.pings import Pings
+from broker.published import Published
+from broker.strangers import Strangeness
+from broker.wire import Wire
 from delivery.admission.refusals import Refused
-from delivery.broker import mqtt_packets as packets
-from delivery.broker.api import ApiResponse
-from delivery.broker.broker import Broker
-from delivery.broker.client import Client
-from delivery.broker.errors import BadTopic, Malformed, TooLarge
-from delivery.broker.intake import Intake
-from delivery.broker.mqtt_outlet import WINDOW, MqttOutlet
-from delivery.broker.mqtt_packets import V5, Connect, Kind, Message, UnknownVersion, Wish
-from delivery.broker.pings import Pings
-from delivery.broker.published import Published
-from delivery.broker.strangers import Strangeness
-from delivery.broker.wire import Wire
+from delivery.rest_api import ApiResponse
 
 HELLO_SECONDS = 10.0
 PACKET_SECONDS = 30.0

@@ -6,12 +6,12 @@ import asyncio
 import logging
 import socket
 
-from delivery.broker.broker import Broker
-from delivery.broker.mqtt import MqttConversation
-from delivery.broker.mqtt_packets import Kind
-from delivery.broker.stomp import StompConversation
-from delivery.broker.turns import Turns
-from delivery.broker.wire import Wire
+from broker.broker import Broker
+from broker.mqtt import MqttConversation
+from broker.mqtt_packets import Kind
+from broker.stomp import StompConversation
+from broker.turns import Turns
+from broker.wire import Wire
 from delivery.transport import CLOSE_SECONDS
 
 HELLO_SECONDS = 10.0

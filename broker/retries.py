@@ -6,8 +6,8 @@ import math
 from http import HTTPStatus
 from typing import NamedTuple
 
-from delivery.broker.api import RETRY_STATUSES
-from delivery.broker.client import Client
+from broker.client import Client
+from delivery.rest_api import RETRY_STATUSES
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0

@@ -16,9 +16,9 @@ from typing import Any
 
 import orjson
 
-from delivery.broker.client import Publication
-from delivery.broker.exchange import Exchange
-from delivery.broker.topics import part, plain
+from broker.client import Publication
+from broker.exchange import Exchange
+from broker.topics import part, plain
 from delivery.feeds.deliveries import Delivery
 from delivery.feeds.feed import Feed
 from servioticy.domain.message_topics import topic_of

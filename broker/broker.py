@@ -9,19 +9,19 @@ from typing import Protocol
 
 import orjson
 
+from broker.claims import Claims, told
+from broker.client import Client, Subscription
+from broker.exchange import Exchange
+from broker.places import Places
+from broker.topics import OWN, Filter, read_filter
+from broker.watch import Watch
 from delivery.admission.owner_semaphore import SemaphoreFull
 from delivery.admission.pending import Caller
 from delivery.admission.refusals import Refusal, Refused
 from delivery.admission.requests import Identity, WatchRequest
 from delivery.admission.stays import Grounds, Stay
-from delivery.broker.api import Api, ApiResponse
-from delivery.broker.claims import Claims, told
-from delivery.broker.client import Client, Subscription
-from delivery.broker.exchange import Exchange
-from delivery.broker.places import Places
-from delivery.broker.topics import OWN, Filter, read_filter
-from delivery.broker.watch import Watch
 from delivery.hub import Hub
+from delivery.rest_api import Api, ApiResponse
 from servioticy.domain.message_topics import CLAIMS, ERRORS
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.domain.tokens import read_token

@@ -11,15 +11,15 @@ import logging
 import random
 from collections.abc import Callable
 
+from broker.bridge import reasons
+from broker.bridge.bindings import Binding, Target, read_bindings, read_target
+from broker.bridge.complaints import Complaints
+from broker.bridge.conversation import Conversation, OtherVersion, Terms
+from broker.bridge.reasons import Lost
+from broker.broker import Broker
+from broker.mqtt_packets import V5
+from broker.wire import Wire
 from delivery.admission.refusals import Refused
-from delivery.bridge import reasons
-from delivery.bridge.bindings import Binding, Target, read_bindings, read_target
-from delivery.bridge.complaints import Complaints
-from delivery.bridge.conversation import Conversation, OtherVersion, Terms
-from delivery.bridge.reasons import Lost
-from delivery.broker.broker import Broker
-from delivery.broker.mqtt_packets import V5
-from delivery.broker.wire import Wire
 from delivery.transport import CLOSE_SECONDS
 from servioticy.settings.outward import Bridge as Chosen
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
-from delivery.broker.errors import Malformed
+from broker.errors import Malformed
 
 V5 = 5
 NAMES = {"MQIsdp": (3,), "MQTT": (4, V5)}

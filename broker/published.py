@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from delivery.broker.api import ApiResponse
+from delivery.rest_api import ApiResponse
 from servioticy.domain.model import StreamRef
 
 MAX_BATCH_BYTES = 256 * 1024

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from broker.client import Publication, Subscription
+from broker.exchange import Exchange
+from broker.topics import actuated, part
 from delivery.actuations.queues import Queues
 from delivery.actuations.ways import Taken, message
-from delivery.broker.client import Publication, Subscription
-from delivery.broker.exchange import Exchange
-from delivery.broker.topics import actuated, part
 from servioticy.domain.message_topics import ACTIONS
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.ports.actuations import Actuation

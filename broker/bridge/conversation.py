@@ -7,25 +7,25 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from delivery.bridge import packets as ours
-from delivery.bridge import reasons
-from delivery.bridge.bindings import Binding, Target
-from delivery.bridge.bound_api import BoundApi
-from delivery.bridge.complaints import Complaints
-from delivery.bridge.incoming import Packet, read_packet
-from delivery.bridge.outlet import BridgeOutlet
-from delivery.bridge.reasons import Lost
-from delivery.broker import mqtt_packets as packets
-from delivery.broker.api import RETRY_STATUSES, ApiResponse
-from delivery.broker.broker import Broker
-from delivery.broker.client import Client, Publication, Subscription
-from delivery.broker.errors import Malformed
-from delivery.broker.intake import Intake
-from delivery.broker.mqtt_outlet import WINDOW
-from delivery.broker.mqtt_packets import V5, Body, Kind, Message
-from delivery.broker.published import Published
-from delivery.broker.topics import EVERYTHING, Filter
-from delivery.broker.wire import Wire
+from broker import mqtt_packets as packets
+from broker.bridge import packets as ours
+from broker.bridge import reasons
+from broker.bridge.bindings import Binding, Target
+from broker.bridge.bound_api import BoundApi
+from broker.bridge.complaints import Complaints
+from broker.bridge.incoming import Packet, read_packet
+from broker.bridge.outlet import BridgeOutlet
+from broker.bridge.reasons import Lost
+from broker.broker import Broker
+from broker.client import Client, Publication, Subscription
+from broker.errors import Malformed
+from broker.intake import Intake
+from broker.mqtt_outlet import WINDOW
+from broker.mqtt_packets import V5, Body, Kind, Message
+from broker.published import Published
+from broker.topics import EVERYTHING, Filter
+from broker.wire import Wire
+from delivery.rest_api import RETRY_STATUSES, ApiResponse
 from servioticy.domain.message_topics import ACTUATIONS, ERRORS, FROM, UPDATES
 
 MOST_AT_ONCE = 200

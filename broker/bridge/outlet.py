@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from delivery.broker import mqtt_packets as packets
-from delivery.broker.client import Subscription, Taken
-from delivery.broker.mqtt_outlet import MqttOutlet
-from delivery.broker.mqtt_packets import Kind
-from delivery.broker.wire import Wire
+from broker import mqtt_packets as packets
+from broker.client import Subscription, Taken
+from broker.mqtt_outlet import MqttOutlet
+from broker.mqtt_packets import Kind
+from broker.wire import Wire
 from delivery.transport import CLOSE_SECONDS
 
 

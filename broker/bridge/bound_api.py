@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+from broker.client import Client
 from delivery.admission.pending import Caller
 from delivery.admission.reception import Reception
 from delivery.admission.refusals import Refusal
-from delivery.broker.api import ApiResponse, Asks
-from delivery.broker.client import Client
 from delivery.endings import Ending
+from delivery.rest_api import ApiResponse, Asks
 
 
 class BoundApi:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from delivery.broker.errors import BadTopic, Malformed, TooLarge
-from delivery.broker.wire import Wire
+from broker.errors import BadTopic, Malformed, TooLarge
+from broker.wire import Wire
 from servioticy.numbers import whole
 
 PREFIX = "/topic/"

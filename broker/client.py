@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from broker.topics import Filter
 from delivery.admission.refusals import Refusal, Refused
 from delivery.admission.requests import Identity
 from delivery.backlog import Backlog
-from delivery.broker.topics import Filter
 from delivery.endings import Ending
 from servioticy.domain.access import Right, Scope
 from servioticy.domain.model import StreamRef

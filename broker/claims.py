@@ -7,8 +7,8 @@ from weakref import WeakValueDictionary
 
 import orjson
 
-from delivery.broker.api import ApiResponse, Asks
-from delivery.broker.rest_requests import JSON
+from broker.rest_requests import JSON
+from delivery.rest_api import ApiResponse, Asks
 
 AT_ONCE = 10
 """So many are asked for; to the API all of them come from one address."""

@@ -1,12 +1,12 @@
-"""MQTT as a client writes and reads it: what `delivery/broker/mqtt_packets.py` has not."""
+"""MQTT as a client writes and reads it: what `broker/mqtt_packets.py` has not."""
 
 from __future__ import annotations
 
 import struct
 from typing import NamedTuple
 
-from delivery.broker import mqtt_packets as packets
-from delivery.broker.mqtt_packets import V5, Body, Kind, Properties
+from broker import mqtt_packets as packets
+from broker.mqtt_packets import V5, Body, Kind, Properties
 
 KEEP_SESSION = 0
 HAS_USER, HAS_PASSWORD = 0x80, 0x40

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from delivery.broker.client import MESSAGE_BYTES, Subscription, Taken
-from delivery.broker.stomp_frames import destination_of, write_frame
-from delivery.broker.wire import Wire
+from broker.client import MESSAGE_BYTES, Subscription, Taken
+from broker.stomp_frames import destination_of, write_frame
+from broker.wire import Wire
 from delivery.transport import CLOSE_SECONDS
 
 

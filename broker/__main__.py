@@ -1,0 +1,82 @@
+"""`python -m broker` runs until SIGTERM or SIGINT, then lets all clients go."""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+
+from broker.actuations import TopicWay, attach
+from broker.bridge.bridge import Bridges
+from broker.broker import Broker
+from broker.listener import ENVELOPE_BYTES, BrokerTransport
+from broker.metrics import observe_broker
+from broker.receiver import TopicReceiver
+from delivery import serving
+from delivery.accounts import Accounts
+from delivery.actuations.queues import Queues
+from delivery.admission.fair_executor import FairExecutor
+from delivery.admission.overrides import Overrides
+from delivery.admission.resting import Resting
+from delivery.admission.spending import Spending
+from delivery.rest_api import Api
+from servioticy import bootstrap
+from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
+from servioticy.metrics import Registry, serve
+from servioticy.metrics.loop_lag import LoopLag
+from servioticy.settings import Settings
+from servioticy.settings.places import api_url
+from servioticy.storage.actuations import PostgresActuations
+from servioticy.storage.cursors import Deliverer, PostgresCursors
+from servioticy.storage.history import PostgresHistory
+from servioticy.storage.quotas import PostgresQuotas
+from servioticy.storage.roles import Role
+from servioticy.storage.usage import PostgresUsage
+
+THREADS = 2
+
+
+async def run(chosen: Settings) -> None:
+    """Serve until told to stop. Raises Unavailable where what is emitted cannot be read."""
+    stop = serving.stopping()
+    database = bootstrap.connect(chosen, Role.DELIVERY)
+    quick = bootstrap.connect(chosen, Role.DELIVERY, durable=False)
+    quotas_given, resting = PostgresQuotas(quick), Resting()
+    usage = PostgresUsage(quick)
+    accounts = Accounts(usage, quotas_given, quotas(chosen), resting, Spending())
+    history = PostgresHistory(database)
+    hub = serving.hub(chosen, database, history, chosen.mqtt.clients, resting, accounts.note)
+    api = Api(chosen.mqtt.api_url or api_url(chosen))
+    broker = Broker(hub, history, api)
+    topics = TopicReceiver(broker.exchange).receive
+    cursors = PostgresCursors(quick, Deliverer.BROKER)
+    receivers = {"pubsub": topics, "service": topics}
+    feeds = hub.feeds(cursors, bootstrap.emitted_pages(chosen), receivers)
+    ask = FairExecutor("actuations", THREADS).run
+    way = partial(TopicWay, broker.exchange)
+    queues = Queues(PostgresActuations(quick), way, ask, clock=time.time)
+    attach(broker.exchange, queues)
+    reception = hub.reception
+    places = {SOCKETS: reception.admitted, LIVE_SUBSCRIPTIONS: reception.subscriptions}
+    overrides = Overrides(quotas_given, places)
+    largest = chosen.requests.max_body_bytes
+    bridges = Bridges(broker, chosen.bridge, largest + ENVELOPE_BYTES, lambda: feeds.is_owner)
+    registry = Registry()
+    observe_broker(hub, feeds, broker, queues, bridges, registry)
+    serve(registry, chosen.metrics_host, chosen.mqtt.metrics_port)
+    LoopLag(registry).start()
+    try:
+        await api.start()
+        await accounts.start()
+        for part in (queues, overrides, bridges):
+            part.start()
+        await hub.start([BrokerTransport(broker, chosen.host, chosen.mqtt.port, largest)])
+        await serving.read(chosen, hub, feeds, stop, "broker_ready")
+    finally:
+        # What takes from others ends first.
+        for ending in (bridges, feeds, queues, overrides, hub, accounts, api):
+            await ending.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(serving.main(run))
