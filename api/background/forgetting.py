@@ -1,4 +1,4 @@
-"""What is old enough goes: entries of the audit log, tokens after their end, accounts of hours."""
+"""What is old enough goes: entries of the audit log, accounts, what has ended or was deleted."""
 
 from __future__ import annotations
 
@@ -15,6 +15,12 @@ ACCOUNTS_AT_ONCE = 10_000
 PAUSE_SECONDS = 60.0
 """Between two looks that found few."""
 DAY_MS = 86_400_000
+OBJECTS_KEPT_DAYS = 7
+"""The ids of deleted Service Objects: records of the log may name them."""
+CODES_KEPT_DAYS = 30
+DEAD_KEPT_DAYS = 30
+TEMPLATES_KEPT_MS = 3_600_000
+LEFT_BEHIND = ("objects", "answers", "claim_codes", "templates", "dead_deliveries")
 
 
 class Forgetting:
@@ -70,3 +76,19 @@ def old_usage(services: Services) -> Forgetting:
         return {"before": services.now() - kept}
 
     return Forgetting(stored, ("forget", "forget_grants"), age, ACCOUNTS_AT_ONCE)
+
+
+def left_behind(services: Services) -> Forgetting:
+    """Return the one for what was deleted, has ended or has been answered, and is still there."""
+
+    def ages() -> dict[str, int]:
+        now = services.now()
+        return {
+            "objects": now - OBJECTS_KEPT_DAYS * DAY_MS,
+            "answers": now - DAY_MS,
+            "codes": now - CODES_KEPT_DAYS * DAY_MS,
+            "templates": now - TEMPLATES_KEPT_MS,
+            "dead": now - DEAD_KEPT_DAYS * DAY_MS,
+        }
+
+    return Forgetting(services.ports.statements("left_behind"), LEFT_BEHIND, ages)

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from api.background.departures import Departures
 from api.background.ended_grants import EndedGrants
-from api.background.forgetting import old_entries, old_tokens, old_usage
+from api.background.forgetting import left_behind, old_entries, old_tokens, old_usage
 from api.background.lost_ends import LostEnds
 from api.fleets.groups import Groups
 from api.fleets.jobs import Jobs
@@ -102,6 +102,7 @@ def worker(services: Services) -> Worker:
         "groups": Groups(services),
         "old_entries": old_entries(services),
         "old_tokens": old_tokens(services),
+        "left_behind": left_behind(services),
         "departures": Departures(services),
         "jobs": Jobs(services),
     }

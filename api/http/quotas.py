@@ -15,12 +15,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from servioticy.domain.quotas import DELIVERIES, LATER_SECONDS, Exceeded, Kind, Quota
+from servioticy.domain.quotas import (
+    DELIVERIES,
+    DOCUMENT_BYTES,
+    LATER_SECONDS,
+    Exceeded,
+    Kind,
+    Quota,
+)
 from servioticy.ports.statements import Statements
 
 SECONDS = 5.0
 """So old may be what is known of a tenant."""
 MAX_KNOWN = 10_000
+STATEMENTS = {DOCUMENT_BYTES: "document_bytes"}
 MANY = 10_000
 """Fewer are counted each time: it is quick, and of more nobody else adds half in some seconds."""
 
@@ -242,7 +250,8 @@ class Quotas:
         return is_far
 
     def _count(self, tenant: int, name: str) -> int:
-        count: int = self._stored.rows(name, tenant=tenant)[0][0]
+        statement = STATEMENTS.get(name, name)
+        count: int = self._stored.rows(statement, tenant=tenant)[0][0]
         return count
 
     def _limit(self, known: _Known, name: str) -> int:

@@ -36,6 +36,7 @@ from servioticy.domain.documents.conditions import without_members
 from servioticy.domain.documents.service_objects import is_public
 from servioticy.domain.documents.templates import TEMPLATE
 from servioticy.domain.model import Definition, ServiceObjectKey
+from servioticy.domain.quotas import DOCUMENT_BYTES
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.service_objects import CurrentVersion
 
@@ -156,8 +157,10 @@ def _customised(
     body: dict[str, Any], key: ServiceObjectKey, found: CurrentVersion, services: Services
 ) -> Response:
     now, fields = services.now(), custom_fields(body)
-    if not services.ports.service_objects.customise(key, found.revision, fields, now):
-        raise Changed
+    with services.quotas.adding(key.tenant, **{DOCUMENT_BYTES: len(fields or b"")}) as exceeded:
+        within(exceeded)
+        if not services.ports.service_objects.customise(key, found.revision, fields, now):
+            raise Changed
     tag = {"ETag": etag(found.version, found.revision + 1)}
     return answer({"id": key.id, "updatedAt": now}, 200, tag)
 
@@ -189,7 +192,8 @@ def _replaced(
         created_at=now,
         custom_fields=custom_fields(body),
     )
-    with services.quotas.adding(key.tenant, streams=more) as exceeded:
+    added = {"streams": more, DOCUMENT_BYTES: new.size}
+    with services.quotas.adding(key.tenant, **added) as exceeded:
         within(exceeded)
         return put_in_force(new, definition, found, services)
 

@@ -26,6 +26,7 @@ from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.documents.actions import CALLBACK
 from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.quotas import DOCUMENT_BYTES
 from servioticy.domain.tokens import digest, new_token
 from servioticy.ports.change_store import NewServiceObject
 
@@ -58,7 +59,8 @@ def blueprint(services: Services) -> Blueprint:
             token_digest=digest(token),
         )
         findings = warnings(definition, caller, services)
-        with services.quotas.adding(caller, documents=1, streams=len(new.streams)) as exceeded:
+        more = {"documents": 1, "streams": len(new.streams), DOCUMENT_BYTES: new.size}
+        with services.quotas.adding(caller, **more) as exceeded:
             within(exceeded)
             services.ports.changes.create(new)
         place = {"Location": f"{services.base}/{id_}", "ETag": etag(1, 1)}

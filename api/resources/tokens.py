@@ -12,7 +12,7 @@ from api.documents.claim_codes import MAX_USES_OF_ONE
 from api.http.answers import answer, nothing
 from api.http.authentication import authenticated, needs
 from api.http.bodies import json_object, optional_object
-from api.http.errors import Conflict, NotFound, Refused
+from api.http.errors import Conflict, NotFound, OverQuota, Refused, within
 from api.services import Services
 from servioticy.domain.access import OF_TENANTS, Right
 from servioticy.domain.documents.codes import (
@@ -23,11 +23,12 @@ from servioticy.domain.documents.codes import (
     WRONG_TYPE,
 )
 from servioticy.domain.documents.errors import WHOLE
+from servioticy.domain.quotas import LATER_SECONDS, TOKENS, Exceeded, Quota
 from servioticy.domain.tokens import digest, new_token
 from servioticy.ports.statements import Statements
 
-MOST = 10_000
-"""Of a tenant that are good, but for those that Service Objects were born with."""
+ENDED_KEPT = 1_000
+"""Of a tenant's; the others go when the next one is made."""
 MOST_OF_ONE = MAX_USES_OF_ONE + 1
 """Of those of a Service Object: as many as devices get by claims."""
 MAX_NAME = 200
@@ -50,9 +51,11 @@ def blueprint(services: Services) -> Blueprint:
         scope = _scope(wanted, tenant, stored)
         id_, name = uuid.uuid4().hex, _name(wanted)
         values = {"id": id_, "name": name, "tenant": tenant, "digest": digest(token), **scope}
-        row = stored.row("make", **values, expires=_expires(wanted), most=MOST)
-        if row is None:
-            raise _too_many()
+        expires = _expires(wanted)
+        stored.rows("forget_ended", tenant=tenant, keep=ENDED_KEPT)
+        with services.quotas.adding(tenant, tokens=1) as exceeded:
+            within(exceeded)
+            (row,) = stored.rows("make", **values, expires=expires)
         return answer({"id": id_, "token": token, "name": name, **_told(scope, *row)}, 201)
 
     @routes.get("/tokens")
@@ -82,12 +85,14 @@ def blueprint(services: Services) -> Blueprint:
         wanted = optional_object()
         overlap = overlap_seconds(wanted)
         new, id_ = new_token(), uuid.uuid4().hex
-        values = {"before": token, "id": id_, "tenant": authenticated().caller, "overlap": overlap}
-        most = {"most": MOST, "most_of_one": MOST_OF_ONE}
-        expires = _expires(wanted)
+        tenant, expires = authenticated().caller, _expires(wanted)
+        values = {"before": token, "id": id_, "tenant": tenant, "overlap": overlap}
+        quota = services.quotas.most(tenant, TOKENS)
+        most = {"most": quota.most, "most_of_one": MOST_OF_ONE}
+        stored.rows("forget_ended", tenant=tenant, keep=ENDED_KEPT)
         row = stored.row("rotate", **values, **most, digest=digest(new), expires=expires)
         if row is None:
-            raise _not_rotated(token, stored)
+            raise _not_rotated(token, stored, quota)
         name, service_object, stream, rights, expires_at = row
         scope = {"service_object": service_object, "stream": stream, "rights": rights}
         return answer({"id": id_, "token": new, "name": name, **_told(scope, expires_at)}, 201)
@@ -95,15 +100,16 @@ def blueprint(services: Services) -> Blueprint:
     return routes
 
 
-def _not_rotated(token: str, stored: Statements) -> Refused:
+def _not_rotated(token: str, stored: Statements, quota: Quota) -> Refused:
     """Return why there is no other one: it is not good itself, or there are too many."""
-    if stored.row("is_good", id=token, tenant=authenticated().caller) is None:
+    found = stored.row("is_good", id=token, tenant=authenticated().caller)
+    if found is None:
         return NotFound("The Token was not found.")
-    return _too_many()
-
-
-def _too_many() -> Conflict:
-    return Conflict(f"You have {MOST} tokens already; revoke some of them")
+    if not found[0]:
+        return Conflict(
+            f"The Service Object has {MOST_OF_ONE} tokens already; revoke some of them"
+        )
+    return OverQuota(Exceeded(quota, LATER_SECONDS))
 
 
 def overlap_seconds(wanted: dict[str, Any]) -> int:

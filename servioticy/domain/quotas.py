@@ -50,6 +50,8 @@ RESTING = (COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES)
 """Used up, a tenant's composites rest that others' updates would wake."""
 DELIVERIES = "deliveries"
 """Used up, nothing more is given to a tenant's subscribers; all else goes on."""
+TOKENS = "tokens"
+DOCUMENT_BYTES = "document-bytes"
 SOCKETS = "sockets"
 LIVE_SUBSCRIPTIONS = "live-subscriptions"
 REQUESTS = "requests-waiting"
@@ -82,6 +84,14 @@ def quotas(settings: Settings) -> Mapping[str, Quota]:
         Quota("streams", 1_000_000, "streams of Service Objects", None, Kind.COUNTED),
         Quota("subscriptions", 100_000, "subscriptions", None, Kind.COUNTED),
         Quota("members", 1_000, "members", None, Kind.COUNTED),
+        Quota(TOKENS, 10_000, "tokens that are good", None, Kind.COUNTED),
+        Quota(
+            DOCUMENT_BYTES,
+            10_000_000_000,
+            "bytes of documents, of all their versions",
+            None,
+            Kind.COUNTED,
+        ),
         Quota(
             SOCKETS,
             settings.delivery.sockets_per_tenant,

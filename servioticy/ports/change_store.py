@@ -55,6 +55,11 @@ class NewServiceObject:
     token_digest: bytes | None = None
     """of the token that is for a Service Object that is created"""
 
+    @property
+    def size(self) -> int:
+        """How many bytes a tenant has more of documents with it."""
+        return len(self.document) + len(self.custom_fields or b"")
+
 
 @dataclass(frozen=True, slots=True)
 class NewGrant:

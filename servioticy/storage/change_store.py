@@ -18,6 +18,8 @@ from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
 _CHANGES = 7_305_808_869_232  # advisory lock: any number that nothing else uses
+MAX_VERSIONS = 50
+"""Kept of a Service Object, beside those in force and those of dynamic groups."""
 _change = msgspec.json.Decoder(Change)
 
 
@@ -101,6 +103,8 @@ class PostgresChangeStore:
                 self._follow(new, new.made_from)
             self._database.rows(self._sql["drop_edges"], {"id": new.id, "tenant": new.tenant})
             self._put_in_force(new, change, joined.component, components)
+            own = {"id": new.id, "tenant": new.tenant, "keep": MAX_VERSIONS}
+            self._database.rows(self._sql["forget_versions"], own)
         return change
 
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:
@@ -110,7 +114,7 @@ class PostgresChangeStore:
             row = self._database.row(self._sql["delete_service_object"], values)
             if row is None:
                 return None
-            for each in ("drop_object_tokens", "drop_actuations"):
+            for each in ("drop_object_tokens", "drop_actuations", "drop_callback"):
                 self._database.rows(self._sql[each], values)
             version, partition = row
             change = Change(key.id, version, partition, kind="deletion")
@@ -244,7 +248,8 @@ class PostgresChangeStore:
         if joined - {component}:
             components = {"component": component, "components": sorted(joined)}
             self._database.rows(self._sql["join_components"], components)
-        self._note_pending(new.tenant, change)
+        named = own | {"version": change.version, "change": self._note_pending(new.tenant, change)}
+        self._database.rows(self._sql["name_version"], named)
 
     def _let_act(self, new: NewServiceObject, change: Change) -> None:
         """Note which streams of the version ask for actions, and whom it calls with actuations."""
@@ -263,9 +268,10 @@ class PostgresChangeStore:
         elif change.version > 1:
             self._database.rows(self._sql["drop_callback"], own)
 
-    def _note_pending(self, tenant: int, change: Change) -> None:
+    def _note_pending(self, tenant: int, change: Change) -> int:
         values = {"tenant": tenant, "change": msgspec.json.encode(change).decode()}
-        self._database.rows(self._sql["add_pending_change"], values)
+        number: int = self._database.rows(self._sql["add_pending_change"], values)[0][0]
+        return number
 
 
 def _end(id_: str, version: int, partition: int, revoked: str | None) -> Change:

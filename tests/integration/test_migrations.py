@@ -204,3 +204,35 @@ def test_what_the_audit_log_holds_is_of_the_parts_that_are_bounded_apart(
         (2, 1, "g"),
         (0, 2, "w"),
     ]
+
+
+def test_what_was_deleted_before_keeps_nothing_and_versions_have_their_bytes(
+    empty: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0121: and no version goes that the log may have still to name."""
+    whole = sorted(migrations._files(), key=lambda each: each.name)
+    monkeypatch.setattr(migrations, "_files", lambda: [f for f in whole if f.name < "0121"])
+    migrations.migrate(empty)
+    empty.rows(
+        """
+        INSERT INTO tenants (name) VALUES ('acme');
+        INSERT INTO pending_changes (tenant_id, change) VALUES (1, '{}'), (1, '{}');
+        INSERT INTO service_objects (id, tenant_id, public, created_at, updated_at, version,
+                                     component, route_partition, owner_partition, custom_fields)
+        SELECT id, 1, false, 0, 0, 1, id, 0, 0, '{"owner":"me"}'
+          FROM unnest('{a,b}'::text[]) AS id;
+        INSERT INTO definitions (service_object, version, tenant_id, document, created_at)
+        SELECT id, 1, 1, '{"name":"\u00e9"}', 0 FROM service_objects
+        """
+    )
+    empty.rows("UPDATE service_objects SET deleted_at = 5 WHERE id = 'b'")
+    assert empty.rows("SELECT count(*) FROM listings") == [(2,)]
+    monkeypatch.setattr(migrations, "_files", lambda: whole)
+
+    migrations.migrate(empty)
+
+    kept = "SELECT id, custom_fields::text FROM service_objects ORDER BY id"
+    assert empty.rows(kept) == [("a", '{"owner":"me"}'), ("b", None)]
+    assert empty.rows("SELECT service_object FROM listings") == [("a",)]
+    named = "SELECT DISTINCT bytes, named_by FROM definitions"
+    assert empty.rows(named) == [(len('{"name":"\u00e9"}'.encode()), 2)]

@@ -31,6 +31,7 @@ ALL_TENANTS = {
         *("dynamic_groups", "group_looks", "membership_marks", "jobs", "audit", "audit_counts"),
         "audit_parts",
         "ended_grants",
+        *("idempotency", "templates", "dead_deliveries"),
         *("grants", "usage_hours", "quotas", "claim_codes", "members"),
     },
     Role.PIPELINE: {

@@ -8,7 +8,7 @@ import pytest
 from api_builders import Served
 from werkzeug.test import TestResponse
 
-from api.http.quotas import Quotas
+from api.http.quotas import STATEMENTS, Quotas
 from servioticy.domain.quotas import Kind, quotas
 from servioticy.settings import Settings
 from servioticy.storage.quotas import PostgresQuotas
@@ -46,7 +46,8 @@ class Store:
             self.held += 1 if name == "hold" else -1
             return [("",)]
         assert self.held or not self.is_adding, "others may add while it is counted"
-        return [(self.counts[name],)]
+        quota = next((each for each, asked in STATEMENTS.items() if asked == name), name)
+        return [(self.counts[quota],)]
 
 
 class Ground:

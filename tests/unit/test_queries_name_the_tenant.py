@@ -28,6 +28,7 @@ CHANGES = "changes are made one after the other over the whole platform"
 PIPELINE = "a partition's task computes for all tenants; what it is told comes from the log"
 DELIVERY = "one process delivers to the subscriptions of all tenants, each by its id"
 FLEETS = "one process at a time works for all tenants, each job and each group by its tenant"
+OLD = "what is old goes, whosesoever it is"
 LOSS = "a loss of the log is accepted for a whole partition, whoever has records in it"
 
 EXCEPTIONS: dict[str, tuple[set[str], str]] = {
@@ -115,6 +116,11 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "departures.usage_of_others": ({"usage_hours"}, "what others used of it is theirs to pay"),
     "departures.received_grants": ({"grants"}, "what others granted to it goes with it"),
     "tokens.forget": ({"tokens"}, "what has ended goes, whosesoever it was"),
+    "left_behind.objects": ({"service_objects", "streams", "definitions", "tokens"}, OLD),
+    "left_behind.answers": ({"idempotency"}, OLD),
+    "left_behind.claim_codes": ({"claim_codes", "service_objects"}, OLD),
+    "left_behind.templates": ({"templates", "template_objects"}, OLD),
+    "left_behind.dead_deliveries": ({"dead_deliveries"}, OLD),
     "usage.forget": ({"usage_hours"}, "what is old goes, whosesoever it is"),
     "usage.forget_grants": ({"ended_grants"}, "what is old goes, whosesoever it is"),
     "log.keep_unacknowledged": ({"updates", "superseded"}, LOSS),

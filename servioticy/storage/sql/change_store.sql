@@ -40,8 +40,38 @@ VALUES (%(id)s, %(tenant)s, %(public)s, %(now)s, %(now)s, 1, %(component)s,
         %(partition)s, %(partition)s, %(custom_fields)s);
 
 -- add_definition --
-INSERT INTO definitions (service_object, version, tenant_id, document, created_at)
-VALUES (%(id)s, %(version)s, %(tenant)s, %(document)s, %(now)s);
+INSERT INTO definitions (service_object, version, tenant_id, document, created_at, bytes)
+VALUES (%(id)s, %(version)s, %(tenant)s, %(document)s, %(now)s,
+        octet_length(%(document)s::text));
+
+-- name_version --
+-- It stays at least until the log has passed this change.
+UPDATE definitions
+   SET named_by = %(change)s
+ WHERE service_object = %(id)s
+   AND tenant_id = %(tenant)s
+   AND version = %(version)s;
+
+-- forget_versions --
+-- All but the newest ones, one in force, and those that the log has still to name; those that the
+-- follower of dynamic groups has made it forgets itself.
+DELETE FROM definitions
+ USING service_objects
+ WHERE service_objects.id = %(id)s
+   AND service_objects.tenant_id = %(tenant)s
+   AND definitions.service_object = service_objects.id
+   AND definitions.tenant_id = service_objects.tenant_id
+   AND definitions.version = ANY(ARRAY(
+       SELECT version
+         FROM definitions
+        WHERE service_object = %(id)s
+          AND tenant_id = %(tenant)s
+          AND NOT automatic
+        ORDER BY version DESC
+       OFFSET %(keep)s
+        LIMIT 100))
+   AND definitions.version <> service_objects.version
+   AND named_by < active_change;
 
 -- follow_template --
 INSERT INTO template_objects (service_object, tenant_id, template, version, parameters)
@@ -135,7 +165,7 @@ UPDATE service_objects
 -- delete_service_object --
 -- For the API it does not exist any more; the pipeline removes what is stored of it.
 UPDATE service_objects
-   SET deleted_at = %(now)s, revision = revision + 1
+   SET deleted_at = %(now)s, custom_fields = NULL, revision = revision + 1
  WHERE id = %(id)s
    AND tenant_id = %(tenant)s
    AND revision = coalesce(%(revision)s, revision)
@@ -239,7 +269,8 @@ SELECT tenant_id, service_object, version, route_partition, revoked
 
 -- add_pending_change --
 INSERT INTO pending_changes (tenant_id, change)
-VALUES (%(tenant)s, %(change)s);
+VALUES (%(tenant)s, %(change)s)
+RETURNING id;
 
 -- pending_changes --
 -- Between tenants: changes are made one after the other over the whole platform.

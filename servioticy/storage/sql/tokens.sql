@@ -1,15 +1,7 @@
 -- make --
--- Unless the tenant has as many as it may have, or the Service Object is not its own.
 INSERT INTO tokens (digest, tenant_id, id, name, service_object, stream, rights, expires_at)
-SELECT %(digest)s, %(tenant)s, %(id)s, %(name)s, %(service_object)s, %(stream)s,
-       %(rights)s::text[], now() + %(expires)s * interval '1 second'
- WHERE %(most)s > (
-           SELECT count(*)
-             FROM tokens
-            WHERE tenant_id = %(tenant)s
-              AND is_listed(tokens)
-              AND revoked_at IS NULL
-              AND (expires_at IS NULL OR expires_at > now()))
+VALUES (%(digest)s, %(tenant)s, %(id)s, %(name)s, %(service_object)s, %(stream)s,
+        %(rights)s::text[], now() + %(expires)s * interval '1 second')
 RETURNING expires_at;
 
 -- own_stream --
@@ -40,7 +32,8 @@ DELETE FROM tokens
 RETURNING id;
 
 -- is_good --
-SELECT 1
+-- And whether it is listed.
+SELECT is_listed(tokens)
   FROM tokens
  WHERE id = %(id)s
    AND tenant_id = %(tenant)s
@@ -81,6 +74,19 @@ SELECT %(digest)s, %(tenant)s, %(id)s, name, service_object, stream, rights,
        now() + coalesce(%(expires)s * interval '1 second', life)
   FROM before
 RETURNING name, service_object, stream, rights, expires_at;
+
+-- forget_ended --
+-- Of those of the tenant that have ended all but the last ones, more than are made at once.
+DELETE FROM tokens
+ WHERE tenant_id = %(tenant)s
+   AND digest = ANY(ARRAY(
+       SELECT digest
+         FROM tokens
+        WHERE tenant_id = %(tenant)s
+          AND expires_at < now()
+        ORDER BY expires_at DESC
+       OFFSET %(keep)s
+        LIMIT 100));
 
 -- forget --
 -- Between tenants: what has ended long ago goes, whosesoever it was; some of it at once.

@@ -76,6 +76,27 @@ SELECT count(*)
   FROM subscriptions
  WHERE tenant_id = %(tenant)s;
 
+-- tokens --
+-- Those that `GET /tokens` shows.
+SELECT count(*)
+  FROM tokens
+ WHERE tenant_id = %(tenant)s
+   AND is_listed(tokens)
+   AND revoked_at IS NULL
+   AND (expires_at IS NULL OR expires_at > now());
+
+-- document_bytes --
+-- Of all versions that are there, of templates too, and of customFields as they are stored.
+SELECT (SELECT coalesce(sum(bytes), 0)
+          FROM definitions
+         WHERE tenant_id = %(tenant)s)::bigint
+     + (SELECT coalesce(sum(pg_column_size(custom_fields)), 0)
+          FROM service_objects
+         WHERE tenant_id = %(tenant)s)
+     + (SELECT coalesce(sum(pg_column_size(content)), 0)
+          FROM template_versions
+         WHERE tenant_id = %(tenant)s);
+
 -- members --
 SELECT count(*)
   FROM members

@@ -10,6 +10,7 @@ from api_builders import Caller, Served
 from api.app import SERVICES
 from api.background.forgetting import TOKENS_KEPT_DAYS, old_tokens
 from api.resources import tokens
+from servioticy.storage.quotas import PostgresQuotas
 
 
 @pytest.fixture
@@ -97,24 +98,43 @@ def test_a_token_is_exchanged(alice: Caller, so: str) -> None:
 
 
 def test_as_many_are_good_as_there_may_be_and_more_have_been(
-    alice: Caller, bob: Caller, served: Served, monkeypatch: pytest.MonkeyPatch
+    alice: Caller, bob: Caller, served: Served
 ) -> None:
     """Those that have ended count no more, and exchanging them makes no more of them."""
-    monkeypatch.setattr(tokens, "MOST", 4)
+    assert made(alice)
+    PostgresQuotas(served.platform.database).give("alice", "tokens", 5)
+    served.app.extensions[SERVICES].quotas._known.clear()
     so = bob.create()
     first, second = made(alice, expiresIn=60), made(alice)
     made(alice, serviceObject=alice.create())
     rotation, both = f"/tokens/{second['id']}/rotation", {"overlapSeconds": 60}
 
-    assert alice.ask("POST", "/tokens", json={"name": "n"}).status_code == 409
+    refused = alice.ask("POST", "/tokens", json={"name": "n"})
+    assert (refused.status_code, refused.get_json()["quota"]["name"]) == (429, "tokens")
     assert made(bob, serviceObject=so)
     assert alice.ask("POST", rotation, json=both).status_code == 201
-    assert alice.ask("POST", rotation, json=both).status_code == 409
+    assert alice.ask("POST", rotation, json=both).status_code == 429
     past = "UPDATE tokens SET expires_at = now() - interval '1 day' WHERE expires_at IS NOT NULL"
     served.platform.database.rows(past)
     assert alice.ask("POST", f"/tokens/{first['id']}/rotation").status_code == 404
     assert made(alice)
-    assert alice.ask("POST", "/tokens", json={"name": "n"}).status_code == 409
+    assert alice.ask("POST", "/tokens", json={"name": "n"}).status_code == 429
+
+
+def test_of_those_that_have_ended_the_last_ones_stay(
+    alice: Caller, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else who makes short-lived ones all day would leave a row for each, which nobody counts."""
+    monkeypatch.setattr(tokens, "ENDED_KEPT", 2)
+    past = "UPDATE tokens SET expires_at = now() - interval '1 s' WHERE expires_at IS NOT NULL"
+    for _ in range(5):
+        made(alice, expiresIn=60)
+        served.platform.database.rows(past)
+
+    ended = "SELECT count(*) FROM tokens WHERE expires_at < now()"
+    assert served.platform.database.rows(ended) == [(3,)]
+    counted = {each["name"]: each for each in alice.ask("GET", "/quotas").get_json()["quotas"]}
+    assert counted["tokens"]["used"] == 1
 
 
 def test_a_device_has_so_many_tokens_however_they_are_exchanged(
