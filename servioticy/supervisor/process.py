@@ -16,9 +16,9 @@ from typing import IO
 from servioticy.embedded.folder import DataFolder
 from servioticy.supervisor import guard
 from servioticy.supervisor.program import Program
+from servioticy.supervisor.rotation import rotate
 
 PR_SET_PDEATHSIG = 1
-LOG_LIMIT = 10 * 1024 * 1024
 TAIL_BYTES = 16_384
 TAIL_LINES = 20
 
@@ -110,6 +110,11 @@ class Child:
         names = {number.value: number.name for number in signal.Signals}
         return f"signal {names.get(-code, -code)}" if code < 0 else f"exit code {code}"
 
+    def rotate_log(self) -> None:
+        """Put what it has written aside, where that has become much."""
+        if rotate(self._log):
+            self._log_start = 0
+
     def signal(self) -> None:
         """Ask the program to stop."""
         if self._process.poll() is None:
@@ -125,15 +130,10 @@ class Child:
         """Return the end of what it wrote since it was started."""
         with self._log.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
-            log.seek(max(self._log_start, size - TAIL_BYTES))
+            start = self._log_start if self._log_start <= size else 0
+            log.seek(max(start, size - TAIL_BYTES))
             lines = log.read().decode(errors="replace").splitlines()
         return "\n".join(lines[-TAIL_LINES:]) or "(it wrote nothing)"
-
-
-def rotate(log: Path) -> None:
-    """Put a large log aside; one old one is kept."""
-    if log.exists() and log.stat().st_size > LOG_LIMIT:
-        log.replace(log.with_name(f"{log.name}.1"))
 
 
 def _die_with_parent(number: signal.Signals) -> Callable[[], None] | None:

@@ -16,8 +16,9 @@ from typing import Any
 
 from servioticy.embedded.folder import DataFolder
 from servioticy.errors import ServioticyError, Unavailable
-from servioticy.supervisor.process import Child, Guard, rotate
+from servioticy.supervisor.process import Child, Guard
 from servioticy.supervisor.program import Event, EventKind, Program
+from servioticy.supervisor.rotation import rotate
 
 TICK_SECONDS = 0.05
 FIRST_PAUSE_SECONDS = 0.25
@@ -165,6 +166,8 @@ class Supervisor:
 
     def _look_after(self, program: Program) -> None:
         child = self._children.get(program.name)
+        if child is not None:
+            child.rotate_log()
         if child is None:
             if time.monotonic() >= self._start_at.get(program.name, 0.0):
                 self._respawn(program)

@@ -12,7 +12,7 @@ from waiting import until
 
 from servioticy.embedded.folder import DataFolder, read_run
 from servioticy.errors import SetupError, Unavailable
-from servioticy.supervisor import process, supervisor
+from servioticy.supervisor import rotation, supervisor
 from servioticy.supervisor.program import Program
 from servioticy.supervisor.supervisor import pause_before_restart
 
@@ -167,7 +167,7 @@ def test_two_platforms_cannot_share_a_data_folder(running, tmp_path) -> None:
 
 
 def test_a_large_log_is_put_aside_at_the_start(running, monkeypatch) -> None:
-    monkeypatch.setattr(process, "LOG_LIMIT", 10)
+    monkeypatch.setattr(rotation, "LOG_LIMIT", 20)
     run = running(a_program())
     (run.folder.logs / "one.log").write_text("a long story of last time")
 
