@@ -15,8 +15,9 @@ MAX_HEADERS = 100
 
 _LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
 _HEADER = re.compile(
-    rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x21-\x7e\x80-\xff]?[\t\x20-\x7e\x80-\xff]*)"
+    rb"([!#$%&'*+.^_`|~0-9A-Za-z-]++):[ \t]*+([\x21-\x7e\x80-\xff]?[\t\x20-\x7e\x80-\xff]*+)"
 )
+"""Nothing is tried twice: blanks before a value could be taken for its beginning as well."""
 _ABSOLUTE = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 _LENGTH = re.compile(rb"[0-9]{1,18}")
 

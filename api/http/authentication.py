@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from flask import Flask, Response, g, has_request_context, request
 
-from api.http.errors import Denied, NotAuthorized, NotFound
+from api.http.errors import Denied, NotAuthorized, NotFound, Refused
 from api.http.read_after_write import CALLER
 from api.http.while_allowed import WhileAllowed
 from servioticy.domain.access import Resource, Right, may
@@ -73,6 +73,8 @@ def guard(app: Flask, addresses: Addresses) -> None:
 
     @app.before_request
     def authenticate() -> None:
+        if b"%00" in request.query_string or b"\0" in request.query_string:
+            raise Refused(f"The address has a NUL in it: {_with_nul()}")
         if request.endpoint is None or request.method == "OPTIONS":
             return
         right = rights[request.endpoint]
@@ -107,6 +109,12 @@ def guard(app: Flask, addresses: Addresses) -> None:
     @app.teardown_request
     def nobody_acts(_error: BaseException | None) -> None:
         set_actor(None)
+
+
+def _with_nul() -> str:
+    """Return which of the values behind the question mark has a NUL in it."""
+    found = (name for name, value in request.args.items(multi=True) if "\0" in name + value)
+    return next(found, "?").partition("\0")[0][:100]
 
 
 def _known(addresses: Addresses, asked: Lookup) -> Address:

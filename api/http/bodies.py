@@ -11,8 +11,8 @@ from flask import request
 
 from api.http.content_types import sent
 from api.http.errors import Refused, TooLarge
-from servioticy.domain.documents import BadDocument
-from servioticy.domain.documents.codes import DUPLICATE, NOT_JSON, TOO_NESTED, WRONG_TYPE
+from servioticy.domain.documents import BadDocument, json_texts
+from servioticy.domain.documents.codes import DUPLICATE, TOO_NESTED, WRONG_TYPE
 from servioticy.domain.documents.errors import Part
 
 JSON_TYPES = {"application/json": True, "text/json": True}
@@ -82,16 +82,14 @@ def json_value(types: Mapping[str, bool] = JSON_TYPES) -> Any:
     one of the two would be lost without a word.
     """
     content = json_body(types)
-    try:
-        value = orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        raise BadDocument(f"The request is not valid JSON: {error}", "", NOT_JSON) from error
+    value = json_texts.read(content)
     try:
         orjson.dumps(value)  # refuses what is nested deeper than we could answer
     except orjson.JSONEncodeError as error:
         reason = "The request is nested too deeply: at most 254 levels"
         raise BadDocument(reason, "", TOO_NESTED) from error
     _refuse_repeated_keys(content)
+    json_texts.refuse_nul(value, content)
     return value
 
 

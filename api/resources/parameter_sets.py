@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from api.http.bodies import body, json_value
 from api.http.content_types import sent
 from api.http.errors import Refused
-from servioticy.domain.documents import BadDocument
-from servioticy.domain.documents.codes import NOT_JSON, TOO_MUCH
+from servioticy.domain.documents import BadDocument, json_texts
+from servioticy.domain.documents.codes import TOO_MUCH
 from servioticy.domain.documents.errors import WHOLE, Part
 
 MAX_OBJECTS = 10_000
@@ -45,7 +43,10 @@ def _lines() -> Sets:
         if line.strip():
             part = WHOLE.at(number)
             try:
-                found.append((part, orjson.loads(line)))
-            except orjson.JSONDecodeError as error:
-                raise part.bad(f"line {number} is not valid JSON: {error}", NOT_JSON) from error
+                value = json_texts.read(line)
+                json_texts.refuse_nul(value, line)
+            except BadDocument as error:
+                where = part.at(*error.pointer.split("/")[1:])
+                raise where.bad(f"line {number}: {error.reason}", error.code) from error
+            found.append((part, value))
     return found

@@ -177,6 +177,7 @@ UPDATES: list[tuple[bytes, str, str]] = [
 ]
 
 OF_THE_API = {
+    "has-nul",
     "too-slow",
     "unknown-service-object",
     "unknown-stream",

@@ -110,3 +110,43 @@ def test_any_body_is_read_or_refused(body: bytes) -> None:
         parse_update(body, STREAM)
     except BadDocument as error:
         assert str(error)
+
+
+@pytest.mark.parametrize(
+    ("update", "pointer"),
+    [
+        (
+            b'{"lastUpdate":1,"channels":{"t":{"current-value":"a\\u0000"}}}',
+            "/channels/t/current-value",
+        ),
+        (b'{"lastUpdate":1,"x":["\\u0000"],"channels":{"t":{"current-value":"a"}}}', "/x/0"),
+        (b'{"lastUpdate":1,"x":{"\\u0000":1},"channels":{"t":{"current-value":"a"}}}', "/x"),
+    ],
+)
+def test_a_nul_is_refused_with_its_place(update: bytes, pointer: str) -> None:
+    """The store looks into no document with one: not for the channels beside it, either."""
+    with pytest.raises(BadDocument) as told:
+        parse_update(update, STREAM)
+
+    assert (told.value.code, told.value.pointer) == ("has-nul", pointer)
+
+
+def test_a_text_that_spells_an_escape_has_no_nul() -> None:
+    update = b'{"lastUpdate":1,"channels":{"t":{"current-value":"\\\\u0000"}}}'
+
+    kept = orjson.loads(parse_update(update, STREAM).document)
+
+    assert kept["channels"]["t"]["current-value"] == "\\u0000"
+
+
+@pytest.mark.parametrize(("digits", "is_taken"), [(1_000, True), (1_001, False)])
+def test_a_number_has_so_many_digits(digits: int, is_taken: bool) -> None:
+    """Behind its point: before it 309 are infinite already. In a text they are free."""
+    update = b'{"lastUpdate":1,"channels":{"t":{"current-value":"%b"},"x":{"current-value":0.%b}}}'
+    whole = update % (b"1" * 2_000, b"1" * digits)
+
+    if is_taken:
+        assert parse_update(whole, STREAM).timestamp == 1
+    else:
+        with pytest.raises(BadDocument, match="more than 1000 digits: line 1 column 20"):
+            parse_update(whole, STREAM)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import orjson
-
 from servioticy.domain.batches.items import Item, Items, Unreadable
-from servioticy.domain.documents import BadDocument
-from servioticy.domain.documents.codes import DUPLICATE, NOT_CSV, REQUIRED, WRONG_TYPE
+from servioticy.domain.documents import BadDocument, json_texts
+from servioticy.domain.documents.codes import (
+    DUPLICATE,
+    NOT_CSV,
+    REQUIRED,
+    TOO_MUCH,
+    WRONG_TYPE,
+)
 from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import SensorUpdate, StreamRef
@@ -19,6 +24,8 @@ from servioticy.domain.model import SensorUpdate, StreamRef
 TIMESTAMP = "lastUpdate"
 SERVICE_OBJECT = "serviceObject"
 STREAM = "stream"
+MAX_COLUMNS = 1_003
+"""As many channels as a stream may have, and the three names above."""
 
 
 def rows(body: bytes, stream: StreamRef | None) -> Items:
@@ -49,11 +56,14 @@ def _lines(reader: Any) -> Iterator[list[str]]:
 
 
 def _check(names: Sequence[str], stream: StreamRef | None) -> None:
+    if len(names) > MAX_COLUMNS:
+        reason = f"The first line of the CSV names more than {MAX_COLUMNS} columns"
+        raise BadDocument(reason, "", TOO_MUCH)
     needed = [TIMESTAMP] if stream is not None else [TIMESTAMP, SERVICE_OBJECT, STREAM]
     for name in needed:
         if name not in names:
             raise BadDocument(f"The first line of the CSV does not name {name}", "", REQUIRED)
-    twice = next((name for n, name in enumerate(names) if name in names[:n]), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         reason = f"The first line of the CSV names {twice:.100} twice"
         raise BadDocument(reason, "", DUPLICATE)
@@ -96,7 +106,9 @@ def _value(name: str, cell: str, type_name: str) -> Any:
 
 def _loaded(cell: str, pointer: str) -> Any:
     try:
-        return orjson.loads(cell)
-    except orjson.JSONDecodeError as error:
+        return json_texts.read(cell.encode())
+    except BadDocument as error:
+        if error.code == TOO_MUCH:
+            raise BadDocument(error.reason, pointer, TOO_MUCH) from error
         reason = f"{cell[:40]!r} is neither a number nor another value as JSON writes it"
         raise BadDocument(reason, pointer, WRONG_TYPE) from error

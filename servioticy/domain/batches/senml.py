@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import orjson
-
 from servioticy.domain.batches.items import Item, Items, Unreadable
-from servioticy.domain.documents import BadDocument
-from servioticy.domain.documents.codes import BAD_NAME, NOT_JSON, REQUIRED, WRONG_TYPE
+from servioticy.domain.documents import BadDocument, json_texts
+from servioticy.domain.documents.codes import BAD_NAME, REQUIRED, TOO_MUCH, WRONG_TYPE
 from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import SensorUpdate, StreamRef
 
@@ -27,6 +25,14 @@ VALUES = ("v", "vs", "vb", "vd")
 TEXTS = ("bn", "bu", "n", "u", "vs", "vd")
 NUMBERS = ("bt", "bv", "bs", "bver", "v", "s", "t", "ut")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._/-]*")
+MAX_NAME = 1_000
+"""Characters of a resolved name: Service Object, stream and channel have 200 each."""
+MAX_UNIT = 200
+MOST = {"bn": MAX_NAME, "n": MAX_NAME, "bu": MAX_UNIT, "u": MAX_UNIT}
+"""A base name or unit that is refused is no base: it stands in no record."""
+MAX_RESOLVED = 4 * 1_048_576
+"""Characters of names and units of all records of a pack together, resolved: base fields are sent
+once and stand in each record after them."""
 Clock = Callable[[], float]
 
 
@@ -38,6 +44,8 @@ class _Resolved(NamedTuple):
     channel: str
     content: dict[str, Any]
     timestamp: int
+    size: int
+    """characters of its name and unit"""
 
 
 def pack(body: bytes, stream: StreamRef | None, clock: Clock, *, milliseconds: bool) -> Items:
@@ -46,10 +54,7 @@ def pack(body: bytes, stream: StreamRef | None, clock: Clock, *, milliseconds: b
     `milliseconds`: the timestamps of updates are milliseconds; else seconds, as SenML's times
     are, and a time with a fraction is refused.
     """
-    try:
-        records = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise BadDocument(f"The request is not valid JSON: {error}", "", NOT_JSON) from error
+    records = json_texts.read(body)
     if not isinstance(records, list):
         raise BadDocument("A SenML pack is a JSON array", "", WRONG_TYPE)
     return _items(records, stream, _Units(clock(), milliseconds))
@@ -75,36 +80,41 @@ class _Units(NamedTuple):
 
 def _items(records: list[Any], stream: StreamRef | None, units: _Units) -> Items:
     base: dict[str, Any] = {}
-    together: list[_Resolved] = []
+    together: dict[str, _Resolved] = {}
+    size = 0
     for index, record in enumerate(records):
         try:
             found = _resolved(index, record, base, stream, units)
         except BadDocument as error:
             yield from _update(together)
-            together = []
+            together = {}
             yield Unreadable(index, error)
             continue
         if found is None:
             continue
+        size += found.size
+        if size > MAX_RESOLVED:
+            reason = f"names and units of all records have more than {MAX_RESOLVED} characters"
+            raise BadDocument(reason, f"/{index}", TOO_MUCH)
         if together and not _belongs(found, together):
             yield from _update(together)
-            together = []
-        together.append(found)
+            together = {}
+        together[found.channel] = found
     yield from _update(together)
 
 
-def _belongs(found: _Resolved, together: list[_Resolved]) -> bool:
+def _belongs(found: _Resolved, together: Mapping[str, _Resolved]) -> bool:
     """Tell whether it is of the same update; a channel that comes again begins the next one."""
-    first = together[0]
+    first = next(iter(together.values()))
     same = (found.origin, found.timestamp) == (first.origin, first.timestamp)
-    return same and all(each.channel != found.channel for each in together)
+    return same and found.channel not in together
 
 
-def _update(together: list[_Resolved]) -> Items:
+def _update(together: Mapping[str, _Resolved]) -> Items:
     if not together:
         return
-    first = together[0]
-    channels = {each.channel: each.content for each in together}
+    first = next(iter(together.values()))
+    channels = {channel: each.content for channel, each in together.items()}
     document = {"channels": channels, "lastUpdate": first.timestamp}
 
     def read(reader: UpdateReader) -> SensorUpdate:
@@ -137,9 +147,10 @@ def _resolved(
     unit = record.get("u", base.get("bu"))
     if unit is not None:
         content["unit"] = unit
-    origin, channel = _named(base.get("bn", "") + record.get("n", ""), stream)
+    name = base.get("bn", "") + record.get("n", "")
+    origin, channel = _named(name, stream)
     timestamp = units.timestamp(base.get("bt", 0) + record.get("t", 0))
-    return _Resolved(index, origin, channel, content, timestamp)
+    return _Resolved(index, origin, channel, content, timestamp, len(name) + len(unit or ""))
 
 
 def _sum(value: float, base: dict[str, Any]) -> float:
@@ -165,6 +176,9 @@ def _check(record: dict[str, Any]) -> None:
             continue
         if not right:
             raise BadDocument(f"The field {key} is of a wrong type", f"/{key}", WRONG_TYPE)
+        if key in MOST and len(value) > MOST[key]:
+            reason = f"The field {key} has more than {MOST[key]} characters"
+            raise BadDocument(reason, f"/{key}", TOO_MUCH)
     if record.get("bver", VERSION) > VERSION:
         raise BadDocument(f"This is SenML of a version after {VERSION}", "/bver", WRONG_TYPE)
 

@@ -24,6 +24,7 @@ NOT_JSON = _code("not-json", "What was sent is not valid JSON.")
 NOT_CSV = _code(
     "not-csv", "What was sent is not valid CSV, or a row of it has too few or many cells."
 )
+HAS_NUL = _code("has-nul", "A text has a NUL in it, which no text of a tenant may have.")
 TOO_NESTED = _code("too-nested", "Arrays and objects are nested in more than 254 levels.")
 REQUIRED = _code("required", "Something that has to be there is not.")
 WRONG_TYPE = _code("wrong-type", "The value is of another type than it has to be.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from servioticy.domain.documents.codes import BAD_PARAMETER, REQUIRED, TOO_MUCH, WRONG_TYPE
@@ -33,6 +33,8 @@ class Parameter:
     required: bool = True
     choices: tuple[Any, ...] = ()
     example: Any = None
+    chosen: frozenset[Any] = frozenset()
+    """The choices, as `_identity` tells them apart: each value is looked up, not compared."""
 
 
 def _is_text(value: Any) -> bool:
@@ -113,6 +115,7 @@ def _parameter(name: str, content: Any, whole: Part) -> Parameter:
     )
     for number, each in enumerate(choices):
         _check(parameter.type, each, part.at("choices", number))
+    parameter = replace(parameter, chosen=frozenset(map(_identity, choices)))
     for field in ("default", "example"):
         if field in content:
             check(parameter, content[field], part.at(field))
@@ -122,7 +125,7 @@ def _parameter(name: str, content: Any, whole: Part) -> Parameter:
 def check(parameter: Parameter, value: Any, part: Part) -> None:
     """Raise BadDocument unless it may be the parameter's value."""
     _check(parameter.type, value, part)
-    if parameter.choices and not any(_same(value, each) for each in parameter.choices):
+    if parameter.choices and _identity(value) not in parameter.chosen:
         raise part.bad("the value is none of the choices", BAD_PARAMETER)
 
 
@@ -131,8 +134,11 @@ def _check(type_: str, value: Any, part: Part) -> None:
         raise part.bad(f"the value has to be of type {type_}, and not too large", WRONG_TYPE)
 
 
-def _same(value: Any, other: Any) -> bool:
-    return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
+def _identity(value: Any) -> Any:
+    """Return what is the same for the same value: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, list):
+        return tuple(map(_identity, value))
+    return (bool, value) if isinstance(value, bool) else value
 
 
 def complete(declared: Mapping[str, Parameter], given: Any, part: Part = WHOLE) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import orjson
 
+from servioticy.domain.documents import json_texts
 from servioticy.domain.documents.codes import (
-    NOT_JSON,
     REQUIRED,
     TOO_NESTED,
     UNKNOWN_CHANNEL,
@@ -34,11 +34,7 @@ class UpdateReader:
 
     def parse(self, body: bytes | msgspec.Raw) -> SensorUpdate:
         """Read an update as a device sends it. Raises BadDocument: the reason and the place."""
-        try:
-            document = orjson.loads(memoryview(body))
-        except orjson.JSONDecodeError as error:
-            raise BadDocument(f"The request is not valid JSON: {error}", "", NOT_JSON) from error
-        return self.take(document)
+        return self.take(json_texts.read(body))
 
     def take(self, document: Any) -> SensorUpdate:
         """Take an update that is parsed already, or made of another form. Raises BadDocument."""
@@ -47,10 +43,12 @@ class UpdateReader:
         timestamp = _timestamp(document)
         self._check_channels(document)
         try:
-            return SensorUpdate(self._origin, timestamp, orjson.dumps(document))
+            written = orjson.dumps(document)
         except orjson.JSONEncodeError as error:
             reason = "The request is nested too deeply: at most 254 levels"
             raise BadDocument(reason, "", TOO_NESTED) from error
+        json_texts.refuse_nul(document, written)
+        return SensorUpdate(self._origin, timestamp, written)
 
     def _check_channels(self, document: dict[str, Any]) -> None:
         if "channels" not in document:

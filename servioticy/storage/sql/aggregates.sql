@@ -1,9 +1,14 @@
 -- buckets --
 -- What each bucket of one channel holds. `rows` counts what was read for it; together they are
 -- `most` where there is more than may be read. A value of another type than the channel has now
--- is one of an earlier version, and is left out.
+-- is one of an earlier version, and is left out. A text with a NUL (an output's, or one of earlier
+-- releases) is read with U+FFFD in its place: the store refuses to look into it.
 WITH within AS (
-    SELECT "timestamp", document #> ARRAY['channels', %(channel)s, 'current-value'] AS value
+    SELECT "timestamp",
+           CASE WHEN strpos(document::text, '\u0000') = 0 THEN document
+                ELSE regexp_replace(document::text, '(?<!\\)((?:\\\\)*)\\u0000',
+                                    '\1\\ufffd', 'g')::json END
+           #> ARRAY['channels', %(channel)s, 'current-value'] AS value
       FROM updates
      WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
        AND tenant_id = %(tenant)s
@@ -26,13 +31,19 @@ WITH within AS (
 )
 SELECT bucket, rows, count, min, max, mean,
        CASE WHEN %(ends)s THEN (
-           SELECT document #>> ARRAY['channels', %(channel)s, 'current-value']
+           SELECT CASE WHEN strpos(document::text, '\u0000') = 0 THEN document
+                       ELSE regexp_replace(document::text, '(?<!\\)((?:\\\\)*)\\u0000',
+                                           '\1\\ufffd', 'g')::json END
+                  #>> ARRAY['channels', %(channel)s, 'current-value']
              FROM updates
             WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
               AND tenant_id = %(tenant)s
               AND "timestamp" = first_at) END AS first,
        CASE WHEN %(ends)s THEN (
-           SELECT document #>> ARRAY['channels', %(channel)s, 'current-value']
+           SELECT CASE WHEN strpos(document::text, '\u0000') = 0 THEN document
+                       ELSE regexp_replace(document::text, '(?<!\\)((?:\\\\)*)\\u0000',
+                                           '\1\\ufffd', 'g')::json END
+                  #>> ARRAY['channels', %(channel)s, 'current-value']
              FROM updates
             WHERE stream_id = (SELECT stored_as FROM readable_streams WHERE id = %(stream_id)s)
               AND tenant_id = %(tenant)s

@@ -177,3 +177,25 @@ def test_only_what_is_public_is_shown_to_others(alice: Caller, bob: Caller) -> N
         return bob.ask("GET", f"/{so}/streams/a/aggregates?channel=x&bucket=1").status_code
 
     assert (status(private), status(public), status("none")) == (401, 200, 404)
+
+
+def test_a_nul_that_is_stored_hides_no_number(served: Served, alice: Caller) -> None:
+    """Outputs may have one, and what earlier releases took; the store refuses to look into it."""
+    so = alice.create(MIXED)
+    texts = ["a\0", "\\u0000", "b"]
+    documents = [document(n, x=n, t=text, on=True) for n, text in enumerate(texts)]
+    store_documents(served, so, documents, 0)
+
+    assert asked(alice, so, "channel=x&bucket=10") == [
+        {"start": 0, "count": 3, "min": 0, "max": 2, "mean": 1, "first": 0, "last": 2}
+    ]
+    assert asked(alice, so, "channel=t&bucket=10&functions=count") == [{"start": 0, "count": 3}]
+
+
+def test_a_nul_behind_the_question_mark_is_refused(alice: Caller) -> None:
+    so = alice.create(MIXED)
+
+    answer = alice.ask("GET", f"/{so}/streams/a/aggregates?channel=x%00&bucket=10")
+
+    assert answer.status_code == 400
+    assert "NUL" in answer.text and "channel" in answer.text

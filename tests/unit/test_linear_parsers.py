@@ -1,0 +1,99 @@
+"""Every parser of what clients send is linear: half of the largest input takes half of its time.
+
+A parser that is not in the catalogue (`tests/support/worst_bodies.py`) fails this.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from worst_bodies import WORST, Worst
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("api", "servioticy/domain", "servioticy/identity", "servioticy/http_heads.py")
+TRIES = 6
+MOST = 3.0
+"""Times as long for twice as much; what is quadratic takes four times, and was 17 s for 200 KB."""
+NOTHING = 0.02
+"""Seconds that are not told from none."""
+_TAKES_APART = re.compile(
+    r"^(?:import|from) (?:re|csv|base64)\b|(?:orjson|json)\.loads\(|Decoder\(|isdecimal|isdigit",
+    re.MULTILINE,
+)
+NOT_OF_CLIENTS = {
+    "api/exports/columns.py": "names that a document has declared, for a file that is written",
+    "api/exports/comma_separated.py": "cells that are written",
+    "servioticy/domain/scripts.py": "errors of scripts, cut by the sandbox",
+    "api/fleets/groups.py": "documents as they are stored",
+    "api/fleets/jobs.py": "what the platform has stored",
+    "api/fleets/making.py": "what the platform has stored",
+    "api/search/blocks.py": "updates as they are stored",
+    "api/exports/writer.py": "updates as they are stored",
+    "api/documents/actions.py": "documents as they are stored",
+    "api/documents/claim_codes.py": "codes of a fixed length",
+    "api/documents/service_objects.py": "documents as they are stored",
+    "api/http/idempotency.py": "a key of a bounded length, and answers as they are stored",
+    "api/parsing/document_parser_process.py": "documents that the API has read already",
+    "api/resources/aggregates.py": "values as they are stored",
+    "api/resources/callbacks.py": "a number of 19 digits; subscriptions as they are stored",
+    "api/resources/claim_codes.py": "templates as they are stored",
+    "api/resources/claims.py": "templates as they are stored",
+    "api/resources/groups.py": "documents as they are stored",
+    "api/resources/jobs.py": "what the platform has stored",
+    "api/resources/replacing.py": "documents as they are stored",
+    "api/resources/status.py": "verdicts as they are stored",
+    "api/resources/subscriptions.py": "subscriptions as they are stored",
+    "api/resources/template_jobs.py": "templates as they are stored",
+    "api/resources/templates.py": "templates as they are stored",
+    "api/resources/versions.py": "documents as they are stored",
+    "servioticy/domain/buckets.py": "a width of ten digits",
+    "servioticy/domain/documents/stored.py": "documents as they are stored",
+    "servioticy/domain/letters.py": "dead letters of the platform",
+    "servioticy/domain/persons.py": "one name of a bounded length",
+    "servioticy/domain/records.py": "records of the log",
+    "servioticy/domain/webhook_secrets.py": "a secret of a bounded length",
+    "servioticy/identity/fetching.py": "what an issuer that the operator named publishes",
+}
+"""Modules that take texts apart, but none of any length that a client sends."""
+
+
+def took(worst: Worst, given: Any) -> float:
+    gc.collect()
+    begun = time.process_time()
+    worst.run(given)
+    return time.process_time() - begun
+
+
+@pytest.mark.parametrize("worst", WORST.values(), ids=WORST)
+def test_twice_as_much_takes_twice_as_long(worst: Worst) -> None:
+    """The least of some tries: what else the machine does makes a try longer, and none shorter."""
+    half, whole = worst.made(worst.most // 2), worst.made(worst.most)
+    halves, wholes = [], []
+    for _ in range(TRIES):
+        halves.append(took(worst, half))
+        wholes.append(took(worst, whole))
+        if min(wholes) <= MOST * min(halves) + NOTHING:
+            break
+
+    assert min(wholes) <= MOST * min(halves) + NOTHING
+
+
+def test_every_parser_is_in_the_catalogue() -> None:
+    """Whoever takes apart what comes from outside says what is worst for it."""
+    files = [
+        file
+        for room in ROOMS
+        for file in ((ROOT / room).rglob("*.py") if (ROOT / room).is_dir() else [ROOT / room])
+    ]
+    parsers = {
+        str(each.relative_to(ROOT)) for each in files if _TAKES_APART.search(each.read_text())
+    }
+    known = {each.module for each in WORST.values()} | NOT_OF_CLIENTS.keys()
+
+    assert sorted(parsers - known) == [], "say what is worst for it"
+    assert sorted(each for each in known if not (ROOT / each).is_file()) == []
