@@ -33,7 +33,7 @@ class NotAcceptable(Refused):
 
 
 def sent(kinds: Mapping[str, Kind], default: str) -> Kind:
-    """Return what belongs to the Content-Type of the body, that of `default` where none is claimed.
+    """Return what belongs to the Content-Type of the body, that of `default` where none is.
 
     Raises UnsupportedMedia for another one, another encoding, or a compressed body.
     """

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.attacks import crowding, stopping, taking
+from benchmarks.attacks import brokering, crowding, stopping, taking
 
-ATTACKS = {each.id: each for each in (*stopping.ATTACKS, *taking.ATTACKS, *crowding.ATTACKS)}
+ATTACKS = {
+    each.id: each
+    for each in (*stopping.ATTACKS, *taking.ATTACKS, *crowding.ATTACKS, *brokering.ATTACKS)
+}

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from benchmarks import attacks
-from benchmarks.attacks import crowding, stopping, taking
+from benchmarks.attacks import brokering, crowding, stopping, taking
 from benchmarks.attacks.arrivals import Suffered, Waits
 from benchmarks.attacks.attack import Attack
 from benchmarks.attacks.catalogue import ATTACKS
@@ -31,7 +31,7 @@ def size(document: dict[str, object]) -> int:
 
 def test_every_attack_that_was_found_is_there() -> None:
     """One that is left out would not be noticed when it succeeds again."""
-    assert list(ATTACKS) == [*FOUND, "flood"]
+    assert list(ATTACKS) == [*FOUND, "flood", *(f"M{n}" for n in range(1, 6))]
 
 
 def test_no_attack_stands_under_another_s_name() -> None:
@@ -124,3 +124,14 @@ def test_the_command_fails_where_something_was_taken(
     row = f"A1 | 10 20 30 | 10 20 30 | {lost} of 7 | 0 | 0.5 s | 1.0 s | worker 100 | PUT 202 3"
     assert row in out.splitlines()
     assert ("not held: A1 C2" in out) == bool(code)
+
+
+def test_what_mqtt_attackers_send_is_mqtt() -> None:
+    """Malformed it would be cut at once, and seem to be held."""
+    from broker.mqtt_packets import read_connect, read_publish
+
+    sent = brokering.hello("crowd-1", "a token")
+    assert read_connect(sent[2:]).password == "a token"
+    asked = brokering.request("a token", 7)
+    head = 3 if asked[1] & 128 else 2
+    assert read_publish(2, asked[head:], 4).topic == "a token/from"
