@@ -29,6 +29,8 @@ TOML file named by SERVIOTICY_CONFIG; options win over both.
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; an expected failure is one line on standard error and exit code 1."""
+    # httpx has a command line of its own and loads it with click and rich where it finds them.
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     parsed = _parsed(arguments)
     try:
         return int(parsed.run(parsed, _settings(parsed)))

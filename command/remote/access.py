@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from command import found
-from servioticy.client import Answered, AsyncRest, NotFound, Rest, ServiceObject, urls
+from servioticy.client import urls
 from servioticy.errors import ServioticyError, SettingsError
 from servioticy.settings import Settings
 from servioticy.settings.places import api_url, live_url
 
-READ_AT_ONCE = 16
+if TYPE_CHECKING:
+    from servioticy.client import Answered, Rest
+
 PAGE = 1_000
 
 
@@ -54,6 +56,8 @@ def _given(option: str | None, name: str, variable: str, checked: Callable[[str]
 
 def rest(parsed: argparse.Namespace, settings: Settings) -> Rest:
     """Return a client of the platform that the options mean."""
+    from servioticy.client import Rest
+
     return Rest(url(parsed, settings), token(parsed))
 
 
@@ -64,28 +68,6 @@ def names(api: Rest) -> dict[str, list[str]]:
         if each["name"]:
             ids.setdefault(each["name"], []).append(each["id"])
     return ids
-
-
-def read_all(
-    ids: Iterable[str], parsed: argparse.Namespace, settings: Settings
-) -> list[ServiceObject]:
-    """Return these Service Objects, read several at once; none that are gone meanwhile."""
-    return asyncio.run(_read_all(ids, url(parsed, settings), token(parsed)))
-
-
-async def _read_all(ids: Iterable[str], address: str, its_token: str) -> list[ServiceObject]:
-    turns = asyncio.Semaphore(READ_AT_ONCE)
-    async with AsyncRest(address, its_token) as api:
-
-        async def read(id_: str) -> ServiceObject | None:
-            async with turns:
-                try:
-                    return await api.read(id_)
-                except NotFound:  # deleted since the list was read
-                    return None
-
-        every = await asyncio.gather(*map(read, ids))
-    return [each for each in every if each is not None]
 
 
 def in_words(error: Answered) -> str:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from command.remote import access
+from command.remote import access, reading
 from command.remote.documents import Local, Step, plan, read_folder, resolved
 from servioticy.client import Answered, Conflict, Outdated, Rest
 from servioticy.errors import ServioticyError
@@ -32,7 +32,7 @@ def _run(
     _refuse_doubtful(locals_, {name for name, found in every.items() if len(found) > 1})
     ids = {name: found[0] for name, found in every.items() if len(found) == 1}
     own = [ids[each.name] for each in locals_ if each.name in ids]
-    found = {each.document["name"]: each for each in access.read_all(own, parsed, settings)}
+    found = {each.document["name"]: each for each in reading.read_all(own, parsed, settings)}
     steps = [each for each in plan(locals_, found, ids) if each.needed()]
     for each in steps:
         sys.stdout.write(each.difference)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from servioticy.client import Rest
 from servioticy.errors import ServioticyError
+
+if TYPE_CHECKING:
+    from servioticy.client import Rest
 
 ID = re.compile(r"[0-9]{13}[0-9a-f]{32}")
 """What the platform makes ids of; whatever looks otherwise is a name."""

@@ -70,6 +70,12 @@ class _Followed:
             hint = " (a token: servioticy tenant create NAME)"
             message = reason_in(bytes(error.response.body or b"")) or "refused"
             raise Refused(message + hint * (error.response.status_code == 403)) from error
+        if (
+            not met
+            and isinstance(error, InvalidHandshake)
+            and not isinstance(error, InvalidStatus)
+        ):
+            raise Unavailable(f"what answers at {self.url} is not delivery: {error}") from error
         if not met and isinstance(error, OSError):
             raise Unavailable(
                 f"nothing answers at {self.url}: is the platform running (`servioticy up`)?"

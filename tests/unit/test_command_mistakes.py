@@ -31,7 +31,7 @@ WORDS = {
 }
 """How a command is called rightly, where it needs words."""
 REMOTE = ("apply", "get", "put", "history", "export", "import", "tail")
-BECOMES = ("api", "pipeline", "delivery", "bench")
+BECOMES = (*cli.PROGRAMS, "bench")
 """They are replaced by another process, which has the mistakes to tell."""
 Told = Callable[..., str]
 
@@ -143,7 +143,7 @@ def test_a_port_that_is_none(words: list[str], told: Told) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", ["api", "pipeline", "delivery"])
+@pytest.mark.parametrize("program", cli.PROGRAMS)
 def test_a_program_without_stores(program: str, tmp_path: Path) -> None:
     """It is another process by then."""
     environment = {
