@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from benchmarks.attacks import brokering, crowding, stopping, taking
+from benchmarks.attacks import brokering, crowding, leaving, stopping, taking
 
 ATTACKS = {
     each.id: each
-    for each in (*stopping.ATTACKS, *taking.ATTACKS, *crowding.ATTACKS, *brokering.ATTACKS)
+    for each in (
+        *stopping.ATTACKS,
+        *taking.ATTACKS,
+        *crowding.ATTACKS,
+        *brokering.ATTACKS,
+        *leaving.ATTACKS,
+    )
 }
