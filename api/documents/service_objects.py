@@ -15,6 +15,7 @@ from servioticy.domain.documents.codes import UNKNOWN_SERVICE_OBJECT, UNKNOWN_ST
 from servioticy.domain.documents.conditions import without_members
 from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.documents.service_objects import is_public
+from servioticy.domain.documents.spelling import check_document
 from servioticy.domain.model import Definition, ServiceObjectKey, StreamRef
 from servioticy.ports.service_objects import CurrentVersion
 
@@ -30,6 +31,7 @@ def parse_and_check(
 
     What is wrong with several snippets is told together, each with its place.
     """
+    check_document(document)
     definition = services.definitions.parsed(document, service_object)
     problems = services.check(definition)
     problems += problems_with_conditions(document, service_object, services)

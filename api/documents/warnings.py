@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import orjson
+
 from api.documents.around import MAX_RELATED, understood
 from api.services import Services
 from servioticy.domain.access import readable, seen_by
+from servioticy.domain.documents.dialects import version_warning
 from servioticy.domain.findings import findings
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import Definition, ServiceObject, StreamRef
@@ -15,10 +18,17 @@ NEW = 2**62
 """Order of creation of what is only being created."""
 
 
-def warnings(definition: Definition, caller: int, services: Services) -> dict[str, list[str]]:
+def warnings(
+    definition: Definition, document: bytes, caller: int, services: Services
+) -> dict[str, list[str]]:
     """`warnings`, if there are any."""
-    if not any(each.composite for each in definition.streams):
-        return {}
+    found = version_warning(orjson.loads(document))
+    if any(each.composite for each in definition.streams):
+        found += _of_trees(definition, caller, services)
+    return {"warnings": found} if found else {}
+
+
+def _of_trees(definition: Definition, caller: int, services: Services) -> list[str]:
     related = _around(definition, services)
     others = [each for each in related.found if each.id != definition.id]
     before = next((each for each in related.found if each.id == definition.id), None)
@@ -44,7 +54,7 @@ def warnings(definition: Definition, caller: int, services: Services) -> dict[st
             f"only {len(known)} of the Service Objects around it were looked at: "
             "they are many or large"
         )
-    return {"warnings": found} if found else {}
+    return found
 
 
 def _around(definition: Definition, services: Services) -> Relatives:

@@ -230,7 +230,7 @@ def put_in_force(
     Raises Changed where the Service Object has changed since `found`, and Conflict where others
     read a stream that the document lacks.
     """
-    findings = warnings(definition, new.tenant, services)
+    findings = warnings(definition, new.document, new.tenant, services)
     try:
         number = services.ports.changes.replace(new, found.revision, version)
     except StillRead as error:

@@ -58,7 +58,7 @@ def blueprint(services: Services) -> Blueprint:
             custom_fields=custom_fields(document),
             token_digest=digest(token),
         )
-        findings = warnings(definition, caller, services)
+        findings = warnings(definition, new.document, caller, services)
         more = {"documents": 1, "streams": len(new.streams), DOCUMENT_BYTES: new.size}
         with services.quotas.adding(caller, **more) as exceeded:
             within(exceeded)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument, parse_service_object
+from servioticy.domain.documents.dialects import version_warning
 from servioticy.domain.model import Channel, Composite, Definition, Stream, StreamRef
 from servioticy.domain.values import normal_type
 
@@ -145,6 +146,25 @@ def test_any_other_version_means_expressions(version: Any) -> None:
     found = composite(version, **streams(a=SIMPLE, b=code("{$a}")))
 
     assert found.dialect == "expression"
+
+
+@pytest.mark.parametrize("version", [None, "1.0.0", 2, [], {}])
+@pytest.mark.parametrize("text", ["function(a) { return 1 }", "(a) => 1", "a => 1"])
+def test_functions_are_what_they_look_like(version: Any, text: str) -> None:
+    """The original took them, and whoever writes 1.0.0 means the newest there is."""
+    assert composite(version, **streams(a=SIMPLE, b=code(text))).dialect == "function"
+
+
+def test_a_function_in_a_version_of_expressions_is_told_which_version_it_needs() -> None:
+    with pytest.raises(BadDocument, match=r"stream b: channel x: .* needs \"version\": \"0.2.0\""):
+        composite("0.1.0", **streams(a=SIMPLE, b=code("function(a) { return 1 }")))
+
+
+@pytest.mark.parametrize(
+    ("version", "number"), [(None, 0), ("0.1.0", 0), ("0.2.0", 0), ("1.0.0", 1), (2, 1), ([], 1)]
+)
+def test_an_unknown_version_is_warned_of(version: Any, number: int) -> None:
+    assert len(version_warning({"version": version})) == number
 
 
 def test_aliases_are_replaced_in_order_in_code_units_and_types() -> None:

@@ -9,6 +9,7 @@ import orjson
 
 from servioticy.domain.documents.codes import NO_CHOICE, REQUIRED, TOO_MUCH, WRONG_TYPE
 from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
+from servioticy.domain.documents.spelling import SUBSCRIPTION, check_keys
 from servioticy.domain.message_topics import resembles
 from servioticy.domain.webhook_secrets import BadSecret, key_of
 
@@ -39,6 +40,7 @@ def check_subscription(wanted: dict[str, Any]) -> str:
 
     A pubsub subscription may be without a destination.
     """
+    check_keys(wanted, SUBSCRIPTION, WHOLE)
     callback = wanted.get("callback")
     if callback is None:
         raise BadDocument("No callback in the request", "", REQUIRED)

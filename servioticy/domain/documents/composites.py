@@ -15,7 +15,8 @@ from servioticy.domain.documents.code import (
     code_of,
     own_input,
 )
-from servioticy.domain.documents.codes import MIXED_CHANNELS, TOO_MUCH, WRONG_TYPE
+from servioticy.domain.documents.codes import BAD_CODE, MIXED_CHANNELS, TOO_MUCH, WRONG_TYPE
+from servioticy.domain.documents.dialects import NEWEST, is_function
 from servioticy.domain.documents.errors import BadDocument, Part
 from servioticy.domain.documents.expressions import parse_expressions
 from servioticy.domain.documents.functions import parse_functions
@@ -52,6 +53,11 @@ def parse_composite(
         if size(code.text) > MAX_CODE:
             reason = f"{stream.words}: more than {MAX_CODE} bytes of code in one place"
             raise BadDocument(reason, code.part.pointer, TOO_MUCH)
+    if context.dialect == "expression":
+        for code in codes:
+            if is_function(code.text, context.argument_names):
+                reason = f'this is a function, which needs "version": "{NEWEST}"'
+                raise code.part.bad(reason, BAD_CODE)
     options = parse_options(stream, content)
     parsed = PARSERS[context.dialect](written, context)
     return Composite(

@@ -20,6 +20,7 @@ from servioticy.domain.documents.codes import (
     WRONG_TYPE,
 )
 from servioticy.domain.documents.composites import parse_composite
+from servioticy.domain.documents.dialects import dialect_of
 from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
 from servioticy.domain.documents.limits import (
     MAX_ALIASES,
@@ -29,7 +30,7 @@ from servioticy.domain.documents.limits import (
     MAX_SUBSCRIPTIONS,
     Meter,
 )
-from servioticy.domain.model import Channel, Definition, Dialect, Group, Stream, StreamRef
+from servioticy.domain.model import Channel, Definition, Group, Stream, StreamRef
 from servioticy.domain.values import normal_type
 
 ArgumentNames = Callable[[str], tuple[str, ...]]
@@ -76,7 +77,7 @@ def parse_service_object(
 def context_of(document: dict[str, Any], argument_names: ArgumentNames, meter: Meter) -> Context:
     """Return what all code of a document has in common, but for what it may name."""
     aliases = _aliases(document.get("aliases"), meter)
-    dialect: Dialect = "function" if document.get("version") == "0.2.0" else "expression"
+    dialect = dialect_of(document, argument_names)
     return Context(
         dialect,
         {},

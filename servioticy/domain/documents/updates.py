@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -15,10 +16,14 @@ from servioticy.domain.documents.codes import (
     WRONG_TYPE,
 )
 from servioticy.domain.documents.errors import WHOLE, BadDocument
+from servioticy.domain.documents.spelling import UPDATE, VALUE, check_keys
 from servioticy.domain.model import SensorUpdate, Stream
 from servioticy.domain.values import fits
 
 MAX_TIMESTAMP = 2**63 - 1
+MAX_DATE = 40
+"""Characters of a date; one with microseconds and an offset has 32."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class UpdateReader:
@@ -40,7 +45,7 @@ class UpdateReader:
         """Take an update that is parsed already, or made of another form. Raises BadDocument."""
         if not isinstance(document, dict):
             raise BadDocument("A Sensor Update has to be a JSON object", "", WRONG_TYPE)
-        timestamp = _timestamp(document)
+        timestamp = document["lastUpdate"] = _timestamp(document)
         self._check_channels(document)
         try:
             written = orjson.dumps(document)
@@ -74,19 +79,45 @@ def parse_update(body: bytes, stream: Stream) -> SensorUpdate:
 
 
 def _timestamp(document: dict[str, Any]) -> int:
+    """Return when it was measured; a date of ISO 8601 is milliseconds since 1970."""
+    if len(document) > len(UPDATE) or "lastUpdate" not in document or "channels" not in document:
+        check_keys(document, UPDATE, WHOLE)
     if "lastUpdate" not in document:
         raise BadDocument("The lastUpdate field was not found", "", REQUIRED)
     value = document["lastUpdate"]
+    if isinstance(value, str):
+        return _milliseconds(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_TIMESTAMP:
         raise BadDocument("The lastUpdate has to be a long type", "/lastUpdate", WRONG_TYPE)
     return value
 
 
+def _milliseconds(text: str) -> int:
+    """Return what a date stands for. Raises BadDocument where that is open."""
+    try:
+        date = datetime.fromisoformat(text[:MAX_DATE])
+    except ValueError:
+        date = None
+    if date is None or len(text) > MAX_DATE:
+        reason = "The lastUpdate has to be a long type, or a date as 2026-11-24T09:30:00Z"
+        raise BadDocument(reason, "/lastUpdate", WRONG_TYPE)
+    if date.tzinfo is None:
+        reason = "The lastUpdate is a date without a zone: add Z, or an offset as +01:00"
+        raise BadDocument(reason, "/lastUpdate", WRONG_TYPE)
+    value = (date - _EPOCH) // timedelta(milliseconds=1)
+    if value < 0:
+        raise BadDocument("The lastUpdate is before 1970", "/lastUpdate", WRONG_TYPE)
+    return value
+
+
 def _check_value(name: str, content: Any, type_name: str) -> None:
     if not isinstance(content, dict) or "current-value" not in content:
+        check_keys(content, VALUE, WHOLE.at("channels", name, words=f"channel {name}"))
         code = REQUIRED if isinstance(content, dict) else WRONG_TYPE
         reason = f"channel {name} without current-value"
         raise BadDocument(reason, WHOLE.at("channels", name).pointer, code)
+    if len(content) > 1 and "unit" not in content:
+        check_keys(content, VALUE, WHOLE.at("channels", name, words=f"channel {name}"))
     value = content["current-value"]
     if isinstance(value, dict):
         raise _wrong_value(name, f"current-value cannot be an Object. channel: {name}")
