@@ -26,7 +26,7 @@ READY_SECONDS = 10.0
 CHECK_MS = 1000
 MIN_CHECK_MS = 100
 MAX_MESSAGE_BYTES = 1000  # bytes of what a worker says where it has no answer
-CHECKED_BYTES_PER_MS = 100
+CHECKED_BYTES_PER_MS = 25
 GIVEN_PART = 0.95
 """Of its budget a frame had of the processor, if not all, before its programs are to blame: the
 rest is sending, and the clocks differ."""

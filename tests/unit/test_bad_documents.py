@@ -95,31 +95,31 @@ DOCUMENTS: list[tuple[Any, str, str]] = [
         "/aliases/@z",
     ),
     (
-        streams() | {"aliases": [{"@x": "x" * 100}, {"@y": "@x" * 200}]},
+        streams() | {"aliases": [{"@x": "x" * 100}, {"@y": "@x" * 700}]},
         "too-much",
         "/aliases/1/@y",
     ),
     (
-        code("@" * 200, version="", **{"post-filter": "1"}) | {"aliases": {"@": "x" * 100}},
+        code("@" * 700, version="", **{"post-filter": "1"}) | {"aliases": {"@": "x" * 100}},
         "too-much",
         "/streams/b/channels/c0/current-value",
     ),
     (
-        channel({"type": "@" * 200}) | {"aliases": {"@": "x" * 100}},
+        channel({"type": "@" * 700}) | {"aliases": {"@": "x" * 100}},
         "too-much",
         "/streams/s/channels/c/type",
     ),
     (
-        channel(NUMBER | {"unit": "@" * 200}) | {"aliases": {"@": "x" * 100}},
+        channel(NUMBER | {"unit": "@" * 700}) | {"aliases": {"@": "x" * 100}},
         "too-much",
         "/streams/s/channels/c/unit",
     ),
     (
-        code("function(a){}", "x" * 4097),
+        code("function(a){}", "x" * 65_537),
         "too-much",
         "/streams/b/channels/c1/current-value",
     ),
-    (code("function(a){}", **{"pre-filter": "x" * 4097}), "too-much", "/streams/b/pre-filter"),
+    (code("function(a){}", **{"pre-filter": "x" * 65_537}), "too-much", "/streams/b/pre-filter"),
     (code("function(a){}", **{"post-filter": 5}), "wrong-type", "/streams/b/post-filter"),
     (code("function(a){}", "5"), "bad-code", "/streams/b/channels/c1/current-value"),
     (

@@ -180,14 +180,14 @@ def test_a_stream_has_a_thousand_channels_and_references_at_most() -> None:
 
 def test_a_text_with_its_aliases_has_a_length() -> None:
     """Of characters, and where the alias is met."""
-    document = {"aliases": [{"@": "x" * 128}, {"!": "xx"}]}
-    fits, not_ = (coded("@" * 127 + "x" * 126 + end, **document) for end in ("!", "x!"))
+    document = {"aliases": [{"@": "x" * 512}, {"!": "xx"}]}
+    fits, not_ = (coded("@" * 127 + "x" * 510 + end, **document) for end in ("!", "x!"))
 
     assert metered(fits)
     with pytest.raises(BadDocument) as refused:
         metered(not_)
     assert str(refused.value) == (
-        "stream s0: channel c0: the alias '!' makes a text of more than 16384 characters"
+        "stream s0: channel c0: the alias '!' makes a text of more than 65536 characters"
     )
 
 

@@ -247,7 +247,7 @@ def test_its_own_last_update_is_known_as_such() -> None:
             "Parent is more than looking",
         ),
         ("0.1.0", code("1", **{"pre-filter": True}), "pre-filter has to be text"),
-        ("0.1.0", code("x" * 4097), "more than 4096 bytes of code"),
+        ("0.1.0", code("x" * 65_537), "more than 65536 bytes of code"),
         (
             "0.1.0",
             {"channels": {"x": SIMPLE["channels"]["x"], "y": code("1")["channels"]["x"]}},

@@ -2,8 +2,8 @@
 // texts are only parsed. Hygiene with good error messages, not the boundary.
 (function (acorn) {
   "use strict";
-  const MAX_BYTES = 4096;
-  const MAX_NODES = 1000;
+  const MAX_BYTES = 65536;
+  const MAX_NODES = 16000;
   const MAX_DEPTH = 60;
   const DEEP = `more than ${MAX_DEPTH} levels of nesting`;
   const MANY = `more than ${MAX_NODES} parts of a program`;

@@ -9,7 +9,7 @@ from servioticy.domain.documents.codes import ALIAS_CYCLE, TOO_MUCH
 from servioticy.domain.documents.errors import Part
 from servioticy.domain.documents.limits import MAX_COMPARISONS, MAX_TEXT, Meter
 
-MAX_EXPANDED = 16_384
+MAX_EXPANDED = 65_536
 """Characters of one text with its aliases replaced: four times what it may have before."""
 COMPARED = 100
 """Characters of a name that a search compares at most at each place of a text."""

@@ -23,8 +23,8 @@ from servioticy.domain.documents.functions import parse_functions
 from servioticy.domain.documents.options import parse_options
 from servioticy.domain.model import Channel, Composite, StreamRef
 
-MAX_CODE = 4096
-"""Bytes of code in one place, as written."""
+MAX_CODE = 65_536
+"""Bytes of code in one place, as written; all code of a document has a limit of its own."""
 
 PARSERS = {"function": parse_functions, "expression": parse_expressions}
 

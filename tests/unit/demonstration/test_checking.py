@@ -88,7 +88,7 @@ def test_many_differences_are_told_in_a_few_lines() -> None:
 def test_the_exit_code_says_whether_all_was_right(monkeypatch, right: bool, code: int) -> None:
     monkeypatch.setattr("sys.argv", ["demonstration", "--last"])
     monkeypatch.setattr("signal.signal", lambda *_: None)
-    monkeypatch.setattr(demonstration.running, "of", lambda settings: settings)
+    monkeypatch.setattr(demonstration.found, "of", lambda settings: settings)
     monkeypatch.setattr(demonstration.scenario, "play", lambda *_: right)
 
     assert demonstration.main() == code
