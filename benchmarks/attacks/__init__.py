@@ -1,6 +1,7 @@
 """What a hostile tenant costs an innocent one: a line for every attack we know of.
 
-Start at `measure.py`; the attacks are in `stopping.py`, `taking.py` and `crowding.py`.
+Start at `measure.py`; the attacks are in `stopping.py`, `taking.py`, `crowding.py` and
+`evaluating.py`.
 """
 
 from __future__ import annotations

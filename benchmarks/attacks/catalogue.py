@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.attacks import brokering, crowding, leaving, stopping, taking
+from benchmarks.attacks import brokering, crowding, evaluating, leaving, stopping, taking
 
-ATTACKS = {
-    each.id: each
-    for each in (
-        *stopping.ATTACKS,
-        *taking.ATTACKS,
-        *crowding.ATTACKS,
-        *brokering.ATTACKS,
-        *leaving.ATTACKS,
-    )
-}
+_GROUPS = (stopping, taking, crowding, brokering, leaving, evaluating)
+ATTACKS = {each.id: each for group in _GROUPS for each in group.ATTACKS}

@@ -10,13 +10,14 @@ import orjson
 import pytest
 
 from benchmarks import attacks
-from benchmarks.attacks import brokering, crowding, stopping, taking
+from benchmarks.attacks import brokering, crowding, evaluating, stopping, taking
 from benchmarks.attacks.arrivals import Suffered, Waits
 from benchmarks.attacks.attack import Attack
 from benchmarks.attacks.catalogue import ATTACKS
 from benchmarks.attacks.measure import Measured
 from sandbox import argument_names
 from servioticy.domain.documents import parse_service_object, parse_update
+from servioticy.domain.documents.callbacks import check_subscription
 from servioticy.domain.records import DeadLetter, UpdateRecord, write
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.settings import Settings
@@ -32,7 +33,9 @@ def size(document: dict[str, object]) -> int:
 
 def test_every_attack_that_was_found_is_there() -> None:
     """One that is left out would not be noticed when it succeeds again."""
-    assert list(ATTACKS) == [*FOUND, "flood", *(f"M{n}" for n in range(1, 6)), *LEFT]
+    brokers = (f"M{n}" for n in range(1, 6))
+    loops = (f"D{n}" for n in range(1, 8))
+    assert list(ATTACKS) == [*FOUND, "flood", *brokers, *LEFT, *loops]
 
 
 def test_no_attack_stands_under_another_s_name() -> None:
@@ -47,14 +50,23 @@ def test_no_attack_stands_under_another_s_name() -> None:
         taking.many_programs(2000),
         crowding.slow_composites(),
         crowding.subscribers("another", "s0", 1000),
+        evaluating.acting(),
     ],
-    ids=["A1", "A3", "B5", "C1", "C2"],
+    ids=["A1", "A3", "B5", "C1", "C2", "D2"],
 )
 def test_what_the_attacker_creates_is_a_document(document: dict[str, object]) -> None:
     """An attack with a misspelt document would be refused, and seem to be held."""
     parsed = parse_service_object(document, "so", argument_names)
 
     assert any(each.composite for each in parsed.streams)
+
+
+def test_what_the_attacker_subscribes_to_is_a_subscription_and_what_it_sends_an_update() -> None:
+    """Each as large as it may be, or nearly."""
+    for wanted in (evaluating.templates(1), evaluating.hanging(1)):
+        assert check_subscription(wanted) == "http"
+    update = {"channels": {"v": {"current-value": evaluating.LARGE}}, "lastUpdate": 1}
+    assert 900_000 < size(update) < 1_048_576
 
 
 def test_the_dead_letter_s_update_is_accepted_and_doubles_when_escaped() -> None:
