@@ -16,6 +16,7 @@ class Pieces:
     """What has come over one connection and is not worked on yet."""
 
     __slots__ = (
+        "_later",
         "_may_read",
         "_piece",
         "_said",
@@ -36,7 +37,10 @@ class Pieces:
         may_read: Callable[[], bool],
     ) -> None:
         """`take` works on a piece; `may_read` tells whether more may be read afterwards."""
-        self.owner = owner
+        # What somebody says first has turns of its own: who has said nothing so far does not wait
+        # for all of the same address that never come to an end.
+        self.owner: Hashable = (owner, "first")
+        self._later: Hashable | None = owner
         self._transport = transport
         self._turns = turns
         self._piece = piece
@@ -48,6 +52,7 @@ class Pieces:
     def be_of(self, owner: Hashable, turns: Turns, piece: int) -> None:
         """Take these turns from now on: it is known whose connection it is."""
         self.owner, self._turns, self._piece = owner, turns, piece
+        self._later = None
 
     def add(self, data: bytes) -> None:
         """Work on what has come, now or later."""
@@ -69,6 +74,8 @@ class Pieces:
             return False
         piece = bytes(self._said[: self._piece])
         del self._said[: self._piece]
+        if self._later is not None:
+            self.owner, self._later = self._later, None
         self._take(piece)
         if self._said:
             self._ask()

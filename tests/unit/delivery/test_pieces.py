@@ -43,7 +43,8 @@ def test_what_has_come_is_taken_a_piece_in_a_turn_and_nothing_is_read_meanwhile(
         transport, took = Reading(), list[bytes]()
         wire: Any = transport
         turns = Turns()
-        pieces = Pieces(wire, 1, turns, 10, took.append, lambda: True)
+        pieces = Pieces(wire, "address", turns, 10, took.append, lambda: True)
+        pieces.be_of(1, turns, 10)
         pieces.add(b"x" * 95)
         assert took == [b"x" * 10] and not transport.is_read
 
@@ -57,12 +58,38 @@ def test_what_has_come_is_taken_a_piece_in_a_turn_and_nothing_is_read_meanwhile(
     asyncio.run(run())
 
 
+def test_who_speaks_for_the_first_time_does_not_wait_for_all_of_its_address() -> None:
+    """A hundred that drip one byte after the other have turns with each other, and it with all
+    that are new."""
+
+    async def run() -> None:
+        wires: Any = [Reading() for _ in range(101)]
+        turns, took = Turns(at_once=2), list[int]()
+        dripping = [
+            Pieces(wires[n], "a", turns, 1, lambda _piece, n=n: took.append(n), lambda: True)
+            for n in range(100)
+        ]
+        for each in dripping:
+            each.add(b"x" * 50)
+        while len(took) < 300:
+            await asyncio.sleep(0)
+        last = Pieces(wires[100], "a", turns, 9, lambda _piece: took.append(100), lambda: True)
+        last.add(b"request")
+        before = len(took)
+        while 100 not in took:
+            await asyncio.sleep(0)
+        assert len(took) - before <= 5
+
+    asyncio.run(run())
+
+
 def test_what_waits_of_a_connection_that_has_gone_is_dropped() -> None:
     async def run() -> None:
         transport, took = Reading(), list[bytes]()
         wire: Any = transport
         turns = Turns()
-        pieces = Pieces(wire, 1, turns, 10, took.append, lambda: True)
+        pieces = Pieces(wire, "address", turns, 10, took.append, lambda: True)
+        pieces.be_of(1, turns, 10)
         pieces.add(b"x" * 95)
         transport.is_closed = True
         for _ in range(20):
