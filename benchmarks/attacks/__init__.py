@@ -1,6 +1,6 @@
 """What a hostile tenant costs an innocent one: a line for every attack we know of.
 
-Start at `measure.py`; the attacks are in `stopping.py`, `taking.py`, `crowding.py` and
+Start at `measure.py`; the attacks are in `stopping.py`, `taking.py`, `crowding.py`, `brokering.py` and
 `evaluating.py`.
 """
 
