@@ -1,7 +1,7 @@
 """What a hostile tenant costs an innocent one: a line for every attack we know of.
 
-Start at `measure.py`; the attacks are in `stopping.py`, `taking.py`, `crowding.py`, `brokering.py` and
-`evaluating.py`.
+Start at `measure.py`; the attacks are in `stopping.py`, `taking.py`, `crowding.py`,
+`brokering.py`, `leaving.py` and `evaluating.py`.
 """
 
 from __future__ import annotations
