@@ -35,6 +35,8 @@ ROOM_AT_ONCE = 8
 """Silent connections that go then, for want of open files."""
 SECONDS_TO_FINISH = 3.0
 """What is under way at SIGTERM may take so long."""
+CONNECT_SECONDS = 0.0001
+"""What it takes to let one in: a stranger, of whom nothing has come yet."""
 BACKLOG = 4_096
 UNSENT_BYTES = 128 * 1024
 """Of an answer, that Linux keeps beside what is under way. By itself it takes megabytes, and makes
@@ -122,6 +124,11 @@ def attend(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop)
 def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
     """Let in who waits, but not so many at once that the others notice."""
     for _ in range(MAX_AT_ONCE):
+        rest = edge.porch.owed()
+        if rest > 0:  # the others wait where they are
+            loop.remove_reader(listener)
+            loop.call_later(rest, attend, listener, edge, loop)
+            return
         try:
             client, _address = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):
@@ -136,6 +143,7 @@ def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop
                     edge.make_room()
             return
         client.setblocking(False)
+        edge.porch.charge(CONNECT_SECONDS)
         task = loop.create_task(
             loop.connect_accepted_socket(partial(Connection, edge, client), client)
         )

@@ -53,6 +53,9 @@ class Connection(asyncio.BufferedProtocol):
         self._whole_at: float | None = None
         """when the request was there as a whole (monotonic)"""
         self._reading = True
+        self._let_in = False
+        """the last token that it has shown was good: what it sends has turns of its own"""
+        self._awaits_turn = False
         self._overfull = False
         """there was no room for what the client has sent ahead"""
         self.keeps_alive = True
@@ -94,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         """So much has come."""
         self._incoming.add(self._edge.buffer[:size])
         self._edge.collect()
-        self._read()
+        self._ask_for_turn()
 
     def resume_writing(self) -> None:
         """All that was written is sent."""
@@ -135,6 +138,33 @@ class Connection(asyncio.BufferedProtocol):
 
     # Reading -----------------------------------------------------------------------
 
+    def _ask_for_turn(self) -> None:
+        """Look at what has come: now, or where strangers have taken their part, in its turn."""
+        if self._awaits_turn:
+            return
+        if self._let_in:
+            self._read()
+        elif not self._edge.porch.turn(self.remote, self._take_turn):
+            self._await_turn()
+
+    def _await_turn(self) -> None:
+        """Read nothing meanwhile: what is sent on waits where it is."""
+        self._awaits_turn = True
+        self._listen()
+
+    def _take_turn(self) -> None:
+        self._awaits_turn = False
+        if not self.gone:
+            self._read()
+
+    def _ask_for_another(self) -> None:
+        """There is more than one turn takes: it is others' turn before."""
+        self._await_turn()
+        if self._let_in:
+            asyncio.get_running_loop().call_soon(self._take_turn)
+        else:
+            self._edge.porch.wait(self.remote, self._take_turn)
+
     def _read(self) -> None:
         try:
             if self._state is State.HEAD:
@@ -150,7 +180,10 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(413)
         except Busy as error:
             self._no_room(error)
-        self._listen()
+        if self._state is State.BODY and self._incoming.has_more:
+            self._ask_for_another()
+        else:
+            self._listen()
 
     def _take_head(self) -> None:
         head = self._incoming.take_head()
@@ -160,6 +193,7 @@ class Connection(asyncio.BufferedProtocol):
         self.keeps_alive = self.keeps_alive and head.keeps_alive
         self._edge.idle.end(self)
         self.who = self._edge.who(head, self.remote)
+        self._let_in = self._edge.is_known(self.who)
         if not head.length and not head.chunked:
             self._hand_over(b"")
             return
@@ -201,6 +235,7 @@ class Connection(asyncio.BufferedProtocol):
         """
         is_answered = self._state not in (State.ANSWER, State.SEND)
         wanted = is_answered or (self._incoming.is_empty() and not self._overfull)
+        wanted = wanted and not self._awaits_turn
         if wanted is not self._reading:
             self._reading = wanted
             if wanted:
@@ -231,6 +266,8 @@ class Connection(asyncio.BufferedProtocol):
     def answered(self, request: Request, result: Any) -> None:
         """What came of a request, or of its first part where it has to wait."""
         self._outgoing.take_back()
+        if isinstance(result, Answer | Sent):
+            self._let_in = result.caller is not None
         if self.gone:
             self._outgoing.discard(result)
         elif isinstance(result, Sent):
@@ -306,7 +343,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _read_on(self) -> None:
         if not self.gone and self._state is State.HEAD:
-            self._read()
+            self._ask_for_turn()
 
     def _close_slowly(self) -> None:
         """Closed at once, the rest of its request would make the kernel take our answer back."""

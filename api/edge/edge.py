@@ -16,6 +16,7 @@ from api.edge.client import Client
 from api.edge.deadlines import Deadlines
 from api.edge.kinds import kind
 from api.edge.pools import Budget, Busy, Job, Pool
+from api.edge.porch import Porch
 from api.edge.threads import Lane, Threads
 from api.edge.turning_away import TurningAway
 from api.edge.waiter import Waiter
@@ -90,6 +91,7 @@ class Edge:
         self.closing = self._deadlines(CLOSING_SECONDS)
         self.paging = self._deadlines(math.inf)
         """A page of an answer is awaited: in its turn, which comes."""
+        self.porch = Porch(loop, time.perf_counter)
         self.stopping = False
         loop.call_later(SWEEP_SECONDS, self._sweep)
 
@@ -203,6 +205,10 @@ class Edge:
     def stranger(self, remote: str) -> Hashable:
         """Return whose share takes what comes from there and is no whole head yet."""
         return stranger(remote)
+
+    def is_known(self, who: Hashable) -> bool:
+        """Tell whether it is the share of a tenant, by a token that was good."""
+        return isinstance(who, tuple) and who[0] in ("tenant", "unconfirmed")
 
     def submit(self, client: Client, request: Request) -> None:
         """Have it worked on in its turn. Raises Busy.

@@ -8,6 +8,8 @@ from servioticy.http_heads import MAX_HEAD, Head, Malformed
 
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?")
 MAX_CHUNK_LINE = 1_024
+STEPS = 768
+"""Of chunks in one turn; a chunk takes three. Then it is others' turn: a millisecond at most."""
 
 
 class TooMuch(Exception):
@@ -17,13 +19,24 @@ class TooMuch(Exception):
 class Body:
     """Collects the body of one request from what arrives, at most `largest` bytes."""
 
-    __slots__ = ("_chunk", "_chunked", "_ended", "_left", "_trailer", "content", "largest")
+    __slots__ = (
+        "_chunk",
+        "_chunked",
+        "_ended",
+        "_left",
+        "_trailer",
+        "content",
+        "has_more",
+        "largest",
+    )
 
     def __init__(self, head: Head, largest: int) -> None:
         """Raises TooMuch where the head already says so."""
         if head.length > largest:
             raise TooMuch
         self.content = bytearray()
+        self.has_more = False
+        """whether the last turn has ended before what had arrived"""
         self.largest = largest
         self._chunked = head.chunked
         self._left = head.length
@@ -37,14 +50,19 @@ class Body:
         """So many bytes at least are still to come; with chunks: of the present one."""
         return max(self._chunk, 0) if self._chunked else self._left
 
-    def take(self, arrived: bytearray) -> bool:
+    def take(self, arrived: bytearray, steps: int = STEPS) -> bool:
         """Move what belongs to the body out of `arrived`; whether the body is whole now.
 
-        Raises Malformed and TooMuch.
+        Of a body in chunks only what so many steps take: then `has_more`. Raises Malformed
+        and TooMuch.
         """
         if self._chunked:
+            self.has_more = False
             while not self._ended and self._take_chunked(arrived):
-                pass
+                steps -= 1
+                if not steps:
+                    self.has_more = not self._ended
+                    break
             return self._ended
         some = arrived[: self._left]
         del arrived[: len(some)]

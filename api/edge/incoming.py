@@ -67,6 +67,11 @@ class Incoming:
         """What arrives now is the body of that request. Raises TooMuch."""
         self._body = Body(head, self._largest_body)
 
+    @property
+    def has_more(self) -> bool:
+        """Whether more of the body has arrived than one turn takes."""
+        return self._body is not None and self._body.has_more
+
     def take_body(self) -> bytes | None:
         """Return the body, once it is whole. Raises Malformed and TooMuch."""
         body = self._body

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from flask import request
@@ -10,8 +9,7 @@ from flask import request
 from api.http.errors import Refused
 from servioticy.domain.documents.updates import MAX_TIMESTAMP
 from servioticy.domain.model import Timestamp
-
-_INTEGER = re.compile(r"[0-9]{1,19}")
+from servioticy.numbers import whole
 
 
 def integer(name: str, default: int, least: int, most: int) -> int:
@@ -19,16 +17,18 @@ def integer(name: str, default: int, least: int, most: int) -> int:
     text = request.args.get(name)
     if text is None:
         return default
-    if _INTEGER.fullmatch(text) is None or not least <= int(text) <= most:
+    found = whole(text, least, most)
+    if found is None:
         raise Refused(f"{name} has to be a whole number from {least} to {most}")
-    return int(text)
+    return found
 
 
 def timestamp(text: str) -> Timestamp:
     """Return the place that a cursor of updates names."""
-    if _INTEGER.fullmatch(text) is None or int(text) > MAX_TIMESTAMP:
+    found = whole(text, 0, MAX_TIMESTAMP)
+    if found is None:
         raise Refused("The cursor does not name a timestamp")
-    return int(text)
+    return found
 
 
 def choice(name: str, choices: Sequence[str]) -> str:

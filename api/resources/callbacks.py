@@ -18,6 +18,7 @@ from servioticy.domain.documents.callbacks import check_subscription, expires_at
 from servioticy.domain.documents.codes import NO_CHOICE
 from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.webhook_secrets import exchanged, new_secret
+from servioticy.numbers import whole
 from servioticy.ports.statements import Row, Statements
 
 PAGE_ROWS = 100
@@ -109,10 +110,10 @@ def _rewrite(id_: str, own: Subscription, document: dict[str, Any], stored: Stat
 
 
 def _after() -> int:
-    text = request.args.get("after", "0")
-    if not text.isascii() or not text.isdecimal() or len(text) > 19 or int(text) > MAX_NUMBER:
+    found = whole(request.args.get("after", "0"), 0, MAX_NUMBER)
+    if found is None:
         raise Refused("after has to be what an answer named as next")
-    return int(text)
+    return found
 
 
 def _told(row: Row) -> dict[str, object]:

@@ -95,6 +95,8 @@ def _chunks(content: bytes, step: int) -> None:
     for at in range(0, len(content), step):
         arrived += content[at : at + step]
         whole = body.take(arrived)
+        while body.has_more:
+            whole = body.take(arrived)
     assert whole
 
 

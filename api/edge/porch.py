@@ -1,0 +1,88 @@
+"""The porch: what all who have not been let in may take of the event loop together.
+
+Nobody knows yet whose their bytes are, and reading them takes the time of those who are known. So
+they have one small part of it, by turns: address after address, connection after connection.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+SHARE = 0.25
+"""Of the loop's time, for all strangers together, where they want more than that for long."""
+AHEAD_SECONDS = 0.02
+"""So much rest may be owed before anybody waits: a few who come at once are taken at once."""
+EVENT_SECONDS = 0.00005
+"""What a turn costs beside what is measured: to be told of bytes, and to take them in."""
+
+
+class Loop(Protocol):
+    """The event loop, as far as the porch needs it."""
+
+    def time(self) -> float:
+        """Return seconds of a clock that never goes back."""
+
+    def call_later(self, delay: float, callback: Callable[[], object], /) -> object:
+        """Call it after so many seconds."""
+
+
+class Porch:
+    """Gives turns to strangers, and rests after each in proportion to what it took."""
+
+    def __init__(self, loop: Loop, clock: Callable[[], float], share: float = SHARE) -> None:
+        """`clock` measures what a turn takes."""
+        self._loop = loop
+        self._clock = clock
+        self._share = share
+        self._rested_at = 0.0
+        """when all is paid for that strangers have taken"""
+        self._waiting: OrderedDict[Hashable, deque[Callable[[], object]]] = OrderedDict()
+        self._woken = False
+
+    def turn(self, address: Hashable, work: Callable[[], object]) -> bool:
+        """Do it now, or in its turn; tell whether it is done."""
+        if not self._waiting and self.owed() <= 0:
+            self._do(work)
+            return True
+        self.wait(address, work)
+        return False
+
+    def wait(self, address: Hashable, work: Callable[[], object]) -> None:
+        """Do it in its turn, behind those who wait."""
+        self._waiting.setdefault(address, deque()).append(work)
+        self._wake()
+
+    def owed(self) -> float:
+        """Return for how many seconds no stranger has a turn; 0 or less: one may."""
+        return self._rested_at - AHEAD_SECONDS - self._loop.time()
+
+    def charge(self, seconds: float) -> None:
+        """Count what strangers have just taken."""
+        seconds += EVENT_SECONDS
+        begun = self._loop.time() - seconds
+        self._rested_at = max(self._rested_at, begun) + seconds / self._share
+
+    def _do(self, work: Callable[[], object]) -> None:
+        begun = self._clock()
+        try:
+            work()
+        finally:
+            self.charge(self._clock() - begun)
+
+    def _wake(self) -> None:
+        if not self._woken:
+            self._woken = True
+            self._loop.call_later(max(0.0, self.owed()), self._next)
+
+    def _next(self) -> None:
+        self._woken = False
+        while self._waiting and self.owed() <= 0:
+            address, own = self._waiting.popitem(last=False)
+            work = own.popleft()
+            if own:
+                self._waiting[address] = own  # behind all others
+            self._do(work)
+        if self._waiting:
+            self._wake()
