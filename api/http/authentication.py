@@ -21,6 +21,13 @@ from servioticy.ports.addresses import Address, Addresses, Lookup
 
 View = TypeVar("View", bound=Callable[..., Any])
 
+WHO_MAKES_TOKENS = (
+    "It is not known, or has ended. An operator makes a tenant's (servioticy tenant create), "
+    "and who has one makes more (POST /tokens)."
+)
+HOW_TO_SAY_WHO = "Say who asks: -H 'Authorization: TOKEN'."
+WHICH_STREAMS = "GET /ID/streams lists those that it has."
+
 _rights: WeakKeyDictionary[Callable[..., Any], Right | None] = WeakKeyDictionary()
 """What each view is for; None: everybody may, without a token."""
 
@@ -82,7 +89,7 @@ def guard(app: Flask, addresses: Addresses) -> None:
             return
         token = read_token(request.headers.get("Authorization", ""))
         if not token:
-            raise Denied("Missing Authorization Header")
+            raise Denied("Missing Authorization Header", HOW_TO_SAY_WHO)
         names = request.view_args or {}
         asked = Lookup(token, names.get("service_object"), names.get("stream"))
         address = _known(addresses, asked)
@@ -95,7 +102,7 @@ def guard(app: Flask, addresses: Addresses) -> None:
             now = _known(addresses, asked)
             _check(now, asked, right)
             if now.stream != address.stream:
-                raise NotFound("This Service Object does not have this stream.")
+                raise NotFound("This Service Object does not have this stream.", WHICH_STREAMS)
 
         g.ask_again, g.asked = ask_again, time.monotonic()
 
@@ -121,7 +128,7 @@ def _known(addresses: Addresses, asked: Lookup) -> Address:
     """Return who asks, and what they name. Raises Denied, Stranger."""
     address = addresses.address(*asked)
     if address is None:
-        raise Denied("Access was denied!")
+        raise Denied("Access was denied!", WHO_MAKES_TOKENS)
     return address
 
 
@@ -177,5 +184,5 @@ def stream() -> tuple[Address, StreamKey]:
     """Return the stream that the present request names, in the store. Raises NotFound."""
     address = authenticated().address
     if address.stream is None:
-        raise NotFound("This Service Object does not have this stream.")
+        raise NotFound("This Service Object does not have this stream.", WHICH_STREAMS)
     return address, address.stream

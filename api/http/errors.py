@@ -25,9 +25,16 @@ STATUSES = {INCOMPLETE_GROUP: 404, UNKNOWN_STREAM: 404}
 
 
 class Refused(ServioticyError):
-    """The request cannot be served, and the caller has to change something."""
+    """The request cannot be served, and the caller has to change something.
+
+    `hint` says what to do next, where the message is the original's and stays as it is.
+    """
 
     status = 400
+
+    def __init__(self, message: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 class NotAuthorized(Refused):
@@ -105,7 +112,7 @@ def told(error: Exception) -> Response:
     """Return the answer that tells an error."""
     status, said = _status_and_message(error)
     wrong = error.all if isinstance(error, BadDocument) else ()
-    body = content(status, said, wrong)
+    body = content(status, said, wrong, _hint(error))
     if isinstance(error, OverQuota):
         body["quota"] = error.exceeded.about()
     response = answer(body, status, {"Server": SERVER})
@@ -121,6 +128,15 @@ def told(error: Exception) -> Response:
             (name, value) for name, value in error.get_headers() if name == "Allow"
         )
     return response
+
+
+def _hint(error: Exception) -> str:
+    """Return what to do next: it stands in `detail`, behind the message."""
+    if isinstance(error, Refused):
+        return error.hint
+    if isinstance(error, HTTPException) and error.code == 404:
+        return "No route has this address: docs/rest.md lists all of them"
+    return ""
 
 
 def _form() -> str:

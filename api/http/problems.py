@@ -78,7 +78,9 @@ def default_message(status: int) -> str:
     return PROBLEMS.get(status, PROBLEMS[400]).message
 
 
-def content(status: int, message: str = "", wrong: Sequence[BadDocument] = ()) -> dict[str, Any]:
+def content(
+    status: int, message: str = "", wrong: Sequence[BadDocument] = (), hint: str = ""
+) -> dict[str, Any]:
     """Return the body of every error; without a message, the one of its status.
 
     `wrong` are the parts of what was sent that are not acceptable, the first one first; its
@@ -92,7 +94,7 @@ def content(status: int, message: str = "", wrong: Sequence[BadDocument] = ()) -
         "info": INFO,
         "type": TYPES + problem.name,
         "title": problem.title,
-        "detail": said,
+        "detail": f"{said} {hint}".strip()[:MAX_MESSAGE],
     }
     if wrong:
         body |= {"pointer": wrong[0].pointer, "code": wrong[0].code}

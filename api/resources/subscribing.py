@@ -10,6 +10,7 @@ from urllib.parse import quote
 import orjson
 from flask import Response, request
 
+from api.documents.callback_addresses import address_warnings
 from api.http import authentication
 from api.http.answers import answer
 from api.http.bodies import json_object
@@ -67,12 +68,16 @@ class Subscribing:
         destination = _destination(wanted, callback, caller.token)
         id_, now = uuid.uuid4().hex, self._services.now()
         document = _document(id_, now, source, callback, destination, wanted)
-        told, cursor = {"id": id_, "createdAt": now}, None
+        told: dict[str, Any] = {"id": id_, "createdAt": now}
+        cursor = None
         if callback == "http":
             secret = wanted.get("secret") or new_secret()
             told["secret"] = secret  # now, and never again
             document["format"] = wanted.get("format", FORMATS[0])
             document["secrets"] = exchanged([], secret, now)
+            networks = self._services.settings.delivery.callback_networks.split()
+            if found := address_warnings(destination, networks):
+                told["warnings"] = found
         if callback in DURABLE:
             cursor = write_cursor(self._beginning(source, partition, wanted))
         values = {

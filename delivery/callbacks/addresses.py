@@ -63,7 +63,10 @@ class Rules:
         if any(found in each for each in self._networks if each.version == found.version):
             return
         if not _is_public(found):
-            raise ForbiddenAddress("the address is not a public one")
+            raise ForbiddenAddress(
+                "the address is not a public one; the operator may allow its network by the "
+                "setting live_callback_networks"
+            )
         if port not in PORTS:
             ports = ", ".join(map(str, sorted(PORTS)))
             raise ForbiddenAddress(f"port {port} is not one of {ports}")
