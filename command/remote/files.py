@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from command import extras
 from servioticy.client.batches import MAX_BYTES, MAX_ITEMS
 from servioticy.errors import ServioticyError
 
@@ -68,6 +69,7 @@ def _csv_rows(file: Path) -> Iterator[tuple[list[str], int]]:
 
 def _parquet_rows(file: Path) -> Iterator[tuple[list[str], int]]:
     """Yield the rows of a Parquet file as text, and how much of it is read by then."""
+    extras.require("client")
     from pyarrow import ArrowException, parquet  # slow, and not needed for CSV
 
     try:
