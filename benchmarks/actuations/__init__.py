@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from benchmarks import ground, processes
 from benchmarks.actuations.devices import Device, be_devices
-from command.platform import answers
+from command.platform import ALIVE_FILE, answers
 from servioticy import bootstrap
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.embedded import tcp_ports as ports
@@ -168,7 +168,7 @@ def _connected(settings: Settings, devices: Sequence[Device]) -> Iterator[Connec
 
 @contextmanager
 def _programs(settings: Settings, stores: ground.Stores) -> Iterator[dict[str, int]]:
-    """The API and delivery, and all processes that are measured."""
+    """The API, delivery and the broker, and all processes that are measured."""
     environment = to_environment(settings)
     paths = {
         "api": (settings.api.port, "/private/health"),
@@ -183,6 +183,10 @@ def _programs(settings: Settings, stores: ground.Stores) -> Iterator[dict[str, i
         )
         for name, place in paths.items()
     ]
+    alive = settings.data_path / "broker.alive"
+    broker = [sys.executable, "-P", "-m", "broker"]
+    beside = {**environment, ALIVE_FILE: str(alive)}
+    programs.append(Program("broker", broker, beside, alive.exists))
     supervisor = Supervisor(programs, stores.folder)
     try:
         supervisor.start()

@@ -20,6 +20,7 @@ import pytest
 from confluent_kafka import Producer
 from websockets.sync.client import ClientConnection, connect
 
+from delivery.serving import ALIVE_FILE
 from sandbox import argument_names
 from servioticy import bootstrap
 from servioticy.domain.emissions import emission
@@ -162,19 +163,26 @@ def settings(dsn: str, real_kafka: EmbeddedKafka, topic_prefix: str) -> Settings
 
 
 @pytest.fixture
-def world(settings: Settings) -> Iterator[World]:
-    environment = {**os.environ, **to_environment(settings)}
-    command = [sys.executable, "-m", "delivery"]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as program:
+def world(settings: Settings, tmp_path: Path) -> Iterator[World]:
+    """Both programs that deliver; the broker beside."""
+    alive = tmp_path / "broker.alive"
+    environment = {**os.environ, **to_environment(settings), ALIVE_FILE: str(alive)}
+    command, beside = ([sys.executable, "-m", name] for name in ("delivery", "broker"))
+    with (
+        subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as program,
+        subprocess.Popen(beside, env=environment) as broker,
+    ):
         try:
             deadline = time.monotonic() + WAIT_SECONDS
-            while health(settings.delivery.port) != 200:
+            while health(settings.delivery.port) != 200 or not alive.exists():
+                assert broker.poll() is None
                 assert program.poll() is None, program.stderr and program.stderr.read()
                 assert time.monotonic() < deadline, "delivery was not ready in time"
                 time.sleep(0.02)
             yield World(settings, program)
         finally:
             program.kill()
+            broker.kill()
 
 
 def subscribe(world: World, id_: str, source: Source | None = None) -> None:
