@@ -6,7 +6,6 @@ and `trees` (nouns), `encoding`, `protocol`, `text`. What is promised and what i
 """
 
 from sandbox.host.allowance import TookTooLong
-from sandbox.host.breaker import Suspension
 from sandbox.host.options import SandboxOptions
 from sandbox.host.pool import SandboxPool
 from sandbox.host.usage import ProcessorSeconds

@@ -193,6 +193,7 @@ def sandbox_pool(
     chosen = engine or own.engine
     options = SandboxOptions(
         engine=chosen,
+        clock=own.clock,
         budget_ms=own.budget_ms,
         budget_ms_per_update=own.budget_ms_per_update,
         max_workers=max_workers or own.workers,

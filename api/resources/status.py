@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -11,7 +12,9 @@ from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
 from api.services import Services
+from sandbox.suspension import reading
 from servioticy.domain.access import Right
+from servioticy.domain.scripts import stream_of
 from servioticy.domain.verdicts import REVOKED, STALE, SUSPENDED
 
 
@@ -28,8 +31,10 @@ def blueprint(services: Services) -> Blueprint:
             {"verdict": verdict, "count": count, "last": orjson.loads(last)}
             for verdict, count, last in services.ports.history.verdicts(stream)
         ]
+        suspended = _suspended(verdicts, address.version)
         content = {
-            "state": _state(verdicts, address.version),
+            "state": "active" if suspended is None else "suspended",
+            **({"suspended": suspended} if suspended else {}),
             "cpu-seconds": services.ports.history.processor_us(stream) / 1e6,
             "verdicts": verdicts,
         }
@@ -38,11 +43,12 @@ def blueprint(services: Services) -> Blueprint:
     return routes
 
 
-def _state(verdicts: list[dict[str, Any]], version: int) -> str:
-    """Return "active", or "suspended" where the stream's code is not run now.
+def _suspended(verdicts: list[dict[str, Any]], version: int) -> dict[str, str] | None:
+    """Return which stream's code is not run now, why and until when; None where it is.
 
-    It is suspended if its newest computation ended so. Three kinds of verdicts say nothing about
-    that: `stale` and `revoked` ones, for which no code was to run, and those of other versions.
+    It is suspended if its newest computation ended so, and the time that was told then is not
+    over. Three kinds of verdicts say nothing about that: `stale` and `revoked` ones, for which no
+    code was to run, and those of other versions.
     """
     met = [
         each
@@ -50,4 +56,16 @@ def _state(verdicts: list[dict[str, Any]], version: int) -> str:
         if each["verdict"] not in (STALE, REVOKED) and each["last"]["version"] == version
     ]
     newest = max(met, key=lambda each: each["last"]["timestamp"], default=None)
-    return "suspended" if newest and newest["verdict"] == SUSPENDED else "active"
+    if newest is None or newest["verdict"] != SUSPENDED:
+        return None
+    told = reading(newest["last"].get("message", ""))
+    if told is None:  # it was stored by an earlier release
+        return {}
+    if told.until <= datetime.now(UTC):
+        return None
+    stream = stream_of(told.program)
+    return {
+        "stream": f"{stream.service_object}/{stream.stream}",
+        "why": told.why,
+        "until": told.until.isoformat(),
+    }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 # Downwards: each may use what those above give, and the last two change what all find.
-_BOOT = b"""(function (clock, helpers, paths, runner, trees, guards, lockdown) {
+_BOOT = b"""(function (step, clock, helpers, paths, runner, trees, guards, lockdown) {
   "use strict";
-  const time = clock();
+  const time = clock(step);
   const iot = helpers(time);
   const run = runner(time, paths());
   const grown = trees(time, run);
@@ -18,8 +18,13 @@ _BOOT = b"""(function (clock, helpers, paths, runner, trees, guards, lockdown) {
 _FILES = ("clock", "helpers", "paths", "runner", "trees", "guards", "lockdown")
 
 
-def realm() -> bytes:
+CLOCKS = {"frozen": b"0", "running": b"1"}
+"""The milliseconds by which each look at the clock moves it on."""
+
+
+def realm(clock: str = "frozen") -> bytes:
     """Return a script that locks the realm and whose value is `[define, source, wire, grow]`."""
     folder = Path(__file__).with_name("realm")
-    parts = [(folder / f"{name}.js").read_bytes().rstrip() for name in _FILES]
+    parts = [CLOCKS[clock]]
+    parts += [(folder / f"{name}.js").read_bytes().rstrip() for name in _FILES]
     return _BOOT + b"(" + b",\n".join(parts) + b")"

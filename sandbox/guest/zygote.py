@@ -21,16 +21,17 @@ from sandbox.guest.scripts import realm
 from sandbox.guest.worker import Shared
 
 
-def main(control_descriptor: int, engine: str, javascript: str) -> None:
+def main(control_descriptor: int, engine: str, javascript: str, clock: str) -> None:
     """Serve requests on an outside socket until it closes.
 
-    `javascript` is the absolute path of the folder with the files of third_party.py.
+    `javascript` is the absolute path of the folder with the files of third_party.py, `clock` how
+    time passes in scripts (scripts.py).
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a worker
     control = socket.socket(fileno=control_descriptor)
     outside = layers.leave()
     folder = Path(javascript)
-    shared = Shared(engines.load(engine, folder), realm(), rules(folder), outside)
+    shared = Shared(engines.load(engine, folder), realm(clock), rules(folder), outside)
     gc.collect()
     gc.freeze()
     while True:

@@ -1,7 +1,9 @@
 """When a program is not run for a while: after it has ended too many processes.
 
 Only kill-class faults count (time-out, memory, crash), and only those with a proven culprit.
-A script that merely throws costs nobody anything and is never suspended.
+A script that merely throws costs nobody anything and is never suspended. Nor is a program for
+what others of its tenant have done: what all of them together may cost is the share of the
+processor that their tenant has, and what is ended counts in it.
 """
 
 from __future__ import annotations
@@ -13,11 +15,14 @@ from dataclasses import dataclass, field
 
 from cachetools import LRUCache, TTLCache
 
+from sandbox.suspension import Suspension
+
 KILLS = 3
 WINDOW_SECONDS = 600.0
 SUSPENSIONS = (60.0, 300.0, 1800.0)
 TENANT_KILLS = 12
-"""From so many in the window on, a tenant's programs are suspended at their first."""
+"""From so many in the window on, a tenant's programs are suspended at their first, but for those
+that have given outcomes."""
 
 MAX_REMEMBERED = 10_000
 MAX_TENANTS = 10_000
@@ -27,16 +32,6 @@ MAX_PROVEN = 100_000
 
 def _kills() -> deque[float]:
     return deque(maxlen=MAX_KILLS)
-
-
-@dataclass(frozen=True, slots=True)
-class Suspension:
-    """A program does not run for so many seconds; at 0 it is half-open: tried once more."""
-
-    tenant: str
-    kind: str
-    kills: int
-    seconds: float
 
 
 @dataclass(slots=True)
@@ -49,10 +44,14 @@ class _Record:
 
 
 class Breaker:
-    """A breaker remembers who has ended processes, programs and tenants, and suspends programs."""
+    """A breaker remembers which programs have ended processes, and suspends those."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._clock, self._wall_clock = clock, wall_clock
         self._records: LRUCache[str, _Record] = LRUCache(MAX_REMEMBERED)
         self._proven: dict[str, None] = {}
         # A tenant is forgotten that has ended nothing for the whole window.
@@ -66,15 +65,15 @@ class Breaker:
         _note(record.kills, now)
         kills = self._tenants[tenant] = self._tenants.get(tenant) or _kills()
         _note(kills, now)
-        most = 1 if record.level or len(kills) > TENANT_KILLS else KILLS
-        if len(record.kills) >= most:
+        one_more = len(kills) > TENANT_KILLS and program not in self._proven
+        if len(record.kills) >= (1 if record.level or one_more else KILLS):
             record.until = now + SUSPENSIONS[min(record.level, len(SUSPENSIONS) - 1)]
             record.level += 1
 
     @property
     def is_quiet(self) -> bool:
         """Whether no program has ended a process for long: nothing is suspended."""
-        return not self._records and not self._tenants
+        return not self._records
 
     def survived(self, programs: Iterable[str]) -> None:
         """Note that programs gave outcomes; those that were half-open are trusted again."""
@@ -90,42 +89,28 @@ class Breaker:
             self._proven.clear()
         self._proven[program] = None
 
-    def suspension(self, tenant: str, program: str) -> Suspension | None:
+    def suspension(self, program: str) -> Suspension | None:
         """Return why the program must not run now; None if it may."""
         record = self._records.get(program)
-        left = record.until - self._clock() if record else 0.0
-        if record and left > 0:
-            return _described(record, left)
-        return None if program in self._proven else self._unproven(tenant)
-
-    def _unproven(self, tenant: str) -> Suspension | None:
-        """Return why a program that has given no outcome yet must not run, None if it may.
-
-        A tenant that ends process after process does not get another try with each new
-        program; its programs that have given outcomes run on.
-        """
-        kills = self._tenants.get(tenant, ())
-        if len(kills) <= TENANT_KILLS:
+        if record is None or record.until <= self._clock():
             return None
-        left = kills[-TENANT_KILLS - 1] + WINDOW_SECONDS - self._clock()
-        what = "a process ended by this tenant's programs"
-        return Suspension(tenant, what, len(kills), left) if left > 0 else None
+        return self._described(program, record)
 
     def all(self) -> dict[str, Suspension]:
         """Return all programs that are suspended or half-open, by their ids."""
-        now = self._clock()
         return {
-            program: _described(record, max(0.0, record.until - now))
+            program: self._described(program, record)
             for program, record in self._records.items()
             if record.level
         }
+
+    def _described(self, program: str, record: _Record) -> Suspension:
+        left = max(0.0, record.until - self._clock())
+        until = self._wall_clock() + left
+        return Suspension(record.tenant, program, record.kind, len(record.kills), left, until)
 
 
 def _note(kills: deque[float], now: float) -> None:
     kills.append(now)
     while now - kills[0] > WINDOW_SECONDS:
         kills.popleft()
-
-
-def _described(record: _Record, left: float) -> Suspension:
-    return Suspension(record.tenant, record.kind, len(record.kills), left)

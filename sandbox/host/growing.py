@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from sandbox.host.allowance import Allowance, TookTooLong
+from sandbox.host.apart import TOGETHER, Apart
 from sandbox.host.exclusion import Exclusion
 from sandbox.host.frames import MAX_BYTES, ended_step, is_step, is_too_large, woken
 from sandbox.host.grown import Part
@@ -46,6 +47,7 @@ class Shared:
     usage: Usage
     refusals: Refusals
     sizes: Sizes = field(default_factory=Sizes)
+    apart: Apart = field(default_factory=Apart)
     frames: int = 0
     """run so far"""
     kills: Counter[str] = field(default_factory=Counter)
@@ -59,13 +61,17 @@ class Growing:
         self._shared = shared
         self._process = process
         self._allowance = allowance
+        self._failures = 0
+        """of frames so far"""
 
     def grow(self, calls: Sequence[Call]) -> list[Grown]:
         """Grow the calls; where that fails, one by one, and no more of the one that fails."""
         first = calls[0]
         alone = len(calls) == 1 and is_step(first)
-        if not alone and any(self._shared.sizes.is_too_large(each.wiring) for each in calls):
-            return self._without_too_large(calls)
+        if not alone and any(self._goes_by_steps(each) for each in calls):
+            return self._without_steps(calls)
+        if len(calls) > 1 and self._shared.apart.holds(self._process.tenant, TOGETHER):
+            return self._one_by_one(calls)
         if len(calls) == 1 and is_too_large(first):
             text = f"more than {MAX_BYTES} bytes of inputs"
             return [ended_step(first, "error", text) if alone else Grown([], [], failed=True)]
@@ -77,24 +83,40 @@ class Growing:
         if answer.programs and self._finds_unready(calls, answer.programs):
             rest = [self._shared.refusals.applied(self._process.tenant, call) for call in calls]
             return self.grow(rest)
+        was_killed = answer.kind in KILL_CLASS and not answer.starved
         if len(calls) > 1:
-            return [self.grow([call])[0] for call in calls]
+            before = self._failures
+            found = self._one_by_one(calls)
+            if was_killed and self._failures == before:
+                self._shared.apart.failed(self._process.tenant, TOGETHER)
+            return found
         if not alone:
+            if was_killed:
+                self._shared.apart.failed(self._process.tenant, first.wiring.id)
             return [Grown([], [], failed=True)]
-        if answer.kind in KILL_CLASS and not answer.starved:
+        if was_killed:
             name = first.names[woken(first)]
             fault = self._shared.refusals.blame(self._process.tenant, name, answer)
+            self._shared.apart.explained(self._process.tenant)
             return [ended_step(first, fault.kind, fault.message)]
         return [ended_step(first, answer.kind, answer.message)]
 
-    def _without_too_large(self, calls: Sequence[Call]) -> list[Grown]:
-        """Grow the calls whose wirings a worker has room for; the others go step by step."""
+    def _goes_by_steps(self, call: Call) -> bool:
+        """Tell whether a worker has no room for the wiring, or the region is taken apart now."""
+        shared = self._shared
+        return shared.sizes.is_too_large(call.wiring) or (
+            shared.apart.holds(self._process.tenant, call.wiring.id) and not is_step(call)
+        )
+
+    def _without_steps(self, calls: Sequence[Call]) -> list[Grown]:
+        """Grow the calls that may be grown whole; the others go step by step."""
         return [
-            Grown([], [], failed=True)
-            if self._shared.sizes.is_too_large(each.wiring)
-            else self.grow([each])[0]
+            Grown([], [], failed=True) if self._goes_by_steps(each) else self.grow([each])[0]
             for each in calls
         ]
+
+    def _one_by_one(self, calls: Sequence[Call]) -> list[Grown]:
+        return [self.grow([call])[0] for call in calls]
 
     def _grown(self, call: Call, part: Part) -> Grown:
         """Return what came of a call. Before a tree that failed, what the others make.
@@ -121,6 +143,7 @@ class Growing:
             if answer and not answer.starved:
                 refusals, tenant = self._shared.refusals, self._process.tenant
                 refusals.blame_unready(tenant, calls, program.name, answer)
+                self._shared.apart.explained(tenant)
                 found = True
         return found
 
@@ -137,6 +160,8 @@ class Growing:
         answer = self._ask_patiently(self._milliseconds(calls), ask, calls)
         if not isinstance(answer, Failure):
             self._shared.refusals.note_survivors(calls, answer)
+            region = TOGETHER if len(calls) > 1 else calls[0].wiring.id
+            self._shared.apart.grew(self._process.tenant, region)
         return answer
 
     def _milliseconds(self, calls: Sequence[Call]) -> float:
@@ -178,6 +203,7 @@ class Growing:
                 answer = ask(worker, budget)
             if isinstance(answer, Failure):
                 shared.kills[answer.kind] += 1
+                self._failures += 1
             elif calls:
                 parts = answer
             return answer

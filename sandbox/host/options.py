@@ -12,6 +12,10 @@ class SandboxOptions:
     engine: str = "v8"
     """"v8" or "quickjs"."""
 
+    clock: str = "frozen"
+    """"frozen": a script finds the trigger's time. "running": each look at the clock moves it on
+    by a millisecond from there, so that a loop that waits comes to an end. Never real time."""
+
     budget_ms: float = 100
     """Milliseconds that a frame may take; of the processor, where the machine is busy."""
 

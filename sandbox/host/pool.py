@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sandbox.host.allowance import Allowance
 from sandbox.host.approval import Approval
-from sandbox.host.breaker import Breaker, Suspension
+from sandbox.host.breaker import Breaker
 from sandbox.host.checking import Checking
 from sandbox.host.exclusion import Exclusion
 from sandbox.host.frames import frames
@@ -22,6 +22,7 @@ from sandbox.host.worker_client import WorkerClient
 from sandbox.host.workers import ProcessKey, Workers
 from sandbox.host.zygote_client import ZygoteClient
 from sandbox.program import Program
+from sandbox.suspension import Suspension
 from sandbox.trees import Call, Grown
 
 MAX_PROMOTED_SECONDS = 0.01
@@ -55,6 +56,7 @@ class SandboxPool:
             # A worker ends itself only when we would no longer use it.
             worker_idle_seconds=options.idle_seconds + 10,
             unprotected=options.unprotected,
+            clock=options.clock,
         )
         self._spare = Spare(self._zygote)
         self._approval = Approval(self._zygote, options.idle_seconds, turn=self._checker_turn)

@@ -67,10 +67,9 @@ class Refusals:
         refused = {**self._not_allowed(tenant, call), **self._not_ready(tenant, call)}
         if not self._breaker.is_quiet:
             for node, name in enumerate(call.names):
-                found = self._breaker.suspension(tenant, name) if name else None
+                found = self._breaker.suspension(name) if name else None
                 if found:
-                    text = f"for {found.seconds:.0f} s, after {found.kills} x {found.kind}"
-                    refused[node] = "suspended", text
+                    refused[node] = "suspended", found.text
         return replace(call, refused={**call.refused, **refused}) if refused else call
 
     def note_survivors(self, calls: Sequence[Call], parts: Sequence[Part]) -> None:
@@ -85,8 +84,8 @@ class Refusals:
     def blame(self, tenant: str, name: str, failure: Failure) -> Fault:
         """Note that a program has ended a process, and return its fault with what follows."""
         self._breaker.killed(tenant, name, failure.kind)
-        found = self._breaker.suspension(tenant, name)
-        sequel = f"; suspended for {found.seconds:.0f} s" if found else ""
+        found = self._breaker.suspension(name)
+        sequel = f"; suspended {found.text}" if found else ""
         return Fault(failure.kind, failure.message + sequel)
 
     def blame_unready(

@@ -34,12 +34,14 @@ class ZygoteClient:
         javascript: Path,
         worker_idle_seconds: float,
         unprotected: bool = False,
+        clock: str = "frozen",
     ) -> None:
         """`javascript` is the absolute path of the folder with the files of third_party.py."""
         self._engine = engine
         self._javascript = javascript
         self._idle_seconds = worker_idle_seconds
         self._unprotected = unprotected
+        self._clock = clock
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._lock = threading.Lock()
@@ -108,7 +110,7 @@ class ZygoteClient:
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-I", "-c", _BOOT, str(theirs.fileno()), paths),
-                    *(self._engine, str(self._javascript)),
+                    *(self._engine, str(self._javascript), self._clock),
                 ],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,

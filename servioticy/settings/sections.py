@@ -164,6 +164,12 @@ class Sandbox:
         "added to the budget for each computation that the frame may hold, in ms",
         name="script_budget_ms_per_update",
     )
+    clock: Literal["frozen", "running"] = setting(
+        "frozen",
+        "the time that scripts find; frozen: the trigger's; running: a millisecond more at each "
+        "look, so that loops that wait for it end",
+        name="script_clock",
+    )
     workers: Annotated[int, Meta(ge=1, le=10_000)] = setting(
         64, "most sandbox processes alive per partition"
     )

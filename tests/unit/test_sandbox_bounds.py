@@ -91,7 +91,7 @@ def test_kills_are_counted_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(6):
         fuse.killed("tenant", "program", "timeout")
 
-    found = fuse.suspension("tenant", "program")
+    found = fuse.suspension("program")
     assert found
     assert found.kills == 5
 
@@ -166,7 +166,7 @@ def test_what_was_starved_is_asked_again() -> None:
 
 
 def test_only_a_program_that_ran_has_proven_itself() -> None:
-    """One whose input is missing, or that is no JavaScript, would get its tenant's others in."""
+    """One whose input is missing, or that is no JavaScript, has not shown that it does no harm."""
     fuse = Breaker(lambda: 0.0)
     refusals = Refusals(None, fuse, Usage())
     for _ in range(breaker.TENANT_KILLS + 1):
@@ -181,7 +181,9 @@ def test_only_a_program_that_ran_has_proven_itself() -> None:
         part = Part([], [Ended(composite, kind, 1, 0, 0)], {}, -1)
         refusals.note_survivors([call], [part])
 
-        assert (composite in refusals.applied("tenant", call).refused) != allowed
+        name = call.names[composite]
+        fuse.killed("tenant", name, "timeout")
+        assert (fuse.suspension(name) is None) == allowed
 
 
 def test_a_program_that_cannot_be_made_ready_is_refused_wherever_it_is() -> None:

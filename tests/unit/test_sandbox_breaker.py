@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from sandbox.host.breaker import SUSPENSIONS, TENANT_KILLS, WINDOW_SECONDS, Breaker
+import pytest
+
+from sandbox.host.breaker import KILLS, SUSPENSIONS, TENANT_KILLS, WINDOW_SECONDS, Breaker
+from sandbox.suspension import reading
+
+NOW = 1_500_000_000.0
 
 
 class Clock:
@@ -16,7 +21,7 @@ class Clock:
 
 def a_breaker() -> tuple[Breaker, Clock]:
     clock = Clock()
-    return Breaker(clock), clock
+    return Breaker(clock, lambda: NOW), clock
 
 
 def kill(breaker: Breaker, times: int, program: str = "p", tenant: str = "a") -> None:
@@ -28,14 +33,14 @@ def test_the_third_kill_suspends() -> None:
     """The program alone, not its tenant's others."""
     breaker, _ = a_breaker()
     kill(breaker, 2)
-    assert breaker.suspension("a", "p") is None
+    assert breaker.suspension("p") is None
 
     kill(breaker, 1)
 
-    found = breaker.suspension("a", "p")
+    found = breaker.suspension("p")
     assert found
     assert (found.tenant, found.kind, found.kills, found.seconds) == ("a", "timeout", 3, 60.0)
-    assert breaker.suspension("a", "q") is None
+    assert breaker.suspension("q") is None
 
 
 def test_kills_far_apart_do_not_add_up() -> None:
@@ -45,7 +50,7 @@ def test_kills_far_apart_do_not_add_up() -> None:
         kill(breaker, 1)
         clock.now += WINDOW_SECONDS / 2 + 1
 
-    assert breaker.suspension("a", "p") is None
+    assert breaker.suspension("p") is None
     assert breaker.all() == {}
 
 
@@ -54,13 +59,13 @@ def test_half_open_it_is_tried_and_suspended_for_longer() -> None:
     breaker, clock = a_breaker()
     kill(breaker, 3)
     for seconds in (*SUSPENSIONS[1:], SUSPENSIONS[-1]):
-        found = breaker.suspension("a", "p")
+        found = breaker.suspension("p")
         assert found
         clock.now += found.seconds
-        assert breaker.suspension("a", "p") is None
+        assert breaker.suspension("p") is None
         assert breaker.all()["p"].seconds == 0
         kill(breaker, 1)
-        again = breaker.suspension("a", "p")
+        again = breaker.suspension("p")
         assert again
         assert again.seconds == seconds
 
@@ -75,7 +80,7 @@ def test_half_open_a_success_forgives() -> None:
 
     assert breaker.all() == {}
     kill(breaker, 2)
-    assert breaker.suspension("a", "p") is None
+    assert breaker.suspension("p") is None
 
 
 def test_a_success_while_closed_forgives_nothing() -> None:
@@ -85,7 +90,7 @@ def test_a_success_while_closed_forgives_nothing() -> None:
     breaker.survived(["p"])
     kill(breaker, 1)
 
-    assert breaker.suspension("a", "p")
+    assert breaker.suspension("p")
 
 
 def test_a_tenant_of_many_bad_programs_has_less_patience() -> None:
@@ -101,19 +106,54 @@ def test_a_tenant_of_many_bad_programs_has_less_patience() -> None:
     assert set(breaker.all()) == {"next"}
 
 
-def test_new_programs_of_such_a_tenant_wait() -> None:
-    """Each would have its own first process to end; those that have worked, work on."""
-    breaker, clock = a_breaker()
+def test_programs_of_such_a_tenant_that_have_worked_keep_their_patience() -> None:
+    """They have ended none before: what others of the tenant do is not their doing."""
+    breaker, _ = a_breaker()
     breaker.survived(["good"])
-    kill(breaker, TENANT_KILLS)
-    assert breaker.suspension("a", "new") is None
+    kill(breaker, TENANT_KILLS + 1)
 
-    kill(breaker, 1)
+    kill(breaker, KILLS - 1, "good")
+    assert breaker.suspension("good") is None
 
-    waiting = breaker.suspension("a", "new")
-    assert waiting is not None
-    assert waiting.kills == TENANT_KILLS + 1
-    assert breaker.suspension("a", "good") is None
-    assert breaker.suspension("b", "new") is None
-    clock.now += waiting.seconds
-    assert breaker.suspension("a", "new") is None
+    kill(breaker, 1, "good")
+    assert breaker.suspension("good")
+
+
+def test_no_program_waits_for_what_others_have_done() -> None:
+    """However many of a tenant's have ended processes: one that has not is run."""
+    breaker, _ = a_breaker()
+    for number in range(10 * TENANT_KILLS):
+        kill(breaker, KILLS, f"p{number}")
+
+    assert breaker.suspension("new") is None
+
+
+def test_who_is_suspended_is_told_why_and_until_when() -> None:
+    """And what is told can be read again."""
+    breaker, _ = a_breaker()
+    kill(breaker, KILLS, "so/out@1")
+
+    found = breaker.suspension("so/out@1")
+
+    assert found
+    assert found.text == (
+        "until 2017-07-14T02:41:00Z: so/out@1 has ended 3 processes, the last one by timeout"
+    )
+    read = reading(f"longer than 0.1 s; suspended {found.text}")
+    assert read
+    assert (read.until.timestamp(), read.program) == (NOW + 60, "so/out@1")
+    assert read.why == "its code has ended 3 processes, the last one by timeout"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "for 60 s, after 3 x timeout",
+        "until 2017-99-99T99:99:99Z: so/out@1 has ended 3 processes, the last one by timeout",
+        "until then: so/out@1 has ended 3 processes",
+    ],
+)
+def test_what_says_something_else_is_no_suspension(text: str) -> None:
+    """Verdicts of an earlier version, for one."""
+    assert reading(text) is None

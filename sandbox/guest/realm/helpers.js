@@ -32,7 +32,7 @@
 
   function age(update) {
     if (typeof update !== "object" || update === null || !number(update.lastUpdate)) return null;
-    return (clock.now() - clock.milliseconds(update.lastUpdate)) / 1000;
+    return (clock.began() - clock.milliseconds(update.lastUpdate)) / 1000;
   }
 
   function clamp(value, least, most) {

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
+import time
+from datetime import datetime
 
 import msgspec
 import pytest
 from api_builders import NOW, UPDATE, Caller, Served
 
+from sandbox.suspension import Suspension
 from servioticy.domain.model import StreamRef
 from servioticy.domain.records import UpdateRecord
 from servioticy.ports.partition_store import Batch, StoredVerdict, Use
@@ -242,3 +246,29 @@ def test_status_tells_whether_the_stream_is_suspended(
     answer = alice.ask("GET", f"/{so}/streams/a/status").get_json()
 
     assert answer["state"] == state
+
+
+@pytest.mark.parametrize(("left", "state"), [(60, "suspended"), (-1, "active")])
+def test_status_tells_who_is_suspended_why_and_until_when(
+    left: int, state: str, served: Served, alice: Caller
+) -> None:
+    """And once that is over, that the next update is tried."""
+    so = alice.create()
+    served.store()
+    until = float(int(time.time()) + left)
+    text = Suspension("1", f"{so}/a@1", "timeout", 3, 60, until).text
+    last = json.dumps({"timestamp": 3, "version": 1, "message": text}).encode()
+    key = served.platform.stream(so)
+    verdicts = [StoredVerdict(*key, "suspended", 1, last)]
+    served.platform.store.store(Batch(0, 1, 1, 0, verdicts=verdicts))
+
+    answer = alice.ask("GET", f"/{so}/streams/a/status").get_json()
+
+    assert answer["state"] == state
+    if state == "suspended":
+        found = answer["suspended"]
+        assert found["stream"] == f"{so}/a"
+        assert found["why"] == "its code has ended 3 processes, the last one by timeout"
+        assert datetime.fromisoformat(found["until"]).timestamp() == until
+    else:
+        assert "suspended" not in answer
