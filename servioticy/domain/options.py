@@ -2,10 +2,10 @@
 
 A field is an option: how documents spell it, the values that it may have, the one that
 holds where a document does not name it, and its meaning. Parsing and its messages follow
-from the declaration; tests hold the JSON Schema and docs/rest/documents.md against it.
+from the declaration; tests hold the JSON Schema and docs/document-format.md against it.
 
 A new option is a field here, its use where composites are computed, a test of that, and a
-copy of the declaration in schemas/service-object.json and docs/rest/documents.md; the tests
+copy of the declaration in schemas/service-object.json and docs/document-format.md; the tests
 say which.
 """
 

@@ -10,7 +10,16 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DECISIONS = ROOT / "docs" / "decisions"
-FOLDERS = ("docs", "docs/rest", "docs/decisions", "schemas", "sandbox", "deploy", ".")
+FOLDERS = (
+    "docs",
+    "docs/rest",
+    "docs/how-to",
+    "docs/decisions",
+    "schemas",
+    "sandbox",
+    "deploy",
+    ".",
+)
 PAGES = sorted(page for folder in FOLDERS for page in (ROOT / folder).glob("*.md"))
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 
