@@ -9,7 +9,7 @@ whoever has used up a quota, which has to cost less than an update.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +18,7 @@ from api.edge.calls import Answer, Request
 from api.http.answers import COMMON_HEADERS, JSON
 from api.http.content_types import NOT_CLAIMED
 from api.http.refusals import refusal, status_line
+from api.http.warning_headers import warned
 from api.services import Services
 from servioticy.domain.access import Right, may
 from servioticy.domain.documents import BadDocument, parse_update
@@ -50,6 +51,7 @@ class _Accepted(NamedTuple):
     address: Address
     record: UpdateRecord
     document: bytes
+    warnings: Mapping[str, str]
 
 
 class UpdatesLane:
@@ -125,7 +127,8 @@ class UpdatesLane:
         record = UpdateRecord(
             asked.service_object, asked.stream, update.timestamp, msgspec.Raw(document)
         )
-        return _Accepted(asked.number, address, record, document)
+        warnings = warned(services.accepting.hints.of(address.stream, update, declared))
+        return _Accepted(asked.number, address, record, document, warnings)
 
 
 def _read(number: int, request: Request) -> _Asked | None:
@@ -150,5 +153,6 @@ def _refused(exceeded: Exceeded, address: Address) -> Answer:
 
 def _answer(accepted: _Accepted) -> Answer:
     size = str(len(accepted.document))
-    headers = [("Content-Type", JSON), ("Content-Length", size), *COMMON_HEADERS.items()]
+    headers = [("Content-Type", JSON), ("Content-Length", size)]
+    headers += [*accepted.warnings.items(), *COMMON_HEADERS.items()]
     return Answer("202 ACCEPTED", headers, accepted.document, None, accepted.address.caller, ROUTE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from api.http.quotas import Quotas
+from api.http.update_hints import UpdateHints
 from api.http.updates_waiting import UpdatesWaiting
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import TOO_FAR_AHEAD, TOO_MUCH
@@ -31,6 +32,8 @@ class Accepting:
         self._waiting = waiting
         self._quotas = quotas
         self._clock = clock
+        self.hints = UpdateHints(clock)
+        """What those who send are told of what is taken."""
 
     def fault(self, update: SensorUpdate) -> BadDocument | None:
         """Return why the log does not take this update; None if it does."""

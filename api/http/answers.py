@@ -25,7 +25,7 @@ COMMON_HEADERS = {
     ),
     "Access-Control-Max-Age": "86400",
     "Access-Control-Expose-Headers": (
-        f"Location, Retry-After, RateLimit, RateLimit-Policy, ETag, Link, Allow, {HEADER}"
+        f"Location, Retry-After, RateLimit, RateLimit-Policy, ETag, Link, Allow, Warning, {HEADER}"
     ),
 }
 """What every answer carries, unless it says otherwise itself."""

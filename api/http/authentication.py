@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from flask import Flask, Response, g, has_request_context, request
 
-from api.http.errors import Denied, NotAuthorized, NotFound, Refused
+from api.http.errors import Denied, NoStream, NotAuthorized, NotFound, Refused
 from api.http.read_after_write import CALLER
 from api.http.while_allowed import WhileAllowed
 from servioticy.domain.access import Resource, Right, may
@@ -26,7 +26,6 @@ WHO_MAKES_TOKENS = (
     "and who has one makes more (POST /tokens)."
 )
 HOW_TO_SAY_WHO = "Say who asks: -H 'Authorization: TOKEN'."
-WHICH_STREAMS = "GET /ID/streams lists those that it has."
 
 _rights: WeakKeyDictionary[Callable[..., Any], Right | None] = WeakKeyDictionary()
 """What each view is for; None: everybody may, without a token."""
@@ -102,7 +101,7 @@ def guard(app: Flask, addresses: Addresses) -> None:
             now = _known(addresses, asked)
             _check(now, asked, right)
             if now.stream != address.stream:
-                raise NotFound("This Service Object does not have this stream.", WHICH_STREAMS)
+                raise NoStream
 
         g.ask_again, g.asked = ask_again, time.monotonic()
 
@@ -184,5 +183,5 @@ def stream() -> tuple[Address, StreamKey]:
     """Return the stream that the present request names, in the store. Raises NotFound."""
     address = authenticated().address
     if address.stream is None:
-        raise NotFound("This Service Object does not have this stream.", WHICH_STREAMS)
+        raise NoStream
     return address, address.stream

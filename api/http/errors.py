@@ -58,6 +58,16 @@ class NotFound(Refused):
     status = 404
 
 
+class NoStream(NotFound):
+    """This Service Object does not have this stream."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This Service Object does not have this stream.",
+            "GET /ID/streams lists those that it has.",
+        )
+
+
 class Conflict(Refused):
     """What is asked for does not go together with what is there."""
 

@@ -11,7 +11,7 @@ from flask import Blueprint, Response, request
 from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
-from api.http.errors import NotFound, Refused
+from api.http.errors import NoStream, Refused
 from api.http.queries import choice, span
 from api.services import Services
 from servioticy.domain.access import Right
@@ -50,7 +50,7 @@ def blueprint(services: Services) -> Blueprint:
         address, key = authentication.stream()
         declared = services.definitions.stream(address, stream)
         if declared is None:
-            raise NotFound("This Service Object does not have this stream.")
+            raise NoStream
         question = _asked({each.name: each.type for each in declared.channels})
         headers = services.reads.wait(address)
         found = _span(key, stored, question)

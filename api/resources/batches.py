@@ -11,7 +11,7 @@ from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
 from api.http.bodies import body
-from api.http.errors import NotFound, Refused, within
+from api.http.errors import NoStream, Refused, within
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.batches.items import Item, Unreadable, bounded
@@ -37,7 +37,7 @@ def blueprint(services: Services) -> Blueprint:
         origin = StreamRef(service_object, stream)
         target = _target(address, stream, services)
         if target is None:
-            raise NotFound("This Service Object does not have this stream.")
+            raise NoStream
         return _accepted(_items(origin, services), {origin: target}, services)
 
     @routes.post("/updates")

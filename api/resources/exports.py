@@ -13,7 +13,7 @@ from api.exports.writer import Lines, Writer
 from api.http import authentication
 from api.http.authentication import needs
 from api.http.content_types import wanted
-from api.http.errors import NotFound
+from api.http.errors import NoStream
 from api.http.queries import span
 from api.resources.histories import PAGE_BYTES, PAGE_ROWS
 from api.services import Services
@@ -60,7 +60,7 @@ def blueprint(services: Services) -> Blueprint:
         address, key = authentication.stream()
         declared = services.definitions.stream(address, stream)
         if declared is None:
-            raise NotFound("This Service Object does not have this stream.")
+            raise NoStream
         (first, last), chosen = span(), wanted(FORMATS, TYPES)
         headers = services.reads.wait(address)
         newest = services.ports.history.newest(key)

@@ -11,7 +11,7 @@ from api.http import authentication
 from api.http.answers import JSON, nothing, stored
 from api.http.authentication import needs
 from api.http.bodies import json_object
-from api.http.errors import NotFound
+from api.http.errors import NoStream
 from api.search.blocks import Blocks, Kept
 from api.search.walk import Walk
 from api.services import Services
@@ -41,7 +41,7 @@ def blueprint(services: Services) -> Blueprint:
         address, key = authentication.stream()
         declared = services.definitions.stream(address, stream)
         if declared is None:
-            raise NotFound("This Service Object does not have this stream.")
+            raise NoStream
         criteria = parse_criteria(json_object(), declared)
         headers = services.reads.wait(address)
         blocks = Blocks(statements, kept, key, criteria.conditions)

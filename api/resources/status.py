@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import orjson
@@ -14,7 +16,9 @@ from api.http.authentication import needs
 from api.services import Services
 from sandbox.suspension import reading
 from servioticy.domain.access import Right
+from servioticy.domain.model import Timestamp
 from servioticy.domain.scripts import stream_of
+from servioticy.domain.time_units import unlike
 from servioticy.domain.verdicts import REVOKED, STALE, SUSPENDED
 
 
@@ -27,10 +31,12 @@ def blueprint(services: Services) -> Blueprint:
     def status(**_names: str) -> Response:
         address, stream = authentication.stream()
         headers = services.reads.wait(address)
+        history = services.ports.history
         verdicts = [
             {"verdict": verdict, "count": count, "last": orjson.loads(last)}
-            for verdict, count, last in services.ports.history.verdicts(stream)
+            for verdict, count, last in history.verdicts(stream)
         ]
+        _explain_stale(verdicts, partial(history.newest, stream), services.clock())
         suspended = _suspended(verdicts, address.version)
         content = {
             "state": "active" if suspended is None else "suspended",
@@ -41,6 +47,16 @@ def blueprint(services: Services) -> Blueprint:
         return answer(content, 200, headers)
 
     return routes
+
+
+def _explain_stale(
+    verdicts: list[dict[str, Any]], newest: Callable[[], Timestamp | None], now: float
+) -> None:
+    """Say of the last trigger that was stale if it is in another unit than the last output."""
+    for last in (each["last"] for each in verdicts if each["verdict"] == STALE):
+        output = newest()
+        if output is not None and (hint := unlike(last["timestamp"], output, now)):
+            last["hint"] = hint
 
 
 def _suspended(verdicts: list[dict[str, Any]], version: int) -> dict[str, str] | None:

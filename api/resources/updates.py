@@ -9,13 +9,13 @@ from api.http import authentication
 from api.http.answers import data, stored
 from api.http.authentication import needs
 from api.http.bodies import json_body
-from api.http.errors import NotFound, TooLarge, within
+from api.http.errors import NoStream, TooLarge, within
+from api.http.warning_headers import warned
 from api.resources import histories
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.documents import parse_update
 from servioticy.domain.documents.codes import TOO_MUCH
-from servioticy.domain.model import SensorUpdate, Stream
 from servioticy.domain.records import UpdateRecord
 
 
@@ -26,9 +26,11 @@ def blueprint(services: Services) -> Blueprint:
     @routes.put("/<service_object>/streams/<stream>")
     @needs(Right.SEND)
     def accept(service_object: str, stream: str) -> Response:
-        address, _ = authentication.stream()
+        address, key = authentication.stream()
         declared = services.definitions.stream(address, stream)
-        update = _parsed(json_body(), declared)
+        if declared is None:
+            raise NoStream
+        update = parse_update(json_body(), declared)
         fault = services.accepting.fault(update)
         if fault is not None:
             raise TooLarge if fault.code == TOO_MUCH else fault
@@ -37,7 +39,8 @@ def blueprint(services: Services) -> Blueprint:
         )
         within(services.accepting.count((address,), 1, len(update.document)))
         services.ports.log.append(address.partition, record)
-        return stored(update.document, 202)
+        hints = services.accepting.hints.of(key, update, declared)
+        return stored(update.document, 202, warned(hints))
 
     @routes.get("/<service_object>/streams/<stream>")
     @needs(Right.READ)
@@ -55,9 +58,3 @@ def blueprint(services: Services) -> Blueprint:
         return data(() if update is None else (histories.shown()(update),), headers)
 
     return routes
-
-
-def _parsed(content: bytes, declared: Stream | None) -> SensorUpdate:
-    if declared is None:
-        raise NotFound("This Service Object does not have this stream.")
-    return parse_update(content, declared)

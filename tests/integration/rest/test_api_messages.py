@@ -7,6 +7,12 @@ from typing import Any
 import pytest
 from api_builders import Caller, Served
 
+from api.app import SERVICES
+from api.edge.calls import Answer, Application, Request
+from api.updates_lane import UpdatesLane
+from servioticy.http_heads import parse
+from servioticy.ports.partition_store import Batch, StoredVerdict
+
 MESSAGES: list[tuple[str, str, str, str]] = [
     ("GET", "/nothing/at/all", "Not found. Check the documentation", "docs/rest.md"),
     ("GET", "/{so}/streams/b", "This Service Object does not have this stream.", "/streams lists"),
@@ -56,3 +62,53 @@ def test_an_address_that_is_not_called_is_told_when_it_is_named(
     assert said.status_code == 201
     warnings = said.get_json().get("warnings", [])
     assert any("live_callback_networks" in each for each in warnings) == warned
+
+
+def test_an_update_in_another_unit_of_time_is_taken_and_told(
+    served: Served, alice: Caller
+) -> None:
+    """Also where updates are answered many at once; the body is the update as ever."""
+    so = alice.create({"streams": {"a": {"channels": {"x": {"type": "number", "unit": "C"}}}}})
+    lane = UpdatesLane(served.app.extensions[SERVICES])
+    application = Application(served.app, "127.0.0.1", 8080, lane.answers)
+    now = int(served.app.extensions[SERVICES].clock())
+    body = b'{"channels":{"x":{"current-value":1,"unit":"F"}},"lastUpdate":%d}'
+    head = f"PUT /{so}/streams/a HTTP/1.1\r\nHost: h\r\nAuthorization: {alice.token}"
+
+    def put(at: int, *, together: bool) -> tuple[bytes, str]:
+        request = Request(parse(head.encode()), body % at, "127.0.0.1")
+        answer = application.call(request)
+        if together:
+            assert application.together is not None
+            (answer,) = application.together([request])
+        assert isinstance(answer, Answer)
+        assert answer.status == "202 ACCEPTED"
+        return answer.body, dict(answer.headers).get("Warning", "")
+
+    for together in (False, True):
+        said, warning = put(now * 1000, together=together)
+        assert said == body % (now * 1000)
+        assert "channel x is in C" in warning
+        assert "is in seconds" not in warning
+        said, warning = put(now, together=together)
+        assert said == body % now
+        assert f"lastUpdate {now} is in seconds" in warning
+
+
+def test_the_verdict_of_a_trigger_in_another_unit_says_so(served: Served, alice: Caller) -> None:
+    """Last output in milliseconds, last trigger in seconds: every next one is stale, too."""
+    so = alice.create()
+    now = int(served.app.extensions[SERVICES].clock())
+    body = b'{"channels":{"x":{"current-value":1}},"lastUpdate":%d}'
+    assert alice.put(so, body % (now * 1000)).status_code == 202
+    served.store()
+    key = served.platform.stream(so)
+    for at, told in ((now * 1000 - 5, False), (now, True)):
+        about = b'{"trigger":"A/s","timestamp":%d,"version":1,"message":"","inputs":{}}' % at
+        verdict = StoredVerdict(*key, "stale", 1, about)
+        place = served.platform.store.begin(0)[0]
+        served.platform.store.store(Batch(0, place, place + 1, place, verdicts=[verdict]))
+
+        (found,) = alice.ask("GET", f"/{so}/streams/a/status").get_json()["verdicts"]
+
+        assert ("is in seconds" in found["last"].get("hint", "")) is told

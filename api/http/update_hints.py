@@ -1,0 +1,63 @@
+"""What is odd about an update that is taken as it is: the units of its time and values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import orjson
+
+from servioticy.domain.cache import Cache
+from servioticy.domain.model import SensorUpdate, Stream, StreamKey, Timestamp
+from servioticy.domain.time_units import unlike
+
+ROOM = 100_000
+"""Streams whose newest timestamp a process remembers, to tell the next one's unit by: 30 MB at
+most. Of the others, and after a start, nothing is told."""
+MOST_NAMED = 3
+"""Channels that a warning names."""
+MOST_OF_A_NAME = 40
+
+
+class UpdateHints:
+    """Remembers the newest timestamp of each stream, as far as this process has seen it."""
+
+    def __init__(self, clock: Callable[[], float], room: int = ROOM) -> None:
+        self._clock = clock
+        self._newest: Cache[StreamKey, Timestamp] = Cache(room)
+
+    def of(self, stream: StreamKey | None, update: SensorUpdate, declared: Stream) -> list[str]:
+        """Return what to tell whoever sent this update, which the log takes."""
+        found = _units(update.document, declared)
+        if stream is not None and (hint := self._time(stream, update.timestamp)):
+            found.append(hint)
+        return found
+
+    def _time(self, stream: StreamKey, timestamp: Timestamp) -> str:
+        """A smaller one is not remembered: what is older than the last computes nothing."""
+        newest = self._newest.get(stream)
+        if newest is None or timestamp > newest:
+            self._newest.put(stream, timestamp, 1)
+        return "" if newest is None else unlike(timestamp, newest, self._clock())
+
+
+def _units(document: bytes, declared: Stream) -> list[str]:
+    """Return the channels whose unit is not the one that is declared for them."""
+    if b'"unit"' not in document or not any(each.unit for each in declared.channels):
+        return []
+    others = list(_of_another_unit(orjson.loads(document)["channels"], declared))
+    more = [f"and {len(others) - MOST_NAMED} more channels"] if len(others) > MOST_NAMED else []
+    return others[:MOST_NAMED] + more
+
+
+def _of_another_unit(sent: dict[str, dict[str, object]], declared: Stream) -> Iterator[str]:
+    for channel in declared.channels:
+        unit = sent.get(channel.name, {}).get("unit")
+        if channel.unit and unit is not None and unit != channel.unit:
+            yield (
+                f"channel {_short(channel.name)} is in {_short(channel.unit)}, and this value "
+                f"came in {_short(str(unit))}: it is kept as it came, and not converted"
+            )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_OF_A_NAME else f"{text[:MOST_OF_A_NAME]}.."
