@@ -17,7 +17,7 @@ from servioticy.embedded.kafka import EmbeddedKafka
 from servioticy.embedded.postgres import EmbeddedPostgres, Login, login
 from servioticy.errors import SettingsError
 from servioticy.settings import Settings, changed, to_environment
-from servioticy.settings.places import reachable
+from servioticy.settings.places import on_one_machine, reachable
 from servioticy.settings.sections import Kafka
 from servioticy.storage.database import Database
 from servioticy.storage.migrations import migrate
@@ -42,7 +42,7 @@ class Platform:
         """Take the data folder and prepare its parts. Raises SetupError."""
         self._folder = DataFolder(settings.data_path)
         try:
-            parts, self.settings = stores(settings)
+            parts, self.settings = stores(on_one_machine(settings))
         except BaseException:
             self._folder.release()
             raise

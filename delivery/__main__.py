@@ -28,7 +28,7 @@ from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
 from servioticy.metrics import Registry, serve
 from servioticy.metrics.loop_lag import LoopLag
 from servioticy.settings import Settings
-from servioticy.settings.places import api_url
+from servioticy.settings.places import api_url, callback_networks, own_ports
 from servioticy.storage.actuations import PostgresActuations
 from servioticy.storage.callback_tests import PostgresCallbackTests
 from servioticy.storage.cursors import Deliverer, PostgresCursors
@@ -50,7 +50,7 @@ async def run(chosen: Settings) -> None:
     stop = serving.stopping()
     database = bootstrap.connect(chosen, Role.DELIVERY)
     own, history = chosen.delivery, PostgresHistory(database)
-    client = HttpClient(own.callback_networks.split())
+    client = HttpClient(callback_networks(chosen), own_ports=own_ports(chosen))
     # What a killed Postgres has forgotten is done again, so nothing waits for the disk: what is
     # buried is forgotten only together with the cursor that has passed it.
     quick = bootstrap.connect(chosen, Role.DELIVERY, durable=False)

@@ -31,6 +31,7 @@ from servioticy.domain.quotas import DELIVERIES
 from servioticy.domain.tokens import digest
 from servioticy.domain.webhook_secrets import exchanged, new_secret
 from servioticy.ports.cursors import Source, StoredCursor, write_cursor
+from servioticy.settings.places import callback_networks
 
 MOST_HISTORIES = 1_000
 """Streams whose history a subscription may begin with."""
@@ -75,7 +76,7 @@ class Subscribing:
             told["secret"] = secret  # now, and never again
             document["format"] = wanted.get("format", FORMATS[0])
             document["secrets"] = exchanged([], secret, now)
-            networks = self._services.settings.delivery.callback_networks.split()
+            networks = callback_networks(self._services.settings)
             if found := address_warnings(destination, networks):
                 told["warnings"] = found
         if callback in DURABLE:

@@ -9,7 +9,7 @@ is the number that the system makes of it.
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -47,8 +47,12 @@ class ForbiddenAddress(OSError):
 class Rules:
     """Says which addresses and ports may be called."""
 
-    def __init__(self, networks: Iterable[str] = ()) -> None:
-        """`networks` may be called beside the public ones, at any port. Raises SettingsError."""
+    def __init__(self, networks: Iterable[str] = (), own_ports: Collection[int] = ()) -> None:
+        """`networks` may be called beside the public ones, at any port. Raises SettingsError.
+
+        On this machine all but `own_ports`: what listens there is the platform itself.
+        """
+        self._own_ports = frozenset(own_ports)
         try:
             self._networks = tuple(map(ip_network, networks))
         except ValueError as error:
@@ -60,6 +64,8 @@ class Rules:
             found = ip_address(address)
         except ValueError:
             raise ForbiddenAddress(f"{address} is no address") from None
+        if port in self._own_ports and _is_here(found):
+            raise ForbiddenAddress(f"port {port} of this machine is one of the platform's own")
         if any(found in each for each in self._networks if each.version == found.version):
             return
         if not _is_public(found):
@@ -116,6 +122,12 @@ class CheckedResolver(AbstractResolver):
     async def close(self) -> None:
         """Look nothing up any more."""
         self._lookups.stop()
+
+
+def _is_here(address: IPv4Address | IPv6Address) -> bool:
+    """Return whether it is this machine: its loopback, or no address, which leads there, too."""
+    found = (address.ipv4_mapped if isinstance(address, IPv6Address) else None) or address
+    return found.is_loopback or int(found) == 0
 
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:

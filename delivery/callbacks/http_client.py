@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import ssl
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
@@ -36,9 +36,15 @@ class AttemptResult(NamedTuple):
 class HttpClient:
     """Calls receivers. Follows no redirect, asks no proxy, and keeps no cookies."""
 
-    def __init__(self, networks: Iterable[str] = (), *, connections: int = 500) -> None:
-        """`networks` may be called though they are not public."""
-        self._rules = Rules(networks)
+    def __init__(
+        self,
+        networks: Iterable[str] = (),
+        *,
+        own_ports: Collection[int] = (),
+        connections: int = 500,
+    ) -> None:
+        """`networks` may be called though they are not public, but for `own_ports` of ours."""
+        self._rules = Rules(networks, own_ports)
         self.connections = connections
         """How many there may be at once."""
         self._session: aiohttp.ClientSession | None = None

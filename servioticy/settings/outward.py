@@ -122,7 +122,8 @@ class Delivery:
     )
     callback_networks: str = setting(
         "",
-        "networks callbacks may reach beside public ones, as 10.1.0.0/16 ::1/128",
+        "networks callbacks may reach beside public ones, as 10.1.0.0/16 ::1/128, or none; empty: "
+        "none, and with servioticy up on loopback this machine",
     )
 
 

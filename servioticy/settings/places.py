@@ -1,8 +1,16 @@
-"""Where a client on this machine finds what the settings let listen."""
+"""Where clients on this machine find what the settings let listen, and what is called there."""
 
 from __future__ import annotations
 
+from ipaddress import ip_address
+
+from servioticy.settings.declared import DECLARED
+from servioticy.settings.loading import by_name, changed
 from servioticy.settings.sections import Settings
+
+LOOPBACK_NETWORKS = "127.0.0.0/8 ::1/128"
+NO_NETWORKS = "none"
+"""A setting that says so is no default, and stays."""
 
 
 def reachable(host: str) -> str:
@@ -24,3 +32,33 @@ def api_url(settings: Settings) -> str:
 def live_url(settings: Settings) -> str:
     """Return where a client on this machine finds delivery's WebSockets."""
     return f"ws://{in_url(settings.host)}:{settings.delivery.port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches what listens there."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def on_one_machine(settings: Settings) -> Settings:
+    """Return what `servioticy up` runs with: who alone reaches us may have callbacks to itself.
+
+    Only where we listen on loopback ourselves, and where nothing else is said.
+    """
+    if settings.delivery.callback_networks or not is_loopback(settings.host):
+        return settings
+    return changed(settings, live_callback_networks=LOOPBACK_NETWORKS)
+
+
+def callback_networks(settings: Settings) -> list[str]:
+    """Return the networks that callbacks may reach beside public ones."""
+    text = settings.delivery.callback_networks.strip()
+    return [] if text == NO_NETWORKS else text.split()
+
+
+def own_ports(settings: Settings) -> frozenset[int]:
+    """Return the ports that the platform's programs listen on."""
+    values = by_name(settings)
+    return frozenset(values[name] for name in DECLARED if name.endswith("_port") and values[name])

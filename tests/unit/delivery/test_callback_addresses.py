@@ -55,6 +55,20 @@ def test_what_an_operator_allows_may_be_called() -> None:
         rules.check("10.0.0.1", 80)
 
 
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", "0.0.0.0"]
+)
+def test_the_platforms_own_ports_are_not_called_whatever_is_allowed(address: str) -> None:
+    """Of this machine: 8080 of another one is somebody else's."""
+    rules = Rules(["0.0.0.0/0", "::/0"], {8080, 9401})
+
+    for port in (8080, 9401):
+        with pytest.raises(ForbiddenAddress, match="own"):
+            rules.check(address, port)
+    rules.check(address, 8081)
+    rules.check("10.0.0.1", 8080)
+
+
 @pytest.mark.parametrize("host", [*WRITTEN.split(), FULL_WIDTH])
 def test_no_way_of_writing_leads_inside(host: str) -> None:
     """Whatever the client makes of it, a canary on loopback hears nothing."""
