@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from flask import Flask
+from flask import Flask, request
 
+from api.edge.kinds import kind
 from api.http import authentication
 from api.http.acceptable import check_accept
 from api.http.accepting import Accepting
 from api.http.answers import with_common_headers
 from api.http.authentication import guard
-from api.http.errors import handle_errors
+from api.http.errors import handle_errors, within
 from api.http.idempotency import Idempotency
 from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
+from api.http.reading import is_counted
 from api.http.updates_waiting import UpdatesWaiting
 from api.parsing.definitions import Definitions
 from api.parsing.document_parser import DocumentParser
@@ -85,3 +87,5 @@ def _learn_quotas(services: Services) -> None:
     asking = authentication.caller()
     if asking is not None:
         services.quotas.learn((asking,))
+        if kind(request.method, request.path) == "reads" and is_counted(request.path):
+            within(services.quotas.beyond_reading(asking))

@@ -24,5 +24,6 @@ def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
     services = app.extensions[SERVICES]
     worker(services).start()
     ending(services).start()
+    services.quotas.reading.start()
     lane = UpdatesLane(services)
     return app, Progress(ports.history, ports.log), lane.answers, services.quotas

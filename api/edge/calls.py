@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import sys
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from api.edge.kinds import kind
 from api.http.metrics import NO_ROUTE, ROUTE, UNKNOWN_ROUTE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited
 from servioticy.domain.quotas import Exceeded, Quota
@@ -51,6 +53,12 @@ class KnownQuotas(Protocol):
 
     def beyond(self, tenant: int) -> Exceeded | None:
         """Return what keeps any update of the tenant out now."""
+
+    def beyond_reading(self, tenant: int) -> Exceeded | None:
+        """Return what keeps reads of the tenant out now."""
+
+    def has_read(self, tenant: int, seconds: float) -> None:
+        """Count what a read took of the processor."""
 
     def most(self, tenant: int, name: str) -> Quota:
         """Return a quota as it is for the tenant."""
@@ -120,7 +128,21 @@ class Application:
     def call(
         self, request: Request, waited: dict[str, str] | None = None
     ) -> Answer | NotStoredYet:
-        """Let the application work on it; `waited`: the headers that say how the wait ended."""
+        """Let the application work on it; `waited`: the headers that say how the wait ended.
+
+        What a read takes of the processor is counted, and so is each page of its answer.
+        """
+        head, began = request.head, time.thread_time()
+        found = self._called(request, waited)
+        quotas, caller = self.quotas, found.caller
+        if quotas is None or caller is None or kind(head.method, head.path) != "reads":
+            return found
+        quotas.has_read(caller, time.thread_time() - began)
+        if isinstance(found, Answer) and found.pages is not None:
+            return replace(found, pages=_Counted(found.pages, caller, quotas))
+        return found
+
+    def _called(self, request: Request, waited: dict[str, str] | None) -> Answer | NotStoredYet:
         environ = self._environ(request)
         waits_for: list[Awaited] = []
         environ[WAITS_FOR] = waits_for
@@ -168,6 +190,30 @@ class Application:
         environ["SERVER_PROTOCOL"] = "HTTP/1.0" if head.http_1_0 else "HTTP/1.1"
         environ["wsgi.input"] = io.BytesIO(request.body)
         return environ
+
+
+class _Counted:
+    """The pages of an answer to a read: what each takes of the processor counts."""
+
+    def __init__(self, pages: Iterator[bytes], caller: int, quotas: KnownQuotas) -> None:
+        self._pages = pages
+        self._caller = caller
+        self._quotas = quotas
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        began = time.thread_time()
+        try:
+            return next(self._pages)
+        finally:
+            self._quotas.has_read(self._caller, time.thread_time() - began)
+
+    def close(self) -> None:
+        close = getattr(self._pages, "close", None)
+        if close is not None:
+            close()
 
 
 def _is_whole(status: str, headers: list[tuple[str, str]]) -> bool:

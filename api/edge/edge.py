@@ -213,10 +213,10 @@ class Edge:
     def submit(self, client: Client, request: Request) -> None:
         """Have it worked on in its turn. Raises Busy.
 
-        An update of who has used up a quota is refused here, without a thread.
+        An update, or a read, of who has used up a quota of them is refused here, without a thread.
         """
         wanted = kind(request.head.method, request.head.path)
-        self._turning_away.check(client.who, wanted)
+        self._turning_away.check(client.who, wanted, request.head.path)
         try:
             self._submit(client, request, None)
         except Busy as busy:

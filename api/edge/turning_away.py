@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from api.edge.calls import KnownQuotas
 from api.edge.kinds import SENDING
 from api.edge.pools import Busy
+from api.http.reading import is_counted
 from servioticy.domain.known_tokens import tenant_of
 from servioticy.domain.quotas import REQUESTS, Exceeded
 
@@ -19,12 +20,16 @@ class TurningAway:
         self._quotas = quotas
         self._queue_of_one = queue_of_one
 
-    def check(self, who: Hashable, kind: str) -> None:
-        """Raises Busy for updates of who has used up a quota of them."""
+    def check(self, who: Hashable, kind: str, path: str = "") -> None:
+        """Raises Busy for updates, and for reads, of who has used up a quota of them."""
         tenant = tenant_of(who)
-        if tenant is None or self._quotas is None or kind not in SENDING:
+        if tenant is None or self._quotas is None:
             return
-        exceeded = self._quotas.beyond(tenant)
+        exceeded = None
+        if kind in SENDING:
+            exceeded = self._quotas.beyond(tenant)
+        elif kind == "reads" and is_counted(path):
+            exceeded = self._quotas.beyond_reading(tenant)
         if exceeded is not None:
             raise Busy(429, exceeded)
 

@@ -15,10 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from api.http.reading import Reading
 from servioticy.domain.quotas import (
     DELIVERIES,
     DOCUMENT_BYTES,
     LATER_SECONDS,
+    READ_SECONDS,
     Exceeded,
     Kind,
     Quota,
@@ -70,12 +72,14 @@ class Quotas:
         self._stored = stored
         self._quotas = quotas
         self._clock = clock
+        self.reading = Reading(stored)
         self._lock = threading.Lock()
         self._known: OrderedDict[int, _Known] = OrderedDict()
         self._rates = self._of_kind(Kind.RATE)
         self._metered = self._of_kind(Kind.METERED)
-        # Who may be given no more is given no more; what comes is stored all the same.
-        self._of_senders = tuple(each for each in self._metered if each != DELIVERIES)
+        # Who may be given, or read, no more may send: what comes is stored all the same.
+        others = (DELIVERIES, READ_SECONDS)
+        self._of_senders = tuple(each for each in self._metered if each not in others)
         self._counted = self._of_kind(Kind.COUNTED)
 
     def learn(self, tenants: Collection[int]) -> None:
@@ -142,6 +146,18 @@ class Quotas:
                     return Exceeded(self._quota(known, name), 1)
         return self._used_up(known, self._of_senders)
 
+    def has_read(self, tenant: int, seconds: float) -> None:
+        """Count what a read took of the processor; it is stored some seconds later."""
+        self.reading.note(tenant, seconds)
+
+    def beyond_reading(self, tenant: int) -> Exceeded | None:
+        """Tell what keeps reads of the tenant out now, as far as is known; asks nobody."""
+        with self._lock:
+            known = self._known.get(tenant)
+        if known is None:
+            return None
+        return self._used_up(known, (READ_SECONDS,), self.reading.seconds(tenant))
+
     @contextmanager
     def adding(self, tenant: int, **more: int) -> Iterator[Exceeded | None]:
         """Tell what the tenant would have too much of if so many were added; None: of nothing.
@@ -198,11 +214,13 @@ class Quotas:
         known = self._of(tenant)
         used: dict[str, int | None] = {name: self._count(tenant, name) for name in self._counted}
         used |= known.used
+        used[READ_SECONDS] = int(known.used.get(READ_SECONDS, 0) + self.reading.seconds(tenant))
         with self._lock:
             for name in self._rates:
                 most, left = self._left(known, name)
                 used[name] = max(0, round(most - left))
         over = {name: self._used_up(known, (name,)) for name in self._metered}
+        over[READ_SECONDS] = self.beyond_reading(tenant)
         return [
             Standing(self._quota(known, name), used.get(name), over.get(name))
             for name in self._quotas
@@ -221,9 +239,9 @@ class Quotas:
         known = self._known.get(tenant)
         return known is not None and now - known.at < SECONDS
 
-    def _used_up(self, known: _Known, names: Iterable[str]) -> Exceeded | None:
+    def _used_up(self, known: _Known, names: Iterable[str], more: float = 0.0) -> Exceeded | None:
         for name in names:
-            if known.used.get(name, 0) >= self._limit(known, name):
+            if known.used.get(name, 0) + more >= self._limit(known, name):
                 quota = self._quota(known, name)
                 hourly = quota.window is not None
                 wait = known.hour_ends - self._clock() if hourly else LATER_SECONDS

@@ -64,7 +64,9 @@ def _shown(
     processor_us: int,
     deliveries: int,
     computations: Mapping[str, int],
-    *_others: int,
+    _composites: int,
+    _tenants: int,
+    read_us: int,
 ) -> dict[str, Any]:
     computed = sum(computations.values())
     cost = (
@@ -79,6 +81,7 @@ def _shown(
         "updates": updates,
         "computations": computations,
         "processorSeconds": processor_us / 1e6,
+        "readSeconds": read_us / 1e6,
         "storedUpdates": rows,
         "storedBytes": size,
         "deliveries": deliveries,
@@ -90,7 +93,7 @@ def _shown(
 
 def _by_others(by: str, key: str, *used: Any) -> dict[str, Any]:
     """Return what a provider is told: how others' computations end is theirs to know."""
-    *_, deliveries, computations, composites, tenants = used
+    *_, deliveries, computations, composites, tenants, _read_us = used
     return {
         **_key(by, key),
         "wokenComputations": sum(computations.values()),

@@ -46,6 +46,8 @@ class Quota(NamedTuple):
 
 COMPUTATIONS, PROCESSOR_SECONDS = "computations", "processor-seconds"
 STORED_BYTES = "stored-bytes"
+READ_SECONDS = "read-seconds"
+"""Used up, a tenant reads no more; all else goes on."""
 RESTING = (COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES)
 """Used up, a tenant's composites rest that others' updates would wake."""
 DELIVERIES = "deliveries"
@@ -79,6 +81,13 @@ def quotas(settings: Settings) -> Mapping[str, Quota]:
             Kind.METERED,
         ),
         Quota(DELIVERIES, 36_000_000, "updates given to subscribers an hour", HOUR, Kind.METERED),
+        Quota(
+            READ_SECONDS,
+            900,
+            "seconds of the API's processor time for reads an hour",
+            HOUR,
+            Kind.METERED,
+        ),
         Quota(STORED_BYTES, 100_000_000_000, "bytes of stored updates", None, Kind.METERED),
         Quota("documents", 100_000, "Service Objects", None, Kind.COUNTED),
         Quota("streams", 1_000_000, "streams of Service Objects", None, Kind.COUNTED),

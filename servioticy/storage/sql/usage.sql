@@ -6,7 +6,7 @@ SELECT key, sum(updates_in)::bigint, sum(stored_rows)::bigint, sum(stored_bytes)
        sum(processor_us)::bigint, sum(deliveries)::bigint, counts_summed(computations),
        count(DISTINCT (tenant_id, service_object, stream))
              FILTER (WHERE %(provided)s AND computations <> '{}'),
-       count(DISTINCT tenant_id) FILTER (WHERE %(provided)s)
+       count(DISTINCT tenant_id) FILTER (WHERE %(provided)s), sum(read_us)::bigint
   FROM (SELECT CASE %(by)s
                WHEN 'hour' THEN lpad(usage_hours.hour::text, 16, '0')
                WHEN 'day' THEN lpad((usage_hours.hour / 86400000 * 86400000)::text, 16, '0')
@@ -15,7 +15,8 @@ SELECT key, sum(updates_in)::bigint, sum(stored_rows)::bigint, sum(stored_bytes)
                WHEN 'provider' THEN CASE WHEN provider_id = %(tenant)s THEN 'own' ELSE 'others' END
                WHEN 'grant' THEN grant_id
                ELSE '' END COLLATE "C" AS key,
-               tenant_id, service_object, stream, updates_in, stored_rows, stored_bytes, processor_us, deliveries, computations
+               tenant_id, service_object, stream, updates_in, stored_rows, stored_bytes, processor_us,
+               deliveries, computations, read_us
           FROM usage_hours
          CROSS JOIN LATERAL (
                SELECT NOT %(provided)s OR EXISTS (

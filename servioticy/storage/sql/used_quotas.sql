@@ -9,11 +9,29 @@ SELECT wanted.tenant_id,
        coalesce(computations, 0),
        coalesce(processor_us, 0) / 1000000,
        coalesce(deliveries, 0),
+       coalesce(read_us, 0) / 1000000,
        coalesce(bytes, 0)
   FROM unnest(%(tenants)s::bigint[]) AS wanted (tenant_id)
   LEFT JOIN used_amounts ON used_amounts.tenant_id = wanted.tenant_id
    AND hour = this_hour()
   LEFT JOIN stored_amounts ON stored_amounts.tenant_id = wanted.tenant_id;
+
+-- read --
+-- What reads of these tenants took, on the account of each hour; of those that are still there.
+INSERT INTO usage_hours (tenant_id, hour, service_object, stream, provider_id, read_us)
+SELECT tenants.id, this_hour(), '', '', tenants.id, u.read_us
+  FROM unnest(%(tenants)s::bigint[], %(read_us)s::bigint[]) AS u (tenant_id, read_us)
+  JOIN tenants ON tenants.id = u.tenant_id
+ ORDER BY tenants.id
+    ON CONFLICT (tenant_id, hour, service_object, stream, provider_id, grant_id) DO UPDATE
+   SET read_us = usage_hours.read_us + excluded.read_us;
+
+-- read_in_all --
+-- The same, for the quotas of each tenant: in the order in which all note them.
+SELECT note_used(tenant, 0, 0, 0, read_us)
+  FROM (SELECT *
+          FROM unnest(%(tenants)s::bigint[], %(read_us)s::bigint[]) AS u (tenant, read_us)
+         ORDER BY tenant) AS summed;
 
 -- hold --
 -- Until `let_go`, or until the connection ends: who adds something for this tenant waits here.

@@ -6,9 +6,9 @@ import pytest
 from quota_builders import ALL, COUNTED, METERED, Ground
 
 from api.http.quotas import MANY, MAX_KNOWN, SECONDS
-from servioticy.domain.quotas import DELIVERIES
+from servioticy.domain.quotas import DELIVERIES, READ_SECONDS
 
-OF_SENDERS = [each for each in METERED if each != DELIVERIES]
+OF_SENDERS = [each for each in METERED if each not in (DELIVERIES, READ_SECONDS)]
 
 
 def test_a_second_of_bytes_comes_at_once_and_one_byte_more_does_not() -> None:
@@ -82,6 +82,26 @@ def test_who_may_be_given_no_more_may_send_all_the_same() -> None:
     assert exceeded.retry_after == 1200
     over = {quota.name: why for quota, _, why in ground.quotas.of(1) if why is not None}
     assert over == {DELIVERIES: exceeded}
+
+
+def test_reads_end_at_their_border_and_all_else_goes_on() -> None:
+    """What is stored and what is not stored yet count together."""
+    ground = Ground(read_seconds=10)
+    ground.store.used[READ_SECONDS] = 8
+    ground.quotas.learn([1, 2])
+    ground.quotas.has_read(1, 1.5)
+    assert ground.quotas.beyond_reading(1) is None
+    asked = ground.store.asked
+
+    ground.quotas.has_read(1, 0.5)
+
+    exceeded = ground.quotas.beyond_reading(1)
+    assert exceeded is not None
+    assert (exceeded.quota.name, exceeded.retry_after) == (READ_SECONDS, 1200)
+    assert ground.quotas.beyond_reading(2) is None
+    assert ground.store.asked == asked, "no read is a question more"
+    assert ground.send(1) is None
+    assert ground.quotas.beyond(1) is None
 
 
 @pytest.mark.parametrize("name", COUNTED)

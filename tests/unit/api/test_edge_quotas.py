@@ -18,6 +18,7 @@ from servioticy.settings import Settings
 
 ALL = quotas(Settings())
 UPDATES = Exceeded(ALL["updates"]._replace(most=5), 1)
+READS = Exceeded(ALL["read-seconds"]._replace(most=5), 60)
 
 
 class Known:
@@ -26,9 +27,17 @@ class Known:
     def __init__(self) -> None:
         self.over: set[int] = set()
         self.waiting: dict[int, int] = {}
+        self.over_reading: set[int] = set()
+        self.read: dict[int, float] = {}
 
     def beyond(self, tenant: int) -> Exceeded | None:
         return UPDATES if tenant in self.over else None
+
+    def beyond_reading(self, tenant: int) -> Exceeded | None:
+        return READS if tenant in self.over_reading else None
+
+    def has_read(self, tenant: int, seconds: float) -> None:
+        self.read[tenant] = self.read.get(tenant, 0.0) + seconds
 
     def most(self, tenant: int, name: str) -> Quota:
         quota = ALL[name]
@@ -48,6 +57,21 @@ def test_only_updates_are_turned_away_and_only_of_whom_it_is_known() -> None:
     turning_away.check(share_of(8), "updates")
     turning_away.check(("unconfirmed", 7), "updates")
     turning_away.check(("address", "::1"), "updates")
+
+
+def test_reads_are_turned_away_of_who_has_read_too_much_but_for_what_tells_so() -> None:
+    known = Known()
+    known.over_reading = {7}
+    turning_away = TurningAway(known, 200)
+
+    with pytest.raises(Busy) as raised:
+        turning_away.check(share_of(7), "reads", "/o/streams/s")
+    assert (raised.value.status, raised.value.exceeded) == (429, READS)
+    for path in ("/quotas", "/usage/", "/private/health"):
+        turning_away.check(share_of(7), "reads", path)
+    turning_away.check(share_of(8), "reads", "/o/streams/s")
+    for kind in ("updates", "batches", "changes"):
+        turning_away.check(share_of(7), kind, "/o/streams/s")
 
 
 def test_how_many_requests_wait_is_the_tenants_own() -> None:
