@@ -9,7 +9,9 @@ import orjson
 import pyarrow as pa
 from pyarrow import parquet
 
-from api.exports.writer import TIMESTAMP, values
+from api.exports.writer import TIMESTAMP, columns, document, values
+from servioticy.domain.batches import remainders
+from servioticy.domain.batches.csv_rows import is_given_back
 from servioticy.domain.model import Channel
 from servioticy.ports.history import VersionedUpdate
 
@@ -98,19 +100,30 @@ class _Table:
     """The columns of a stream: what they are called, of which type, and what goes into them."""
 
     def __init__(self, channels: Sequence[Channel]) -> None:
-        self._channels = channels
+        self._channels = channels = columns(channels)
+        self._types = {each.name: each.type for each in channels}
         self._kinds = [_kind(each.type) for each in channels]
         fields = [pa.field(TIMESTAMP, pa.int64(), nullable=False)]
         fields += [pa.field(c.name, t) for c, (t, _) in zip(channels, self._kinds, strict=True)]
-        self.schema = pa.schema(fields)
+        self.schema = pa.schema([*fields, pa.field(remainders.COLUMN, pa.string())])
 
     def batch(self, updates: Sequence[VersionedUpdate]) -> Any:
         """Return these updates as a record batch."""
-        rows = [values(each, self._channels) for each in updates]
-        columns = [pa.array([each.timestamp for each in updates], pa.int64())]
+        found = [document(each) for each in updates]
+        rows = [values(each, self._channels) for each in found]
+        arrays = [pa.array([each.timestamp for each in updates], pa.int64())]
         for number, (type_, cell) in enumerate(self._kinds):
-            columns.append(pa.array([cell(row[number]) for row in rows], type_))
-        return pa.record_batch(columns, schema=self.schema)
+            arrays.append(pa.array([cell(row[number]) for row in rows], type_))
+        rest = [remainders.remainder(each, self._gives_back) for each in found]
+        arrays.append(pa.array(rest, pa.string()))
+        return pa.record_batch(arrays, schema=self.schema)
+
+    def _gives_back(self, channel: str, value: Any) -> bool:
+        type_name = self._types.get(channel)
+        if type_name == "number":
+            number = _number(value)
+            return number is not None and number == value
+        return type_name is not None and is_given_back(value, type_name)
 
 
 def _kind(type_name: str) -> tuple[Any, Callable[[Any], Any]]:

@@ -38,9 +38,20 @@ class Lines:
         return b""
 
 
-def values(update: VersionedUpdate, channels: Iterable[Channel]) -> list[Any]:
+def columns(channels: Iterable[Channel]) -> list[Channel]:
+    """Return the channels that have a column; one called as the time is told beside them."""
+    return [each for each in channels if each.name != TIMESTAMP]
+
+
+def document(update: VersionedUpdate) -> dict[str, Any]:
+    """Return an update as it was sent."""
+    found: dict[str, Any] = orjson.loads(update.document)
+    return found
+
+
+def values(document: dict[str, Any], channels: Iterable[Channel]) -> list[Any]:
     """Return the value of each channel, None where the update has none."""
-    found = orjson.loads(update.document).get("channels", {})
+    found = document.get("channels", {})
     return [_value(found.get(each.name)) for each in channels]
 
 

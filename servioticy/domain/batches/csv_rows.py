@@ -8,6 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import orjson
+
+from servioticy.domain.batches import remainders
 from servioticy.domain.batches.items import Item, Items, Unreadable
 from servioticy.domain.documents import BadDocument, json_texts
 from servioticy.domain.documents.codes import (
@@ -24,8 +27,8 @@ from servioticy.domain.model import SensorUpdate, StreamRef
 TIMESTAMP = "lastUpdate"
 SERVICE_OBJECT = "serviceObject"
 STREAM = "stream"
-MAX_COLUMNS = 1_003
-"""As many channels as a stream may have, and the three names above."""
+MAX_COLUMNS = 1_004
+"""As many channels as a stream may have, the three names above, and what is beside them."""
 
 
 def rows(body: bytes, stream: StreamRef | None) -> Items:
@@ -84,14 +87,50 @@ def _row(
     return Item(index, origin, read)
 
 
-def _update(values: Mapping[str, str], types: Mapping[str, str]) -> dict[str, Any]:
+def _update(values: Mapping[str, str], types: Mapping[str, str]) -> Any:
     """Return the update that the cells of a row make: each as its channel's type wants it."""
     channels = {
-        name: {"current-value": _value(name, cell, types.get(name, ""))}
+        name: _value(name, cell, types.get(name, ""))
         for name, cell in values.items()
-        if cell and name != TIMESTAMP
+        if cell and name not in (TIMESTAMP, remainders.COLUMN)
     }
-    return {"channels": channels, TIMESTAMP: _loaded(values[TIMESTAMP], "/lastUpdate")}
+    rest = values.get(remainders.COLUMN)
+    document = remainders.merged(channels, _loaded(rest, "") if rest else {})
+    if isinstance(document, dict):
+        document[TIMESTAMP] = _timestamp(values[TIMESTAMP])
+    return document
+
+
+def _timestamp(cell: str) -> Any:
+    """A date is text, here as in JSON."""
+    try:
+        return _loaded(cell, "/lastUpdate")
+    except BadDocument:
+        if not cell or cell.lstrip("-").isdecimal():
+            raise
+        return cell
+
+
+def is_given_back(value: Any, type_name: str) -> bool:
+    """Return whether the cell that a value of a channel is written as is read as that value."""
+    if isinstance(value, str) and type_name == "string":
+        return value != ""
+    if value is None or value == "":
+        return False
+    if type_name == "number" and isinstance(value, int | float):
+        return not isinstance(value, bool)
+    try:
+        found = _value("", written(value), type_name)
+        return orjson.dumps(found) == orjson.dumps(value)
+    except BadDocument:
+        return False
+
+
+def written(value: Any) -> str:
+    """Return the cell of a value: text is itself, another as JSON writes it, none is empty."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def _value(name: str, cell: str, type_name: str) -> Any:

@@ -71,7 +71,7 @@ def test_csv_is_taken_back_as_a_batch(served: Served, alice: Caller, so: str) ->
     """Import and export know the same form."""
     text = export(alice, so, "format=csv")
 
-    assert text.splitlines()[0] == b"lastUpdate,x,on,t,at,many"
+    assert text.splitlines()[0] == b"lastUpdate,x,on,t,at,many,/more"
     other = alice.create(DOCUMENT)
     headers = {"Content-Type": "text/csv"}
     answer = alice.ask("POST", f"/{other}/streams/a/updates", data=text, headers=headers)
@@ -90,8 +90,8 @@ def test_columns_have_the_types_of_the_channels(name: str, alice: Caller, so: st
         pa.ipc.open_stream(content).read_all() if name == "arrow" else parquet.read_table(content)
     )
     text = pa.string()
-    assert table.schema.types == [pa.int64(), pa.float64(), pa.bool_(), text, text, text]
-    assert table.column_names == ["lastUpdate", *CHANNELS]
+    assert table.schema.types == [pa.int64(), pa.float64(), pa.bool_(), text, text, text, text]
+    assert table.column_names == ["lastUpdate", *CHANNELS, "/more"]
     assert table["lastUpdate"].to_pylist() == [0, 1, 2, 3]
     assert table["x"].to_pylist() == [1.0, -2.5, None, 9007199254740992.0]
     assert table["on"].to_pylist() == [True, None, None, False]
@@ -115,7 +115,7 @@ def test_an_export_of_nothing_is_a_whole_file(name: str, alice: Caller) -> None:
     content = export(alice, alice.create(DOCUMENT), f"format={name}")
 
     if name == "csv":
-        assert content == b"lastUpdate,x,on,t,at,many\r\n"
+        assert content == b"lastUpdate,x,on,t,at,many,/more\r\n"
     elif name == "ndjson":
         assert content == b""
     else:
