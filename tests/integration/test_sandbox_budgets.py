@@ -216,12 +216,13 @@ def test_a_tree_has_so_many_computations_and_not_one_more(patient: SandboxPool, 
     few, many = Event(FANS_OUT + 1, 1, b"{}"), Event(0, 2, b"{}")
     call = a_call_of(wiring, few, many, few._replace(timestamp=3), bounds=Bounds(1, most))
 
-    (first,) = patient.grow("tenant", [call])
-    grown = [first, *patient.grow("tenant", [rest_of(call, first)])]
-
     if most == FANS_OUT:
-        assert [len(each) for each in first.made] == [1, FANS_OUT, 1]
+        # On a busy machine what is left of the frame's time is not enough for all three.
+        made = whole(in_pieces(patient, call)).made
+        assert [len(each) for each in made] == [1, FANS_OUT, 1]
     else:
+        (first,) = patient.grow("tenant", [call])
+        grown = [first, *patient.grow("tenant", [rest_of(call, first)])]
         assert [[len(each) for each in one.made] for one in grown] == [[1], []]
         assert [one.failed for one in grown] == [False, True]
         step = replace(call, trees=[[many._replace(only=5)]])
