@@ -38,6 +38,7 @@ NOT_OF_CLIENTS = {
     "api/documents/claim_codes.py": "codes of a fixed length",
     "api/documents/service_objects.py": "documents as they are stored",
     "api/documents/warnings.py": "documents as they are stored",
+    "api/http/update_hints.py": "updates that were read already",
     "api/http/idempotency.py": "a key of a bounded length, and answers as they are stored",
     "api/parsing/document_parser_process.py": "documents that the API has read already",
     "api/resources/aggregates.py": "values as they are stored",
