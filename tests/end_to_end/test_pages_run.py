@@ -37,7 +37,7 @@ NOT_RUN = {
 }
 """Commands by their page and how they begin, and why no test runs them."""
 
-LANGUAGES = {"sh", "json", "python", "js", "toml", "sql", "text"}
+LANGUAGES = {"sh", "json", "python", "js", "toml", "sql", "text", "yaml"}
 """What stands in a fence; only `sh` is for a shell."""
 FIRST = {"docs/rest.md"}
 """Pages whose variables those of the folder of that name use."""
@@ -72,6 +72,8 @@ def test_the_commands_of_a_page_run_as_printed(
         8080: platform.api_port,
         8081: platform.live_port,
         1883: platform.mqtt_port,
+        9401: platform.metrics_ports["api"],
+        9403: platform.metrics_ports["pipeline"],
         9999: tcp_ports.free(),
     }
     environment = {key: value for key, value in os.environ.items() if "SERVIOTICY" not in key}

@@ -22,7 +22,8 @@ from servioticy.metrics.names import (
 )
 from servioticy.metrics.registry import added, written
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "operations.md"
 
 
 def test_no_two_metrics_have_one_name() -> None:
@@ -115,3 +116,16 @@ def test_operations_page_has_the_table_of_metrics() -> None:
     table = "\n".join([*head, *map(row, METRICS)])
 
     assert table in PAGE.read_text("utf-8"), f"docs/operations.md needs this table:\n{table}"
+
+
+def test_what_alerts_ask_is_served() -> None:
+    """A metric that has another name by now never fires, and nobody notices."""
+    page = (DOCS / "how-to" / "monitor.md").read_text("utf-8")
+    served = {each.name for each in METRICS}
+    asked = {
+        re.sub(r"_(bucket|count|sum)$", "", name)
+        for name in re.findall(r"\bservioticy_[a-z_]+\b", page)
+    }
+
+    assert asked - served == set()
+    assert "servioticy_loop_lag_seconds" in asked
