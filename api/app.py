@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from flask import Flask, request
 
-from api.edge.kinds import kind
+from api.edge.kinds import READING, kind
 from api.http import authentication
 from api.http.acceptable import check_accept
 from api.http.accepting import Accepting
@@ -87,5 +87,5 @@ def _learn_quotas(services: Services) -> None:
     asking = authentication.caller()
     if asking is not None:
         services.quotas.learn((asking,))
-        if kind(request.method, request.path) == "reads" and is_counted(request.path):
+        if kind(request.method, request.path) in READING and is_counted(request.path):
             within(services.quotas.beyond_reading(asking))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from api.edge.kinds import kind
+from api.edge.kinds import READING, kind
 from api.http.metrics import NO_ROUTE, ROUTE, UNKNOWN_ROUTE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited
 from servioticy.domain.quotas import Exceeded, Quota
@@ -42,6 +42,8 @@ class Answer:
     """the tenant who asked, as authentication found out"""
     route: str = NO_ROUTE
     """the template that its address fits"""
+    pool: str = "reads"
+    """whose threads make the pages"""
 
 
 Together = Callable[[list[Request]], list[Answer | None]]
@@ -135,7 +137,7 @@ class Application:
         head, began = request.head, time.thread_time()
         found = self._called(request, waited)
         quotas, caller = self.quotas, found.caller
-        if quotas is None or caller is None or kind(head.method, head.path) != "reads":
+        if quotas is None or caller is None or kind(head.method, head.path) not in READING:
             return found
         quotas.has_read(caller, time.thread_time() - began)
         if isinstance(found, Answer) and found.pages is not None:
@@ -169,7 +171,8 @@ class Application:
             if waits_for:
                 return NotStoredYet(tuple(dict.fromkeys(waits_for)), caller)
             return Answer(status, headers, body, None, caller, route)
-        return Answer(status, headers, b"", iter(parts), caller, route)
+        pool = kind(request.head.method, request.head.path)
+        return Answer(status, headers, b"", iter(parts), caller, route, pool)
 
     def _environ(self, request: Request) -> dict[str, Any]:
         head = request.head

@@ -39,6 +39,8 @@ READ_BYTES = 262_144
 HALF_BODY_SECONDS = 5.0
 """So long a body may take, or an answer wait for its reader, where nobody needs the room."""
 
+LONG_THREADS = 4
+"""For searches, aggregates and exports: they compute, and each that does slows updates down."""
 LANE_THREADS = 2
 """While one waits for the broker, the other reads what has come."""
 
@@ -72,6 +74,7 @@ class Edge:
             "updates": self._lane("updates", settings.api.update_threads, settings),
             "batches": self._pool("batches", settings.api.batch_threads, settings),
             "reads": self._pool("reads", settings.api.read_threads, settings),
+            "long": self._pool("long", LONG_THREADS, settings),
             "changes": self._pool("changes", settings.api.change_threads, settings),
             "claims": self._pool("claims", settings.api.claim_threads, of_claims),
         }
@@ -244,7 +247,7 @@ class Edge:
         for each in not_yet.awaited:
             self._waiter.wait(each, partial(stored, each))
 
-    def make_page(self, client: Client, pages: Iterator[bytes]) -> None:
+    def make_page(self, client: Client, pages: Iterator[bytes], pool: str) -> None:
         """Have the next page of an answer made.
 
         It waits for its turn as long as it takes: the status is sent, and a broken answer is
@@ -258,7 +261,7 @@ class Edge:
         self.paging.begin(client)
         work = partial(next, pages, None)
         job = Job(client.who, work, made, client.is_there, math.inf, begun=True)
-        self._pools["reads"].submit(job)
+        self._pools[pool].submit(job)
         self._loop.call_soon(self.collect)
 
     def _submit(self, client: Client, request: Request, waited: dict[str, str] | None) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
+LONG_ONES = frozenset({"search", "aggregates", "export"})
+"""Reads of a stream that may look at all of it."""
+READING = ("reads", "long")
+"""Kinds of requests that read."""
 SENDING = ("updates", "batches")
 """Kinds of requests that send updates."""
 
@@ -11,16 +15,16 @@ def kind(method: str, path: str) -> str:
     """Return which pool a request belongs to.
 
     Whatever waits for the right to change is a change, but for claims: they come from whoever
-    is near a device, and many at once, and shall not take the turns of tenants.
+    is near a device, and many at once, and shall not take the turns of tenants. Reads that may be
+    long have few threads, and all others theirs.
     """
-    if method in READS:
-        return "reads"
     names = path.strip("/").split("/")
+    asks = method == "POST" and (names == ["lastUpdates"] or names[3:] == ["search"])
+    if method in READS or asks:
+        is_long = len(names) == 4 and names[1] == "streams" and names[3] in LONG_ONES
+        return "long" if is_long else "reads"
     if method == "POST" and names == ["claims"]:
         return "claims"
-    asks = names == ["lastUpdates"] or (len(names) == 4 and names[3] == "search")
-    if method == "POST" and asks:
-        return "reads"
     if method == "PUT" and len(names) == 3 and names[1] == "streams":
         return "updates"
     return "batches" if method == "POST" and names[-1] == "updates" else "changes"

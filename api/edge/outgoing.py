@@ -41,6 +41,7 @@ class Outgoing:
         self._unsent = 0
         self._chunked = False
         self._pages: Iterator[bytes] | None = None
+        self._pool = "reads"
         self._making_page = False
 
     def opened(self, transport: asyncio.Transport) -> None:
@@ -100,7 +101,7 @@ class Outgoing:
             _close(answer.pages)
 
     def _begin(self, head: Head | None, answer: Answer, keeps_alive: bool) -> None:
-        self._pages = answer.pages
+        self._pages, self._pool = answer.pages, answer.pool
         self._chunked = head is not None and not head.http_1_0
         self._client.keeps_alive = self._client.keeps_alive and keeps_alive
 
@@ -148,7 +149,7 @@ class Outgoing:
             self._client.answer_sent()
         else:
             self._making_page = True
-            self._edge.make_page(self._client, self._pages)
+            self._edge.make_page(self._client, self._pages, self._pool)
 
     def is_late(self) -> None:
         """Hardly anything was read for a while: close. More was: go on."""

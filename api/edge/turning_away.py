@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from api.edge.calls import KnownQuotas
-from api.edge.kinds import SENDING
+from api.edge.kinds import READING, SENDING
 from api.edge.pools import Busy
 from api.http.reading import is_counted
 from servioticy.domain.known_tokens import tenant_of
@@ -28,7 +28,7 @@ class TurningAway:
         exceeded = None
         if kind in SENDING:
             exceeded = self._quotas.beyond(tenant)
-        elif kind == "reads" and is_counted(path):
+        elif kind in READING and is_counted(path):
             exceeded = self._quotas.beyond_reading(tenant)
         if exceeded is not None:
             raise Busy(429, exceeded)

@@ -12,6 +12,7 @@ from edge_builders import PAGE, REQUEST, SECONDS, Serving, Told, everything
 from memory import MemoryPlatform
 from waiting import until
 
+from api.edge.edge import LONG_THREADS
 from servioticy.http_heads import parse
 
 
@@ -27,6 +28,21 @@ def test_one_caller_cannot_keep_another_from_a_thread(
     assert app.inside.count("greedy") == 3
     app.gate.set()
     assert [each.getresponse().read() for each in blocked] == [b"block"] * 8
+
+
+def test_searches_of_everybody_take_no_thread_of_other_reads(
+    serve: Callable[..., Serving], app: Told
+) -> None:
+    """They are at most as many as have threads of their own, and others wait for those."""
+    serving = serve(api_read_threads=1)
+    serving.introduce("a", "b", "c")
+    app.blocks.add("search")
+    blocked = [serving.send("/so/streams/s/search", who, "POST") for who in "ab" for _ in range(8)]
+    until(lambda: len(app.inside) >= LONG_THREADS and serving.edge._pools["long"]._new == 12)
+
+    assert serving.ask("/hello", "c").read() == b"hello"
+    app.gate.set()
+    assert [each.getresponse().status for each in blocked] == [200] * 16
 
 
 def test_tokens_that_are_made_up_share_one_share(serve: Callable[..., Serving], app: Told) -> None:

@@ -66,6 +66,8 @@ def test_reads_are_turned_away_of_who_has_read_too_much_but_for_what_tells_so() 
 
     with pytest.raises(Busy) as raised:
         turning_away.check(share_of(7), "reads", "/o/streams/s")
+    with pytest.raises(Busy):
+        turning_away.check(share_of(7), "long", "/o/streams/s/search")
     assert (raised.value.status, raised.value.exceeded) == (429, READS)
     for path in ("/quotas", "/usage/", "/private/health"):
         turning_away.check(share_of(7), "reads", path)
