@@ -25,12 +25,16 @@ class Connection:
     """One kept connection to the REST API, for one thread. After `close` it opens again."""
 
     def __init__(
-        self, settings: Settings, token: str, answer_seconds: float = ANSWER_SECONDS
+        self,
+        settings: Settings,
+        token: str,
+        answer_seconds: float = ANSWER_SECONDS,
+        content_type: str = "application/json",
     ) -> None:
         self._connection = http.client.HTTPConnection(
             reachable(settings.host), settings.api.port, timeout=answer_seconds
         )
-        self._headers = {"Authorization": token, "Content-Type": "application/json"}
+        self._headers = {"Authorization": token, "Content-Type": content_type}
 
     def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
         """Return status and body of the answer. Raises one of NoAnswer, and is closed then."""
