@@ -35,7 +35,8 @@ def test_every_attack_that_was_found_is_there() -> None:
     """One that is left out would not be noticed when it succeeds again."""
     brokers = (f"M{n}" for n in range(1, 6))
     loops = (f"D{n}" for n in range(1, 8))
-    assert list(ATTACKS) == [*FOUND, "flood", *brokers, *LEFT, *loops]
+    parsers = (f"P{n}" for n in range(1, 5))
+    assert list(ATTACKS) == [*FOUND, "flood", *brokers, *LEFT, *loops, *parsers]
 
 
 def test_no_attack_stands_under_another_s_name() -> None:
