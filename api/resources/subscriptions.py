@@ -28,6 +28,19 @@ PAGE_ROWS = 100
 """Of an answer that lists them, at once: each has at most some 32 KiB."""
 
 
+OF_THE_ORIGINAL = (
+    "id",
+    "createdAt",
+    "updatedAt",
+    "callback",
+    "source",
+    "destination",
+    "stream",
+    "customFields",
+    "delay",
+    "expire",
+)
+"""What a subscription of the original's had, beside `userId`."""
 PAUSED = "paused"
 """Of a subscription: its tenant's quota of deliveries is used up, and what comes waits."""
 
@@ -89,6 +102,14 @@ def blueprint(services: Services) -> Blueprint:
         if own.active is not None and own.tenant == asking.tenant:
             told |= _progress(subscription, own.tenant, stored, services)
         return answer(told)
+
+    @routes.get("/private/security/subscriptions/<subscription>")
+    @needs(Right.READ)
+    def raw(subscription: str) -> Response:
+        """As the original answered its own services; here whoever made it, with a token."""
+        own = found(subscription, stored)
+        authentication.permit(Resource((own.tenant,)))
+        return answer(_raw(own))
 
     @routes.delete("/subscriptions/<subscription>")
     @needs(Right.SUBSCRIBE)
@@ -155,6 +176,12 @@ def _to_public(subscription: Subscription, asking: Reader) -> dict[str, Any]:
     elif subscription.trouble is not None:
         document["trouble"] = orjson.loads(subscription.trouble)
     return document
+
+
+def _raw(subscription: Subscription) -> dict[str, Any]:
+    document = orjson.loads(subscription.document)
+    kept = {name: document[name] for name in OF_THE_ORIGINAL if name in document}
+    return {"id": kept.pop("id"), "userId": str(subscription.tenant), **kept}
 
 
 def _state(active: bool, expires_at: int | None, now: int, exceeded: Exceeded | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from api_builders import Caller, Served
+from api_builders import SIMPLE, Caller, Served
 
 from api.app import SERVICES
 from api.edge.calls import Answer, Application, Request
@@ -112,3 +112,21 @@ def test_the_verdict_of_a_trigger_in_another_unit_says_so(served: Served, alice:
         (found,) = alice.ask("GET", f"/{so}/streams/a/status").get_json()["verdicts"]
 
         assert ("is in seconds" in found["last"].get("hint", "")) is told
+
+
+def test_the_raw_subscription_is_as_the_original_stored_it(alice: Caller, bob: Caller) -> None:
+    """For whoever made it: the owner of the stream does not learn where it goes."""
+    so = alice.create({**SIMPLE, "public": True})
+    wanted = {"callback": "http", "destination": "http://example.org/in"}
+    id_ = bob.ask("POST", f"/{so}/streams/a/subscriptions", json=wanted).get_json()["id"]
+    path = f"/private/security/subscriptions/{id_}"
+
+    said = bob.ask("GET", path)
+    assert list(said.get_json()) == [
+        *["id", "userId", "createdAt", "updatedAt", "callback", "source", "destination"],
+        *["stream", "customFields", "delay", "expire"],
+    ]
+    assert said.get_json()["destination"] == "http://example.org/in"
+    assert alice.ask("GET", path).status_code == 401
+    assert bob.ask("GET", path[:-1] + "x").status_code == 404
+    assert bob.ask("GET", path, headers={"Authorization": ""}).status_code == 403
