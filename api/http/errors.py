@@ -142,7 +142,7 @@ def told(error: Exception) -> Response:
 
 def _hint(error: Exception) -> str:
     """Return what to do next: it stands in `detail`, behind the message."""
-    if isinstance(error, Refused):
+    if isinstance(error, Refused | BadDocument):
         return error.hint
     if isinstance(error, HTTPException) and error.code == 404:
         return "No route has this address: docs/rest.md lists all of them"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from flask import request
 
 from api.http.errors import Refused
+from servioticy.domain.documents.dates import NoDate, milliseconds
 from servioticy.domain.documents.updates import MAX_TIMESTAMP
 from servioticy.domain.model import Timestamp
 from servioticy.numbers import whole
@@ -39,10 +40,22 @@ def choice(name: str, choices: Sequence[str]) -> str:
     return found
 
 
+def moment(name: str, default: Timestamp) -> Timestamp:
+    """Return the parameter as a timestamp: a number, or a date, which is milliseconds."""
+    text = request.args.get(name, "")
+    if text[10:11] != "T":
+        return integer(name, default, 0, MAX_TIMESTAMP)
+    try:
+        # A plus sign that is not escaped arrives as a blank.
+        return milliseconds(text.replace(" ", "+"), "a whole number")
+    except NoDate as error:
+        raise Refused(f"{name} {error}") from None
+
+
 def span() -> tuple[Timestamp, Timestamp]:
     """Return `from` and `to`, both inclusive; without them everything."""
-    first = integer("from", 0, 0, MAX_TIMESTAMP)
-    last = integer("to", MAX_TIMESTAMP, 0, MAX_TIMESTAMP)
+    first = moment("from", 0)
+    last = moment("to", MAX_TIMESTAMP)
     if first > last:
         raise Refused("from is after to")
     return first, last

@@ -9,10 +9,9 @@ from flask import Blueprint, Response, request
 
 from api.http.answers import answer
 from api.http.authentication import authenticated, needs
-from api.http.queries import choice, integer
+from api.http.queries import choice, moment
 from api.services import Services
 from servioticy.domain.access import Right
-from servioticy.domain.documents.updates import MAX_TIMESTAMP
 from servioticy.domain.verdicts import EMITTED
 from servioticy.settings.outward import Usage
 
@@ -33,14 +32,14 @@ def blueprint(services: Services) -> Blueprint:
     def usage() -> Response:
         """Tell what was used, summed up as asked for; the present hour some seconds late."""
         now = services.now()
-        first = integer("from", now - 24 * HOUR, 0, MAX_TIMESTAMP)
+        first = moment("from", now - 24 * HOUR)
         by, provided = choice("by", BY), choice("side", SIDES) == "provided"
         rows = stored.rows(
             "summed",
             tenant=authenticated().caller,
             by=by,
             provided=provided,
-            **{"from": first // HOUR * HOUR, "to": integer("to", now, 0, MAX_TIMESTAMP)},
+            **{"from": first // HOUR * HOUR, "to": moment("to", now)},
             grant=request.args.get("grant"),
             after=request.args.get("after"),
             rows=PAGE_ROWS,

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from servioticy.domain.documents.codes import NO_CHOICE, REQUIRED, TOO_MUCH, WRONG_TYPE
+from servioticy.domain.documents.dates import NoDate, milliseconds
 from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
 from servioticy.domain.documents.spelling import SUBSCRIPTION, check_keys
 from servioticy.domain.message_topics import resembles
@@ -57,8 +58,8 @@ def check_subscription(wanted: dict[str, Any]) -> str:
     _check_destination(wanted.get("destination"), callback)
     if callback == "http":
         _check_call(wanted.get("customFields"))
-    if callback in DURABLE:
-        _check_end(wanted.get("expire", 0))
+    if callback in DURABLE and "expire" in wanted:
+        wanted["expire"] = _end(wanted["expire"])
     # Also where they change nothing: who writes them has meant something.
     _check_form(wanted)
     _check_beginning(wanted)
@@ -169,11 +170,17 @@ def history_after(wanted: dict[str, Any]) -> int | None:
     return begin - 1 if isinstance(begin, int) else None
 
 
-def _check_end(expire: Any) -> None:
-    """Raise BadDocument unless it is a time, or 0."""
+def _end(expire: Any) -> int:
+    """Return when it ends; a date is milliseconds. Raises BadDocument unless it is a time."""
+    if isinstance(expire, str):
+        try:
+            return milliseconds(expire, "milliseconds since 1970, or 0 for never")
+        except NoDate as error:
+            raise WHOLE.at("expire").bad(f"expire {error}", WRONG_TYPE) from None
     if not isinstance(expire, int) or isinstance(expire, bool) or not 0 <= expire < 2**63:
         reason = "expire has to be milliseconds since 1970, or 0 for never"
         raise WHOLE.at("expire").bad(reason, WRONG_TYPE)
+    return expire
 
 
 def expires_at(document: dict[str, Any]) -> int | None:

@@ -12,6 +12,7 @@ from servioticy.domain.documents.codes import (
     UNKNOWN_CHANNEL,
     WRONG_TYPE,
 )
+from servioticy.domain.documents.dates import NoDate, milliseconds
 from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
 from servioticy.domain.model import Stream
 from servioticy.domain.search.criteria import (
@@ -90,6 +91,17 @@ def _number_of(document: dict[str, Any], name: str) -> int | float | None:
     return value
 
 
+def _time_of(document: dict[str, Any], name: str) -> int | float | None:
+    """A date is milliseconds, as in an update."""
+    value = document.get(name)
+    if not isinstance(value, str):
+        return _number_of(document, name)
+    try:
+        return milliseconds(value, "a number")
+    except NoDate as error:
+        raise WHOLE.at(name).bad(f"{name} {error}", WRONG_TYPE) from None
+
+
 def _is_finite(value: float) -> bool:
     return isinstance(value, int) or math.isfinite(value)
 
@@ -111,7 +123,7 @@ def _spans(document: dict[str, Any]) -> tuple[Span, ...]:
     end that looks like seconds also means the same time in milliseconds; no other timestamp is
     ever rescaled.
     """
-    low, high = _number_of(document, "rangefrom"), _number_of(document, "rangeto")
+    low, high = _time_of(document, "rangefrom"), _time_of(document, "rangeto")
     first = FIRST if low is None else _held(math.ceil(low))
     last = LAST if high is None else _held(math.floor(high))
     spans = [(first, last)]

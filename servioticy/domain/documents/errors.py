@@ -27,6 +27,8 @@ class BadDocument(ServioticyError):
         self.pointer = pointer
         self.code = code
         self.parts = parts
+        self.hint = ""
+        """What to do next, where the reason is the original's and stays as it is."""
 
     @property
     def all(self) -> tuple[BadDocument, ...]:

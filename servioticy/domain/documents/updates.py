@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -15,15 +16,15 @@ from servioticy.domain.documents.codes import (
     UNKNOWN_CHANNEL,
     WRONG_TYPE,
 )
+from servioticy.domain.documents.dates import NoDate, milliseconds
 from servioticy.domain.documents.errors import WHOLE, BadDocument
 from servioticy.domain.documents.spelling import UPDATE, VALUE, check_keys
 from servioticy.domain.model import SensorUpdate, Stream
 from servioticy.domain.values import fits
 
 MAX_TIMESTAMP = 2**63 - 1
-MAX_DATE = 40
-"""Characters of a date; one with microseconds and an offset has 32."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MOST_LISTED = 10
+"""Channels that are named to whoever names another one."""
 
 
 class UpdateReader:
@@ -65,12 +66,20 @@ class UpdateReader:
         types = self.types
         for name, content in channels.items():
             if name not in types:
-                raise BadDocument(
+                error = BadDocument(
                     f"The Service Object Stream does not have a channel: {name}",
                     WHOLE.at("channels", name).pointer,
                     UNKNOWN_CHANNEL,
                 )
+                error.hint = _listed(types)
+                raise error
             _check_value(name, content, types[name])
+
+
+def _listed(channels: Collection[str]) -> str:
+    named = ", ".join(each[:40] for each in islice(channels, MOST_LISTED))
+    more = len(channels) - MOST_LISTED
+    return f"Its channels are {named}" + (f" and {more} more" if more > 0 else "")
 
 
 def parse_update(body: bytes, stream: Stream) -> SensorUpdate:
@@ -86,27 +95,12 @@ def _timestamp(document: dict[str, Any]) -> int:
         raise BadDocument("The lastUpdate field was not found", "", REQUIRED)
     value = document["lastUpdate"]
     if isinstance(value, str):
-        return _milliseconds(value)
+        try:
+            return milliseconds(value, "a long type")
+        except NoDate as error:
+            raise BadDocument(f"The lastUpdate {error}", "/lastUpdate", WRONG_TYPE) from None
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_TIMESTAMP:
         raise BadDocument("The lastUpdate has to be a long type", "/lastUpdate", WRONG_TYPE)
-    return value
-
-
-def _milliseconds(text: str) -> int:
-    """Return what a date stands for. Raises BadDocument where that is open."""
-    try:
-        date = datetime.fromisoformat(text[:MAX_DATE])
-    except ValueError:
-        date = None
-    if date is None or len(text) > MAX_DATE:
-        reason = "The lastUpdate has to be a long type, or a date as 2026-11-24T09:30:00Z"
-        raise BadDocument(reason, "/lastUpdate", WRONG_TYPE)
-    if date.tzinfo is None:
-        reason = "The lastUpdate is a date without a zone: add Z, or an offset as +01:00"
-        raise BadDocument(reason, "/lastUpdate", WRONG_TYPE)
-    value = (date - _EPOCH) // timedelta(milliseconds=1)
-    if value < 0:
-        raise BadDocument("The lastUpdate is before 1970", "/lastUpdate", WRONG_TYPE)
     return value
 
 

@@ -130,3 +130,12 @@ def test_the_raw_subscription_is_as_the_original_stored_it(alice: Caller, bob: C
     assert alice.ask("GET", path).status_code == 401
     assert bob.ask("GET", path[:-1] + "x").status_code == 404
     assert bob.ask("GET", path, headers={"Authorization": ""}).status_code == 403
+
+
+def test_a_query_takes_dates(alice: Caller) -> None:
+    so = alice.create()
+    path = f"/{so}/streams/a/updates"
+
+    assert alice.ask("GET", f"{path}?from=2026-11-24T09:30:00+01:00").status_code == 200
+    for wrong in ("from=2026-11-24T09:30:00", "to=1950-01-01T00:00:00Z"):
+        assert alice.ask("GET", f"{path}?{wrong}").status_code == 400
