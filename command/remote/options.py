@@ -13,6 +13,8 @@ from servioticy.settings import Settings
 Run = Callable[[argparse.Namespace, Settings], int]
 Command = Callable[..., Any]
 """Adds a command to a group: its name, what it does in a line, what runs it, and more words."""
+BY = ("all", "hour", "day", "serviceObject", "stream", "provider", "grant")
+"""What usage is summed up by (docs/rest/usage.md)."""
 STREAM_WORDS = (
     "SERVICE_OBJECT is an id, or a name that only one has; without it STREAM is one that only "
     "one Service Object has."
@@ -60,6 +62,40 @@ def add(group: Any, command: Command) -> None:
         most=3,
     )
     _tail(group, command)
+    _status(group, command)
+    _usage(group, command)
+
+
+def _status(group: Any, command: Command) -> None:
+    status = command(
+        group,
+        "status",
+        "tell how computations of a stream ended, or how the platform is",
+        _later("status", "run"),
+        "With a Service Object, a line for each of its streams. Without one, the platform on the "
+        "data folder: its programs, what listens, health, and how far the pipeline is behind; "
+        f"exit code 1 where something of it is not well. {STREAM_WORDS}",
+    )
+    _words(status, "[SERVICE_OBJECT] [STREAM]", 0, 2)
+    status.add_argument("--json", action="store_true", help="print it for programs")
+    _platform(status)
+
+
+def _usage(group: Any, command: Command) -> None:
+    usage = command(
+        group,
+        "usage",
+        "tell what was used, and the quotas",
+        _later("usage", "run"),
+        "Of the last day, or of the hours between two times.",
+    )
+    usage.add_argument("--by", choices=BY, default="all", help="what to sum up by (default: all)")
+    usage.add_argument(
+        "--from", dest="after", type=int, metavar="TIME", help="from then on, in milliseconds"
+    )
+    usage.add_argument("--to", dest="before", type=int, metavar="TIME", help="up to then")
+    usage.add_argument("--json", action="store_true", help="print it for programs")
+    _platform(usage)
 
 
 def _tail(group: Any, command: Command) -> None:

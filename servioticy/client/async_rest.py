@@ -153,6 +153,24 @@ class AsyncRest:
         """Return what an update of a stream will do."""
         return await self.run(calls.tree(service_object, stream))
 
+    async def usage(
+        self, by: str = "all", after: int | None = None, before: int | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Yield what the tenant has used, summed up by `hour`, `stream`, ... or in all.
+
+        Of the last day, or of the hours between two times in milliseconds.
+        """
+        query: str | None = calls.usage_query(by, after, before)
+        while query is not None:
+            page = await self.run(calls.usage(query))
+            for each in page.data:
+                yield each
+            query = page.next
+
+    async def quotas(self) -> list[dict[str, Any]]:
+        """Return each quota of the tenant with its limit, and what is used of it."""
+        return await self.run(calls.quotas())
+
     async def subscribe(self, service_object: str, stream: str, wanted: Document) -> str:
         """Subscribe to a stream and return the subscription's id."""
         return await self.run(calls.subscribe(service_object, stream, wanted))

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from servioticy.client.answers import Answer
 
@@ -172,6 +172,29 @@ def tree(service_object: str, stream: str) -> Call[dict[str, Any]]:
     return Call("GET", f"{stream_path(service_object, stream)}/tree", _object)
 
 
+def usage(query: str) -> Call[Page]:
+    """Read a page of what the tenant has used: the first by `usage_query`, or the next one."""
+
+    def reads(answer: Answer) -> Page:
+        body = answer.json()
+        after = body.get("next")
+        more = None if after is None else _with(query, "after", after)
+        return Page(list(body["data"]), more)
+
+    return Call("GET", f"/usage?{query}", reads)
+
+
+def usage_query(by: str, after: int | None, before: int | None) -> str:
+    """Return what to ask for what was used between two timestamps (docs/rest/usage.md)."""
+    wanted = {"by": by, "from": after, "to": before}
+    return urlencode({name: each for name, each in wanted.items() if each is not None})
+
+
+def quotas() -> Call[list[dict[str, Any]]]:
+    """Ask how much the tenant may have, and how much of it is used."""
+    return Call("GET", "/quotas", lambda answer: list(answer.json()["quotas"]))
+
+
 def subscribe(service_object: str, stream: str, wanted: Document) -> Call[str]:
     """Subscribe to a stream. Twice would be two subscriptions."""
     path = f"{stream_path(service_object, stream)}/subscriptions"
@@ -241,6 +264,12 @@ def _next(link: str) -> str | None:
         if place.startswith("<") and 'rel="next"' in more:
             return urlsplit(place[1:]).query
     return None
+
+
+def _with(query: str, name: str, value: str) -> str:
+    """Return the query with another value under this name."""
+    others = [each for each in parse_qsl(query) if each[0] != name]
+    return urlencode([*others, (name, value)])
 
 
 def to_json(value: Any) -> bytes:

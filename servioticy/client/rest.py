@@ -149,6 +149,23 @@ class Rest:
         """Return what an update of a stream will do."""
         return self.run(calls.tree(service_object, stream))
 
+    def usage(
+        self, by: str = "all", after: int | None = None, before: int | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Yield what the tenant has used, summed up by `hour`, `stream`, ... or in all.
+
+        Of the last day, or of the hours between two times in milliseconds.
+        """
+        query: str | None = calls.usage_query(by, after, before)
+        while query is not None:
+            page = self.run(calls.usage(query))
+            yield from page.data
+            query = page.next
+
+    def quotas(self) -> list[dict[str, Any]]:
+        """Return each quota of the tenant with its limit, and what is used of it."""
+        return self.run(calls.quotas())
+
     def subscribe(self, service_object: str, stream: str, wanted: Document) -> str:
         """Subscribe to a stream and return the subscription's id."""
         return self.run(calls.subscribe(service_object, stream, wanted))

@@ -61,7 +61,7 @@ class DataFolder:
                 fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             holder = os.pread(self.lock, 20, 0).decode() or "0"
-            if _alive(int(holder)) or time.monotonic() > deadline:
+            if alive(int(holder)) or time.monotonic() > deadline:
                 raise SetupError(
                     f"a platform already runs on {self.path} (process {holder}); stop it, or name "
                     "another folder in SERVIOTICY_DATA"
@@ -85,10 +85,11 @@ def read_run(data: Path) -> dict[str, Any] | None:
         facts: dict[str, Any] = json.loads((data / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return facts if _alive(int(facts["pid"])) else None
+    return facts if alive(int(facts["pid"])) else None
 
 
-def _alive(pid: int) -> bool:
+def alive(pid: int) -> bool:
+    """Tell whether there is a process of this number."""
     if pid <= 0:
         return False
     try:

@@ -79,6 +79,7 @@ class Child:
     def __init__(self, program: Program, log: Path, watcher: Guard) -> None:
         self.program = program
         self.started_at = time.monotonic()
+        self.since = time.time()
         self.is_ready = False
         self._log = log
         self._log_start = log.stat().st_size if log.exists() else 0

@@ -113,6 +113,10 @@ class Supervisor:
         """Return the process of each program that runs."""
         return {name: child.pid for name, child in self._children.items()}
 
+    def since(self) -> dict[str, float]:
+        """Return when each program that runs was started, in seconds since 1970."""
+        return {name: child.since for name, child in self._children.items()}
+
     def _ask_to_stop(self, _number: int, _frame: FrameType | None) -> None:
         self.ask_to_stop()
 
@@ -140,7 +144,8 @@ class Supervisor:
         except OSError as error:
             raise Unavailable(f"{program.name} cannot be started: {error}") from error
         self._children[program.name] = child
-        self._folder.write_run({**self._extra, "pid": os.getpid(), "pids": self.pids()})
+        facts = {"pid": os.getpid(), "pids": self.pids(), "since": self.since()}
+        self._folder.write_run({**self._extra, **facts})
         self._tell(program, "starting")
 
     def _became_ready(self, program: Program) -> bool:

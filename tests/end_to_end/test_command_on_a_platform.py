@@ -45,3 +45,39 @@ def test_a_folder_a_file_and_what_is_computed_of_them(
     }
     last = platform.command("get", "command-derived", "b", *token).stdout
     assert json.loads(last)["lastUpdate"] == COUNT
+
+
+def test_the_platform_tells_its_state(platform: RunningPlatform) -> None:
+    """Every program runs, and what the pipeline counts is found where it says it."""
+    found = json.loads(platform.command("status", "--json").stdout)
+    pids = {each["name"]: each["pid"] for each in found["programs"] if each["runs"]}
+    assert found["well"]
+    assert pids == platform.pids()
+    assert set(pids) >= {"postgres", "kafka", "pipeline", "api", "delivery", "broker"}
+    assert all(each["since"] for each in found["programs"])
+    assert [each["name"] for each in found["health"]] == ["api", "delivery"]
+    assert not found["unknown"]
+
+    told = platform.command("status").stdout
+    assert "not known" not in told
+    assert f"{pids['pipeline']}" in told
+
+
+def test_a_composite_tells_how_its_computations_ended(platform: RunningPlatform) -> None:
+    """One update made a value, of another the code threw an error."""
+    code = "function(a) { if (a.channels.x['current-value'] > 1) throw 'too much'; return 1; }"
+    channels = {"x": {"type": "number", "current-value": code}}
+    document = {**RAW, "name": "status-asked", "version": "0.2.0"}
+    so = platform.create({**document, "streams": {**RAW["streams"], "c": {"channels": channels}}})
+    raw, derived = StreamRef(so, "a"), StreamRef(so, "c")
+    platform.put(raw, 1, x=1)
+    platform.put(raw, 2, x=2)
+    assert [each["lastUpdate"] for each in platform.updates(derived)] == [1]
+
+    asked = ("status", "status-asked", "c", "--token", platform.token)
+    told = platform.command(*asked).stdout
+    assert told.index("script-error  1") < told.index("too much") < told.index("emitted  1")
+    lines = platform.command("status", so, "--token", platform.token).stdout.splitlines()
+    assert lines[2].split()[0] == "c"
+    used = platform.command("usage", "--token", platform.token).stdout
+    assert "\ndocuments  " in used

@@ -28,7 +28,7 @@ COMMANDS = [
         "tail",
         "bench",
     ),
-    *("apply", "get", "put", "history", "export", "import"),
+    *("apply", "get", "put", "history", "export", "import", "status", "usage"),
 ]
 PUMP = "1423072260000" + "0" * 32
 PAGE = (Path(__file__).parents[2] / "docs" / "command.md").read_text("utf-8")
@@ -58,7 +58,7 @@ def test_the_page_names_every_command_of_a_tenant_with_its_options() -> None:
     ]
     commands = groups[0].choices
     assert set(commands) == set(COMMANDS)
-    for name in ("apply", "get", "put", "history", "export", "import", "tail"):
+    for name in ("apply", "get", "put", "history", "export", "import", "tail", "status", "usage"):
         assert f"`servioticy {name} " in PAGE
         options = {each for action in commands[name]._actions for each in action.option_strings}
         assert {

@@ -122,6 +122,24 @@ def test_service_objects_are_found_page_by_page(server: Server, client: Client) 
     ]
 
 
+def test_usage_is_read_page_by_page(server: Server, client: Client) -> None:
+    server.answers = [(200, {"data": [{"hour": 1}], "next": "1&b"}), (200, {"data": []})]
+    with client() as api:
+        assert list(api.usage("hour", after=0)) == [{"hour": 1}]
+
+    assert [path for _, path, _ in server.asked] == [
+        "/usage?by=hour&from=0",
+        "/usage?by=hour&from=0&after=1%26b",
+    ]
+
+
+def test_quotas_are_told_with_what_is_used(server: Server, client: Client) -> None:
+    quota = {"name": "documents", "limit": 2, "unit": "documents", "used": 1}
+    server.answers = [(200, {"quotas": [quota]})]
+    with client() as api:
+        assert api.quotas() == [quota]
+
+
 def test_the_last_updates_of_many_streams(server: Server, client: Client) -> None:
     entries = [{"update": {"lastUpdate": 1}}, {"update": None}, {"status": 404}]
     server.answers = [(200, {"data": entries})]

@@ -24,13 +24,14 @@ WORDS = {
     "export": [ID, "s"],
     "import": [ID, "s", "{folder}/in.csv"],
     "tail": [ID, "s"],
+    "status": [ID, "s"],
     "tenant create": ["acme"],
     "tenant quota": ["acme"],
     "tenant delete": ["acme"],
     "bench": ["start"],
 }
 """How a command is called rightly, where it needs words."""
-REMOTE = ("apply", "get", "put", "history", "export", "import", "tail")
+REMOTE = ("apply", "get", "put", "history", "export", "import", "tail", "status", "usage")
 BECOMES = (*cli.PROGRAMS, "bench")
 """They are replaced by another process, which has the mistakes to tell."""
 Told = Callable[..., str]

@@ -34,6 +34,9 @@ COMMANDS = {
     f"export {ID} s": ASKS,
     f"put {ID} s x=1": ASKS,
     f"tail {ID} s": FOLLOWS,
+    f"status {ID} s": ASKS,
+    f"status {ID}": ASKS,
+    "usage": ASKS,
 }
 LISTS = (
     "import atexit, sys; from command import cli;"
@@ -45,14 +48,16 @@ LISTS = (
 
 class _Answers(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        page = [{"id": ID, "name": "roof", "channels": {}, "lastUpdate": 1}]
-        body = json.dumps({"data": page, "streams": {"s": {}}}).encode()
+        one = {"id": ID, "name": "roof", "channels": {}, "lastUpdate": 1}
+        page = [] if self.path.startswith("/usage") else [one]
+        state = {"state": "active", "cpu-seconds": 0, "verdicts": []}
+        body = json.dumps({"data": page, "streams": {"s": {}}, **state, "quotas": []}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    do_PUT = do_GET  # noqa: N815 - the name is given
+    do_PUT = do_POST = do_GET  # noqa: N815 - the name is given
 
     def log_message(self, *_: object) -> None:
         """Nobody reads it."""

@@ -154,7 +154,12 @@ def test_run_file_tells_the_processes_while_they_run(running) -> None:
     run.supervisor.start()
     facts = read_run(run.folder.path)
 
-    assert facts == {"api": 1, "pid": os.getpid(), "pids": run.supervisor.pids()}
+    assert facts == {
+        "api": 1,
+        "pid": os.getpid(),
+        "pids": run.supervisor.pids(),
+        "since": run.supervisor.since(),
+    }
     assert run.folder.run_file.stat().st_mode & 0o777 == 0o600
     run.supervisor.stop()
     assert read_run(run.folder.path) is None
