@@ -35,8 +35,10 @@ WITH_401 = {
 }
 MADE_HERE = ("/tokens", "/audit", "/members")
 """What tells of the tokens and members that tests make."""
-OWN_DOINGS = re.compile(rb'"name":"(?:read-seconds|tokens)",[^}]*|"readSeconds":[0-9.e-]+')
-"""What looking at all of it has used of the quota of reads; and the tokens that tests make."""
+OWN_DOINGS = re.compile(
+    rb'"name":"(?:read-seconds|tokens|document-bytes)",[^}]*|"readSeconds":[0-9.e-]+'
+)
+"""What looking at all of it has used of the quota of reads; what tests make of their own."""
 WRONG_TOKEN = "The web object has presented the wrong API_TOKEN"
 OBJECTS_TOO = [each for each in Right if each not in OF_TENANTS]
 
