@@ -27,8 +27,6 @@ from servioticy.errors import Unavailable
 
 MAX_UNSENT_BYTES = 8 * 1024 * 1024
 STALL_SECONDS = 30.0
-SENT_A_TURN = 16
-"""Updates of the history that go to one client before others have a turn."""
 
 ReadPage = Callable[[Admission, Timestamp], Awaitable[list[LastUpdate]]]
 """Reads the next stored updates after a timestamp; empty: that was all. May raise Unavailable,
@@ -163,7 +161,7 @@ class Watcher:
         self, handover: Handover, after: Timestamp, read_page: ReadPage
     ) -> None:
         """Send what is stored, then what came meanwhile; from then on it is live."""
-        while page := await read_page(self._admission, after):
+        while page := await self._next_page(after, read_page):
             after = page[-1].timestamp
             handover.note_read(page)
             await self._send(page)
@@ -173,6 +171,11 @@ class Watcher:
         later = asyncio.get_running_loop().call_later
         self._forgetting = later(REMEMBER_SECONDS, self._forget)
 
+    async def _next_page(self, after: Timestamp, read_page: ReadPage) -> list[LastUpdate]:
+        """A turn is a page, taken before it is read: what waits for a turn is kept nowhere."""
+        await self._turns.take(self.tenant)
+        return await read_page(self._admission, after)
+
     async def _send(self, updates: list[LastUpdate]) -> None:
         """Send as fast as the client takes them; those that still wait count as kept."""
         self._page = deque(updates)
@@ -180,10 +183,6 @@ class Watcher:
         updates.clear()
         self._backlog.update(self)
         while self._page:
-            if len(self._page) % SENT_A_TURN == 0:
-                await self._turns.take(self.tenant)
-            if not self._page:
-                return  # it was dropped meanwhile
             update = self._page.popleft()
             self._written_bytes += len(update.document)
             self._page_bytes -= size(update)

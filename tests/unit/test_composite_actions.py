@@ -42,6 +42,18 @@ def test_a_condition_reads_the_output_and_nothing_else() -> None:
     assert (found.condition, found.service_object, found.parameters) == (None, "so", "")
 
 
+def test_a_condition_has_so_many_bytes_and_not_one_more() -> None:
+    for size, fits in ((65_536, True), (65_537, False)):
+        asked = {"action": "open", "if": "1" * size}
+        try:
+            actions_of(document(asked), REF, argument_names)
+        except BadDocument as error:
+            assert error.pointer == "/streams/b/actions/0/if"
+            assert not fits
+        else:
+            assert fits
+
+
 def test_conditions_that_take_long_to_read_are_refused() -> None:
     """They are read by the program that serves others, a tenth of what a document may take."""
     aliases = {f"@{'a' * 95}{number:03}": "b" for number in range(40)}

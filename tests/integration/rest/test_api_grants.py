@@ -106,7 +106,7 @@ def test_everyone_is_everyone(served: Served, alice: Caller, bob: Caller, so: st
         ({"tenant": 7}, "id of a tenant"),
         ({"tenant": "bob"}, "no tenant"),
         ({"tenant": "nobody"}, "no tenant"),
-        ({"tenant": f"{BOB}\0"}, "no tenant"),
+        ({"tenant": f"{BOB}\0"}, "a NUL"),
         ({"tenant": ALICE}, "its own"),
         ({"tenant": BOB, "use": "write"}, "use is"),
         ({"tenant": BOB, "use": ["read"]}, "use is"),
