@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from servioticy.domain.options import DEFAULTS, Options
@@ -19,6 +21,9 @@ class StreamRef(NamedTuple):
 
     service_object: str
     stream: str
+    reader: int = 0
+    """In a component that reads the stream of another tenant: the component's number. What it
+    knows of such an *input from outside* is its own affair, and may be older than the stream."""
 
     def __str__(self) -> str:
         return f"{self.service_object}/{self.stream}"
@@ -143,6 +148,15 @@ class Grant(NamedTuple):
     """Composites may read it, and nobody gets its updates."""
 
 
+class InputFromOutside(NamedTuple):
+    """A stream of another tenant, as one Service Object that reads it knows it."""
+
+    provider: int
+    """Whose stream it is."""
+    is_open: bool
+    """Whether it may be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceObject:
     """A definition in force: whose it is, since when, and where its updates are computed."""
@@ -156,6 +170,10 @@ class ServiceObject:
     """Under which number the updates of each stream are stored."""
     grants: tuple[Grant, ...] = ()
     """What others are granted, beside what is public."""
+    inputs: Mapping[StreamRef, InputFromOutside] = MappingProxyType({})
+    """What its groups name of other tenants, as far as it is known at this place in the log."""
+    read_in: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    """Of each of its streams that others read, the partitions in which they do."""
 
     @property
     def id(self) -> str:

@@ -94,6 +94,101 @@ class AcquireRecord(msgspec.Struct, tag="acquire", tag_field="kind", frozen=True
     release_offset: Large
 
 
+class Source(NamedTuple):
+    """Where in a provider's partition something comes from that crosses a border."""
+
+    partition: Small
+    offset: Large
+    part: Small = 0
+    """Of what does not fit into one record; each part is taken by itself."""
+
+
+class ReadingRecord(msgspec.Struct, tag="reading", tag_field="kind", frozen=True):
+    """From here on a Service Object of another tenant reads these streams, in that partition.
+
+    These and no others of the provider's that are computed here; none: it reads nothing of it
+    any more. Where it read them in another partition before, it has moved. It is about streams
+    of one provider. What is too long for one record comes in several, of one `change`.
+    """
+
+    reader: str
+    tenant: Large
+    """The reader's."""
+    provider: Large
+    to_partition: Small
+    sources: tuple[tuple[str, str], ...]
+    """Service Object and stream of each."""
+    change: Large
+    """Numbers the changes of the platform; one that is older than what is known does nothing."""
+    ends: bool = True
+    """Whether it is the last one of this change: what none of them names is not read any more."""
+
+
+class BeginRecord(msgspec.Struct, tag="begin", tag_field="kind", frozen=True):
+    """From here on what these streams of a provider get comes to this partition, for these readers.
+
+    It has each stream's last update as that stood at its place in the provider's partition. It
+    comes again where a stream is erased, a grant is given anew, or a document changes.
+    """
+
+    source: Source
+    provider: Large
+    tenant: Large
+    """The readers'."""
+    readers: tuple[str, ...]
+    """Service Objects."""
+    streams: tuple[tuple[str, str, msgspec.Raw | None], ...]
+    """Service Object, stream, and its last update; None: it has none."""
+    moved_from: Small | None = None
+    """The partition in which the readers were fed before, and which sends the rest of that on."""
+
+
+class EndRecord(msgspec.Struct, tag="end", tag_field="kind", frozen=True):
+    """From here on nothing of these streams comes to this partition for these readers.
+
+    They may not read them any more, or else they have `moved_to` another partition, which gets
+    this record too once all that came before it has been sent on.
+    """
+
+    source: Source
+    provider: Large
+    tenant: Large
+    """The readers'."""
+    readers: tuple[str, ...]
+    streams: tuple[tuple[str, str], ...]
+    moved_to: Small | None = None
+    forwarded: tuple[Small, Large] | None = None
+    """As of an update."""
+
+
+class BorderUpdate(msgspec.Struct, frozen=True, array_like=True):
+    """An update that crosses a border."""
+
+    service_object: str
+    stream: str
+    timestamp: Large
+    path: tuple[int, ...]
+    """Through the tree that made it: what it makes here goes on from there."""
+    update: msgspec.Raw
+
+    @property
+    def origin(self) -> StreamRef:
+        """The stream it is an update of."""
+        return StreamRef(self.service_object, self.stream)
+
+
+class BorderRecord(msgspec.Struct, tag="border", tag_field="kind", frozen=True):
+    """What one tree of a provider made on streams that others read, in the serial order."""
+
+    source: Source
+    provider: Large
+    updates: tuple[BorderUpdate, ...]
+    readers: tuple[str, ...] = ()
+    """The Service Objects it is for; none: all that are fed here."""
+    forwarded: tuple[Small, Large] | None = None
+    """As of an update."""
+
+
 ControlRecord: TypeAlias = (
     DefinitionRecord
     | DeletionRecord
@@ -102,8 +197,11 @@ ControlRecord: TypeAlias = (
     | RevocationRecord
     | ReleaseRecord
     | AcquireRecord
+    | ReadingRecord
+    | BeginRecord
+    | EndRecord
 )
-LogRecord: TypeAlias = UpdateRecord | ControlRecord
+LogRecord: TypeAlias = UpdateRecord | BorderRecord | ControlRecord
 
 
 class EmittedRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -118,7 +216,8 @@ class EmittedRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     place: tuple[int, ...] | None = None
     """Where in the serial order it was made: offset in the log, depth, path (pipeline/growth.py).
 
-    None where it is emitted again: then it is on the disk, and is not computed again.
+    The path of what was made of a border record begins with the number of its component, below
+    zero (borders.py). None where it is emitted again: then it is on the disk, and is not computed again.
     """
 
 

@@ -12,11 +12,28 @@ from servioticy.domain.placement import Moves
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What a Service Object reads of one other tenant's streams that are routed to a partition."""
+
+    reader: str
+    tenant: int
+    """The reader's."""
+    to_partition: int
+    """Where the reader is routed from this change on."""
+    provider: int
+    partition: int
+    sources: tuple[tuple[str, str], ...] = ()
+    """Service Object and stream of each; none where it reads nothing any more."""
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A change of the log's meaning: what the log has to be told, in this order.
 
     `moves` are the Service Objects that leave a partition for the one of the change. A
     definition has a `version`, an erasure a `stream`, a grant and its revocation a `grant`.
+    `readings` come last: of the Service Object, and of those that move, all that they read of
+    other tenants from now on, for each partition and provider of which it does now or did before.
     """
 
     service_object: str
@@ -26,6 +43,7 @@ class Change:
     kind: Literal["definition", "deletion", "erasure", "grant", "revocation"] = "definition"
     stream: str = ""
     grant: str = ""
+    readings: tuple[Reading, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +103,11 @@ class ChangeStore(Protocol):
         """What is stored inside takes effect together or not at all."""
 
     def create(self, new: NewServiceObject, partitions: int) -> Change:
-        """Store it, join its components, and note the change as pending; all or nothing."""
+        """Store it, join its components, and note the change as pending; all or nothing.
+
+        Components are of one tenant: what it reads of others joins nothing. Raises Unavailable
+        where something that would move has not come to where it moved before.
+        """
 
     def replace(
         self, new: NewServiceObject, revision: int, version: int | None = None
@@ -93,7 +115,8 @@ class ChangeStore(Protocol):
         """Put another document in force: as a new version, or as that earlier one again.
 
         An earlier one leaves the customFields alone. None where the tenant has no such Service
-        Object, or it has changed since that revision: then nothing is stored.
+        Object, or it has changed since that revision: then nothing is stored. Raises Unavailable
+        as `create` does.
         """
 
     def delete(self, key: ServiceObjectKey, revision: int | None, now: int) -> Change | None:

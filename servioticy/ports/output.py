@@ -7,17 +7,28 @@ from typing import Protocol
 
 from servioticy.domain.emissions import Emission
 from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord
+from servioticy.ports.partition_store import Crossing
 
 
 class Output(Protocol):
     """Where the pipeline sends what it stored."""
 
     acknowledged: int
+    """Everything made from the log before this offset is where it was sent, what crosses borders
+    too."""
 
-    def emit(self, next_offset: int, emissions: Sequence[Emission]) -> None:
+    @property
+    def has_more(self) -> bool:
+        """Whether something is sent on by the next `poll` once what is under way has arrived."""
+
+    def emit(
+        self, next_offset: int, emissions: Sequence[Emission], crossings: Sequence[Crossing] = ()
+    ) -> None:
         """Send what was made from the log before this offset.
 
-        An update that can never be sent counts as sent: it goes to the dead letters.
+        What crosses borders goes to the log, once all that is emitted here is acknowledged and
+        what earlier calls sent is there. An update that can never be sent counts as sent: it goes
+        to the dead letters.
         """
 
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:

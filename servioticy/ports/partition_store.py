@@ -27,6 +27,8 @@ class StoredUpdate(NamedTuple):
     So it is where the timestamp is newer than the stream's last update was. Such rows are
     stored a good deal faster; if it is not so after all, the row overwrites as any other.
     """
+    tree: int = 0
+    """as of a TreeKey"""
 
 
 class StoredState(NamedTuple):
@@ -78,6 +80,16 @@ class Use(NamedTuple):
     """of processor time of its code"""
 
 
+class TreeKey(NamedTuple):
+    """Which tree it is: one record of a provider grows a tree in each component that reads it."""
+
+    offset: int
+    """of the record in the log"""
+    tree: int = 0
+    """the number of the component (`servioticy/domain/borders.py`); 0: of an update or a control
+    record, of which there is one tree"""
+
+
 class PutOff(NamedTuple):
     """A record of the log that is computed later than its place, and whose it is."""
 
@@ -85,19 +97,106 @@ class PutOff(NamedTuple):
     tenant: int
     service_object: str
     record: bytes
-    """as it stands in the log"""
+    """as it stands in the log; of a border record what concerns this tree"""
+    tree: int = 0
+    """as of a TreeKey"""
+    held: bool = False
+    """it does not wait for its turn, but until its tenant's last End of a move has come"""
+
+    @property
+    def key(self) -> TreeKey:
+        """Which of those that are put off it is."""
+        return TreeKey(self.offset, self.tree)
+
+
+class StoredInput(NamedTuple):
+    """The last update of a stream of another tenant, as a Service Object that reads it knows it.
+
+    Only where it is read other than as a trigger.
+    """
+
+    tenant: int
+    """the reader's"""
+    reader: str
+    source: StreamRef
+    timestamp: Timestamp
+    document: bytes
+
+
+class FedReader(NamedTuple):
+    """A Service Object to which updates of another tenant's stream come in a partition."""
+
+    reader: str
+    tenant: int
+    owner_partition: int
+    """where it is computed; another one: it has moved, and what comes here is sent on"""
+    awaits: bool
+    """whether what another partition sends on to here has not ended: what comes directly is held
+    until then"""
+
+
+class Channel(NamedTuple):
+    """What is known in a partition of the updates of another tenant's stream that come there."""
+
+    marks: Mapping[int, tuple[int, int]]
+    """from each partition: offset and part of the last one taken in"""
+    readers: tuple[FedReader, ...]
+    """in order of creation"""
+
+
+class OutsideReader(NamedTuple):
+    """A Service Object of another tenant that reads a stream, as the stream's partition knows it."""
+
+    reader: str
+    tenant: int
+    source: StreamRef
+    partition: int
+    """where it is computed"""
+    change: int
+    """the number of the change by which it reads that"""
+    is_open: bool
+    """whether it may: nothing is sent to others"""
+
+
+class Crossing(NamedTuple):
+    """A record for other partitions that a transaction has made and that is not there for certain.
+
+    It is sent once all that its tree has emitted is acknowledged.
+    """
+
+    offset: int
+    """of the record in the log that it was made from"""
+    tree: int
+    """as of a TreeKey"""
+    number: int
+    """of several with this key"""
+    partitions: tuple[int, ...]
+    record: bytes
+    """as it is to stand in the log"""
 
 
 class Activate(NamedTuple):
-    """A version is in force from here on, if the change is a later one."""
+    """A version is in force from here on, if the change is a later one.
+
+    Of what its groups name, streams of other tenants are inputs from outside: those that it had
+    not named before are so from here on, each open, with the stream's last update as it is
+    stored just now where it is `kept`; those that it does not name any more are forgotten.
+    """
 
     service_object: str
     version: int
     change: int
+    members: tuple[StreamRef, ...] = ()
+    """all that its groups name, its own tenant's streams too"""
+    kept: tuple[StreamRef, ...] = ()
+    """those of them that some composite reads beside another trigger"""
 
 
 class Delete(NamedTuple):
-    """A Service Object is gone from here on; what is stored of it is left to `purge`."""
+    """A Service Object is gone from here on; what is stored of it is left to `purge`.
+
+    So are its inputs from outside, and what others read of it.
+    """
 
     service_object: str
 
@@ -133,7 +232,56 @@ class Release(NamedTuple):
     to_partition: int
 
 
-Effect: TypeAlias = Activate | Delete | Erase | Allow | Revoke | Release
+class Read(NamedTuple):
+    """A Service Object of another tenant reads these streams from here on, and no others of this
+    provider's that are computed in this partition, unless `ends` is false.
+
+    Rows of it with a later change stay as they are.
+    """
+
+    reader: str
+    provider: int
+    change: int
+    rows: tuple[OutsideReader, ...]
+    ends: bool = True
+
+
+class BeginInputs(NamedTuple):
+    """What comes of these streams feeds these readers from here on, and may be read.
+
+    Only where a reader's version in force names the stream. Their last updates are these. Where
+    the readers were fed `moved_from` another partition, they await the End of that from `source`,
+    unless it has come already.
+    """
+
+    tenant: int
+    readers: tuple[str, ...]
+    provider: int
+    streams: tuple[tuple[StreamRef, Timestamp | None, bytes | None], ...]
+    source: tuple[int, int]
+    """partition and offset: an older Begin of the same partition changes nothing"""
+    moved_from: int | None = None
+
+
+class EndInputs(NamedTuple):
+    """Nothing of these streams feeds these readers here from now on.
+
+    They may not be read any more, and their last updates are forgotten; or, where what was sent
+    on from a partition has `arrived`, the readers await it no longer, and what the tenant has
+    held waits for its turn from now on, if it awaits nothing else.
+    """
+
+    tenant: int
+    readers: tuple[str, ...]
+    streams: tuple[StreamRef, ...]
+    source: tuple[int, int]
+    """as of a Begin"""
+    arrived: bool = False
+
+
+Effect: TypeAlias = (
+    Activate | Delete | Erase | Allow | Revoke | Release | Read | BeginInputs | EndInputs
+)
 """What a control record brings about in the store, together with the progress past it."""
 
 
@@ -154,10 +302,23 @@ class Batch:
     """what a control record brings about; then the batch has no updates"""
     put_off: Sequence[PutOff] = ()
     """records of this stretch that are computed later"""
-    taken_up: Sequence[int] = ()
-    """offsets of records that had been put off; what follows from them is in this batch"""
-    emitted_late: Sequence[int] = ()
-    """offsets of such records of earlier batches: all that came of them is emitted"""
+    taken_up: Sequence[TreeKey] = ()
+    """records that had been put off; what follows from them is in this batch"""
+    emitted_late: Sequence[TreeKey] = ()
+    """such records of earlier batches: all that came of them is emitted"""
+    inputs: Sequence[StoredInput] = ()
+    """as they are after the batch"""
+    marks: Mapping[tuple[int, StreamRef], tuple[int, int]] = field(default_factory=dict)
+    """from a partition, of a stream of another tenant: offset and part of the last one taken in"""
+    crossings: Sequence[Crossing] = ()
+    """what this batch sends to other partitions; they are kept until `emitted_offset` has passed
+    them or, where they are late, until they are named in `emitted_late`"""
+    outside: Sequence[OutsideReader] = ()
+    """readers of other tenants that may read from here on, or may not any more"""
+    first_tree: int = 0
+    """trees of the record at the first offset with smaller numbers were stored before"""
+    next_tree: int = 0
+    """trees of the record at the next offset with smaller numbers are stored with this"""
     claim: int | None = None
     """by which this is stored beside the other batches: it moves no progress, and asks for none"""
 
@@ -173,11 +334,21 @@ class ComponentMember(NamedTuple):
     deleted: bool = False
 
 
+class Progress(NamedTuple):
+    """How far a partition is stored."""
+
+    next_offset: int
+    next_tree: int
+    """trees of the record at the next offset with smaller numbers are stored, too"""
+    emitted_offset: int
+    """all that was made of the log before it is emitted and acknowledged"""
+
+
 class PartitionStore(Protocol):
     """What the pipeline keeps: one transaction a batch, with its progress."""
 
-    def begin(self, partition: int) -> tuple[int, int]:
-        """Claim a partition; (next offset, emitted offset), made at zero if new.
+    def begin(self, partition: int) -> Progress:
+        """Claim a partition; its progress, made at zero if new.
 
         Raises Unavailable while another worker has it.
         """
@@ -198,23 +369,51 @@ class PartitionStore(Protocol):
         """The Service Objects computed together with this one; empty: it does not exist."""
 
     def components(self, ids: Sequence[str]) -> list[list[ComponentMember]]:
-        """Return the components that these Service Objects are of, each once."""
+        """Return the components that these Service Objects are of, each once.
+
+        A component is of one tenant.
+        """
 
     def service_objects(self, ids: Sequence[str]) -> Iterator[ServiceObject]:
         """Those of them of which a version is in force; each is read when it is asked for.
 
         Their `stream_ids` are the numbers under which updates are stored now. Readers need
-        not know them: to a History a stream has the same id as long as it exists.
+        not know them: to a History a stream has the same id as long as it exists. Their `inputs`
+        and `read_in` are as they stand at the stored progress.
         """
 
     def changed(self, change: Activate) -> ServiceObject | None:
         """The Service Object as this makes it; None where it has been done, or cannot be.
 
-        Its `stream_ids` are left out.
+        Its `stream_ids`, `inputs` and `read_in` are left out.
         """
 
     def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
+
+    def channels(self, partition: int, streams: Iterable[StreamRef]) -> dict[StreamRef, Channel]:
+        """Return who is fed in the partition with these streams of other tenants, and how far.
+
+        Also those that have moved and are still fed here. A stream without readers or marks is
+        left out.
+        """
+
+    def last_inputs(
+        self, wanted: Iterable[tuple[str, StreamRef]]
+    ) -> dict[tuple[str, StreamRef], LastUpdate]:
+        """Return what these readers know as the last updates of these streams of other tenants.
+
+        Of those of them that they keep and that have one.
+        """
+
+    def outside_readers(self, service_object: str) -> list[OutsideReader]:
+        """Return who of other tenants reads its streams, in order of creation."""
+
+    def reading(self, reader: str, provider: int, partition: int) -> list[OutsideReader]:
+        """Return what a Service Object reads of a provider's that is computed in a partition."""
+
+    def crossings(self, partition: int) -> list[Crossing]:
+        """Return what is not certain to be where it was sent, in the order it was made."""
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one, each with the stream's state.
@@ -223,7 +422,7 @@ class PartitionStore(Protocol):
         """
 
     def store(self, batch: Batch) -> Mapping[int, int]:
-        """Store all or nothing. Raises Fenced where progress is not at the first offset.
+        """Store all or nothing. Raises Fenced where progress is not at the first offset and tree.
 
         A batch with a claim may be stored in any thread, beside others: it is Fenced where the
         partition is not claimed so any more. Whoever begins a partition waits until nothing is
@@ -255,16 +454,19 @@ class PartitionStore(Protocol):
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int
     ) -> list[EmittedRecord]:
-        """What was stored between the two, in the order it was made.
+        """What was stored from the one to the other, which is meant, too, in the order it was made.
 
         And what was stored of records that had been put off and is not emitted for certain.
         """
 
     def waiting(self, partition: int) -> dict[int, int]:
-        """How many records wait that have been put off, by tenant."""
+        """How many records wait that have been put off, by tenant; not those that are held."""
 
     def put_off(self, partition: int, tenant: int, most: int, most_bytes: int) -> list[PutOff]:
-        """The tenant's records that were put off, oldest first; one at least if there is any."""
+        """The tenant's records that were put off, oldest first; one at least if there is any.
 
-    def taken_up(self, partition: int) -> list[int]:
-        """Offsets of records that are computed late and perhaps not all emitted."""
+        Not those that are held.
+        """
+
+    def taken_up(self, partition: int) -> list[TreeKey]:
+        """Which records are computed late and perhaps not all emitted."""
