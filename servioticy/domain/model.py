@@ -21,12 +21,47 @@ class StreamRef(NamedTuple):
 
     service_object: str
     stream: str
-    reader: int = 0
-    """In a component that reads the stream of another tenant: the component's number. What it
-    knows of such an *input from outside* is its own affair, and may be older than the stream."""
 
     def __str__(self) -> str:
         return f"{self.service_object}/{self.stream}"
+
+
+class InputRef(StreamRef):
+    """A stream of another tenant as a component knows it that reads it: an *input from outside*.
+
+    What one component knows of it is its own affair: it may be older than what another one does.
+    So it equals only itself in the same component.
+    """
+
+    component: int
+    """The component's number."""
+
+    def __new__(cls, source: StreamRef, component: int) -> InputRef:
+        """Return the stream as this component knows it."""
+        made = super().__new__(cls, *source)
+        made.component = component
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether it is the same stream in the same component."""
+        return (
+            isinstance(other, InputRef)
+            and self.component == other.component
+            and tuple(self) == tuple(other)
+        )
+
+    def __ne__(self, other: object) -> bool:
+        """Tell whether it is not."""
+        return not self == other
+
+    def __hash__(self) -> int:
+        """Return what equal ones have in common."""
+        return hash((*self, self.component))
+
+    @property
+    def source(self) -> StreamRef:
+        """The stream itself."""
+        return StreamRef(*self)
 
 
 class ServiceObjectKey(NamedTuple):

@@ -81,13 +81,12 @@ class Use(NamedTuple):
 
 
 class TreeKey(NamedTuple):
-    """Which tree it is: one record of a provider grows a tree in each component that reads it."""
+    """Which tree it is: one record of a provider grows a tree for each tenant that reads it."""
 
     offset: int
     """of the record in the log"""
     tree: int = 0
-    """the number of the component (`servioticy/domain/borders.py`); 0: of an update or a control
-    record, of which there is one tree"""
+    """the tenant; 0: of an update or a control record, of which there is one tree"""
 
 
 class PutOff(NamedTuple):
