@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from servioticy.domain.model import SensorUpdate, StreamRef, Timestamp
-from servioticy.ports.partition_store import PutOff
+from sandbox.trees import ROOT, Path
+from servioticy.domain.model import StreamRef, Timestamp
+from servioticy.ports.partition_store import PutOff, TreeKey
 
 
 class Row(NamedTuple):
@@ -18,25 +19,58 @@ class Row(NamedTuple):
     value: bytes | None
 
 
-class LoggedUpdate(NamedTuple):
-    """An update that the log gave, to be computed now."""
+class Root(NamedTuple):
+    """An update that comes into a tree from outside."""
 
-    offset: int
-    tenant: int
     origin: StreamRef
     timestamp: Timestamp
     document: bytes
+    path: Path = ROOT
+    """That of an update that crossed a border goes on from its provider's tree."""
+
+
+class LoggedUpdate(NamedTuple):
+    """What the log gave of one tenant to be computed now: the roots of one tree.
+
+    An update of one of its streams; or those of a provider's tree that came over a border.
+    """
+
+    offset: int
+    tenant: int
+    roots: Sequence[Root]
     record: bytes
-    """As it stands in the log."""
+    """As it stands in the log; of a border record what concerns this tenant."""
+    tree: int = 0
+    """As of a TreeKey."""
+    reader: str = ""
+    """Of what came over a border: a Service Object that reads it."""
+    late: bool = False
+    """It had been put off."""
 
     @property
-    def update(self) -> SensorUpdate:
-        """The update, without where it came from."""
-        return SensorUpdate(self.origin, self.timestamp, self.document)
+    def key(self) -> TreeKey:
+        """Which tree it is."""
+        return TreeKey(self.offset, self.tree)
 
-    def as_put_off(self) -> PutOff:
+    @property
+    def is_input(self) -> bool:
+        """Whether it came over a border: then its roots are stored and emitted elsewhere."""
+        return self.tree != 0
+
+    @property
+    def size(self) -> int:
+        """The bytes of its documents."""
+        return sum([len(each.document) for each in self.roots])
+
+    @property
+    def service_object(self) -> str:
+        """A Service Object of its component, or of one of them."""
+        return self.reader or self.roots[0].origin.service_object
+
+    def as_put_off(self, *, held: bool = False) -> PutOff:
         """The same as a record to compute later."""
-        return PutOff(self.offset, self.tenant, self.origin.service_object, self.record)
+        of = self.service_object
+        return PutOff(self.offset, self.tenant, of, self.record, self.tree, held)
 
 
 class Forwarded(NamedTuple):
@@ -50,37 +84,58 @@ class Forwarded(NamedTuple):
     """Everything that partition forwarded from before this offset of its own has come."""
 
 
+class Marked(NamedTuple):
+    """Notes that what a provider's tree made on a stream has come: once is enough."""
+
+    offset: int
+    """The offset of the record here."""
+    source: int
+    """The partition that it came from."""
+    stream: StreamRef
+    place: tuple[int, int]
+    """The offset there, and the part."""
+
+
 class Work(NamedTuple):
     """A stretch of the log; or records that had been put off, which move no progress."""
 
     updates: Sequence[LoggedUpdate]
     """The updates to compute, in order of the log."""
-    next_offset: int
-    """The batch ends before this offset."""
+    end: TreeKey
+    """The batch ends before this place: trees of the record there with smaller numbers are in it."""
     put_off: Sequence[PutOff] = ()
     """The records of this stretch that are computed later."""
     late: Sequence[PutOff] = ()
     """The records that had been put off, if this work consists of such."""
     forwarded: Sequence[Forwarded] = ()
     """The forwarded records of this stretch, whatever became of them."""
+    marked: Sequence[Marked] = ()
+    """What came over borders in this stretch, whatever became of it."""
+    behind: Sequence[LoggedUpdate] = ()
+    """What is not computed at all, as its tenant is too far behind what others send."""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to store but progress."""
-        return not (self.updates or self.put_off or self.late)
+        return not (self.updates or self.put_off or self.late or self.behind)
 
     @property
-    def owners(self) -> dict[int, int]:
-        """The tenant of each update, by its offset."""
-        return {each.offset: each.tenant for each in self.updates}
+    def owners(self) -> dict[TreeKey, int]:
+        """The tenant of each update."""
+        return {each.key: each.tenant for each in self.updates}
 
     @property
     def sizes(self) -> dict[int, int]:
         """The bytes of the updates of each tenant."""
         found: Counter[int] = Counter()
         for each in self.updates:
-            found[each.tenant] += len(each.document)
+            found[each.tenant] += each.size
         return found
+
+    @property
+    def marks(self) -> Mapping[tuple[int, StreamRef], tuple[int, int]]:
+        """Of each stream and partition that it came from, the last that came."""
+        return {(each.source, each.stream): each.place for each in self.marked}
 
     def cut(self, *places: int) -> list[Work]:
         """The same work in pieces, cut before the updates with these numbers.
@@ -88,33 +143,46 @@ class Work(NamedTuple):
         Each piece ends where the next one begins.
         """
         edges = sorted({0, *places, len(self.updates)})
-        pieces = []
+        pieces: list[Work] = []
         for first, last in pairwise(edges):
-            some = self.updates[first:last]
             if self.late:
                 pieces.append(self._late_piece(first, last))
                 continue
+            begun = pieces[-1].end if pieces else TreeKey(0)
             whole = last >= len(self.updates)
-            until = self.next_offset if whole else self.updates[last].offset
-            begun = pieces[-1].next_offset if pieces else 0
-            later = [each for each in self.put_off if begun <= each.offset < until]
-            forwarded = [each for each in self.forwarded if begun <= each.offset < until]
-            pieces.append(Work(some, until, later, (), forwarded))
+            end = self.end if whole else self.updates[last].key
+            pieces.append(self._piece(self.updates[first:last], begun, end))
         return pieces
+
+    def _piece(self, some: Sequence[LoggedUpdate], begun: TreeKey, end: TreeKey) -> Work:
+        """What belongs to these updates: of a record what concerns all of it goes with its end."""
+        return Work(
+            some,
+            end,
+            [each for each in self.put_off if begun <= each.key < end],
+            (),
+            [each for each in self.forwarded if begun.offset <= each.offset < end.offset],
+            [each for each in self.marked if begun.offset <= each.offset < end.offset],
+            [each for each in self.behind if begun <= each.key < end],
+        )
 
     def _late_piece(self, first: int, last: int) -> Work:
         """A piece of late work, with the records up to its last update that need no computing."""
         some = self.updates[first:last]
-        begun = self.updates[first - 1].offset + 1 if first else self.late[0].offset
+        before = self.updates[first - 1].key if first else None
         whole = last >= len(self.updates)
-        until = self.late[-1].offset if whole else some[-1].offset
-        late = [each for each in self.late if begun <= each.offset <= until]
-        return Work(some, self.next_offset, (), late)
+        until = self.late[-1].key if whole else some[-1].key
+        late = [
+            each
+            for each in self.late
+            if (before is None or before < each.key) and each.key <= until
+        ]
+        return Work(some, self.end, (), late)
 
     def without(self, tenants: Iterable[int]) -> Work:
         """The same work with the updates of these tenants put off."""
         gone = frozenset(tenants)
         kept = [each for each in self.updates if each.tenant not in gone]
         later = [each.as_put_off() for each in self.updates if each.tenant in gone]
-        put_off = sorted((*self.put_off, *later), key=lambda each: each.offset)
-        return Work(kept, self.next_offset, put_off, (), self.forwarded)
+        put_off = sorted((*self.put_off, *later), key=lambda each: each.key)
+        return self._replace(updates=kept, put_off=put_off)

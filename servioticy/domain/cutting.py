@@ -9,14 +9,13 @@ from typing import NamedTuple
 from servioticy.domain.known_streams import Entry, KnownStream
 from servioticy.domain.model import StreamRef
 from servioticy.domain.pauses import PAUSE, Paused
-from servioticy.domain.regions import Shared, Wakes, find_woken, kind_of, region_of
+from servioticy.domain.regions import Shared, Wakes, evaluator_of, find_woken, region_of
 from servioticy.domain.strong_components import searching
 
 
 class _Class(NamedTuple):
     """Composites of a region are alike in this."""
 
-    tenant: int | None
     evaluator: str | None
     level: int
     knot: int | None
@@ -75,7 +74,7 @@ def _classes(
         if not circle:
             yield
             continue
-        if len(circle) > 1 and len(set(map(kind_of, circle))) > 1:
+        if len(circle) > 1 and len(set(map(evaluator_of, circle))) > 1:
             knots.add(len(circles))
         number_of.update(dict.fromkeys(circle, len(circles)))
         circles.append(circle)
@@ -93,13 +92,13 @@ def _classes(
             for target in following[source]:
                 other = number_of[target]
                 if other != number:
-                    border = (
+                    seam = (
                         target.settles
                         or number in knots
                         or other in knots
-                        or kind_of(source) != kind_of(target)
+                        or evaluator_of(source) != evaluator_of(target)
                     )
-                    levels[other] = max(levels[other], levels[number] + border)
+                    levels[other] = max(levels[other], levels[number] + seam)
     found: dict[KnownStream, _Class] = {}
     for number, each in enumerate(composites):
         if not number % PAUSE:
@@ -110,8 +109,8 @@ def _classes(
 
 def _class(stream: KnownStream, circle: int, levels: Sequence[int], knots: set[int]) -> _Class:
     if circle in knots:
-        return _Class(None, None, levels[circle], circle)
-    return _Class(*kind_of(stream), levels[circle], None)
+        return _Class(None, levels[circle], circle)
+    return _Class(evaluator_of(stream), levels[circle], None)
 
 
 def _connected(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
+from servioticy.domain.borders import kept, outside_inputs
 from servioticy.domain.cutting import cutting
 from servioticy.domain.known_streams import Entry, KnownStream, Region, Wake
-from servioticy.domain.model import Composite, ServiceObject, Stream, StreamRef
+from servioticy.domain.model import Composite, InputRef, ServiceObject, Stream, StreamRef
 from servioticy.domain.pauses import PAUSE, Paused, finished
 from servioticy.domain.plans import Needs, Plan, needs_of, plan_of
 from servioticy.domain.regions import Shared, whole
@@ -18,6 +19,9 @@ __all__ = ["Graph", "KnownStream", "Wake"]
 
 MAX_REMEMBERED = 2_000_000
 """Entries of all that is remembered of who reaches whom: 16 MB of references."""
+
+Whole: TypeAlias = tuple[tuple[Entry, ...], ...]
+"""Of each of some streams what its update enters, where all is one region."""
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -33,13 +37,14 @@ class Graph:
     def __init__(self, service_objects: Iterable[ServiceObject]) -> None:
         self._streams: dict[StreamRef, KnownStream] = {}
         self._wakes: dict[StreamRef, list[Wake]] = {}
-        self._tenants: set[int] = set()
+        self._inputs: dict[StreamRef, dict[int, dict[InputRef, None]]] = {}
+        """By the stream outside and the tenant that reads it: as components of it know it."""
         self._refs: dict[str, set[StreamRef]] = {}
         self._parts: dict[StreamRef, _Part] = {}
         self._shared = Shared()
         self._plans: _Remembered[StreamRef, Plan] = _Remembered(MAX_REMEMBERED)
         self._needs: _Remembered[tuple[str, int], Needs] = _Remembered(MAX_REMEMBERED)
-        self._wholes: _Remembered[StreamRef, tuple[Entry, ...]] = _Remembered(MAX_REMEMBERED)
+        self._wholes: _Remembered[StreamRef, Whole] = _Remembered(MAX_REMEMBERED)
         finished(self._take_in(service_objects))
 
     def component(self, service_objects: Iterable[ServiceObject]) -> Paused[Graph]:
@@ -58,6 +63,7 @@ class Graph:
                 yield
             for stream in each.definition.streams:
                 self._streams[stream.ref] = _known(stream, each)
+            self._take_in_inputs(each)
             for ref, wake in _edges(each):
                 own = ref.service_object == each.id
                 (self._wakes if own else subscribers).setdefault(ref, []).append(wake)
@@ -65,20 +71,38 @@ class Graph:
             if not number % PAUSE:
                 yield
             self._wakes.setdefault(ref, []).extend(wakes)
-        self._tenants = {each.tenant for each in self._streams.values() if each.composite}
         for number, ref in enumerate((*self._streams, *self._wakes)):
             if not number % PAUSE:
                 yield
-            self._refs.setdefault(ref.service_object, set()).add(ref)
+            if not isinstance(ref, InputRef):
+                self._refs.setdefault(ref.service_object, set()).add(ref)
         part = _Part(dict(self._streams), dict(self._wakes))
         self._parts = dict.fromkeys(self._streams, part)
+
+    def _take_in_inputs(self, service_object: ServiceObject) -> None:
+        """What it reads of other tenants goes with it: nobody reads that but its component."""
+        keeps = None
+        for ref, provider in outside_inputs(service_object):
+            known = self._streams.get(ref)
+            if known is None:
+                known = self._streams[ref] = KnownStream(ref, provider, 0, 0, None)
+            self._refs.setdefault(service_object.id, set()).add(ref)
+            readers = self._inputs.setdefault(ref.source, {})
+            readers.setdefault(service_object.tenant, {})[ref] = None
+            if keeps is None:
+                keeps = frozenset(kept(service_object.definition))
+            keeper = service_object.tenant, service_object.id
+            if ref in keeps and keeper not in known.keepers:
+                known.keepers += (keeper,)
 
     def merge(self, other: Graph) -> None:
         """Take in the streams of other Service Objects, which subscribe to none of these."""
         self._streams.update(other._streams)
         self._wakes.update(other._wakes)
         self._parts.update(other._parts)
-        self._tenants |= other._tenants
+        for source, tenants in other._inputs.items():
+            for tenant, refs in tenants.items():
+                self._inputs.setdefault(source, {}).setdefault(tenant, {}).update(refs)
         for service_object, refs in other._refs.items():
             self._refs.setdefault(service_object, set()).update(refs)
 
@@ -92,17 +116,21 @@ class Graph:
         if len(parts) == 1:
             made._streams, made._wakes = parts[0]._streams, parts[0]._wakes
             made._parts, made._refs = parts[0]._parts, parts[0]._refs
+            made._inputs = parts[0]._inputs
         else:
             for each in parts:
                 made.merge(each)
-        made._tenants = set(self._tenants)
         for origin in origins:
             plan = self.plan(origin)
             made._plans.put(origin.ref, plan, 1 + len(plan.streams) + len(plan.groups))
         return made
 
-    def drop(self, service_objects: set[str]) -> None:
-        """Forget these Service Objects, which nobody else here subscribes to."""
+    def drop(self, service_objects: set[str]) -> list[InputRef]:
+        """Forget these Service Objects, which nobody else here subscribes to.
+
+        Returns their inputs from outside.
+        """
+        inputs = []
         for service_object in service_objects:
             gone = self._refs.pop(service_object, ())
             for known in (self._streams, self._wakes, self._parts):
@@ -110,11 +138,24 @@ class Graph:
                     known.pop(ref, None)
             self._plans.drop(gone)
             self._wholes.drop(gone)
+            for ref in gone:
+                if isinstance(ref, InputRef):
+                    inputs.append(ref)
+                    self._drop_input(ref)
+        return inputs
 
-    @property
-    def shared(self) -> bool:
-        """Whether composites of more than one tenant are known here."""
-        return len(self._tenants) > 1
+    def _drop_input(self, ref: InputRef) -> None:
+        tenants = self._inputs.get(ref.source, {})
+        for tenant in [each for each, refs in tenants.items() if ref in refs]:
+            del tenants[tenant][ref]
+            if not tenants[tenant]:
+                del tenants[tenant]
+        if not tenants:
+            self._inputs.pop(ref.source, None)
+
+    def inputs(self, source: StreamRef, tenant: int) -> Iterable[InputRef]:
+        """Return a stream of another tenant as it is known to components of this one."""
+        return self._inputs.get(source, {}).get(tenant, ())
 
     def stream(self, ref: StreamRef) -> KnownStream:
         """The stream, which has to be known."""
@@ -165,19 +206,30 @@ class Graph:
             self._needs.put(key, needs, 1 + len(needs.lasts) + len(needs.groups))
         return needs
 
-    def whole(self, origin: KnownStream) -> tuple[Entry, ...]:
-        """All that an update of this stream can reach, as a region of its own that it enters.
+    def whole(self, origins: Sequence[KnownStream]) -> Whole:
+        """All that updates of these streams can reach, as a region that each of them enters.
 
         It is to be taken step by step.
         """
-        entries = self._wholes.get(origin.ref)
-        if entries is None:
-            self._cut(origin)
-            members = [self._streams[each] for each in sorted(self.reachable([origin.ref]))]
-            region = whole(members, self._streams, self.wakes) if members else None
-            entries = ((region, region.streams.index(origin)),) if region else ()
-            self._wholes.put(origin.ref, entries, len(region.streams) if region else 1)
-        return entries
+        found = self._wholes.get(origins[0].ref) if len(origins) == 1 else None
+        if found is None:
+            found, size = self._whole(origins)
+            if len(origins) == 1:
+                self._wholes.put(origins[0].ref, found, size)
+        return found
+
+    def _whole(self, origins: Sequence[KnownStream]) -> tuple[Whole, int]:
+        for each in origins:
+            self._cut(each)
+        members = [
+            self._streams[each] for each in sorted(self.reachable([e.ref for e in origins]))
+        ]
+        if not members:
+            return tuple(() for _ in origins), 1
+        region = whole(members, self._streams, self.wakes)
+        numbers = {each: n for n, each in enumerate(region.streams) if each is not None}
+        entries = [((region, numbers[each]),) if each in numbers else () for each in origins]
+        return tuple(entries), len(region.streams)
 
     def reachable(self, origins: Iterable[StreamRef]) -> set[StreamRef]:
         """Every composite that updates of these streams can wake, directly or not."""
@@ -259,7 +311,8 @@ class _Remembered(Generic[Key, Value]):
 def _known(stream: Stream, service_object: ServiceObject) -> KnownStream:
     number = service_object.stream_ids.get(stream.ref.stream, 0)
     owner = service_object.tenant, service_object.version
-    return KnownStream(stream.ref, *owner, number, stream.composite)
+    partitions = service_object.read_in.get(stream.ref.stream, ())
+    return KnownStream(stream.ref, *owner, number, stream.composite, read_in=partitions)
 
 
 def _edges(service_object: ServiceObject) -> Iterable[tuple[StreamRef, Wake]]:

@@ -36,6 +36,11 @@ class KnownStream:
     stream_id: int
     """Under which number its updates are stored."""
     composite: Composite | None
+    read_in: tuple[int, ...] = ()
+    """The partitions in which others read it."""
+    keepers: tuple[tuple[int, str], ...] = ()
+    """Of an input from outside: the Service Objects, by tenant and id, that read its last update
+    where something else has triggered them."""
     key: str = ""
     """Its name in documents and messages."""
     head: Head = field(init=False)
@@ -60,16 +65,14 @@ class Region:
 
     level: int
     """Regions read only regions of lower levels."""
-    tenant: int | None
+    tenant: int
     evaluator: str | None
-    """None in a knot, as the tenant is: each composite has its own."""
+    """None in a knot: each composite has its own."""
     streams: tuple[KnownStream | None, ...]
     """By number. None: nobody knows the stream, so it has no updates."""
     names: tuple[str, ...]
     """Of each composite's code, by number."""
     wiring: trees.Wiring
-    tenants: frozenset[int]
-    """Whose composites they are."""
     leads_on: bool = False
     """Whether other regions read what it makes."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ class Plan(NamedTuple):
     groups: tuple[tuple[Region, tuple[int, ...]], ...]
     """And the groups of which the newest member's is."""
     parts: int
-    """How many regions of one tenant there are in the tree, at most."""
+    """How many regions there are in the tree, one at least."""
 
 
 def needs_of(wiring: Wiring, entry: int) -> Needs:
@@ -89,10 +89,9 @@ def plan_of(origin: KnownStream, needs: Callable[[Region, int], Needs]) -> Plan:
                 if entry not in entered:
                     entered[entry] = None
                     waiting.append(entry)
-    tenants = Counter(tenant for region in regions for tenant in region.tenants)
     return Plan(
         origin.entries,
         tuple(streams),
         tuple((region, members) for (region, _id), members in groups.items()),
-        max(tenants.values(), default=1),
+        max(len(regions), 1),
     )

@@ -124,6 +124,20 @@ class ReadingRecord(msgspec.Struct, tag="reading", tag_field="kind", frozen=True
     """Whether it is the last one of this change: what none of them names is not read any more."""
 
 
+class LastOutside(msgspec.Struct, frozen=True, array_like=True):
+    """A stream of a provider's, and its last update; None twice where it has none."""
+
+    service_object: str
+    stream: str
+    timestamp: Large | None = None
+    update: msgspec.Raw | None = None
+
+    @property
+    def ref(self) -> StreamRef:
+        """The stream."""
+        return StreamRef(self.service_object, self.stream)
+
+
 class BeginRecord(msgspec.Struct, tag="begin", tag_field="kind", frozen=True):
     """From here on what these streams of a provider get comes to this partition, for these readers.
 
@@ -137,8 +151,7 @@ class BeginRecord(msgspec.Struct, tag="begin", tag_field="kind", frozen=True):
     """The readers'."""
     readers: tuple[str, ...]
     """Service Objects."""
-    streams: tuple[tuple[str, str, msgspec.Raw | None], ...]
-    """Service Object, stream, and its last update; None: it has none."""
+    streams: tuple[LastOutside, ...]
     moved_from: Small | None = None
     """The partition in which the readers were fed before, and which sends the rest of that on."""
 

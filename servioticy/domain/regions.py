@@ -1,13 +1,13 @@
 """Regions: composites of a component that are evaluated together, and how they are wired.
 
-A region is made of composites of one tenant and one evaluator that hang together. What
-another one makes comes into it as an event, so regions must not read each other in a circle:
-each composite has a *level*, the largest number of borders on any path to it, and a region
-is of one level. A border is an edge to another tenant, to another evaluator, or into a
-composite that settles: all that arrives there has to be known before it computes.
+A component is of one tenant. A region is made of composites of one evaluator that hang
+together. What another one makes comes into it as an event, so regions must not read each other
+in a circle: each composite has a *level*, the largest number of seams on any path to it, and a
+region is of one level. A seam is an edge to another evaluator, or into a composite that settles:
+all that arrives there has to be known before it computes.
 
 Composites that wake each other in a circle are of one region. Where they are of several
-tenants or evaluators, the region is a *knot*, to be taken step by step.
+evaluators, the region is a *knot*, to be taken step by step.
 """
 
 from __future__ import annotations
@@ -106,17 +106,16 @@ def region_of(
         nodes.append(_node(stream, following, name, numbers, shared.programs))
         streams.append(stream or known.get(ref))
     found = shared.wiring((yield from made_wiring(tuple(nodes))))
-    kinds: set[tuple[int, str]] = set()
+    evaluators: set[str] = set()
     names: list[str] = []
     for number, each in enumerate(members):
         if not number % PAUSE:
             yield
-        kinds.add(kind_of(each))
+        evaluators.add(evaluator_of(each))
         names.append(program_name(each.ref, each.version))
     names += [""] * (len(numbers) - len(members))
-    owners = frozenset([tenant for tenant, _evaluator in kinds])
-    tenant, evaluator = kinds.pop() if len(kinds) == 1 else (None, None)
-    return Region(level, tenant, evaluator, tuple(streams), tuple(names), found, owners)
+    evaluator = evaluators.pop() if len(evaluators) == 1 else None
+    return Region(level, members[0].tenant, evaluator, tuple(streams), tuple(names), found)
 
 
 def _named(members: Iterable[KnownStream]) -> set[StreamRef]:
@@ -154,6 +153,6 @@ def _node(
     )
 
 
-def kind_of(stream: KnownStream) -> tuple[int, str]:
-    """The tenant and the evaluator of a composite."""
-    return stream.tenant, stream.composite.evaluator if stream.composite else ""
+def evaluator_of(stream: KnownStream) -> str:
+    """The evaluator of a composite."""
+    return stream.composite.evaluator if stream.composite else ""

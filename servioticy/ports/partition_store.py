@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
-from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef, Timestamp
+from servioticy.domain.model import Grant, LastUpdate, ServiceObject, StreamRef, Timestamp
 from servioticy.domain.records import EmittedRecord
 
 
@@ -386,6 +386,9 @@ class PartitionStore(Protocol):
 
         Its `stream_ids`, `inputs` and `read_in` are left out.
         """
+
+    def grant(self, grant: str) -> Grant | None:
+        """Return a grant, whether it is in force yet or not; None where it is gone."""
 
     def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
