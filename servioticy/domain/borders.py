@@ -1,4 +1,4 @@
-"""What crosses from tenant to tenant: numbers of components, inputs from outside, and paths.
+"""What crosses from tenant to tenant: inputs from outside, and paths over borders.
 
 A component is what hangs together within one tenant. A stream of another tenant that it reads is
 an input from outside: updates of it come through the log (docs/decisions/0044-borders.md).
@@ -6,7 +6,7 @@ an input from outside: updates of it come through the log (docs/decisions/0044-b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from servioticy.domain.model import (
@@ -24,52 +24,28 @@ MAX_BORDERS = 8
 """On the way of an update: whoever is behind more of them is not woken any more."""
 
 Path = tuple[int, ...]
-"""As in `sandbox/trees.py`; numbers below zero in it are borders."""
+"""As in `sandbox/trees.py`: steps of BORDER or more are borders."""
+
+BORDER = 2**40
+"""More than any number of a wake; with a sequence behind it JavaScript still has it exactly."""
 
 
-def entered(path: Path, component: int) -> Path:
-    """Return the place in a component's tree of what has this path through its provider's."""
-    return (-component, *path)
+def entered(path: Path, reader: int) -> Path:
+    """Return the place in a reader's tree of what has this path through its provider's."""
+    return (*path, BORDER + reader)
 
 
 def borders(path: Path) -> int:
     """Return how many borders there are on a path."""
-    return sum(step < 0 for step in path)
+    return sum(step >= BORDER for step in path)
 
 
-def with_inputs(service_objects: Sequence[ServiceObject]) -> Sequence[ServiceObject]:
-    """Return Service Objects of one tenant as they read: each with its inputs from outside.
+def with_inputs(service_object: ServiceObject) -> ServiceObject:
+    """Return a Service Object as it reads: with its inputs from outside, but for what it may not.
 
-    What they may not read is left out. An input is known by the number of the component that has
-    it: the smallest sequence of those that hang together, by what is in force.
+    Each is known by the reader's sequence.
     """
-    if not any(each.inputs for each in service_objects):
-        return service_objects
-    numbers = component_numbers(service_objects)
-    return [
-        _reading_from_outside(each, numbers[each.id]) if each.inputs else each
-        for each in service_objects
-    ]
-
-
-def component_numbers(service_objects: Iterable[ServiceObject]) -> Mapping[str, int]:
-    """Return the number of the component of each, where these are all that it may have."""
-    inorder = sorted(service_objects, key=lambda each: each.sequence)
-    parents = {each.id: each.id for each in inorder}
-    sequences = {each.id: each.sequence for each in inorder}
-
-    def root(id_: str) -> str:
-        while parents[id_] != id_:
-            parents[id_] = id_ = parents[parents[id_]]
-        return id_
-
-    for each in inorder:
-        for group in each.definition.groups:
-            for member in group.service_objects:
-                if member in parents:
-                    first, other = sorted((root(each.id), root(member)), key=sequences.__getitem__)
-                    parents[other] = first
-    return {id_: sequences[root(id_)] for id_ in parents}
+    return _reading_from_outside(service_object) if service_object.inputs else service_object
 
 
 def members(definition: Definition) -> tuple[StreamRef, ...]:
@@ -116,11 +92,11 @@ def _composites(definition: Definition) -> Iterator[Composite]:
     return (each.composite for each in definition.streams if each.composite is not None)
 
 
-def _reading_from_outside(service_object: ServiceObject, component: int) -> ServiceObject:
-    known = service_object.inputs
+def _reading_from_outside(service_object: ServiceObject) -> ServiceObject:
+    known, sequence = service_object.inputs, service_object.sequence
 
     def named(read: Input) -> Input:
-        kept = (_named(each, component, known) for each in read.members)
+        kept = (_named(each, sequence, known) for each in read.members)
         return replace(read, members=tuple(each for each in kept if each is not None))
 
     streams = tuple(
@@ -140,10 +116,10 @@ def _reading_from_outside(service_object: ServiceObject, component: int) -> Serv
 
 
 def _named(
-    member: StreamRef, component: int, known: Mapping[StreamRef, InputFromOutside]
+    member: StreamRef, reader: int, known: Mapping[StreamRef, InputFromOutside]
 ) -> StreamRef | None:
     """The member as it is called here; None where it may not be read."""
     found = known.get(member)
     if found is None:
         return member
-    return InputRef(member, component) if found.is_open else None
+    return InputRef(member, reader) if found.is_open else None

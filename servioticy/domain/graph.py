@@ -37,8 +37,6 @@ class Graph:
     def __init__(self, service_objects: Iterable[ServiceObject]) -> None:
         self._streams: dict[StreamRef, KnownStream] = {}
         self._wakes: dict[StreamRef, list[Wake]] = {}
-        self._inputs: dict[StreamRef, dict[int, dict[InputRef, None]]] = {}
-        """By the stream outside and the tenant that reads it: as components of it know it."""
         self._refs: dict[str, set[StreamRef]] = {}
         self._parts: dict[StreamRef, _Part] = {}
         self._shared = Shared()
@@ -80,29 +78,22 @@ class Graph:
         self._parts = dict.fromkeys(self._streams, part)
 
     def _take_in_inputs(self, service_object: ServiceObject) -> None:
-        """What it reads of other tenants goes with it: nobody reads that but its component."""
+        """What it reads of other tenants goes with it: nobody else reads that."""
         keeps = None
         for ref, provider in outside_inputs(service_object):
-            known = self._streams.get(ref)
-            if known is None:
-                known = self._streams[ref] = KnownStream(ref, provider, 0, 0, None)
-            self._refs.setdefault(service_object.id, set()).add(ref)
-            readers = self._inputs.setdefault(ref.source, {})
-            readers.setdefault(service_object.tenant, {})[ref] = None
+            if ref in self._streams:
+                continue
             if keeps is None:
                 keeps = frozenset(kept(service_object.definition))
-            keeper = service_object.tenant, service_object.id
-            if ref in keeps and keeper not in known.keepers:
-                known.keepers += (keeper,)
+            keeper = (service_object.tenant, service_object.id) if ref in keeps else None
+            self._streams[ref] = KnownStream(ref, provider, 0, 0, None, keeper=keeper)
+            self._refs.setdefault(service_object.id, set()).add(ref)
 
     def merge(self, other: Graph) -> None:
         """Take in the streams of other Service Objects, which subscribe to none of these."""
         self._streams.update(other._streams)
         self._wakes.update(other._wakes)
         self._parts.update(other._parts)
-        for source, tenants in other._inputs.items():
-            for tenant, refs in tenants.items():
-                self._inputs.setdefault(source, {}).setdefault(tenant, {}).update(refs)
         for service_object, refs in other._refs.items():
             self._refs.setdefault(service_object, set()).update(refs)
 
@@ -116,7 +107,6 @@ class Graph:
         if len(parts) == 1:
             made._streams, made._wakes = parts[0]._streams, parts[0]._wakes
             made._parts, made._refs = parts[0]._parts, parts[0]._refs
-            made._inputs = parts[0]._inputs
         else:
             for each in parts:
                 made.merge(each)
@@ -130,7 +120,7 @@ class Graph:
 
         Returns their inputs from outside.
         """
-        inputs = []
+        inputs: list[InputRef] = []
         for service_object in service_objects:
             gone = self._refs.pop(service_object, ())
             for known in (self._streams, self._wakes, self._parts):
@@ -138,24 +128,12 @@ class Graph:
                     known.pop(ref, None)
             self._plans.drop(gone)
             self._wholes.drop(gone)
-            for ref in gone:
-                if isinstance(ref, InputRef):
-                    inputs.append(ref)
-                    self._drop_input(ref)
+            inputs += [ref for ref in gone if isinstance(ref, InputRef)]
         return inputs
 
-    def _drop_input(self, ref: InputRef) -> None:
-        tenants = self._inputs.get(ref.source, {})
-        for tenant in [each for each, refs in tenants.items() if ref in refs]:
-            del tenants[tenant][ref]
-            if not tenants[tenant]:
-                del tenants[tenant]
-        if not tenants:
-            self._inputs.pop(ref.source, None)
-
-    def inputs(self, source: StreamRef, tenant: int) -> Iterable[InputRef]:
-        """Return a stream of another tenant as it is known to components of this one."""
-        return self._inputs.get(source, {}).get(tenant, ())
+    def knows(self, ref: StreamRef) -> bool:
+        """Whether the stream is known."""
+        return ref in self._streams
 
     def stream(self, ref: StreamRef) -> KnownStream:
         """The stream, which has to be known."""

@@ -38,9 +38,9 @@ class KnownStream:
     composite: Composite | None
     read_in: tuple[int, ...] = ()
     """The partitions in which others read it."""
-    keepers: tuple[tuple[int, str], ...] = ()
-    """Of an input from outside: the Service Objects, by tenant and id, that read its last update
-    where something else has triggered them."""
+    keeper: tuple[int, str] | None = None
+    """Of an input from outside: its Service Object, by tenant and id, where that reads its last
+    update while something else has triggered it."""
     key: str = ""
     """Its name in documents and messages."""
     head: Head = field(init=False)

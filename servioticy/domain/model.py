@@ -27,26 +27,25 @@ class StreamRef(NamedTuple):
 
 
 class InputRef(StreamRef):
-    """A stream of another tenant as a component knows it that reads it: an *input from outside*.
+    """A stream of another tenant as a Service Object knows it that reads it: an *input from outside*.
 
-    What one component knows of it is its own affair: it may be older than what another one does.
-    So it equals only itself in the same component.
+    What one of them knows of it is its own affair: it may be older than what another one does.
     """
 
-    component: int
-    """The component's number."""
+    reader: int
+    """The reader's sequence."""
 
-    def __new__(cls, source: StreamRef, component: int) -> InputRef:
-        """Return the stream as this component knows it."""
+    def __new__(cls, source: StreamRef, reader: int) -> InputRef:
+        """Return the stream as this reader knows it."""
         made = super().__new__(cls, *source)
-        made.component = component
+        made.reader = reader
         return made
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether it is the same stream in the same component."""
+        """Tell whether it is the same stream for the same reader."""
         return (
             isinstance(other, InputRef)
-            and self.component == other.component
+            and self.reader == other.reader
             and tuple(self) == tuple(other)
         )
 
@@ -56,7 +55,7 @@ class InputRef(StreamRef):
 
     def __hash__(self) -> int:
         """Return what equal ones have in common."""
-        return hash((*self, self.component))
+        return hash((*self, self.reader))
 
     @property
     def source(self) -> StreamRef:

@@ -153,7 +153,10 @@ class BeginRecord(msgspec.Struct, tag="begin", tag_field="kind", frozen=True):
     """Service Objects."""
     streams: tuple[LastOutside, ...]
     moved_from: Small | None = None
-    """The partition in which the readers were fed before, and which sends the rest of that on."""
+    """The partition in which the readers were fed before, and which sends the rest of that on:
+    what they know of the streams moves along with them."""
+    forwarded: tuple[Small, Large] | None = None
+    """As of an update."""
 
 
 class EndRecord(msgspec.Struct, tag="end", tag_field="kind", frozen=True):
@@ -229,8 +232,7 @@ class EmittedRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     place: tuple[int, ...] | None = None
     """Where in the serial order it was made: offset in the log, depth, path (pipeline/growth.py).
 
-    The path of what was made of a border record begins with the number of its component, below
-    zero (borders.py). None where it is emitted again: then it is on the disk, and is not computed again.
+    A step of the path that is `BORDER` or more is a border (borders.py). None where it is emitted again: then it is on the disk, and is not computed again.
     """
 
 
