@@ -26,7 +26,7 @@ Dispatch: TypeAlias = Callable[
     tuple[list[Entering], list[Verdict]],
 ]
 Fetch: TypeAlias = Callable[
-    [Sequence[Entering], Sequence[LoggedUpdate], Graph, LastUpdates, Rules, Spending],
+    [Sequence[Entering], Sequence[LoggedUpdate], Graph, LastUpdates, Rules],
     list[Asked],
 ]
 Transform: TypeAlias = Callable[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from servioticy.errors import ServioticyError
+from servioticy.ports.partition_store import TreeKey
 
 
 class ProgressLost(ServioticyError):
@@ -30,19 +31,18 @@ class BatchTooSlow(Overflow):
 class TreeTooLarge(Overflow):
     """An execution tree reaches a limit: it has to be computed alone, in serial order."""
 
-    def __init__(self, offset: int) -> None:
-        super().__init__(offset)
-        self.offset = offset
+    def __init__(self, key: TreeKey) -> None:
+        super().__init__(key)
+        self.key = key
 
 
 class TreeTooSlow(TreeTooLarge):
     """The scripts of an execution tree take longer than they may.
 
     `prepared`: some of the time went into programs met for the first time, and is not
-    needed again. `foreign`: they are of a tenant whose update it is not.
+    needed again.
     """
 
-    def __init__(self, offset: int, *, prepared: bool, foreign: bool) -> None:
-        super().__init__(offset)
+    def __init__(self, key: TreeKey, *, prepared: bool) -> None:
+        super().__init__(key)
         self.prepared = prepared
-        self.foreign = foreign

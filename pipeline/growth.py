@@ -2,7 +2,8 @@
 
 The *place* of an update in the serial order is the offset of the record that its tree grows
 from, its depth in the tree, and its path through it. Places of a tree compare as breadth
-first goes, whatever the scripts decide.
+first goes, whatever the scripts decide. A tree is of one tenant; what comes over a border goes
+on from its place in the provider's tree.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple, TypeAlias
 from sandbox.trees import Call, Event, Path, Tree
 from servioticy.domain.known_streams import KnownStream, Region
 from servioticy.domain.model import LastUpdate, Timestamp
+from servioticy.ports.partition_store import TreeKey
 
 NewUpdate: TypeAlias = tuple[KnownStream, Timestamp, bytes, Path, bytes | None]
 """An update that this batch stores: stream, timestamp, document, path through its tree, and
@@ -23,9 +25,9 @@ Entered: TypeAlias = Mapping[Region, Mapping[int, list[Event]]]
 """What comes into regions of one level: of each tree, by its number in the batch."""
 
 
-NewRow: TypeAlias = tuple[KnownStream, Timestamp, bytes, int, int, Path]
-"""A new update as it is to be stored: stream, timestamp, document, offset in the log of what
-its tree grows from, number in its tree, and path."""
+NewRow: TypeAlias = tuple[KnownStream, Timestamp, bytes, TreeKey, int, Path]
+"""A new update as it is to be stored: stream, timestamp, document, which tree it is of, number
+in that, and path."""
 
 
 class Finished(NamedTuple):
@@ -35,6 +37,8 @@ class Finished(NamedTuple):
     """In the serial order."""
     last_updates: Mapping[KnownStream, LastUpdate]
     """Those that are other ones than before."""
+    inputs: Mapping[KnownStream, LastUpdate]
+    """The same of inputs from outside that are kept."""
     repeating: Set[KnownStream]
     """Streams with an update that is not newer than their last one was at its place."""
 

@@ -1,7 +1,7 @@
 """How far one update may go, and how much one transaction may hold.
 
-What a tenant's streams make of one update is bounded tenant by tenant, so that nobody's
-composites can end another's. What lies beyond a bound ends with a verdict.
+What a tenant's streams make of one update is bounded. What lies beyond a bound ends with a
+verdict.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ MAX_BATCH_COMPUTATIONS = 50_000
 MAX_BATCH_BYTES = 16 * 1024 * 1024
 """Documents of one transaction that has several trees."""
 
-MAX_TREE_BYTES = 64 * 1024 * 1024
-"""Documents of one tree, of all tenants: beyond it those end whose update it is not."""
+MAX_WAITING = 10_000
+"""Records of one tenant that wait: what comes over borders beyond that is not computed. Its own
+updates are bounded by its quota."""
 
 BATCH_SECONDS = 0.5
 """A batch that takes longer is given up and cut: somebody may wait behind it."""
@@ -41,18 +42,15 @@ waits meanwhile."""
 class Limits(NamedTuple):
     """How far one update may go.
 
-    `hops` counts composites on a path. The others hold for each tenant's part of an
-    execution tree: `computations` and `tree_bytes` (of its outputs, in UTF-8) for the tenant
-    whose update it is, a fraction of it for tenants that subscribe to it from outside;
-    `tree_seconds` of waiting for scripts, likewise.
+    `hops` counts composites and borders on a path, over all tenants. The others hold for an
+    execution tree, which is of one tenant: `computations`, `tree_bytes` (of its outputs, in
+    UTF-8), and `tree_seconds` of waiting for scripts.
     """
 
     hops: int
     computations: int
     tree_bytes: int = sys.maxsize
     tree_seconds: float = float("inf")
-    foreign: float = 1.0
-    """Which part of all these a tenant has in the tree of another tenant's update."""
 
 
 NO_LIMITS = Limits(sys.maxsize, sys.maxsize)

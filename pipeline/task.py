@@ -22,7 +22,7 @@ from pipeline.work import Row
 from servioticy.domain.emissions import emission
 from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import Batch, PartitionStore
+from servioticy.ports.partition_store import Batch, PartitionStore, TreeKey
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -32,6 +32,9 @@ LONGEST_PAUSE_SECONDS = 2.0
 
 FAILURES_TO_HALVE = 3
 """After so many in a row batches are half as large as before."""
+
+SENDING_SECONDS = 0.002
+"""Between two looks at what is to be sent once something else has arrived."""
 
 REST_SECONDS = 1.0
 """With nothing to do for so long, it is noted how far all is acknowledged."""
@@ -72,7 +75,7 @@ class Task:
         self._executor = executor or ImmediateExecutor()
         self._begun: _Begun | None = None
         self._claimed = False
-        self._reached = 0
+        self._reached = TreeKey(0)
         self._failures = 0
 
     def take(self, rows: Iterable[Row]) -> None:
@@ -107,7 +110,10 @@ class Task:
     @property
     def patience(self) -> float:
         """Seconds until something is to be done though no rows come."""
-        return self._begun.schedule.patience() if self._begun else REST_SECONDS
+        if self._begun is None:
+            return REST_SECONDS
+        patience = self._begun.schedule.patience()
+        return min(patience, SENDING_SECONDS) if self._begun.output.has_more else patience
 
     @property
     def is_computing(self) -> bool:
@@ -121,12 +127,21 @@ class Task:
         far all is acknowledged.
         """
         begun = self._begun
+        if begun is not None and begun.output.has_more:
+            self._send_more(begun)
+            return
         if self.is_computing:
             return
         if begun is None or begun.partition.waiting or begun.partition.to_purge:
             self.take(())
         else:
             self._note_acknowledged(begun)
+
+    def _send_more(self, begun: _Begun) -> None:
+        try:
+            begun.output.poll()
+        except self._engine.heals:
+            self._forget()
 
     def end(self) -> None:
         """No more rows come: wait until all that was emitted is acknowledged, and note it."""
@@ -167,24 +182,26 @@ class Task:
 
     def _is_as_it_was(self, partition: Partition) -> bool:
         """Whether nobody has stored anything in the partition since; claims it."""
-        next_offset, _emitted = self._store.begin(self._number)
+        next_offset, next_tree, _emitted = self._store.begin(self._number)
         partition.claim = self._store.claim(self._number)
         # What is computed late moves no progress: somebody may have done that.
         late = partition.waiting or partition.emitted_late
-        return next_offset == partition.next_offset and not late
+        return (next_offset, next_tree) == partition.progress and not late
 
     def _begin(self) -> _Begun:
         """Read progress, and emit again what may not have reached subscribers."""
         partition = Partition(self._number, self._store, self._engine.remembered_bytes)
-        if partition.next_offset < self._reached:
-            raise ProgressLost(self._number, partition.next_offset, self._reached)
+        progress = partition.progress
+        if progress < self._reached:
+            raise ProgressLost(self._number, progress.offset, self._reached.offset)
         output = self._new_output()
         output.acknowledged = partition.emitted_offset
         again = self._store.not_acknowledged(
-            self._number, partition.emitted_offset, partition.next_offset
+            self._number, partition.emitted_offset, progress.offset
         )
-        partition.decided = Decided(output.emitted_from(partition.next_offset))
-        send(output, partition.next_offset, [emission(each) for each in again])
+        crossings = self._store.crossings(self._number)
+        partition.decided = Decided(output.emitted_from(progress.offset))
+        send(output, progress.offset, [emission(each) for each in again], crossings)
         late = self._store.taken_up(self._number)
         if late:
             output.flush()
@@ -204,7 +221,7 @@ class Task:
             "partition_begun",
             extra={
                 "partition": self._number,
-                "offset": partition.next_offset,
+                "offset": progress.offset,
                 "emitted_again": len(again),
             },
         )
@@ -213,14 +230,14 @@ class Task:
     def _take_new(self, begun: _Begun, rows: list[Row]) -> None:
         """Work on those of the rows that are not stored; they were before a restart."""
         partition = begun.partition
-        end = partition.next_offset
+        first = end = partition.progress.offset
         new = [row for row in rows if row.offset >= end]
         for row in new:
             if row.offset != end:
-                raise ProgressLost(self._number, partition.next_offset, row.offset)
+                raise ProgressLost(self._number, first, row.offset)
             end = row.offset + 1
         begun.schedule.take(new)
-        self._reached = partition.next_offset
+        self._reached = partition.progress
 
     def _note_success(self, begun: _Begun) -> None:
         self._failures = 0
@@ -234,8 +251,16 @@ class Task:
         try:
             output.poll()
             if output.acknowledged > partition.emitted_offset:
-                at = partition.next_offset
-                partition.commit(lambda first: Batch(self._number, first, at, output.acknowledged))
+                partition.commit(
+                    lambda at: Batch(
+                        self._number,
+                        at.offset,
+                        at.offset,
+                        output.acknowledged,
+                        first_tree=at.tree,
+                        next_tree=at.tree,
+                    )
+                )
             if self._meter:
                 self._meter.charge(partition)
         except self._engine.heals:

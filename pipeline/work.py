@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sandbox.trees import ROOT, Path
 from servioticy.domain.model import StreamRef, Timestamp
+from servioticy.domain.records import narrowed
 from servioticy.ports.partition_store import PutOff, TreeKey
 
 
@@ -39,13 +40,11 @@ class LoggedUpdate(NamedTuple):
     tenant: int
     roots: Sequence[Root]
     record: bytes
-    """As it stands in the log; of a border record what concerns this tenant."""
+    """As it stands in the log."""
     tree: int = 0
     """As of a TreeKey."""
-    reader: str = ""
-    """Of what came over a border: a Service Object that reads it."""
-    late: bool = False
-    """It had been put off."""
+    readers: tuple[str, ...] = ()
+    """Of what came over a border: the Service Objects that it is for."""
 
     @property
     def key(self) -> TreeKey:
@@ -63,14 +62,17 @@ class LoggedUpdate(NamedTuple):
         return sum([len(each.document) for each in self.roots])
 
     @property
-    def service_object(self) -> str:
-        """A Service Object of its component, or of one of them."""
-        return self.reader or self.roots[0].origin.service_object
+    def service_objects(self) -> tuple[str, ...]:
+        """One of its component, or of each of its components."""
+        return self.readers or (self.roots[0].origin.service_object,)
 
-    def as_put_off(self, *, held: bool = False) -> PutOff:
+    def as_put_off(self) -> PutOff:
         """The same as a record to compute later."""
-        of = self.service_object
-        return PutOff(self.offset, self.tenant, of, self.record, self.tree, held)
+        record = self.record
+        if self.is_input:
+            sources = {(root.origin.service_object, root.origin.stream) for root in self.roots}
+            record = narrowed(record, self.readers, sources)
+        return PutOff(self.offset, self.tenant, self.service_objects[0], record, self.tree)
 
 
 class Forwarded(NamedTuple):
@@ -102,7 +104,7 @@ class Work(NamedTuple):
     updates: Sequence[LoggedUpdate]
     """The updates to compute, in order of the log."""
     end: TreeKey
-    """The batch ends before this place: trees of the record there with smaller numbers are in it."""
+    """The batch ends before this place: trees there with smaller numbers are in it."""
     put_off: Sequence[PutOff] = ()
     """The records of this stretch that are computed later."""
     late: Sequence[PutOff] = ()

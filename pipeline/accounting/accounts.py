@@ -42,7 +42,7 @@ class Accounts:
     ) -> None:
         """Note what a batch has stored and replaced, and how its computations ended."""
         counted, left = self._rows, dict(replaced)
-        for stream, _timestamp, document, _offset, position, _path in rows:
+        for stream, _timestamp, document, _key, position, _path in rows:
             account = counted.get(stream)
             if account is None:
                 account = counted[stream] = [0, 0, 0, 0]

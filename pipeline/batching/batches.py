@@ -25,7 +25,7 @@ from pipeline.sharing.spending import Spending
 from pipeline.state.base import Base
 from pipeline.work import Row, Work
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import PutOff
+from servioticy.ports.partition_store import PutOff, TreeKey
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -63,7 +63,7 @@ class Batches:
         while waiting:
             piece = self._behind_what_waits(waiting.pop())
             some = piece.work
-            if some.is_empty and some.next_offset <= self._base.next_offset:
+            if some.is_empty and some.end <= self._base.progress:
                 continue
             decided = self._first_decided(some)
             if decided is not None and len(some.updates) > 1:
@@ -105,7 +105,7 @@ class Batches:
             raise
         except Exception as error:  # noqa: BLE001  whatever it is, others must go on
             self._dead_letters.add_failed(row, error)
-            end = self._base.next_offset if late else row.offset + 1
+            end = self._base.progress if late else TreeKey(row.offset + 1)
             self.run(Work((), end, (), late))
 
     def _first_decided(self, work: Work) -> int | None:
@@ -113,8 +113,8 @@ class Batches:
         decided = self._base.decided
         if not decided.trees:
             return None
-        offsets = (each.offset for each in work.updates)
-        return next((number for number, at in enumerate(offsets) if decided.covers(at)), None)
+        known = (decided.covers(each.offset, each.tenant) for each in work.updates)
+        return next((number for number, is_known in enumerate(known) if is_known), None)
 
     def _compute(self, work: Work, *, alone: bool = False, decided: bool = False) -> None:
         """One transaction. Raises Overflow where nothing was stored because it is too much.
@@ -124,7 +124,7 @@ class Batches:
         limits = self._engine.limits
         spending = Spending(limits, work.owners, work.sizes)
         rules = Rules(limits, alone or decided)
-        if not decided and self._base.graph.shared:
+        if not decided and any(each.is_input for each in work.updates):
             rules = self._fairness.rules(limits, self._base.store, alone=alone)
         began, processor = time.monotonic(), time.thread_time()
         whole = False
@@ -144,7 +144,7 @@ class Batches:
         self._fairness.note(costs, seconds, processor, whole=whole)
         if seconds > SLOW_SECONDS:
             facts = {"seconds": round(seconds, 3), "updates": len(work.updates)}
-            log.warning("batch_slow", extra=facts | {"by_tenant": costs.by_runner(seconds)})
+            log.warning("batch_slow", extra=facts | {"by_tenant": costs.seconds(seconds)})
 
     def _without_culprit(self, work: Work, error: Exception) -> list[Work]:
         """Halves; or the work without its one record, which becomes a dead letter."""

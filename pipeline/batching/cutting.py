@@ -10,7 +10,9 @@ from pipeline.errors import BatchTooLarge, BatchTooSlow, Overflow, TreeTooLarge,
 from pipeline.sharing.shares import Shares
 from pipeline.sharing.spending import Spending
 from pipeline.work import Work
+from servioticy.ports.partition_store import TreeKey
 
+Key = TypeVar("Key")
 T = TypeVar("T")
 
 PIECES = 4
@@ -44,7 +46,7 @@ class Cutting:
     def __init__(self, shares: Shares, clock: Callable[[], float]) -> None:
         self._shares = shares
         self._clock = clock
-        self._attempts: OrderedDict[int, tuple[int, int]] = OrderedDict()
+        self._attempts: OrderedDict[TreeKey, tuple[int, int]] = OrderedDict()
         self._slow_until: OrderedDict[int, float] = OrderedDict()
 
     def is_slow(self, work: Work) -> bool:
@@ -77,13 +79,10 @@ class Cutting:
             raise overflow
         if count > 1:
             place = next(
-                number
-                for number, each in enumerate(work.updates)
-                if each.offset == overflow.offset
+                number for number, each in enumerate(work.updates) if each.key == overflow.key
             )
             return _pieces(work.cut(place, place + 1))
-        # Nobody's tree waits for the programs of those who subscribe to it.
-        if isinstance(overflow, TreeTooSlow) and not overflow.foreign:
+        if isinstance(overflow, TreeTooSlow):
             later = self._put_off(work)
             if later:
                 return _pieces(later)
@@ -105,13 +104,13 @@ class Cutting:
         return [work.without(over)] if over and not work.late else []
 
     def _tries_again(self, tree: TreeTooSlow) -> bool:
-        preparing, other = self._attempts.get(tree.offset, (0, 0))
+        preparing, other = self._attempts.get(tree.key, (0, 0))
         preparing, other = (preparing + 1, other) if tree.prepared else (preparing, other + 1)
-        _remember(self._attempts, tree.offset, (preparing, other))
+        _remember(self._attempts, tree.key, (preparing, other))
         return preparing < PREPARING_ATTEMPTS and other < ATTEMPTS
 
 
-def _remember(memory: OrderedDict[int, T], key: int, value: T) -> None:
+def _remember(memory: OrderedDict[Key, T], key: Key, value: T) -> None:
     """Note it; where there are too many, what was noted first is forgotten."""
     memory[key] = value
     if len(memory) > MAX_REMEMBERED:

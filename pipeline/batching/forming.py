@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 from pipeline.limits import MAX_BATCH_BYTES
 from pipeline.sharing.pace import Pace
-from pipeline.work import Forwarded, LoggedUpdate, Work
-from servioticy.ports.partition_store import PutOff
+from pipeline.work import Forwarded, LoggedUpdate, Marked, Work
+from servioticy.ports.partition_store import PutOff, TreeKey
 
 
 class FormingBatch:
     """A stretch of the log, record by record, until it is as much as one batch should be."""
 
-    def __init__(self, end: int, pace: Pace, seconds: float) -> None:
+    def __init__(self, end: TreeKey, pace: Pace, seconds: float) -> None:
         """It should take no more than so many seconds."""
         self.end = end
-        """The offset in the log after the last record."""
+        """The place in the log after the last record, or tree of it."""
         self.tenants: set[int] = set()
         """Whose records are in it."""
         self.computed: set[int] = set()
@@ -28,6 +28,7 @@ class FormingBatch:
         self._most_seconds = seconds
         self._updates: list[LoggedUpdate] = []
         self._put_off: list[PutOff] = []
+        self._behind: list[LoggedUpdate] = []
         self._seconds = 0.0
         self._bytes = 0
 
@@ -37,7 +38,7 @@ class FormingBatch:
             self._slow[tenant] = self._pace.is_slow(tenant)
         return self._slow[tenant]
 
-    def add(self, update: LoggedUpdate, end: int) -> None:
+    def add(self, update: LoggedUpdate, end: TreeKey) -> None:
         """Add an update to compute."""
         self._updates.append(update)
         self.computed.add(update.tenant)
@@ -47,7 +48,13 @@ class FormingBatch:
         self._bytes += len(update.record)
         self.end = end
 
-    def postpone(self, record: PutOff, end: int) -> None:
+    def leave_out(self, update: LoggedUpdate, end: TreeKey) -> None:
+        """Add an update that is not computed: its tenant is too far behind."""
+        self._behind.append(update)
+        self.tenants.add(update.tenant)
+        self.end = end
+
+    def postpone(self, record: PutOff, end: TreeKey) -> None:
         """Add a record to compute later."""
         self._put_off.append(record)
         self.tenants.add(record.tenant)
@@ -62,11 +69,11 @@ class FormingBatch:
     def is_full(self, max_updates: int) -> bool:
         """Whether the next update should begin another batch."""
         return (
-            len(self._updates) + len(self._put_off) >= max_updates
+            len(self._updates) + len(self._put_off) + len(self._behind) >= max_updates
             or self._seconds >= self._most_seconds
             or self._bytes >= MAX_BATCH_BYTES
         )
 
-    def work(self, forwarded: Sequence[Forwarded]) -> Work:
-        """All of it, with the forwarded records that came in the stretch."""
-        return Work(self._updates, self.end, self._put_off, (), forwarded)
+    def work(self, forwarded: Sequence[Forwarded], marked: Sequence[Marked]) -> Work:
+        """All of it, with what has come in the stretch from other partitions."""
+        return Work(self._updates, self.end, self._put_off, (), forwarded, marked, self._behind)

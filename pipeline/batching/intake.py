@@ -1,19 +1,29 @@
-"""From the records of the log to what is computed here: read, admit, forward, dead-letter."""
+"""From the records of the log to what is computed here: read, admit, forward, dead-letter.
+
+What comes over borders: `crossed.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import msgspec
 
+from pipeline.batching.crossed import Crossed
 from pipeline.batching.dead_letters import DeadLetters
 from pipeline.state.components import StillLoading
 from pipeline.state.partition import Partition
-from pipeline.work import Forwarded, LoggedUpdate, Row
+from pipeline.work import Forwarded, LoggedUpdate, Marked, Root, Row
 from servioticy.domain.records import (
+    AcquireRecord,
+    BeginRecord,
+    BorderRecord,
     ControlRecord,
+    EndRecord,
     LogRecord,
+    ReadingRecord,
+    ReleaseRecord,
     UnreadableRecord,
     UpdateRecord,
     read_record,
@@ -43,6 +53,7 @@ class Intake:
         self._dead_letters = dead_letters
         self._passes = passes
         self._forwarded: list[Forwarded] = []
+        self._crossed = Crossed(partition, self.forward)
 
     def read(self, row: Row) -> LogRecord | None:
         """The record of a row; None where there is none that can be read: a dead letter."""
@@ -54,30 +65,61 @@ class Intake:
             self._dead_letters.add_failed(row, error)
             return None
 
-    def prepare(self, records: Iterable[LogRecord | None]) -> None:
+    def prepare(self, records: Sequence[LogRecord | None]) -> None:
         """Load the components of these updates together, as far as there is time."""
-        self._partition.prepare(
-            [each.service_object for each in records if isinstance(each, UpdateRecord)]
-        )
+        self._crossed.look_up(records)
+        wanted = [each.service_object for each in records if isinstance(each, UpdateRecord)]
+        self._partition.prepare([*wanted, *self._crossed.readers(records)])
 
     def admit(
-        self, row: Row, record: LogRecord | None, *, late: bool = False, at_once: bool = False
-    ) -> Admitted | None:
-        """What the record of a row is to this partition; None where nothing is computed here.
+        self, row: Row, record: LogRecord | None, *, at_once: bool = False
+    ) -> Sequence[Admitted]:
+        """What the record of a row is to this partition: nothing, or several trees.
 
-        A row that comes `late` had been put off: it was looked at for repeats before. An
-        update waits while the component of its Service Object is loaded, unless it is to be
+        An update waits while the component of its Service Object is loaded, unless it is to be
         computed `at_once`. A bug that the row meets makes a dead letter of it.
         """
-        if not isinstance(record, UpdateRecord):
-            return record
+        found: Sequence[Admitted | None]
         try:
-            return self._admit_update(record, row, late=late, at_once=at_once)
+            match record:
+                case UpdateRecord():
+                    found = [self._admit_update(record, row, late=False, at_once=at_once)]
+                case BorderRecord():
+                    if self._is_repeat(record, row):
+                        return ()
+                    found = self._crossed.admit(record, row, at_once=at_once)
+                case _:
+                    found = [record]
+        except self._passes:
+            raise
+        except Exception as error:  # noqa: BLE001  the log has it
+            self._dead_letters.add_failed(row, error)
+            return ()
+        return [each for each in found if each is not None]
+
+    def admit_late(
+        self, late: PutOff, record: LogRecord | None, *, at_once: bool = False
+    ) -> Admitted | None:
+        """What a record that had been put off is now: it was looked at for repeats before."""
+        row = Row(late.offset, late.record)
+        try:
+            if isinstance(record, UpdateRecord):
+                return self._admit_update(record, row, late=True, at_once=at_once)
+            if isinstance(record, BorderRecord):
+                return self._crossed.admit_late(record, late, at_once=at_once)
         except self._passes:
             raise
         except Exception as error:  # noqa: BLE001  the log has it
             self._dead_letters.add_failed(row, error)
             return None
+        return record
+
+    def is_repeat(self, record: ControlRecord, row: Row) -> bool:
+        """Whether a control record that another partition has sent on has come before.
+
+        Notes that it has come now: all that came before it is stored.
+        """
+        return isinstance(record, BeginRecord | EndRecord) and self._is_repeat(record, row)
 
     def pop_forwarded(self) -> list[Forwarded]:
         """The forwarded records that have come since this was last asked.
@@ -88,6 +130,10 @@ class Intake:
         forwarded, self._forwarded = self._forwarded, []
         return forwarded
 
+    def pop_marked(self) -> list[Marked]:
+        """The same of what came over borders."""
+        return self._crossed.pop_marked()
+
     def forward(self, partition: int, record: LogRecord) -> None:
         """Append the record to another partition; it is there when this returns."""
         self._output.send_to_log(partition, record)
@@ -95,8 +141,18 @@ class Intake:
 
     def tenant_changing(self, record: ControlRecord) -> int | None:
         """Whose change of one Service Object the record is; None for moves, which are nobody's."""
-        service_object = getattr(record, "service_object", None)
-        return None if service_object is None else self._partition.tenant_of(service_object)
+        match record:
+            case ReadingRecord():
+                return record.provider
+            case BeginRecord():
+                return record.tenant
+            case EndRecord():
+                # What is sent on to where the readers have moved is not theirs here any more.
+                here = record.moved_to in (None, self._partition.number)
+                return record.tenant if here else None
+            case ReleaseRecord() | AcquireRecord():
+                return None
+        return self._partition.tenant_of(record.service_object)
 
     def _read(self, row: Row) -> LogRecord | None:
         try:
@@ -122,11 +178,12 @@ class Intake:
         return LoggedUpdate(
             row.offset,
             owner.tenant,
-            record.origin,
-            record.timestamp,
-            bytes(record.update),
+            [Root(record.origin, record.timestamp, bytes(record.update))],
             row.value or b"",
         )
+
+    def _is_repeat(self, record: BorderRecord | BeginRecord | EndRecord, row: Row) -> bool:
+        return record.forwarded is not None and self._has_come(record.forwarded, row)
 
     def _has_come(self, forwarded: tuple[int, int], row: Row) -> bool:
         """Whether a forwarded record has come before; notes that it has come now."""

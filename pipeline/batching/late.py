@@ -41,7 +41,7 @@ class LateWork:
         self._fairness = fairness
         self._shares = fairness.shares
         self._pace = fairness.pace
-        self._begun_at = partition.next_offset
+        self._begun_at = partition.progress.offset
 
     def take_up(self, tenant: int, max_updates: int, *, at_once: bool = False) -> None:
         """Begin to compute the tenant's oldest records, as many as are done in a short time.
@@ -81,40 +81,30 @@ class LateWork:
 
         The `first` record has been read.
         """
-        here = self._partition.next_offset
+        here = self._partition.progress
         updates: list[LoggedUpdate] = []
         done: list[PutOff] = []
         self._partition.prepare([each.service_object for each in records])
         for each in records:
-            row = _row(each)
-            record = first if each is records[0] else self._intake.read(row)
-            found = self._intake.admit(row, record, late=True, at_once=at_once)
+            record = first if each is records[0] else self._intake.read(_row(each))
+            found = self._intake.admit_late(each, record, at_once=at_once)
             if isinstance(found, LoggedUpdate):
                 updates.append(found)
             elif found is None:  # it is a dead letter, or elsewhere: once is enough
                 done.append(each)
             else:
                 break
-        work = Work(updates, here, (), [each.as_put_off() for each in updates])
+        keys = {each.key for each in updates}
+        work = Work(updates, here, (), [each for each in records if each.key in keys])
         # It is lent before anything else may be forgotten.
         shares = self._shares
         excerpt = Excerpt(self._partition, work, lambda: shares.contested) if updates else None
         if done:
             self._batches.run(Work((), here, (), done))
         if excerpt is not None:
-            self._beside.start(work, excerpt, self._emitted_before(updates[0].offset))
-
-    def _emitted_before(self, offset: int) -> int:
-        """The offset of the log before which all is that these components have emitted.
-
-        Of a component of one tenant that is before the tenant's first record that waits, whose
-        offset this is; or else from before the partition was begun.
-        """
-        tenants = {
-            known.tenant for each in self._partition.lent if (known := self._partition.known(each))
-        }
-        is_shared = len(tenants) != 1
-        return self._partition.next_offset if is_shared else max(offset, self._begun_at)
+            # All is sent that these components have emitted before the first record that waits.
+            before = max(updates[0].offset, self._begun_at)
+            self._beside.start(work, excerpt, before)
 
     def _take_up_control(self, late: PutOff, record: ControlRecord) -> None:
         owner = self._partition.owner_of(late.service_object)
@@ -125,13 +115,13 @@ class LateWork:
 
     def _forward(self, owner: int, record: ControlRecord, late: PutOff) -> None:
         self._intake.forward(owner, record)
-        self._batches.run(Work((), self._partition.next_offset, (), (late,)))
+        self._batches.run(Work((), self._partition.progress, (), (late,)))
 
     def _apply(self, record: ControlRecord, late: PutOff) -> None:
         began = time.monotonic()
         self._control.apply_late(record, late)
-        self._partition.note_waiting(Work((), self._partition.next_offset, (), (late,)))
-        self._partition.emitted_late.append(late.offset)
+        self._partition.count_waiting()
+        self._partition.emitted_late.append(late.key)
         self._shares.charge({late.tenant: time.monotonic() - began})
 
 

@@ -28,13 +28,23 @@ from pipeline.batching.late import LateWork
 from pipeline.changes.control import Control
 from pipeline.changes.purging import Purging
 from pipeline.engine import Engine
+from pipeline.limits import MAX_WAITING
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.turns import Turns
 from pipeline.state.partition import Partition
 from pipeline.work import LoggedUpdate, Row, Work
-from servioticy.domain.records import AcquireRecord, ControlRecord, LogRecord, ReleaseRecord
+from servioticy.domain.model import SensorUpdate
+from servioticy.domain.records import (
+    AcquireRecord,
+    BeginRecord,
+    ControlRecord,
+    EndRecord,
+    LogRecord,
+    ReadingRecord,
+    ReleaseRecord,
+)
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import PutOff
+from servioticy.ports.partition_store import PutOff, TreeKey
 
 QUIET_SECONDS = 1.0
 WAITING_SECONDS = 0.02
@@ -84,31 +94,44 @@ class Schedule:
     def take(self, rows: Sequence[Row]) -> None:
         """Work on rows that follow the stored progress."""
         self._is_backlog = len(rows) >= self._backlog
-        batch = self._new_batch(self._partition.next_offset)
+        batch = self._new_batch(self._partition.progress)
         put_off, filled = self._put_off_now(), set[int]()
         records = [self._intake.read(row) for row in rows]
         self._intake.prepare(records)
         for row, read in zip(rows, records, strict=True):
-            record, end = self._admit(row, read), row.offset + 1
-            if isinstance(record, LoggedUpdate) and self._comes_later(record, batch, put_off):
-                record = record.as_put_off()
-            if isinstance(record, LoggedUpdate):
-                batch.add(record, end)
-            elif isinstance(record, PutOff):
-                batch.postpone(record, end)
-                put_off |= {record.tenant}
-            elif record is None:
-                batch.end = end
-            else:
-                self._run(batch)
-                self._take_control(record, row)
-                batch, put_off = self._new_batch(end), self._put_off_now() | filled
-            if batch.is_full(self.max_updates):
-                if self._shares.contested and not self._is_backlog:
-                    filled |= batch.most_of()
-                self._run(batch)
-                batch, put_off = self._new_batch(end), self._put_off_now() | filled
+            end = TreeKey(row.offset + 1)
+            for record in self._admit(row, read):
+                if not isinstance(record, LoggedUpdate | PutOff):
+                    self._run(batch)
+                    self._take_control(record, row)
+                    batch, put_off = self._new_batch(end), self._put_off_now() | filled
+                    continue
+                put_off |= self._place(record, batch, put_off)
+                if batch.is_full(self.max_updates):
+                    if self._shares.contested and not self._is_backlog:
+                        filled |= batch.most_of()
+                    self._run(batch)
+                    batch, put_off = self._new_batch(batch.end), self._put_off_now() | filled
+            batch.end = end
         self._run(batch)
+
+    def _place(
+        self, record: LoggedUpdate | PutOff, batch: FormingBatch, put_off: Set[int]
+    ) -> Set[int]:
+        """Put a tree into the batch, or off; whose records are put off from now on."""
+        end = (
+            TreeKey(record.offset, record.tree + 1) if record.tree else TreeKey(record.offset + 1)
+        )
+        if isinstance(record, LoggedUpdate):
+            if not self._comes_later(record, batch, put_off):
+                batch.add(record, end)
+                return frozenset()
+            if record.is_input and self._partition.waiting.get(record.tenant, 0) >= MAX_WAITING:
+                batch.leave_out(record, end)
+                return frozenset()
+            record = record.as_put_off()
+        batch.postpone(record, end)
+        return frozenset() if record.held else frozenset((record.tenant,))
 
     def go_on(self) -> None:
         """Note what has been computed beside; begin with a little more of what was put off.
@@ -161,16 +184,16 @@ class Schedule:
             return 0.0 if self._partition.to_purge else QUIET_SECONDS
         return WAITING_SECONDS if self._shares.over() >= waiting.keys() else 0.0
 
-    def _new_batch(self, end: int) -> FormingBatch:
+    def _new_batch(self, end: TreeKey) -> FormingBatch:
         return FormingBatch(end, self._pace, self._fairness.slice_seconds)
 
     def _put_off_now(self) -> Set[int]:
         """The tenants whose records are put off: over their share, or with others waiting."""
         return frozenset(self._shares.over() | self._partition.waiting.keys())
 
-    def _admit(self, row: Row, read: LogRecord | None) -> Admitted | None:
+    def _admit(self, row: Row, read: LogRecord | None) -> Sequence[Admitted]:
         """What the record is here. What subscribers know of already is loaded at once."""
-        decided = self._partition.decided.covers(row.offset)
+        decided = self._partition.decided.begins(row.offset)
         if decided:
             self._beside.settle()
         return self._intake.admit(row, read, at_once=decided)
@@ -181,9 +204,10 @@ class Schedule:
         Not what subscribers know of already: it was not put off the first time.
         """
         decided = self._partition.decided
-        if decided.trees:
-            decided.meets(update.offset, update.update)
-        if decided.covers(update.offset):
+        if decided.trees and not update.is_input:
+            (root,) = update.roots
+            decided.meets(update.offset, update.tenant, SensorUpdate(*root[:3]))
+        if decided.covers(update.offset, update.tenant):
             return False
         return update.tenant in put_off or self._is_late(update, batch)
 
@@ -193,7 +217,7 @@ class Schedule:
         Of a backlog one tenant of a batch may be met for the first time: else one of many tenants
         would be put off as a whole, and nobody is served quickly there anyway.
         """
-        if update.origin.service_object in self._partition.lent:
+        if not self._partition.lent.isdisjoint(update.service_objects):
             return True
         if not self._shares.contested or not batch.is_slow(update.tenant):
             return False
@@ -201,25 +225,29 @@ class Schedule:
             others = batch.computed - {update.tenant}
             if all(map(self._pace.knows, others)):
                 return False
-        return bool(self._partition.graph.stream(update.origin).entries)
+        graph = self._partition.graph
+        return any(graph.stream(root.origin).entries for root in update.roots)
 
     def _run(self, batch: FormingBatch) -> None:
-        work = batch.work(self._intake.pop_forwarded())
+        work = batch.work(self._intake.pop_forwarded(), self._intake.pop_marked())
         self._shares.saw(batch.tenants)
         self._shares.charge(self._partition.pop_loading())
         self._batches.run(work)
 
     def _take_control(self, record: ControlRecord, row: Row) -> None:
         """Let a control record take effect; behind updates that wait it waits, too."""
+        end = TreeKey(row.offset + 1)
+        if self._intake.is_repeat(record, row):
+            self._batches.run(Work((), end))
+            return
         tenant = self._intake.tenant_changing(record)
         if tenant is not None:
             self._shares.saw((tenant,))
-        is_lent = self.is_busy and self._partition.is_lent(_concerned(record))
+        concerned = _concerned(record)
+        is_lent = self.is_busy and self._partition.is_lent(concerned)
         if tenant is not None and (is_lent or tenant in self._put_off_now()):
-            later = PutOff(
-                row.offset, tenant, getattr(record, "service_object", ""), row.value or b""
-            )
-            self._batches.run(Work((), row.offset + 1, (later,)))
+            later = PutOff(row.offset, tenant, concerned[0], row.value or b"")
+            self._batches.run(Work((), end, (later,), (), self._intake.pop_forwarded()))
             return
         if isinstance(record, ReleaseRecord):
             self._late.finish(self.max_updates)
@@ -227,12 +255,18 @@ class Schedule:
             self._beside.settle()
         began = time.monotonic()
         self._batches.guard(row, lambda: self._control.apply(record, row.offset))
+        self._intake.pop_forwarded()  # noted with it
         if tenant is not None:
             self._shares.charge({tenant: time.monotonic() - began})
 
 
 def _concerned(record: ControlRecord) -> Sequence[str]:
-    """The Service Objects that the record is about."""
-    if isinstance(record, ReleaseRecord | AcquireRecord):
-        return record.service_objects
+    """The Service Objects of this partition that the record is about, one at least."""
+    match record:
+        case ReleaseRecord() | AcquireRecord():
+            return record.service_objects
+        case BeginRecord() | EndRecord():
+            return record.readers
+        case ReadingRecord():
+            return tuple(dict.fromkeys(id_ for id_, _ in record.sources)) or (record.reader,)
     return (record.service_object,)

@@ -1,26 +1,32 @@
 """Control records: what changes the meaning of the log, exactly at its place in it.
 
-Each is a transaction of its own with the progress past it; doing one twice is harmless.
+Each is a transaction of its own with the progress past it; doing one twice is harmless. Those by
+which others read: `reading.py`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple, assert_never
+from typing import assert_never
 
-from pipeline.changes import revoking
+from pipeline.changes.change import Change
+from pipeline.changes.reading import Inputs, Readers
 from pipeline.state.partition import Partition
-from servioticy.domain.access import private
+from servioticy.domain.access import Granted, granted, granted_of, private
+from servioticy.domain.borders import kept, members
+from servioticy.domain.model import Grant, ServiceObject, StreamRef
 from servioticy.domain.records import (
     AcquireRecord,
+    BeginRecord,
     ControlRecord,
     DefinitionRecord,
     DeletionRecord,
+    EndRecord,
     ErasureRecord,
     GrantRecord,
+    ReadingRecord,
     ReleaseRecord,
     RevocationRecord,
 )
@@ -30,26 +36,14 @@ from servioticy.ports.partition_store import (
     Allow,
     Batch,
     Delete,
-    Effect,
     Erase,
     PutOff,
     Release,
     Revoke,
-    StoredVerdict,
+    TreeKey,
 )
 
 POLL_SECONDS = 0.005
-
-
-class _Change(NamedTuple):
-    """What a control record changes."""
-
-    effect: Effect | None
-    """In the store, with the progress past the record."""
-    forget: Callable[[], None]
-    """Makes the partition forget what is not so any more; it is loaded when needed."""
-    verdicts: Sequence[StoredVerdict] = ()
-    """Of composites that may read less from here on."""
 
 
 class Control:
@@ -65,102 +59,129 @@ class Control:
         self._partition = partition
         self._output = output
         self._sleep = sleep
+        self._readers = Readers(partition, output)
+        self._inputs = Inputs(partition, output)
 
     def apply(self, record: ControlRecord, offset: int) -> None:
         """Let the record at this offset take effect, and store that it has."""
-        change = self._change(record)
-        self._partition.commit(lambda first_offset: self._batch(change, first_offset, offset + 1))
+        change = self._change(record, offset)
+        end = TreeKey(offset + 1)
+        self._partition.commit(lambda begun: self._batch(change, begun, end))
+        self._output.emit(end.offset, (), change.crossings)
         change.forget()
 
     def apply_late(self, record: ControlRecord, late: PutOff) -> None:
-        """Let a record take effect that had been put off: progress is past it already."""
-        change = self._change(record)
-        self._partition.commit(
-            lambda first_offset: self._batch(change, first_offset, first_offset, (late.offset,))
-        )
+        """Let a record take effect that had been put off: progress is past it already.
+
+        What it tells others is where it was sent when this returns.
+        """
+        change = self._change(record, late.offset)
+        self._partition.commit(lambda begun: self._batch(change, begun, begun, (late.key,)))
+        if change.crossings:
+            self._output.emit(self._partition.progress.offset, (), change.crossings)
+            self._output.flush()
         change.forget()
 
     def _batch(
         self,
-        change: _Change,
-        first_offset: int,
-        next_offset: int,
-        taken_up: tuple[int, ...] = (),
+        change: Change,
+        begun: TreeKey,
+        end: TreeKey,
+        taken_up: tuple[TreeKey, ...] = (),
     ) -> Batch:
         return Batch(
             self._partition.number,
-            first_offset,
-            next_offset,
+            begun.offset,
+            end.offset,
             self._output.acknowledged,
             forwarded=self._partition.forwarded_offsets,
             verdicts=change.verdicts,
             effect=change.effect,
             taken_up=taken_up,
+            crossings=change.crossings,
+            outside=change.outside,
+            first_tree=begun.tree,
+            next_tree=end.tree,
         )
 
-    def _change(self, record: ControlRecord) -> _Change:
+    def _change(self, record: ControlRecord, offset: int) -> Change:
         match record:
             case DefinitionRecord():
-                return self._define(record)
+                return self._define(record, offset)
             case DeletionRecord():
-                return self._delete(record)
+                return self._delete(record, offset)
             case ErasureRecord():
-                return self._erase(record)
+                return self._erase(record, offset)
             case GrantRecord():
-                return self._grant(record)
+                return self._grant(record, offset)
             case RevocationRecord():
-                return self._revoke(record)
+                return self._revoke(record, offset)
             case ReleaseRecord():
                 return self._release(record)
             case AcquireRecord():
                 return self._acquire(record)
+            case ReadingRecord():
+                return self._readers.read(record, offset)
+            case BeginRecord():
+                return self._inputs.begin(record, offset)
+            case EndRecord():
+                return self._inputs.end(record, offset)
             case unknown:
                 assert_never(unknown)
 
-    def _define(self, record: DefinitionRecord) -> _Change:
+    def _define(self, record: DefinitionRecord, offset: int) -> Change:
         effect = Activate(record.service_object, record.version, record.change)
-        forget = partial(self._partition.reload, record.service_object)
         before = self._partition.in_force(record.service_object)
-        if before is None or not before.definition.public:
-            return _Change(effect, forget)
         after = self._partition.store.changed(effect)
-        told = revoking.verdicts(self._partition, before, after) if after else ()
-        return _Change(effect, forget, told)
+        if after is not None:
+            definition = after.definition
+            effect = effect._replace(members=members(definition), kept=kept(definition))
+        change = Change(effect, partial(self._reload, record.service_object, effect.members))
+        if before is None or after is None or granted_of(before) == granted_of(after):
+            return change
+        return self._readers.changed(change, before, granted_of(after), offset)
 
-    def _grant(self, record: GrantRecord) -> _Change:
-        forget = partial(self._partition.reload, record.service_object)
-        return _Change(Allow(record.grant), forget)
-
-    def _revoke(self, record: RevocationRecord) -> _Change:
+    def _grant(self, record: GrantRecord, offset: int) -> Change:
+        change = Change(Allow(record.grant), self._reloading(record.service_object))
         before = self._partition.in_force(record.service_object)
-        forget = partial(self._partition.reload, record.service_object)
+        new = self._partition.store.grant(record.grant)
+        if before is None or new is None:
+            return change
+        grants = (*(each for each in before.grants if each.id != new.id), new)
+        return self._readers.changed(change, before, _granted(before, grants), offset)
+
+    def _revoke(self, record: RevocationRecord, offset: int) -> Change:
+        change = Change(Revoke(record.grant), self._reloading(record.service_object))
+        before = self._partition.in_force(record.service_object)
         if before is None:
-            return _Change(Revoke(record.grant), forget)
+            return change
         left = tuple(each for each in before.grants if each.id != record.grant)
-        told = revoking.verdicts(self._partition, before, replace(before, grants=left))
-        return _Change(Revoke(record.grant), forget, told)
+        return self._readers.changed(change, before, _granted(before, left), offset)
 
-    def _delete(self, record: DeletionRecord) -> _Change:
+    def _delete(self, record: DeletionRecord, offset: int) -> Change:
         self._output.flush()  # what goes from the store could not be emitted again after a crash
-        effect = Delete(record.service_object)
-        forget = partial(self._partition.reload_purged, record.service_object)
         before = self._partition.in_force(record.service_object)
-        told = revoking.verdicts(self._partition, before, private(before)) if before else ()
-        return _Change(effect, forget, told)
+        id_, inputs = record.service_object, before.inputs if before else ()
+        change = Change(Delete(id_), partial(self._reload, id_, inputs, purged=True))
+        if before is None:
+            return change
+        return self._readers.changed(change, before, granted_of(private(before)), offset)
 
-    def _erase(self, record: ErasureRecord) -> _Change:
+    def _erase(self, record: ErasureRecord, offset: int) -> Change:
         self._output.flush()  # as before a deletion
         effect = Erase(record.service_object, record.stream, record.change)
         # Its updates are stored under another number from now on.
-        return _Change(effect, partial(self._partition.reload_purged, record.service_object))
+        change = Change(effect, partial(self._partition.reload_purged, record.service_object))
+        before = self._partition.in_force(record.service_object)
+        return self._readers.erased(change, before, record.stream, offset) if before else change
 
-    def _release(self, record: ReleaseRecord) -> _Change:
+    def _release(self, record: ReleaseRecord) -> Change:
         # What would be emitted again after a crash would come behind what the new partition emits.
         self._output.flush()
         effect = Release(record.service_objects, record.to_partition)
-        return _Change(effect, self._forgetting(record.service_objects))
+        return Change(effect, self._forgetting(record.service_objects))
 
-    def _acquire(self, record: AcquireRecord) -> _Change:
+    def _acquire(self, record: AcquireRecord) -> Change:
         """Wait until the old partition has stored everything before its release record.
 
         Changes are made one at a time and each releases before it acquires, so of two
@@ -169,7 +190,29 @@ class Control:
         source, store = record.from_partition, self._partition.store
         while store.all_progress().get(source, 0) <= record.release_offset:
             self._sleep(POLL_SECONDS)
-        return _Change(None, self._forgetting(record.service_objects))
+        return Change(None, self._forgetting(record.service_objects))
 
     def _forgetting(self, service_objects: tuple[str, ...]) -> Callable[[], None]:
-        return partial(self._partition.forget, service_objects, last_updates=True)
+        def forget() -> None:
+            self._partition.forget(service_objects, last_updates=True)
+            self._partition.channels.forget_all()
+
+        return forget
+
+    def _reloading(self, service_object: str) -> Callable[[], None]:
+        return partial(self._partition.reload, service_object)
+
+    def _reload(
+        self, service_object: str, inputs: Iterable[StreamRef], *, purged: bool = False
+    ) -> None:
+        """It has changed, or gone, and with it what it reads of others."""
+        if purged:
+            self._partition.reload_purged(service_object)
+        else:
+            self._partition.reload(service_object)
+        self._partition.channels.forget(inputs)
+
+
+def _granted(service_object: ServiceObject, grants: tuple[Grant, ...]) -> Granted:
+    """What others are granted of it where these are its grants."""
+    return granted(service_object.tenant, service_object.definition.public, grants)

@@ -13,14 +13,11 @@ import orjson
 
 from pipeline.state.partition import Partition
 from pipeline.state.weights import weight
-from servioticy.domain.access import granted_of, losing
-from servioticy.domain.model import ServiceObject
+from servioticy.domain.borders import reading
+from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.domain.verdicts import REVOKED
-from servioticy.ports.partition_store import ComponentMember, StoredVerdict
+from servioticy.ports.partition_store import StoredVerdict
 
-MAX_READERS = 1000
-"""Service Objects of others that are looked at: who makes more of one component is told of
-these."""
 MAX_READ_BYTES = 32 * 1024 * 1024
 """Of definitions that are not known and have to be loaded for it, estimated."""
 MAX_TOLD = 1000
@@ -28,38 +25,34 @@ MAX_TOLD = 1000
 
 
 def verdicts(
-    partition: Partition, before: ServiceObject, after: ServiceObject
+    partition: Partition, readers: Iterable[str], streams: Iterable[StreamRef]
 ) -> list[StoredVerdict]:
-    """Tell the composites of others that may read less of a Service Object after a change."""
-    if not granted_of(before).grants:
-        return []
-    members = partition.store.component(before.id)
-    others = [each for each in members if _may_lose(each, before, partition.number)]
-    readers = list(_loaded(partition, others[:MAX_READERS]))
-    return [
-        StoredVerdict(reader.tenant, reader.stream_ids[name], REVOKED, 1, _last(reader, before))
-        for reader, stream in islice(losing(before, after, readers), MAX_TOLD)
-        if (name := stream.ref.stream) in reader.stream_ids
-    ]
+    """Tell the composites of these readers that may read these streams until now."""
+    ended = list(streams)
+    return list(islice(_told(partition, readers, ended), MAX_TOLD))
 
 
-def _may_lose(member: ComponentMember, source: ServiceObject, partition: int) -> bool:
-    return (
-        member.tenant != source.tenant
-        and member.version is not None
-        and member.owner_partition == partition
-    )
+def _told(
+    partition: Partition, readers: Iterable[str], ended: list[StreamRef]
+) -> Iterator[StoredVerdict]:
+    for reader in _loaded(partition, readers):
+        lost = [ref for ref in ended if ref in reader.inputs and reader.inputs[ref].is_open]
+        for stream in reading(reader, lost):
+            number = reader.stream_ids.get(stream.ref.stream)
+            if number is not None:
+                last = _last(reader, lost[0])
+                yield StoredVerdict(reader.tenant, number, REVOKED, 1, last)
 
 
-def _loaded(partition: Partition, members: Iterable[ComponentMember]) -> Iterator[ServiceObject]:
+def _loaded(partition: Partition, readers: Iterable[str]) -> Iterator[ServiceObject]:
     """Those that are known, and as many of the others as there is room for."""
     unknown = []
-    for each in members:
-        known = partition.known(each.id)
+    for each in readers:
+        known = partition.known(each)
         if known is not None:
             yield known
         else:
-            unknown.append(each.id)
+            unknown.append(each)
     room = MAX_READ_BYTES
     for found in partition.store.service_objects(unknown) if unknown else ():
         yield found
@@ -68,14 +61,15 @@ def _loaded(partition: Partition, members: Iterable[ComponentMember]) -> Iterato
             return
 
 
-def _last(reader: ServiceObject, source: ServiceObject) -> bytes:
+def _last(reader: ServiceObject, source: StreamRef) -> bytes:
     """What is told of it: there is no trigger, and so no timestamp of one."""
+    id_ = source.service_object
     return orjson.dumps(
         {
-            "trigger": source.id,
+            "trigger": id_,
             "timestamp": 0,
             "version": reader.version,
-            "message": f"the streams of {source.id} may not be read any more, or are gone",
+            "message": f"the streams of {id_} may not be read any more, or are gone",
             "inputs": {},
         }
     )

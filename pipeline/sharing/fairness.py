@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pipeline.limits import CONTESTED_SECONDS, SLICE_SECONDS, Limits
 from pipeline.sharing.costs import Costs
 from pipeline.sharing.pace import Pace
-from pipeline.sharing.rules import ITS_SHARE, Rules
+from pipeline.sharing.rules import Rules
 from pipeline.sharing.shares import Shares
-from pipeline.sharing.strangers import Strangers
 from pipeline.sharing.used_up import UsedUp
 from servioticy.ports.partition_store import PartitionStore
 
@@ -20,7 +19,6 @@ class Fairness:
 
     shares: Shares
     pace: Pace = field(default_factory=Pace)
-    strangers: Strangers = field(default_factory=lambda: Strangers(1.0))
     used_up: UsedUp = field(default_factory=lambda: UsedUp({}))
 
     @property
@@ -29,12 +27,8 @@ class Fairness:
         return CONTESTED_SECONDS if self.shares.contested else SLICE_SECONDS
 
     def rules(self, limits: Limits, store: PartitionStore, *, alone: bool) -> Rules:
-        """How trees of several tenants are to be computed now. Raises Unavailable."""
-        refused = {
-            **dict.fromkeys(self.shares.over(), ITS_SHARE),
-            **self.used_up.refused(store),
-        }
-        return Rules(limits, alone, refused, self.strangers.over(), self.strangers.is_light)
+        """How trees that came over borders are to be computed now. Raises Unavailable."""
+        return Rules(limits, alone, self.used_up.refused(store))
 
     def note(self, costs: Costs, wall: float, processor: float, *, whole: bool = True) -> None:
         """Charge the tenants for a batch that took so many seconds, and learn from it.
@@ -42,8 +36,6 @@ class Fairness:
         `processor`: what it took of that in this thread. Where it was not computed as a `whole`,
         nothing is learnt of those whose turn had not come.
         """
-        ours = processor - costs.ours
-        self.shares.charge(costs.by_runner(wall))
-        self.strangers.charge(costs.foreign(ours))
-        trees = costs.by_owner(wall, ours)
-        self.pace.learn({owner: each for owner, each in trees.items() if whole or each.runners})
+        self.shares.charge(costs.seconds(wall))
+        trees = costs.trees(wall, processor - costs.ours)
+        self.pace.learn({owner: each for owner, each in trees.items() if whole or each.ran})

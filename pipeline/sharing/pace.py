@@ -7,7 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from pipeline.sharing.costs import Trees
@@ -34,8 +34,8 @@ PROCESSOR_WEIGHT = 0.1
 """Less: who is slow now and then is slow."""
 
 RUNNERS_SECONDS = 60.0
-"""Who has not run in a tenant's trees for so long is not expected in the next one; nor would its
-process wait any longer."""
+"""Where no scripts have run in a tenant's trees for so long none are expected in the next one; nor
+would their process wait any longer."""
 
 MAX_KNOWN = 10_000
 
@@ -46,16 +46,16 @@ class _Tree:
 
     processor: float
     """Seconds for the computations in it."""
-    runners: dict[int, float] = field(default_factory=dict)
-    """Whose scripts run in it, and when they last did."""
+    ran_at: float = -math.inf
+    """When scripts last ran in it."""
     slow_until: float = -math.inf
 
 
 class Pace:
     """Moving averages by tenant: seconds an update takes, and processor seconds of its tree.
 
-    Who is slow is known by the latter: on a busy machine everything takes long. It is the whole
-    tree: who is held up does not ask whose composites are in it. For several threads.
+    Who is slow is known by the latter: on a busy machine everything takes long. For several
+    threads.
     """
 
     def __init__(
@@ -86,24 +86,13 @@ class Pace:
     def is_slow(self, tenant: int) -> bool:
         """Whether an update of this tenant may hold up others, as far as is known.
 
-        The process of each tenant whose scripts run in its trees would be waited for.
+        Where scripts run in its trees their process would be waited for.
         """
         known = self._trees.get(tenant)
         if known is None or self._takes_long(known):
             return True
-        since = self._clock() - RUNNERS_SECONDS
-        return not all(self._is_ready(each) for each, at in known.runners.items() if at >= since)
-
-    def is_quick(self, tenant: int) -> bool:
-        """Whether its late updates hold up nobody for long, as far as is known.
-
-        Beside the others those who read its streams need not be ready: they may never be, as
-        their own updates are slow.
-        """
-        known = self._trees.get(tenant)
-        if known is None or self._takes_long(known):
-            return False
-        return tenant not in known.runners or self._is_ready(tenant)
+        runs = known.ran_at >= self._clock() - RUNNERS_SECONDS
+        return runs and not self._is_ready(tenant)
 
     def _takes_long(self, tree: _Tree) -> bool:
         return tree.processor >= SLOW_SECONDS or self._clock() < tree.slow_until
@@ -129,9 +118,8 @@ class Pace:
         are_slow = each >= SLOW_SECONDS and trees.processor >= HOLDS_UP_SECONDS
         if trees.overlong or are_slow:
             known.slow_until = now + SLOW_FOR_SECONDS
-        runners = {each: at for each, at in known.runners.items() if at >= now - RUNNERS_SECONDS}
-        # Another thread may be looking at those before.
-        known.runners = runners | dict.fromkeys(trees.runners, now)
+        if trees.ran:
+            known.ran_at = now
         _note(self._trees, tenant, known)
 
 

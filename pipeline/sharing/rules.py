@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from pipeline.limits import Limits
-from pipeline.sharing.costs import Pair
-from servioticy.domain.verdicts import OVER_QUOTA, OVER_SHARE
+from pipeline.work import LoggedUpdate
+from servioticy.domain.borders import MAX_BORDERS, borders
+from servioticy.domain.verdicts import HOP_LIMIT, OVER_QUOTA
 
 Refusal: TypeAlias = tuple[str, str]
 """A verdict and its message."""
 
-ITS_SHARE: Refusal = OVER_SHARE, "its tenant has used its share of time here"
-STRANGERS_SHARE: Refusal = (
-    OVER_SHARE,
-    "composites over others' streams have used their share of time here, its tenant's most of it",
-)
+TOO_FAR: Refusal = HOP_LIMIT, f"more than {MAX_BORDERS} borders between tenants"
 
 
 def its_quota(name: str) -> Refusal:
@@ -33,25 +30,13 @@ class Rules(NamedTuple):
     """It is one tree, evaluated one step at a time: the limits cut it where the serial order
     does."""
     refused: Mapping[int, Refusal] = MappingProxyType({})
-    """Tenants over their share of the partition's time, or a quota: others' updates do not wake
-    theirs."""
-    over: Set[Pair] = frozenset()
-    """Strangers over their part of the share that all of them have, and in whose trees."""
-    is_light: Callable[[int, int], bool] = lambda _runner, _owner: False
-    """Whether a stranger takes so little of somebody's trees that it need not be cut."""
+    """Tenants over a quota: what comes over a border does not wake theirs."""
 
-    @property
-    def refuse_somebody(self) -> bool:
-        """Whether there is anybody whose composites others' updates do not wake."""
-        return bool(self.refused or self.over)
+    def refusal(self, update: LoggedUpdate) -> Refusal | None:
+        """Why nobody is woken by what has come over a border.
 
-    def refusal(self, tenant: int, owner: int) -> Refusal | None:
-        """Why the tenant's composites are not woken in the tree of an update of the owner.
-
-        In that of a tenant's own update nothing of it is refused: it is made to wait before, or
-        is not accepted.
+        By a tenant's own update everybody is: it is made to wait before, or is not accepted.
         """
-        if tenant == owner:
-            return None
-        strangers = STRANGERS_SHARE if (tenant, owner) in self.over else None
-        return self.refused.get(tenant, strangers)
+        if borders(update.roots[0].path) > MAX_BORDERS:
+            return TOO_FAR
+        return self.refused.get(update.tenant)

@@ -44,7 +44,7 @@ class Turns:
         self._latest[tenant] = self._number
 
     def _is_quick(self, tenant: int) -> bool:
-        return self._pace.is_quick(tenant) and self._shares.balance(tenant) >= 0
+        return not self._pace.is_slow(tenant) and self._shares.balance(tenant) >= 0
 
     def _key(self, tenant: int) -> tuple[float, int]:
         return min(0.0, self._shares.balance(tenant)), -self._latest[tenant]

@@ -23,7 +23,6 @@ from pipeline.metrics import TaskMetrics, observed
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.pace import Pace
 from pipeline.sharing.shares import Shares
-from pipeline.sharing.strangers import Strangers
 from pipeline.sharing.used_up import UsedUp
 from pipeline.spark import quickack
 from pipeline.spark.bundles import unpack
@@ -106,11 +105,9 @@ def _task(partition: int, settings: Settings) -> Task:
         heals=(Unavailable, InfraError),
         beside={"javascript": JavaScript(_sandbox(settings), beside=True)},
     )
-    share = settings.pipeline.tenant_share
     fairness = Fairness(
-        Shares(share),
+        Shares(settings.pipeline.tenant_share),
         Pace(lambda tenant: any(by.is_ready(str(tenant)) for by in engine.evaluators.values())),
-        Strangers(share),
         UsedUp(quotas(settings)),
     )
     executor = ThreadPoolExecutor(1, thread_name_prefix="beside")
@@ -136,7 +133,6 @@ def limits_of(settings: Settings) -> Limits:
         settings.limits.max_computations,
         settings.limits.max_tree_bytes,
         settings.limits.max_tree_script_ms / 1000,
-        settings.limits.foreign_part,
     )
 
 

@@ -12,8 +12,7 @@ from sandbox.trees import Event, Path
 from servioticy.domain.known_streams import Region
 
 MAX_SHED_NOTED = 100
-"""Composites of others that are refused and get a verdict of an update; the rest end without
-one."""
+"""Composites that are refused and get a verdict of an update; the rest end without one."""
 
 NOBODY = -1
 """As the number of the only wake of an event: it is the last of its stream, and that is all."""
@@ -24,26 +23,23 @@ def dispatch(
 ) -> tuple[list[Entering], list[Verdict]]:
     """The trees of each region, in order of the log, and the computations that end at once.
 
-    `updates` are those that the trees grow from. Of a tree that is refused, as the region's
-    tenant is over its share or a quota, the region learns what it reads, and wakes nobody; what
-    is told of that is noted in `spending`. A region in which nobody is woken has nothing to do.
+    `updates` are those that the trees grow from. Of a tree that is refused the region learns what
+    it reads, and wakes nobody; what is told of that is noted in `spending`. A region in which
+    nobody is woken has nothing to do.
     """
     entering: list[Entering] = []
     ended: list[Verdict] = []
     for region, by_number in entered.items():
         numbers = sorted(by_number)
         trees = [by_number[number] for number in numbers]
-        for events in trees:
+        for place, (number, events) in enumerate(zip(numbers, trees, strict=True)):
             if len(events) > 1:
                 events.sort(key=_place)
-        if region.tenant is not None and rules.refuse_somebody:
-            owners = [updates[number].tenant for number in numbers]
-            for place, owner in enumerate(owners):
-                why = rules.refusal(region.tenant, owner)
-                if why is not None:
-                    before = len(ended)
-                    trees[place] = _refused(region, trees[place], why, ended)
-                    spending.costs.refuse(region.tenant, owner, len(ended) - before)
+            why = rules.refusal(updates[number]) if updates[number].is_input else None
+            if why is not None:
+                before = len(ended)
+                trees[place] = _refused(region, events, why, ended)
+                spending.costs.refuse(region.tenant, len(ended) - before)
         nodes = region.wiring.nodes
         if any(event.only is None and nodes[event.node].wakes for tree in trees for event in tree):
             entering.append(Entering(region, numbers, trees))

@@ -14,7 +14,7 @@ from servioticy.domain.emissions import Emission
 from servioticy.domain.records import read_emitted
 from servioticy.errors import Unavailable
 from servioticy.ports.output import Output
-from servioticy.ports.partition_store import Batch
+from servioticy.ports.partition_store import Batch, Crossing
 
 log = logging.getLogger("servioticy.pipeline")
 
@@ -32,32 +32,43 @@ def emit(state: BatchState, work: Work, base: Base, output: Output) -> None:
 
     Raises Fenced where another worker has the partition: then nothing is stored.
     """
-    new, last_updates, repeating = state.finish()
-    emissions = rows.emissions(new)
+    new, last_updates, inputs, repeating = state.finish()
+    emissions, crossings = rows.emissions(new), rows.crossings(new, base.number)
     if repeating:
         # An earlier one of the same stream and timestamp may be on its way; stored over it,
         # this would take its place where it is emitted again from.
         output.flush()
     replaced = base.commit(
-        lambda first_offset: Batch(
+        lambda begun: Batch(
             base.number,
-            first_offset,
-            work.next_offset,
+            begun.offset,
+            work.end.offset,
             output.acknowledged,
             rows.updates(new, repeating),
             rows.states(last_updates),
             rows.verdicts(state.endings),
             {each.source: each.next_offset for each in work.forwarded},
             put_off=work.put_off,
-            taken_up=[each.offset for each in work.late],
+            taken_up=[each.key for each in work.late],
+            inputs=rows.inputs(inputs),
+            marks=work.marks,
+            crossings=crossings,
+            first_tree=begun.tree,
+            next_tree=work.end.tree,
         )
     )
     base.remember(last_updates)
+    base.remember(inputs)
     base.accounts.note(new, state.endings, replaced)
-    _send_stored(work, emissions, base, output)
+    _send_stored(work, emissions, crossings, base, output)
 
 
-def send(output: Output, next_offset: int, emissions: Sequence[Emission]) -> None:
+def send(
+    output: Output,
+    next_offset: int,
+    emissions: Sequence[Emission],
+    crossings: Sequence[Crossing] = (),
+) -> None:
     """Send what was made from the log before this offset. Raises Unavailable.
 
     It is stored, so nothing may hold up what follows: where the client fails with anything
@@ -65,7 +76,7 @@ def send(output: Output, next_offset: int, emissions: Sequence[Emission]) -> Non
     an event that names each. They can be read from the history.
     """
     try:
-        output.emit(next_offset, emissions)
+        output.emit(next_offset, emissions, crossings)
         return
     except Unavailable:
         raise
@@ -85,25 +96,35 @@ def send(output: Output, next_offset: int, emissions: Sequence[Emission]) -> Non
                     "bytes": len(value),
                 },
             )
-    output.emit(next_offset, ())
+    output.emit(next_offset, (), crossings)
 
 
-def _send_stored(work: Work, emissions: Sequence[Emission], base: Base, output: Output) -> None:
+def _send_stored(
+    work: Work,
+    emissions: Sequence[Emission],
+    crossings: Sequence[Crossing],
+    base: Base,
+    output: Output,
+) -> None:
     """Send what is stored. Raises Unavailable, whatever goes wrong: it must not be stored again,
     and is emitted from the store where the partition is begun anew."""
     try:
+        end = work.end.offset
         if not work.late:
-            send(output, work.next_offset, emissions)
+            send(output, end, emissions, crossings)
             return
         is_sparing = base.spares_others and len(emissions) > MANY_LATE
         at_once = LATE_AT_ONCE if is_sparing else max(1, len(emissions))
         for first in range(0, len(emissions), at_once):
-            send(output, work.next_offset, emissions[first : first + at_once])
+            send(output, end, emissions[first : first + at_once])
             output.flush()
             if is_sparing and first + at_once < len(emissions):
                 time.sleep(LATE_PAUSE_SECONDS)
+        if crossings:
+            send(output, end, (), crossings)
+            output.flush()
         # Their place in the log is behind: it cannot tell how far emission has come.
-        base.emitted_late.extend(each.offset for each in work.late)
+        base.emitted_late.extend(each.key for each in work.late)
     except Unavailable:
         raise
     except Exception as error:

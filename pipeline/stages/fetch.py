@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pipeline.growth import Asked, Entering
 from pipeline.sharing.rules import Rules
-from pipeline.sharing.spending import Spending
 from pipeline.work import LoggedUpdate
 from sandbox.trees import Bounds, Call, Last
 from servioticy.domain.graph import Graph
@@ -23,7 +22,6 @@ def fetch(
     graph: Graph,
     last_updates: LastUpdates,
     rules: Rules,
-    spending: Spending,
 ) -> list[Asked]:
     """What each region's evaluator is asked: trees, last updates and bounds.
 
@@ -33,7 +31,7 @@ def fetch(
     for region, numbers, trees in entering:
         entries = {event.node for tree in trees for event in tree}
         lasts = _lasts(region, entries, graph, last_updates)
-        computations, most_bytes = _most(region, [updates[n] for n in numbers], graph, spending)
+        computations, most_bytes = _most([updates[n] for n in numbers], graph, rules)
         bounds = Bounds(rules.limits.hops, computations)
         call = Call(region.wiring, region.names, lasts, trees, bounds)
         asked.append(Asked(region, numbers, call, most_bytes))
@@ -78,17 +76,12 @@ def _newest(region: Region, members: Sequence[int], last_updates: LastUpdates) -
     return None if best is None else numbers[best[0]]
 
 
-def _most(
-    region: Region, updates: Sequence[LoggedUpdate], graph: Graph, spending: Spending
-) -> tuple[int, int]:
+def _most(updates: Sequence[LoggedUpdate], graph: Graph, rules: Rules) -> tuple[int, int]:
     """How many computations, and bytes of outputs, a tree may have in a region.
 
-    A tenant that has several regions in a tree has a part of its limits in each: where a tree
-    keeps to that, it keeps to the limits. One that does not is computed alone.
+    A tree that has several regions has a part of its tenant's limits in each: where it keeps to
+    that, it keeps to the limits. One that does not is computed alone.
     """
-    known = [
-        spending.part(tenant, owner, graph.plan(graph.stream(origin)).parts)
-        for owner, origin in {(each.tenant, each.origin) for each in updates}
-        for tenant in region.tenants
-    ]
-    return known[0] if len(known) == 1 else tuple(map(min, zip(*known, strict=True)))
+    roots = {tuple([root.origin for root in each.roots]) for each in updates}
+    parts = max(sum(graph.plan(graph.stream(ref)).parts for ref in refs) for refs in roots)
+    return rules.limits.computations // parts, rules.limits.tree_bytes // parts

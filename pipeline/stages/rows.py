@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import cast
 
+import msgspec
 import orjson
 
 from pipeline.growth import NewRow, Verdict
 from servioticy.domain.emissions import Emission, placed
 from servioticy.domain.known_streams import KnownStream
-from servioticy.domain.model import LastUpdate
-from servioticy.ports.partition_store import StoredState, StoredUpdate, StoredVerdict
+from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.records import BorderRecord, BorderUpdate, Source, write
+from servioticy.ports.partition_store import (
+    Crossing,
+    StoredInput,
+    StoredState,
+    StoredUpdate,
+    StoredVerdict,
+    TreeKey,
+)
+
+MAX_CROSSING_BYTES = 900_000
+"""Of what crosses a border in one record, where it is more than one update."""
+
+CROSSING_BYTES = 300
+"""Of an update there, beside its document: names and path."""
 
 MAX_INPUTS_BYTES = 2048
 """Of the inputs that a stored verdict tells: a composite may have a thousand."""
@@ -37,20 +52,67 @@ def updates(new: Iterable[NewRow], repeating: Container[KnownStream] = ()) -> li
             timestamp,
             document,
             stream.version,
-            offset,
+            key.offset,
             position,
             stream not in repeating,
+            key.tree,
         )
-        for stream, timestamp, document, offset, position, _path in new
+        for stream, timestamp, document, key, position, _path in new
     ]
 
 
 def emissions(new: Iterable[NewRow]) -> list[Emission]:
     """Return what subscribers are sent of new updates."""
     return [
-        placed(stream.head, timestamp, document, offset, path)
-        for stream, timestamp, document, offset, _position, path in new
+        placed(stream.head, timestamp, document, key.offset, path)
+        for stream, timestamp, document, key, _position, path in new
     ]
+
+
+def crossings(new: Iterable[NewRow], partition: int) -> list[Crossing]:
+    """What others read of new updates: of each tree a record for all partitions in which they do.
+
+    One that is too large for a record is cut between its updates.
+    """
+    trees: dict[TreeKey, list[NewRow]] = {}
+    for row in new:
+        if row[0].read_in:
+            trees.setdefault(row[3], []).append(row)
+    found = []
+    for (offset, tree), rows_ in trees.items():
+        for number, some in enumerate(_parts(rows_)):
+            source = Source(partition, offset, number)
+            record = BorderRecord(source, some[0][0].tenant, tuple(map(_crossing, some)))
+            where = sorted({each for stream, *_ in some for each in stream.read_in})
+            found.append(Crossing(offset, tree, number, tuple(where), write(record)))
+    return found
+
+
+def _parts(some: Sequence[NewRow]) -> Iterator[list[NewRow]]:
+    part: list[NewRow] = []
+    room = MAX_CROSSING_BYTES
+    for row in some:
+        size = len(row[2]) + CROSSING_BYTES
+        if part and size > room:
+            yield part
+            part, room = [], MAX_CROSSING_BYTES
+        part.append(row)
+        room -= size
+    yield part
+
+
+def _crossing(row: NewRow) -> BorderUpdate:
+    stream, timestamp, document, _key, _position, path = row
+    return BorderUpdate(*stream.ref, timestamp, path, msgspec.Raw(document))
+
+
+def inputs(changed: Mapping[KnownStream, LastUpdate]) -> list[StoredInput]:
+    """What Service Objects keep of inputs from outside, as they are after a batch."""
+    return sorted(
+        StoredInput(*stream.keeper, StreamRef(*stream.ref), last.timestamp, last.document)
+        for stream, last in changed.items()
+        if stream.keeper is not None
+    )
 
 
 def states(changed: Mapping[KnownStream, LastUpdate]) -> list[StoredState]:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence, Set
-from typing import TypeAlias
+from collections.abc import Sequence
 
 from pipeline.errors import TreeTooLarge
 from pipeline.evaluators.evaluator import Evaluators
 from pipeline.growth import Asked, NewUpdate, RegionOutput, Verdict
 from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
-from pipeline.stages.dispatch import NOBODY
 from pipeline.stages.watch import Watched
 from pipeline.state.decided import Decided
 from pipeline.work import LoggedUpdate
 from sandbox import TookTooLong, trees
 from sandbox.trees import Call
 from servioticy.domain.verdicts import HOP_LIMIT
-
-TreesOfOwners: TypeAlias = Mapping[int, Set[int]]
-"""Numbers of trees in the batch, by whose updates they are grown from."""
 
 
 def transform(
@@ -41,29 +35,26 @@ def transform(
     where a tree makes more than it may in a batch, and BatchTooLarge where all do together.
     """
     ask = _Asking(evaluators, spending, within)
-    together: dict[tuple[int, str, bool], list[Asked]] = {}
+    together: dict[tuple[int, str], list[Asked]] = {}
     answers: list[tuple[Asked, trees.Grown]] = []
     for each in asked:
         tenant, evaluator = each.region.tenant, each.region.evaluator
-        if tenant is None or evaluator is None or rules.alone:
-            step = _Step(ask, each, updates)
+        if evaluator is None or rules.alone:
+            step = _Step(ask, each)
             watched = Watched(each, step, updates, rules, spending, decided)
             answers.append((each, watched.grow()))
         else:
-            # What only its own updates have come to tells nothing of what others' cost it.
-            foreign = any(updates[number].tenant != tenant for number in each.numbers)
-            together.setdefault((tenant, evaluator, foreign), []).append(each)
-    for (tenant, evaluator, _foreign), theirs in together.items():
-        growing = _trees(theirs, updates)
-        found = ask.all(tenant, evaluator, [each.call for each in theirs], growing)
+            together.setdefault((tenant, evaluator), []).append(each)
+    for (tenant, evaluator), theirs in together.items():
+        found = ask.all(tenant, evaluator, [each.call for each in theirs], _trees(theirs))
         answers += zip(theirs, found, strict=True)
     new: list[RegionOutput] = []
     ended: list[Verdict] = []
     for each, grown in answers:
         if grown.failed:
-            raise TreeTooLarge(updates[each.numbers[len(grown.made)]].offset)
+            raise TreeTooLarge(updates[each.numbers[len(grown.made)]].key)
         size = _add_new(each, grown.made, updates, new, spending, alone=rules.alone)
-        _count(each, grown, size, updates, spending)
+        _count(each, grown, size, spending)
         _add_verdicts(each, grown, ended)
     return new, ended
 
@@ -78,10 +69,9 @@ class _Asking:
         self._began = time.monotonic()
 
     def all(
-        self, tenant: int, evaluator: str, calls: Sequence[Call], grown: TreesOfOwners
+        self, tenant: int, evaluator: str, calls: Sequence[Call], grown: int
     ) -> list[trees.Grown]:
-        """What comes of the calls, in which these trees grow."""
-        self._spending.latest = tenant
+        """What comes of the calls, in which so many trees grow."""
         began, ours = time.monotonic(), time.thread_time()
         most = None
         if self._within is not None:
@@ -104,56 +94,26 @@ class _Asking:
 class _Step:
     """Has one computation of a region done by whoever computes that composite."""
 
-    def __init__(self, ask: _Asking, asked: Asked, updates: Sequence[LoggedUpdate]) -> None:
+    def __init__(self, ask: _Asking, asked: Asked) -> None:
         self._ask = ask
         self._region = asked.region
-        self._trees = [{updates[number].tenant: {number}} for number in asked.numbers]
 
-    def __call__(self, tree: int, node: int, call: Call) -> trees.Grown:
+    def __call__(self, _tree: int, node: int, call: Call) -> trees.Grown:
         stream = self._region.stream(node)
         evaluator = stream.composite.evaluator if stream.composite else ""
-        return self._ask.all(stream.tenant, evaluator, [call], self._trees[tree])[0]
+        return self._ask.all(stream.tenant, evaluator, [call], 1)[0]
 
 
-def _trees(asked: Sequence[Asked], updates: Sequence[LoggedUpdate]) -> TreesOfOwners:
-    """The trees that grow in these regions: those that wake somebody in one of them."""
-    numbers = {number for each in asked for number in each.numbers}
-    owners = {updates[number].tenant for number in numbers}
-    if len(owners) == 1:
-        return {owners.pop(): numbers}
-    found: dict[int, set[int]] = {}
-    for region, some, call, _most in asked:
-        nodes = region.wiring.nodes
-        for number, events in zip(some, call.trees, strict=True):
-            if any(event.only != NOBODY and nodes[event.node].wakes for event in events):
-                found.setdefault(updates[number].tenant, set()).add(number)
-    return found
+def _trees(asked: Sequence[Asked]) -> int:
+    """How many trees grow in these regions of one tenant."""
+    return len({number for each in asked for number in each.numbers})
 
 
-def _count(
-    asked: Asked,
-    grown: trees.Grown,
-    size: int,
-    updates: Sequence[LoggedUpdate],
-    spending: Spending,
-) -> None:
+def _count(asked: Asked, grown: trees.Grown, size: int, spending: Spending) -> None:
     """Note computations, all that was not too deep, and the `size` of what they made, in bytes."""
-    region, costs, growing = asked.region, spending.costs, _trees([asked], updates)
-    if region.tenant is not None:
-        times = sum([each.times for each in grown.ended if each.kind != HOP_LIMIT])
-        costs.count(region.tenant, growing, times, size)
-        spending.count(times)
-        return
-    counts, sizes = Counter[int](), Counter[int]()
-    for each in grown.ended:
-        if each.kind != HOP_LIMIT:
-            counts[region.stream(each.node).tenant] += each.times
-    for made in grown.made:
-        for one in made:
-            sizes[region.stream(one.node).tenant] += len(one.document)
-    for runner, times in counts.items():
-        costs.count(runner, growing, times, sizes[runner])
-    spending.count(counts.total())
+    times = sum([each.times for each in grown.ended if each.kind != HOP_LIMIT])
+    spending.costs.count(asked.region.tenant, times, size)
+    spending.count(times)
 
 
 def _add_new(
@@ -181,13 +141,10 @@ def _add_new(
             rows.append((streams[node], timestamp, document, path, state))  # type: ignore[arg-type]
             size += len(document)
         if (size > most_bytes or len(rows) > most) and not alone:
-            raise TreeTooLarge(updates[number].offset)
+            raise TreeTooLarge(updates[number].key)
         whole += size
         new.append(RegionOutput(region, number, rows))
     spending.add_bytes(whole)
-    foreign = any(updates[number].tenant != region.tenant for number in numbers)
-    if foreign and spending.is_crowded and not alone:
-        raise TreeTooLarge(updates[numbers[0]].offset)
     return whole
 
 

@@ -12,7 +12,7 @@ from pipeline.work import Work
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate, StreamRef
-from servioticy.ports.partition_store import Batch, PartitionStore
+from servioticy.ports.partition_store import Batch, PartitionStore, TreeKey
 
 
 class Base(Protocol):
@@ -23,10 +23,11 @@ class Base(Protocol):
     graph: Graph
     decided: Decided
     accounts: Accounts
-    next_offset: int
+    progress: TreeKey
+    """Everything before this place is stored."""
     waiting: Counter[int]
     """How many records of each tenant have been put off."""
-    emitted_late: list[int]
+    emitted_late: list[TreeKey]
     """Records that had been put off, and of which all is emitted and acknowledged."""
 
     @property
@@ -36,7 +37,7 @@ class Base(Protocol):
     def recall(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
         """The last updates that trees of these streams' updates need, perhaps among others."""
 
-    def commit(self, batch: Callable[[int], Batch]) -> Mapping[int, int]:
+    def commit(self, batch: Callable[[TreeKey], Batch]) -> Mapping[int, int]:
         """Store the batch that begins at the progress that it is told.
 
         Returns of streams the bytes of updates that are not stored any more. Raises Unavailable

@@ -9,7 +9,7 @@ from typing import cast
 
 from pipeline.growth import Entered, Finished, NewRow, NewUpdate, RegionOutput, Verdict
 from pipeline.work import LoggedUpdate
-from sandbox.trees import ROOT, Event, Path
+from sandbox.trees import Event, Path
 from servioticy.domain.known_streams import Entry, KnownStream, Region
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.timing import becomes_last
@@ -28,15 +28,23 @@ class BatchState:
     def __init__(
         self,
         updates: Sequence[LoggedUpdate],
-        origins: Sequence[KnownStream],
+        origins: Sequence[Sequence[KnownStream]],
         last_updates: Mapping[StreamRef, LastUpdate | None],
     ) -> None:
-        """Begin with updates that came from outside, their streams, and last updates before."""
+        """Begin with the roots of trees, their streams, and last updates before."""
         self._updates = updates
         self._before = last_updates
+        self._roots: list[list[NewUpdate]] = [
+            [
+                (origin, timestamp, document, path, None)
+                for origin, (_ref, timestamp, document, path) in zip(some, each.roots, strict=True)
+            ]
+            for some, each in zip(origins, updates, strict=True)
+        ]
+        # What came over a border is stored and emitted where it was made.
         self._trees: list[list[NewUpdate]] = [
-            [(origin, each.timestamp, each.document, ROOT, None)]
-            for origin, each in zip(origins, updates, strict=True)
+            [] if each.is_input else list(roots)
+            for each, roots in zip(updates, self._roots, strict=True)
         ]
         self._mixed: set[int] = set()
         self._waiting: defaultdict[int, dict[Region, dict[int, list[Event]]]] = defaultdict(dict)
@@ -45,11 +53,12 @@ class BatchState:
         """A heap: a tree may enter thousands of regions, each of another level."""
         self._endings: dict[tuple[KnownStream, str], Verdict] = {}
 
-    def enter(self, entries: Iterable[Sequence[Entry]]) -> None:
-        """Let what came from outside wait for the regions that each update of it enters."""
-        for number, (tree, theirs) in enumerate(zip(self._trees, entries, strict=True)):
-            if theirs:
-                self._enter(number, tree[0], theirs)
+    def enter(self, entries: Iterable[Sequence[Sequence[Entry]]]) -> None:
+        """Let the roots of each tree wait for the regions that each of them enters."""
+        for number, (roots, theirs) in enumerate(zip(self._roots, entries, strict=True)):
+            for root, regions in zip(roots, theirs, strict=True):
+                if regions:
+                    self._enter(number, root, regions)
 
     def _enter(self, number: int, update: NewUpdate, entries: Sequence[Entry]) -> None:
         """Let an update of the tree with this number wait for regions that it enters."""
@@ -73,7 +82,7 @@ class BatchState:
         """Note what regions have made; it goes on into the regions behind them."""
         for region, number, updates in grown:
             tree = self._trees[number]
-            if len(tree) > 1:
+            if len(tree) > 1 or (tree and tree[0][3]):
                 self._mixed.add(number)
             tree += updates
             if region.leads_on:
@@ -103,8 +112,10 @@ class BatchState:
         rows: list[NewRow] = []
         before = self._before
         repeating: set[KnownStream] = set()
-        for (offset, *_), tree in zip(self._updates, self._trees, strict=True):
-            for position, (stream, timestamp, document, path, state) in enumerate(tree):
+        for each, tree in zip(self._updates, self._trees, strict=True):
+            key = each.key
+            first = 1 if each.is_input else 0
+            for position, (stream, timestamp, document, path, state) in enumerate(tree, first):
                 last = last_updates.get(stream) or before.get(stream.ref)
                 if last is not None:
                     if timestamp <= last.timestamp:
@@ -113,8 +124,20 @@ class BatchState:
                         state = last.state  # a direct write: it was made of nothing here
                 if last is None or becomes_last(timestamp, last.timestamp):
                     last_updates[stream] = _last(LastUpdate, (timestamp, document, state))
-                rows.append((stream, timestamp, document, offset, position, path))
-        return Finished(rows, last_updates, repeating)
+                rows.append((stream, timestamp, document, key, position, path))
+        return Finished(rows, last_updates, self._inputs(), repeating)
+
+    def _inputs(self) -> dict[KnownStream, LastUpdate]:
+        """The last updates of inputs from outside that are kept, where they are other ones."""
+        found: dict[KnownStream, LastUpdate] = {}
+        for each, roots in zip(self._updates, self._roots, strict=True):
+            for stream, timestamp, document, _path, _state in roots if each.is_input else ():
+                if stream.keeper is None:
+                    continue
+                last = found.get(stream) or self._before.get(stream.ref)
+                if last is None or becomes_last(timestamp, last.timestamp):
+                    found[stream] = LastUpdate(timestamp, document)
+        return found
 
 
 def _place(update: NewUpdate) -> tuple[int, Path]:

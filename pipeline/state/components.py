@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from typing import NamedTuple
 
 from pipeline.limits import CONTESTED_LOADING_SECONDS, LOADING_SECONDS
 from pipeline.state.loading import ASKED_AT_ONCE, Loading
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream
-from servioticy.domain.model import ServiceObject
+from servioticy.domain.model import ServiceObject, StreamRef
 from servioticy.ports.partition_store import ComponentMember, PartitionStore
 
 MAX_DEFINITION_BYTES = 512 * 1024 * 1024
@@ -40,7 +41,10 @@ class Components:
         partition: int,
         store: PartitionStore,
         clock: Callable[[], float] = time.monotonic,
+        forget_inputs: Callable[[Iterable[StreamRef]], None] = lambda _refs: None,
     ) -> None:
+        """`forget_inputs` is told of inputs from outside that are no longer known."""
+        self._forget_inputs = forget_inputs
         self.graph = Graph(())
         self.known: dict[str, ServiceObject] = {}
         """Those that are loaded, by their id."""
@@ -146,12 +150,15 @@ class Components:
         return loading
 
     def forget(self, service_objects: Iterable[str]) -> set[str]:
-        """Load the components of these anew when they are needed; all that is forgotten."""
+        """Load the components of these anew when they are needed; all that is forgotten.
+
+        With them goes what was known of their inputs from outside.
+        """
         gone: set[str] = set()
         for each in service_objects:
             gone |= self._members.get(each, frozenset({each}))
             self._stop_loading(each)
-        self.graph.drop(gone)
+        self._forget_inputs(self.graph.drop(gone))
         for each in gone:
             self.known.pop(each, None)
             self._members.pop(each, None)
@@ -172,6 +179,17 @@ class Components:
         """The seconds that loading has taken since this was last asked, by tenant."""
         spent, self._spent = self._spent, defaultdict(float)
         return spent
+
+    def read_in(self, ref: StreamRef, partition: int) -> None:
+        """Note that others read a stream in this partition, too."""
+        known = self.known.get(ref.service_object)
+        if known is None or not self.graph.knows(ref):
+            return
+        stream = self.graph.stream(ref)
+        if partition not in stream.read_in:
+            stream.read_in = (*stream.read_in, partition)
+            read_in = {**known.read_in, ref.stream: stream.read_in}
+            self.known[known.id] = replace(known, read_in=read_in)
 
     def members(self, service_objects: Iterable[str]) -> Set[str]:
         """Of these all that is known in their components."""

@@ -6,7 +6,8 @@ was emitted counts: each update says of which place in the serial order it is, t
 come after stored progress are read back, and the trees that they are of end as they did
 then. Trees are emitted one after the other, each in serial order: so of a tree that another
 one follows it is known of every place whether anything came of it, of others up to their last
-place. What was computed again before is there again, perhaps less of it.
+place. What was computed again before is there again, perhaps less of it. A tree is told by the
+offset of its record and the tenant of its streams.
 """
 
 from __future__ import annotations
@@ -27,9 +28,13 @@ Place: TypeAlias = tuple[int, int, Path]
 """Offset in the log, depth in the tree, path through it."""
 
 
+Tree: TypeAlias = tuple[int, int]
+"""Offset in the log, and tenant."""
+
+
 @dataclass(slots=True)
 class _Tree:
-    """What is known of the tree of one offset."""
+    """What is known of one tree."""
 
     last: Place
     """Up to where it is known at least."""
@@ -44,57 +49,66 @@ class Decided:
     """The outcomes that subscribers know, of each tree that has begun to be emitted."""
 
     def __init__(self, emitted: Iterable[EmittedRecord] = ()) -> None:
-        self._trees: dict[int, _Tree] = {}
-        before: int | None = None
+        self._trees: dict[Tree, _Tree] = {}
+        self._offsets: set[int] = set()
+        before: Tree | None = None
         for each in emitted:
             if each.place is not None:
                 offset, depth, *path = each.place
+                tree = offset, each.tenant
                 self._add((offset, depth, tuple(path)), each)
-                if before != offset and before in self._trees:
+                if before != tree and before in self._trees:
                     self._trees[before].is_whole = True
-                before = offset
+                before = tree
 
     def _add(self, place: Place, emitted: EmittedRecord) -> None:
         ref = StreamRef(emitted.service_object, emitted.stream)
         update = SensorUpdate(ref, emitted.timestamp, bytes(emitted.update))
         offset, depth, _path = place
         if depth == 0:
-            self.meets(offset, update)
-        tree = self._trees.setdefault(offset, _Tree(place))
+            self.meets(offset, emitted.tenant, update)
+        tree = self._trees.setdefault((offset, emitted.tenant), _Tree(place))
+        self._offsets.add(offset)
         if depth == 0:
             tree.root = update
         tree.last = max(place, tree.last)
         tree.values[ref, place] = update
 
-    def meets(self, offset: int, update: SensorUpdate) -> None:
+    def meets(self, offset: int, tenant: int, update: SensorUpdate) -> None:
         """The log has this update at this offset: a tree of another one there is forgotten.
 
         It was emitted of a part of the log that is lost.
         """
-        tree = self._trees.get(offset)
+        tree = self._trees.get((offset, tenant))
         if tree is not None and tree.root is not None and tree.root != update:
-            del self._trees[offset]
+            del self._trees[offset, tenant]
 
     @property
     def trees(self) -> int:
         """How many trees are known, or in part."""
         return len(self._trees)
 
-    def covers(self, offset: int) -> bool:
-        """Whether anything of the tree of this offset is known.
+    def begins(self, offset: int) -> bool:
+        """Whether anything of a tree of this offset is known."""
+        return offset in self._offsets
+
+    def covers(self, offset: int, tenant: int) -> bool:
+        """Whether anything of the tenant's tree of this offset is known.
 
         If so, it has to be computed one step at a time: each depends on the one before.
         """
-        return offset in self._trees
+        return (offset, tenant) in self._trees
 
-    def knows(self, composite: StreamRef, place: Place) -> bool:
-        """Whether subscribers got a value of this computation."""
-        tree = self._trees.get(place[0])
+    def knows(self, tenant: int, composite: StreamRef, place: Place) -> bool:
+        """Whether subscribers got a value of this computation, of a composite of the tenant."""
+        tree = self._trees.get((place[0], tenant))
         return tree is not None and (composite, place) in tree.values
 
-    def outcome(self, composite: StreamRef, place: Place, outcome: Outcome) -> Outcome:
+    def outcome(
+        self, tenant: int, composite: StreamRef, place: Place, outcome: Outcome
+    ) -> Outcome:
         """The outcome of a computation: where subscribers know it, as they know it."""
-        tree = self._trees.get(place[0])
+        tree = self._trees.get((place[0], tenant))
         if tree is None:
             return outcome
         known = tree.values.get((composite, place))

@@ -16,12 +16,13 @@ from itertools import islice
 from pipeline.accounting.accounts import Accounts
 from pipeline.state.decided import Decided
 from pipeline.state.partition import Partition
+from pipeline.state.recalling import asked_for
 from pipeline.work import Work
 from servioticy.domain.known_streams import KnownStream
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.pauses import Paused
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import Batch
+from servioticy.ports.partition_store import Batch, TreeKey
 
 AT_ONCE = 500
 """Last updates that are given back between two batches."""
@@ -40,20 +41,21 @@ class Excerpt:
         self.store = partition.store
         self.decided = Decided()  # late work is not read back from what was emitted
         self.accounts = Accounts()
-        self.next_offset = work.next_offset
+        self.progress = work.end
         self.waiting: Counter[int] = Counter()
-        self.emitted_late: list[int] = []
+        self.emitted_late: list[TreeKey] = []
         self._partition = partition
         self._claim, self._emitted_offset = partition.claim, partition.emitted_offset
         self._emitted_before = frozenset(partition.emitted_late)
-        self._noted: Set[int] = frozenset()
+        self._noted: Set[TreeKey] = frozenset()
         self._last_updates: dict[StreamRef, LastUpdate | None] = {}
         self._changed: dict[KnownStream, LastUpdate] = {}
         self._stored: list[Work] = []
         self._is_withdrawn = False
-        refs = dict.fromkeys(each.origin for each in work.updates)
+        refs = dict.fromkeys(root.origin for each in work.updates for root in each.roots)
         origins = [partition.graph.stream(each) for each in refs]
-        self.graph, self._remembered = partition.lend({r.service_object for r in refs}, origins)
+        lent = {id_ for each in work.updates for id_ in each.service_objects}
+        self.graph, self._remembered = partition.lend(lent, origins)
 
     @property
     def spares_others(self) -> bool:
@@ -62,24 +64,23 @@ class Excerpt:
 
     def recall(self, origins: Iterable[KnownStream]) -> Mapping[StreamRef, LastUpdate | None]:
         """The last updates that trees of these streams' updates need; one query at most."""
-        known, unknown = self._last_updates, {}
+        known, unknown = self._last_updates, []
         for ref in self.graph.needed(origins):
             if ref not in known:
                 try:
                     known[ref] = self._remembered(ref)
                 except KeyError:
-                    unknown[ref] = self.graph.stream(ref).stream_id
+                    unknown.append(ref)
         if unknown:
-            found = self.store.last_updates(unknown.values())
-            known.update({ref: found.get(row) for ref, row in unknown.items()})
+            known.update(asked_for(unknown, self.graph, self.store))
         return known
 
-    def commit(self, batch: Callable[[int], Batch]) -> Mapping[int, int]:
+    def commit(self, batch: Callable[[TreeKey], Batch]) -> Mapping[int, int]:
         """Store what was computed. Raises Unavailable, also where it is not to be any more."""
         if self._is_withdrawn:
             raise Unavailable("the partition is begun anew")
         content = replace(
-            batch(self.next_offset),
+            batch(self.progress),
             claim=self._claim,
             # How far the partition's own client has come; this one's tells nothing of that.
             emitted_offset=self._emitted_offset,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 from pipeline.state.weights import weight
-from servioticy.domain.access import readable
+from servioticy.domain.borders import with_inputs
 from servioticy.domain.graph import Graph
 from servioticy.domain.model import ServiceObject
 from servioticy.domain.pauses import Paused
@@ -90,7 +90,7 @@ class Loading:
         """
         until = clock() + seconds
         if self._making is None:
-            self._making = among.component(readable(self.loaded))
+            self._making = among.component([with_inputs(each) for each in self.loaded])
         while self.graph is None:
             try:
                 next(self._making)

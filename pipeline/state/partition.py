@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 
 from pipeline.accounting.accounts import Accounts
+from pipeline.state.channels import Channels
 from pipeline.state.components import Components, StillLoading
 from pipeline.state.decided import Decided
 from pipeline.state.last_update_cache import LastUpdateCache
+from pipeline.state.recalling import asked_for
 from pipeline.work import Work
 from servioticy.domain.graph import Graph
 from servioticy.domain.known_streams import KnownStream
-from servioticy.domain.model import LastUpdate, ServiceObject, StreamRef
+from servioticy.domain.model import InputRef, LastUpdate, ServiceObject, StreamRef
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import Batch, PartitionStore
+from servioticy.ports.partition_store import Batch, PartitionStore, TreeKey
 
 
 class Partition:
@@ -34,7 +36,8 @@ class Partition:
         self.store = store
         self.decided = Decided()
         self.accounts = Accounts()
-        self.next_offset, self.emitted_offset = store.begin(number)
+        next_offset, next_tree, self.emitted_offset = store.begin(number)
+        self.progress = TreeKey(next_offset, next_tree)
         self.claim = store.claim(number)
         """Of the partition, by which late work may be stored beside its batches."""
         self.spares_others = False
@@ -45,14 +48,15 @@ class Partition:
         """From each partition, the offset before which all that it forwarded has come."""
         self.waiting = Counter(store.waiting(number))
         """How many records of each tenant have been put off."""
-        self.emitted_late: list[int] = []
+        self.emitted_late: list[TreeKey] = []
         """Records that had been put off, and of which all is emitted and acknowledged."""
         self.to_purge = True
         """Whether something deleted or erased may still have rows; at first nobody knows."""
-        self._components = Components(number, store)
+        self._last_updates = LastUpdateCache(remembered_bytes)
+        self._components = Components(number, store, forget_inputs=self._last_updates.forget)
         self.graph = self._components.graph
         self._known = self._components.known
-        self._last_updates = LastUpdateCache(remembered_bytes)
+        self.channels = Channels(number, store)
 
     def service_object(
         self, service_object: str, *, at_once: bool = False
@@ -97,6 +101,28 @@ class Partition:
         self.reload(service_object)
         self.to_purge = True
 
+    def forget_inputs(
+        self, service_objects: Iterable[str], streams: Iterable[StreamRef], *, is_open: bool
+    ) -> None:
+        """Look up again what these Service Objects know of streams of others.
+
+        Where it is not known that they are, or are not, `open`, their components are loaded anew.
+        """
+        sources = list(streams)
+        for each in service_objects:
+            known = self._known.get(each)
+            if known is None:
+                continue
+            found = [known.inputs.get(ref) for ref in sources]
+            if all(each is not None and each.is_open == is_open for each in found):
+                self._last_updates.forget(InputRef(ref, known.sequence) for ref in sources)
+            else:
+                self._components.forget([each])
+
+    def read_in(self, stream: StreamRef, partition: int) -> None:
+        """Note that others read a stream in this partition, too."""
+        self._components.read_in(stream, partition)
+
     def tenant_of(self, service_object: str) -> int | None:
         """Whose it is, wherever it is computed; None where it does not exist."""
         found = self.store.owner(service_object)
@@ -112,9 +138,13 @@ class Partition:
         members = self.store.component(service_object)
         return any(each.id == service_object and each.deleted for each in members)
 
+    def count_waiting(self) -> None:
+        """Ask how many records wait: some that were held may wait now."""
+        self.waiting = Counter(self.store.waiting(self.number))
+
     def note_waiting(self, work: Work) -> None:
         """Note that this work is stored: so many more, or fewer, records wait."""
-        self.waiting.update(each.tenant for each in work.put_off)
+        self.waiting.update(each.tenant for each in work.put_off if not each.held)
         if work.late:
             self.waiting.subtract(each.tenant for each in work.late)
             self.waiting = +self.waiting
@@ -149,9 +179,8 @@ class Partition:
         """
         unknown = self._last_updates.use(self.graph.needed(origins))
         if unknown:
-            rows = {ref: self.graph.stream(ref).stream_id for ref in unknown}
-            found = self.store.last_updates(rows.values())
-            self._last_updates.keep((ref, found.get(row)) for ref, row in rows.items())
+            found = asked_for(unknown, self.graph, self.store)
+            self._last_updates.keep(found.items())
         return self._last_updates.known
 
     def remember(self, last_updates: Mapping[KnownStream, LastUpdate]) -> None:
@@ -161,21 +190,23 @@ class Partition:
     def trim(self, *, contested: bool = False) -> None:
         """Between two batches: forget what there is no room for, the least recently used first."""
         self._last_updates.trim()
+        self.channels.trim()
         self._components.trim(self.lent, contested=contested)
 
-    def commit(self, batch: Callable[[int], Batch]) -> Mapping[int, int]:
+    def commit(self, batch: Callable[[TreeKey], Batch]) -> Mapping[int, int]:
         """Store the batch that begins at our progress, which then moves to its end.
 
         Returns of streams the bytes of updates that are not stored any more. Raises Unavailable
         where progress has passed its end already, and what storing raises.
         """
-        content = batch(self.next_offset)
+        content = batch(self.progress)
         if self.emitted_late:
             content = replace(content, emitted_late=tuple(self.emitted_late))
-        if content.next_offset < self.next_offset:
+        end = TreeKey(content.next_offset, content.next_tree)
+        if end < self.progress:
             raise Unavailable("this has been stored already: the partition is begun anew")
         replaced = self.store.store(content)
         self.emitted_late.clear()
-        self.next_offset = content.next_offset
+        self.progress = end
         self.emitted_offset = max(self.emitted_offset, content.emitted_offset)
         return replaced

@@ -80,7 +80,7 @@ def outside_inputs(service_object: ServiceObject) -> Iterator[tuple[InputRef, in
                     yield member, service_object.inputs[member.source].provider
 
 
-def losing(reader: ServiceObject, sources: Collection[StreamRef]) -> Iterator[Stream]:
+def reading(reader: ServiceObject, sources: Collection[StreamRef]) -> Iterator[Stream]:
     """Yield the composites of a reader that read one of these streams."""
     for stream in reader.definition.streams:
         inputs = stream.composite.inputs if stream.composite else ()
@@ -110,9 +110,7 @@ def _reading_from_outside(service_object: ServiceObject) -> ServiceObject:
         else each
         for each in service_object.definition.streams
     )
-    return replace(
-        service_object, definition=replace(service_object.definition, streams=streams)
-    )
+    return replace(service_object, definition=replace(service_object.definition, streams=streams))
 
 
 def _named(

@@ -27,7 +27,7 @@ class StreamRef(NamedTuple):
 
 
 class InputRef(StreamRef):
-    """A stream of another tenant as a Service Object knows it that reads it: an *input from outside*.
+    """A stream of another tenant as one that reads it knows it: an *input from outside*.
 
     What one of them knows of it is its own affair: it may be older than what another one does.
     """

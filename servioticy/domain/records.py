@@ -6,6 +6,7 @@ effect exactly at its place in its partition.
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -139,7 +140,7 @@ class LastOutside(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BeginRecord(msgspec.Struct, tag="begin", tag_field="kind", frozen=True):
-    """From here on what these streams of a provider get comes to this partition, for these readers.
+    """From here on what these streams of a provider get feeds these readers in this partition.
 
     It has each stream's last update as that stood at its place in the provider's partition. It
     comes again where a stream is erased, a grant is given anew, or a document changes.
@@ -232,7 +233,8 @@ class EmittedRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     place: tuple[int, ...] | None = None
     """Where in the serial order it was made: offset in the log, depth, path (pipeline/growth.py).
 
-    A step of the path that is `BORDER` or more is a border (borders.py). None where it is emitted again: then it is on the disk, and is not computed again.
+    A step of the path that is `BORDER` or more is a border (borders.py). None where it is emitted
+    again: then it is on the disk, and is not computed again.
     """
 
 
@@ -321,6 +323,15 @@ def _check_update(update: msgspec.Raw) -> None:
         raise UnreadableRecord(f"the update is no JSON: {error}") from error
     if not is_object:
         raise UnreadableRecord("the update is no JSON object")
+
+
+def narrowed(value: bytes, readers: Sequence[str], sources: Container[tuple[str, str]]) -> bytes:
+    """Return of a border record, as it stands in the log, what these streams have for these."""
+    record = _records.decode(value)
+    updates = tuple(e for e in record.updates if (e.service_object, e.stream) in sources)
+    return _encoder.encode(
+        msgspec.structs.replace(record, updates=updates, readers=tuple(readers))
+    )
 
 
 def write(record: LogRecord | EmittedRecord) -> bytes:

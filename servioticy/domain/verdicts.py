@@ -41,7 +41,11 @@ SUPERSEDED = _verdict(
     "superseded", 'With `diamonds: "settle"`: a later path of the same tree computes.'
 )
 MISSING = _verdict("missing", 'With `missing: "skip"`: an input has no update yet.')
-HOP_LIMIT = _verdict("hop-limit", "It is more than `max_hops` composites deep in its tree.")
+HOP_LIMIT = _verdict(
+    "hop-limit",
+    "It is more than `max_hops` composites and borders deep in its tree, or more than eight of "
+    "these are borders between tenants.",
+)
 COMPUTATION_LIMIT = _verdict(
     "computation-limit", "Its tenant has had `max_computations` of the tree already."
 )
@@ -50,18 +54,17 @@ SIZE_LIMIT = _verdict(
 )
 TIME_LIMIT = _verdict(
     "time-limit",
-    "Its tenant's code has run for `max_tree_script_ms` in the tree already, or that of all "
-    "tenants whose update it is not, together.",
+    "Its tenant's code has run for `max_tree_script_ms` in the tree already.",
 )
 REVOKED = _verdict(
     "revoked",
     "What it reads of another tenant is private or gone from here on, or the grant of it has "
     "ended; such updates wake it no more.",
 )
-OVER_SHARE = _verdict(
-    "over-share",
-    "Its tenant has used its share of the partition's time, or more than its part of the share of "
-    "all that is computed from others' streams, and the update is another's.",
+BEHIND = _verdict(
+    "behind",
+    "The update is another tenant's, and more records of its own tenant wait to be computed "
+    "than may.",
 )
 OVER_QUOTA = _verdict(
     "over-quota",

@@ -144,7 +144,7 @@ class Channel(NamedTuple):
 
 
 class OutsideReader(NamedTuple):
-    """A Service Object of another tenant that reads a stream, as the stream's partition knows it."""
+    """A Service Object of another tenant that reads a stream, as is known where that is."""
 
     reader: str
     tenant: int
@@ -250,7 +250,8 @@ class BeginInputs(NamedTuple):
 
     Only where a reader's version in force names the stream. Their last updates are these. Where
     the readers were fed `moved_from` another partition, they await the End of that from `source`,
-    unless it has come already.
+    unless it has come already, and what they know stays. Where it was `forwarded` only what they
+    know changes, and whether they may read.
     """
 
     tenant: int
@@ -260,21 +261,24 @@ class BeginInputs(NamedTuple):
     source: tuple[int, int]
     """partition and offset: an older Begin of the same partition changes nothing"""
     moved_from: int | None = None
+    forwarded: bool = False
 
 
 class EndInputs(NamedTuple):
     """Nothing of these streams feeds these readers here from now on.
 
-    They may not be read any more, and their last updates are forgotten; or, where what was sent
-    on from a partition has `arrived`, the readers await it no longer, and what the tenant has
-    held waits for its turn from now on, if it awaits nothing else.
+    They may not be read any more, and their last updates are forgotten. Or the readers have
+    `moved`: this partition sends nothing on any more, and that is all. Or what another one sent on
+    has `arrived`: the readers await it no longer, and what the tenant has held waits for its turn
+    from now on, if it awaits nothing else in the partition.
     """
 
     tenant: int
     readers: tuple[str, ...]
     streams: tuple[StreamRef, ...]
     source: tuple[int, int]
-    """as of a Begin"""
+    """as of a Begin; where what was sent on has arrived, that of the Begin that moved them"""
+    moved: bool = False
     arrived: bool = False
 
 
@@ -456,7 +460,7 @@ class PartitionStore(Protocol):
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int
     ) -> list[EmittedRecord]:
-        """What was stored from the one to the other, which is meant, too, in the order it was made.
+        """What was stored from the one up to and with the other, in the order it was made.
 
         And what was stored of records that had been put off and is not emitted for certain.
         """

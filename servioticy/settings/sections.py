@@ -117,9 +117,6 @@ class Limits:
     max_tree_script_ms: Milliseconds = setting(
         500, "time of one tenant's scripts for one update, in ms; what follows gets a verdict"
     )
-    foreign_part: Part = setting(
-        0.1, "part of these three that a tenant has in what follows from another's update"
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 import pytest
 from memory import MemoryPlatform
 from oracle import Composite, Object
+from pipeline.sharing.strangers import Strangers
 from put_off_runs import CODE, append
 from serial_order import define, functions
 
@@ -14,7 +15,6 @@ from pipeline.engine import Engine
 from pipeline.sharing.fairness import Fairness
 from pipeline.sharing.pace import Pace
 from pipeline.sharing.shares import Shares
-from pipeline.sharing.strangers import Strangers
 from pipeline.task import Task
 from pipeline.work import Row
 from sandbox import ProcessorSeconds, argument_names

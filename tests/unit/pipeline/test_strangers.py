@@ -7,8 +7,6 @@ from collections import defaultdict
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from pipeline.sharing.costs import Foreign
 from pipeline.sharing.strangers import (
     FORGOTTEN_SECONDS,
     HORIZON_SECONDS,
@@ -18,6 +16,8 @@ from pipeline.sharing.strangers import (
     MAX_ACCOUNTS,
     Strangers,
 )
+
+from pipeline.sharing.costs import Foreign
 
 OWNER = 99
 SHARE = 0.5

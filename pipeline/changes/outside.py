@@ -1,0 +1,110 @@
+"""What a provider tells those who read its streams from outside: `begin` and `end`.
+
+Each goes to the reader's partition by the way that data goes, so that all have one order.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+
+import msgspec
+
+from servioticy.domain.model import LastUpdate, StreamRef
+from servioticy.domain.records import BeginRecord, EndRecord, LastOutside, Source, write
+from servioticy.ports.partition_store import Crossing, OutsideReader
+
+MAX_TOLD_READERS = 5_000
+"""That one record names: a quarter of a megabyte."""
+
+MAX_TOLD_BYTES = 900_000
+"""Of last updates in one record, where it is more than one."""
+
+Lasts = Callable[[Iterable[StreamRef]], Mapping[StreamRef, LastUpdate | None]]
+"""Looks up last updates of streams as they stand."""
+
+
+class Tidings:
+    """What one control record tells others, in the order in which it is sent."""
+
+    def __init__(self, partition: int, provider: int, offset: int, tree: int = 0) -> None:
+        """`offset` is that of the control record."""
+        self._source = Source(partition, offset)
+        self._provider = provider
+        self._tree = tree
+        self._numbers = count()
+        self.crossings: list[Crossing] = []
+
+    def begin(
+        self, readers: Sequence[OutsideReader], lasts: Lasts, moved_from: int | None = None
+    ) -> None:
+        """Feed these from here on; with `moved_from` what they know moves along with them."""
+        for (partition, tenant), streams in _together(readers).items():
+            for names, refs in streams:
+                for some in _parts(refs, {} if moved_from is not None else lasts(refs)):
+                    for part in _readers(names):
+                        record = BeginRecord(
+                            self._source, self._provider, tenant, part, tuple(some), moved_from
+                        )
+                        self._add(partition, write(record))
+
+    def end(self, readers: Sequence[OutsideReader], moved_to: int | None = None) -> None:
+        """Feed these no more where they are, as they may not read it or have moved."""
+        for (partition, tenant), streams in _together(readers).items():
+            for names, refs in streams:
+                for part in _readers(names):
+                    record = EndRecord(
+                        self._source,
+                        self._provider,
+                        tenant,
+                        part,
+                        tuple((each.service_object, each.stream) for each in refs),
+                        moved_to,
+                    )
+                    self._add(partition, write(record))
+
+    def _add(self, partition: int, record: bytes) -> None:
+        offset = self._source.offset
+        self.crossings.append(
+            Crossing(offset, self._tree, next(self._numbers), (partition,), record)
+        )
+
+
+def _together(
+    readers: Sequence[OutsideReader],
+) -> Mapping[tuple[int, int], list[tuple[list[str], list[StreamRef]]]]:
+    """By partition and tenant: readers, and the streams that all of them read."""
+    by_reader: defaultdict[tuple[int, int], defaultdict[str, list[StreamRef]]]
+    by_reader = defaultdict(lambda: defaultdict(list))
+    for each in readers:
+        by_reader[each.partition, each.tenant][each.reader].append(each.source)
+    found: dict[tuple[int, int], list[tuple[list[str], list[StreamRef]]]] = {}
+    for where, theirs in by_reader.items():
+        alike: dict[tuple[StreamRef, ...], list[str]] = {}
+        for reader, refs in theirs.items():
+            alike.setdefault(tuple(refs), []).append(reader)
+        found[where] = [(names, list(refs)) for refs, names in alike.items()]
+    return found
+
+
+def _readers(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for first in range(0, len(names), MAX_TOLD_READERS):
+        yield tuple(names[first : first + MAX_TOLD_READERS])
+
+
+def _parts(
+    refs: Sequence[StreamRef], lasts: Mapping[StreamRef, LastUpdate | None]
+) -> Iterator[list[LastOutside]]:
+    part: list[LastOutside] = []
+    room = MAX_TOLD_BYTES
+    for ref in refs:
+        last = lasts.get(ref)
+        size = 200 + (len(last.document) if last else 0)
+        if part and size > room:
+            yield part
+            part, room = [], MAX_TOLD_BYTES
+        known = (last.timestamp, msgspec.Raw(last.document)) if last else (None, None)
+        part.append(LastOutside(*ref, *known))
+        room -= size
+    yield part
