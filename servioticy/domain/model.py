@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from servioticy.domain.options import DEFAULTS, Options
@@ -204,9 +203,9 @@ class ServiceObject:
     """Under which number the updates of each stream are stored."""
     grants: tuple[Grant, ...] = ()
     """What others are granted, beside what is public."""
-    inputs: Mapping[StreamRef, InputFromOutside] = MappingProxyType({})
+    inputs: Mapping[StreamRef, InputFromOutside] = field(default_factory=dict)
     """What its groups name of other tenants, as far as it is known at this place in the log."""
-    read_in: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    read_in: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Of each of its streams that others read, the partitions in which they do."""
 
     @property

@@ -8,7 +8,7 @@ from typing import Any
 from python_evaluator import Compute, PythonEvaluator
 
 from pipeline.evaluators.evaluator import Evaluators
-from pipeline.work import LoggedUpdate
+from pipeline.work import LoggedUpdate, Root
 from sandbox import argument_names
 from servioticy.domain.documents import parse_service_object
 from servioticy.domain.graph import Graph
@@ -62,7 +62,7 @@ def document(value: int) -> bytes:
 
 def logged(offset: int, timestamp: int, origin: StreamRef = D, *, tenant: int = 1) -> LoggedUpdate:
     """An update of the log whose value is its timestamp."""
-    return LoggedUpdate(offset, tenant, origin, timestamp, document(timestamp), b"")
+    return LoggedUpdate(offset, tenant, [Root(origin, timestamp, document(timestamp))], b"")
 
 
 def evaluators(compute: Compute = lambda trigger, _values: trigger.timestamp) -> Evaluators:

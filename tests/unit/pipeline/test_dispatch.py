@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from engine_builders import a_graph, a_service_object, document, logged
+from engine_builders import D, a_graph, document, logged
 
 from pipeline.limits import NO_LIMITS
-from pipeline.sharing.rules import ITS_SHARE, Rules, its_quota
+from pipeline.sharing.rules import Rules, its_quota
 from pipeline.sharing.spending import Spending
 from pipeline.stages.dispatch import MAX_SHED_NOTED, NOBODY, dispatch
+from pipeline.work import LoggedUpdate, Root
 from sandbox.trees import Event
-from servioticy.domain.graph import Graph
+from servioticy.domain.borders import BORDER, MAX_BORDERS
 from servioticy.domain.known_streams import Region
 from servioticy.domain.model import StreamRef
 
@@ -56,59 +57,55 @@ def test_a_region_in_which_nobody_is_woken_has_nothing_to_do() -> None:
     assert dispatch(entered, [logged(1, 1)], ALL, spending()) == ([], [])
 
 
-def other_graph(*names: str) -> tuple[Graph, Region]:
-    """Composites of tenant 2 read what tenant 1 sends."""
-    theirs = a_service_object(
-        dict.fromkeys(names, ("g",)),
-        id_="other",
-        groups={"g": (["so"], "d")},
-        tenant=2,
-        sequence=1,
-    )
-    graph = Graph([a_service_object(), theirs])
-    (region,) = graph.regions()
-    return graph, region
+def reading(*names: str) -> Region:
+    """Composites that read what comes over a border."""
+    (region,) = a_graph(dict.fromkeys(names, ("d",))).regions()
+    return region
 
 
-def test_refused_tenants_see_what_they_read_and_wake_by_their_own_updates() -> None:
-    _graph, region = other_graph("x")
+def crossed(offset: int, at: int, borders: int = 1) -> LoggedUpdate:
+    """An update of another tenant that has come over borders."""
+    root = Root(D, at, document(at), (*range(BORDER, BORDER + borders),))
+    return LoggedUpdate(offset, 1, [root], b"", tree=1)
+
+
+def test_who_is_refused_sees_what_it_reads_and_wakes_by_its_own_updates() -> None:
+    region = reading("x")
     d = number_of(region, "so/d")
     entered = {region: {0: [an_event(d)], 1: [an_event(d, at=2)]}}
-    updates = [logged(1, 1), logged(2, 2, tenant=2)]
+    rules = Rules(NO_LIMITS, refused={1: its_quota("computations")})
 
     ((_region, numbers, trees),), (verdict,) = dispatch(
-        entered, updates, Rules(NO_LIMITS, refused={2: ITS_SHARE}), spending()
+        entered, [crossed(1, 1), logged(2, 2)], rules, spending()
     )
 
     assert numbers == [0, 1]
     assert [event.only for tree in trees for event in tree] == [NOBODY, None]
-    assert (verdict.composite.ref, verdict.kind) == (StreamRef("other", "x"), "over-share")
+    assert (verdict.composite.ref, verdict.kind) == (StreamRef("so", "x"), "over-quota")
     assert (verdict.trigger.key, verdict.timestamp) == ("so/d", 1)
-
-
-def test_who_is_over_a_quota_is_told_which() -> None:
-    _graph, region = other_graph("x")
-    entered = {region: {0: [an_event(number_of(region, "so/d"))]}}
-
-    _, (verdict,) = dispatch(
-        entered,
-        [logged(1, 1)],
-        Rules(NO_LIMITS, refused={2: its_quota("computations")}),
-        spending(),
-    )
-
-    assert verdict.kind == "over-quota"
     assert "quota of computations" in verdict.message
 
 
+def test_what_has_crossed_eight_borders_is_far_enough() -> None:
+    """A loop of tenants whose clocks tick on by themselves ends."""
+    region = reading("x")
+    entered = {region: {n: [an_event(number_of(region, "so/d"))] for n in (0, 1)}}
+
+    (_entering,), (verdict,) = dispatch(
+        entered, [crossed(1, 1, MAX_BORDERS), crossed(2, 1, MAX_BORDERS + 1)], ALL, spending()
+    )
+
+    assert verdict.kind == "hop-limit"
+
+
 def test_only_the_first_refused_composites_get_a_verdict() -> None:
-    _graph, region = other_graph(*(f"x{number}" for number in range(MAX_SHED_NOTED + 5)))
+    region = reading(*(f"x{number}" for number in range(MAX_SHED_NOTED + 5)))
     entered = {region: {0: [an_event(number_of(region, "so/d"))]}}
 
-    rules, spent = Rules(NO_LIMITS, refused={2: ITS_SHARE}), spending()
-    entering, ended = dispatch(entered, [logged(1, 1)], rules, spent)
+    rules, spent = Rules(NO_LIMITS, refused={1: its_quota("computations")}), spending()
+    entering, ended = dispatch(entered, [crossed(1, 1)], rules, spent)
 
     assert entering == []
     assert len(ended) == MAX_SHED_NOTED
-    shares = spent.costs.by_runner(1.0)
-    assert shares[2] == pytest.approx((1 + MAX_SHED_NOTED) * shares[1]), "and pays for them"
+    shares = spent.costs.seconds(1.0)
+    assert shares[1] == pytest.approx((1 + MAX_SHED_NOTED) * shares[2]), "and pays for them"

@@ -9,7 +9,6 @@ from engine_builders import C, D, a_graph, a_service_object, document, logged
 from pipeline.growth import Asked, Entering
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.sharing.rules import Rules
-from pipeline.sharing.spending import Spending
 from pipeline.stages.fetch import fetch
 from pipeline.work import LoggedUpdate
 from sandbox.trees import Bounds, Event
@@ -32,15 +31,14 @@ def fetched(
     """What is asked of the regions that the updates enter."""
     trees: dict = {}
     for number, each in enumerate(updates):
-        origin = graph.stream(each.origin)
+        (root,) = each.roots
+        origin = graph.stream(root.origin)
         graph.plan(origin)
         for region, node in origin.entries:
-            event = Event(node, each.timestamp, each.document)
+            event = Event(node, root.timestamp, root.document)
             trees.setdefault(region, {})[number] = [event]
     entering = [Entering(region, list(by), list(by.values())) for region, by in trees.items()]
-    owners = {each.offset: each.tenant for each in updates}
-    spending = Spending(limits, owners)
-    return fetch(entering, updates, graph, known or {}, Rules(limits), spending)
+    return fetch(entering, updates, graph, known or {}, Rules(limits))
 
 
 def names(asked: Asked) -> dict[str, tuple[int, bytes | None, bytes | None]]:
@@ -82,7 +80,7 @@ def test_several_streams_that_enter_a_region_need_what_each_needs() -> None:
     assert set(names(asked)) == {"so/b", "so/c", "so/d", "so/e", "so/f"}
 
 
-def test_a_tenant_with_several_regions_in_a_tree_has_a_part_of_its_limits_in_each() -> None:
+def test_a_tree_of_several_regions_has_a_part_of_the_limits_in_each() -> None:
     """Where each keeps to that, all keep to the limits."""
     settling = a_service_object(
         {"s": ("g", "h")},
@@ -98,14 +96,3 @@ def test_a_tenant_with_several_regions_in_a_tree_has_a_part_of_its_limits_in_eac
 
     assert first.call.bounds == second.call.bounds == Bounds(7, 5)
     assert first.most_bytes == second.most_bytes == 50
-
-
-def test_in_the_tree_of_another_tenants_update_there_is_less() -> None:
-    graph = a_graph({"c": ("d",)})
-    limits = Limits(7, 10, 100, foreign=0.5)
-
-    (own,) = fetched(graph, logged(1, 9), limits=limits)
-    (mixed,) = fetched(graph, logged(1, 9), logged(2, 9, tenant=2), limits=limits)
-
-    assert (own.call.bounds.computations, own.most_bytes) == (10, 100)
-    assert (mixed.call.bounds.computations, mixed.most_bytes) == (5, 50)
