@@ -27,6 +27,7 @@ from servioticy.errors import ServioticyError
 from servioticy.ports.change_store import Change, ChangeStore, NewGrant, NewServiceObject
 from servioticy.ports.log import BatchLog
 from servioticy.ports.stream_graph import GraphNode, GroupReader, StreamGraph
+from servioticy.readings import reading_records
 
 Wanted = TypeVar("Wanted")
 
@@ -60,7 +61,8 @@ class Changes:
     """Changes of the stream graph, each at one place in the log.
 
     Every method raises Unavailable where others hold the right to change for too long, or where
-    the log does not take the change: then it may still come into force later.
+    the log does not take the change: then it may still come into force later. So it does where a
+    change would move what has not come to where it moved before: then nothing is stored.
     """
 
     def __init__(self, graph: StreamGraph, store: ChangeStore, log: BatchLog) -> None:
@@ -234,6 +236,7 @@ class Changes:
                     self._store.finish({number: change})
                 continue
             self._log.append_all([(each.partition, _record(n, each)) for n, each in changes])
+            _append_readings(changes, self._log)
             self._store.finish(dict(changes))
 
 
@@ -245,6 +248,22 @@ def _append(number: int, change: Change, log: BatchLog) -> None:
             offset = log.append(old_partition, ReleaseRecord(some, change.partition))
             log.append(change.partition, AcquireRecord(some, old_partition, offset))
     log.append(change.partition, _record(number, change))
+    _append_readings([(number, change)], log)
+
+
+def _append_readings(changes: Sequence[tuple[int, Change]], log: BatchLog) -> None:
+    """Tell providers who reads them from now on, once all of these changes are in the log.
+
+    What a provider answers has to come behind the definition that names its streams.
+    """
+    records = [
+        (reading.partition, record)
+        for number, change in changes
+        for reading in change.readings
+        for record in reading_records(number, reading)
+    ]
+    if records:
+        log.append_all(records)
 
 
 def _record(number: int, change: Change) -> ControlRecord:

@@ -28,7 +28,7 @@ def test_what_is_not_acknowledged_comes_in_the_order_it_was_made(
     updates = [StoredUpdate(1, stream, at, document(at), 1, n, place) for at, n, place in rows]
     storage.store.store(Batch(0, 0, 4, 1, updates=updates))
 
-    found = storage.store.not_acknowledged(0, 1, 3)
+    found = storage.store.not_acknowledged(0, 1, 2)
 
     assert found == [
         EmittedRecord("so1", "a", 1, 1, at, msgspec.Raw(document(at))) for at in (7, 8, 6)

@@ -13,7 +13,7 @@ from servioticy.ports.partition_store import Batch
 
 
 def test_a_new_partition_begins_at_zero(storage: Storage) -> None:
-    assert storage.store.begin(1) == (0, 0)
+    assert storage.store.begin(1) == (0, 0, 0)
     assert storage.store.all_progress() == {1: 0}
     assert storage.history.progress(1) == 0
 
@@ -53,11 +53,11 @@ def test_a_second_worker_waits_until_the_first_gives_up(storage: Storage) -> Non
     storage.store.begin(0)
     with pytest.raises(Unavailable):
         storage.other_store.begin(0)
-    assert storage.other_store.begin(1) == (0, 0)
+    assert storage.other_store.begin(1) == (0, 0, 0)
 
     storage.store.end(0)
 
-    assert storage.other_store.begin(0) == (0, 0)
+    assert storage.other_store.begin(0) == (0, 0, 0)
 
 
 def test_readers_see_no_progress_where_nothing_began(storage: Storage) -> None:
@@ -68,7 +68,7 @@ def test_readers_see_no_progress_where_nothing_began(storage: Storage) -> None:
 def test_progress_is_stored_with_the_updates(storage: Storage, stream: int) -> None:
     storage.store.store(a_batch(stream, 0, at=5, value=1))
 
-    assert storage.store.begin(0) == (1, 0)
+    assert storage.store.begin(0) == (1, 0, 0)
     assert storage.history.progress(0) == 1
     assert documents(storage, stream) == [document(1)]
 
@@ -82,7 +82,7 @@ def test_a_second_worker_is_fenced_and_stores_nothing(
     with pytest.raises(Fenced):
         storage.store.store(told(a_batch(stream, 0, at=6, value=2), is_new))
     assert documents(storage, stream) == [document(1)]
-    assert storage.store.begin(0) == (1, 0)
+    assert storage.store.begin(0) == (1, 0, 0)
 
 
 def test_a_partition_that_never_began_is_fenced(storage: Storage, stream: int) -> None:
@@ -94,4 +94,4 @@ def test_emitted_offset_never_goes_back(storage: Storage, stream: int) -> None:
     storage.store.store(Batch(0, 0, 10, emitted_offset=7))
     storage.store.store(Batch(0, 10, 11, emitted_offset=3))
 
-    assert storage.store.begin(0) == (11, 7)
+    assert storage.store.begin(0) == (11, 0, 7)

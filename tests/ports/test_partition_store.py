@@ -154,7 +154,7 @@ def test_what_is_not_new_after_all_overwrites(
     assert documents(storage, stream) == [document(last[at]) for at in sorted(last)]
     assert len(storage.store.not_acknowledged(0, 1, 2)) == len(times)
     assert storage.history.verdicts(key(stream)) == [("emitted", 1, b"{}")]
-    assert storage.store.begin(0) == (2, 0)
+    assert storage.store.begin(0) == (2, 0, 0)
 
 
 def test_a_stream_without_updates_has_nothing(storage: Storage, stream: int) -> None:

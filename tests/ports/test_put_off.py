@@ -9,6 +9,7 @@ from servioticy.ports.partition_store import (
     Batch,
     PutOff,
     StoredUpdate,
+    TreeKey,
 )
 
 
@@ -49,13 +50,13 @@ def test_what_is_taken_up_waits_no_more_and_stays_until_it_is_emitted(
     """A worker that dies in between emits it again, whatever progress says."""
     storage.store.store(Batch(0, 0, 2, 2, put_off=[later(0), later(1)]))
     update = StoredUpdate(1, stream, 5, document(7), 1, 0, 0)
-    storage.store.store(Batch(0, 2, 2, 2, updates=[update], taken_up=[0]))
+    storage.store.store(Batch(0, 2, 2, 2, updates=[update], taken_up=[TreeKey(0)]))
 
     assert storage.store.waiting(0) == {1: 1}
-    assert storage.store.taken_up(0) == [0]
+    assert storage.store.taken_up(0) == [TreeKey(0)]
     again = storage.store.not_acknowledged(0, 2, 2)
     assert [bytes(each.update) for each in again] == [document(7)]
-    storage.store.store(Batch(0, 2, 3, 2, emitted_late=[0, 1]))
+    storage.store.store(Batch(0, 2, 3, 2, emitted_late=[TreeKey(0), TreeKey(1)]))
     assert storage.store.taken_up(0) == []
     assert storage.store.not_acknowledged(0, 3, 3) == []
     assert storage.store.put_off(0, 1, 9, 100) == [later(1)]

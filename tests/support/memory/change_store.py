@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
+from memory import readings
 from memory.state import GONE, Edge, GrantRow, ServiceObjectRow, State
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
 from servioticy.errors import Unavailable
-from servioticy.ports.change_store import Change, NewGrant, NewServiceObject
+from servioticy.ports.change_store import Change, NewGrant, NewServiceObject, Reading
 
 
 class MemoryChangeStore:
@@ -70,11 +72,11 @@ class MemoryChangeStore:
             row = self._row(ServiceObjectKey(new.tenant, new.id), revision)
             if row is None:
                 return None
+            components = {row.component, *self._components_of_sources(new)}
+            joined = self._join(components) or Joined(row.component, 0, ())
             if version is None:
                 version = row.newest_version = row.newest_version + 1
             row.version, row.public, row.revision = version, new.public, revision + 1
-            components = {row.component, *self._components_of_sources(new)}
-            joined = self._join(components) or Joined(row.component, 0, ())
             change = Change(new.id, version, joined.partition, joined.moves)
             return self._put_in_force(new, change, joined.component, components)
 
@@ -87,9 +89,8 @@ class MemoryChangeStore:
                 return None
             row.deleted_at = now
             row.revision += 1
-            return self._note_pending(
-                Change(row.id, row.version, row.route_partition, kind="deletion")
-            )
+            change = Change(row.id, row.version, row.route_partition, kind="deletion")
+            return self._note_pending(replace(change, readings=self._ended(row)))
 
     def erase(self, key: ServiceObjectKey, stream: str) -> Change | None:
         """Note that the stored updates of a stream shall go; None: there is no such stream."""
@@ -199,8 +200,13 @@ class MemoryChangeStore:
     def _end(self, id_: str, revoked: str) -> Change:
         row = self._state.service_objects[id_]
         if not revoked:
-            return Change(id_, row.version, row.route_partition, kind="deletion")
+            change = Change(id_, row.version, row.route_partition, kind="deletion")
+            return replace(change, readings=self._ended(row))
         return Change(id_, row.version, row.route_partition, kind="revocation", grant=revoked)
+
+    def _ended(self, row: ServiceObjectRow) -> tuple[Reading, ...]:
+        """It reads nothing of others any more."""
+        return tuple(readings.told(self._state, row.id, row.route_partition, ends=True))
 
     def _row(self, key: ServiceObjectKey, revision: int | None) -> ServiceObjectRow | None:
         """Return the tenant's Service Object, if it has not changed since that revision."""
@@ -211,16 +217,20 @@ class MemoryChangeStore:
 
     def _components_of_sources(self, new: NewServiceObject) -> set[str]:
         rows = [self._state.service_object(ref.service_object) for _, ref in new.group_sources]
-        return {each.component for each in rows if each}
+        return {each.component for each in rows if each and each.tenant == new.tenant}
 
     def _join(self, components: set[str]) -> Joined | None:
-        return join(
+        joined = join(
             [
                 Member(each.id, each.component, each.route_partition)
                 for each in self._state.service_objects.values()
                 if each.component in components and each.deleted_at is None
             ]
         )
+        for _partition, ids in joined.moves if joined else ():
+            for each in ids:
+                readings.check_arrived(self._state, self._state.service_objects[each])
+        return joined
 
     def _least_loaded(self, partitions: int) -> int:
         rows = self._state.service_objects.values()
@@ -233,6 +243,7 @@ class MemoryChangeStore:
     ) -> Change:
         """Return the version's streams, what its groups read, its component; all pending."""
         state = self._state
+        before = readings.outside(state, new.id)
         for each in state.service_objects.values():
             if each.component in joined:
                 each.component = component
@@ -248,7 +259,10 @@ class MemoryChangeStore:
         state.edges += dict.fromkeys(
             Edge(new.id, group, ref) for group, ref in new.group_sources if ref in state.streams
         )
-        return self._note_pending(change)
+        moved = [id_ for _, ids in change.moves for id_ in ids if id_ != new.id]
+        told = readings.told(state, new.id, change.partition, before)
+        told += [e for id_ in moved for e in readings.told(state, id_, change.partition)]
+        return self._note_pending(replace(change, readings=tuple(told)))
 
     def _note_pending(self, change: Change) -> Change:
         self._state.last_pending += 1

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from memory import borders
 from memory.state import GONE, Purge, State
 from servioticy.ports.partition_store import (
     Activate,
     Allow,
+    BeginInputs,
     Delete,
     Effect,
+    EndInputs,
     Erase,
+    Read,
     Release,
     Revoke,
 )
@@ -20,7 +24,7 @@ def take_effect(state: State, effect: Effect, partition: int) -> None:
     """Bring it about in this partition."""
     match effect:
         case Activate():
-            _activate(state, effect)
+            _activate(state, effect, partition)
         case Delete():
             _delete(state, effect, partition)
         case Erase():
@@ -32,17 +36,24 @@ def take_effect(state: State, effect: Effect, partition: int) -> None:
             state.grants.pop(grant, None)
         case Release():
             _release(state, effect, partition)
+        case Read():
+            borders.read(state, effect, partition)
+        case BeginInputs():
+            borders.begin(state, effect, partition)
+        case EndInputs():
+            borders.end(state, effect, partition)
         case unknown:
             assert_never(unknown)
 
 
-def _activate(state: State, effect: Activate) -> None:
+def _activate(state: State, effect: Activate, partition: int) -> None:
     row = state.service_objects.get(effect.service_object)
     if row is None:
         return
     first = row.active_version is None and row.active_change == 0
     if row.active_change < effect.change or first:
         row.active_version, row.active_change = effect.version, effect.change
+        borders.name(state, effect, row.tenant, partition)
 
 
 def _release(state: State, effect: Release, partition: int) -> None:
@@ -59,6 +70,7 @@ def _delete(state: State, effect: Delete, partition: int) -> None:
         return
     row.active_version, row.active_change = None, GONE
     row.component = f"deleted {row.id}"
+    borders.delete(state, row.id, row.tenant, partition)
     for each in [g for g in state.grants.values() if g.service_object == row.id]:
         del state.grants[each.grant.id]
     if not any(each.service_object == row.id for each in state.purge):

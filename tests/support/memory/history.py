@@ -89,7 +89,10 @@ class MemoryHistory:
         return [
             each.offset
             for key, each in list(self._state.put_off.items())
-            if key[0] == partition and each.tenant == tenant and key not in self._state.taken_up
+            if key[0] == partition
+            and each.tenant == tenant
+            and key not in self._state.taken_up
+            and not each.held
         ]
 
     def verdicts(self, stream: StreamKey) -> list[tuple[str, int, bytes]]:

@@ -11,6 +11,7 @@ from servioticy.domain.letters import fitting
 from servioticy.domain.records import DeadLetter, EmittedRecord, LogRecord, read_emitted, write
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Rejected, Unavailable
+from servioticy.ports.partition_store import Crossing
 
 
 class MemoryOutput:
@@ -23,14 +24,21 @@ class MemoryOutput:
     def __init__(self, state: State, partition: int) -> None:
         self._state = state
         self._partition = partition
-        self._batches: deque[tuple[int, Sequence[Emission]]] = deque()
+        self._batches: deque[tuple[int, Sequence[Emission], Sequence[Crossing]]] = deque()
         self._records: list[tuple[int, bytes]] = []
         self._letters: list[DeadLetter] = []
         self.acknowledged = 0
 
-    def emit(self, next_offset: int, emissions: Sequence[Emission]) -> None:
-        """Send what was made from the log before this offset."""
-        self._batches.append((next_offset, tuple(emissions)))
+    @property
+    def has_more(self) -> bool:
+        """Whether something is sent on by the next `poll`; here all is sent at once."""
+        return False
+
+    def emit(
+        self, next_offset: int, emissions: Sequence[Emission], crossings: Sequence[Crossing] = ()
+    ) -> None:
+        """Send what was made from the log before this offset, and then what crosses borders."""
+        self._batches.append((next_offset, tuple(emissions), tuple(crossings)))
         self.poll()
 
     def emitted_from(self, next_offset: int) -> list[EmittedRecord]:
@@ -61,10 +69,14 @@ class MemoryOutput:
             return
         with self._state.lock:
             while self._batches:
-                next_offset, emissions = self._batches.popleft()
+                next_offset, emissions, crossings = self._batches.popleft()
                 for key, value in emissions:
-                    if self._fits(key, value, next_offset):
+                    if self._fits(key, value, next_offset - 1, "emitted"):
                         self._state.emitted_to.append((self._partition, read_emitted(value)))
+                for each in crossings:
+                    if self._fits(b"", each.record, each.offset, "log"):
+                        for partition in each.partitions:
+                            self._state.log[partition].append(each.record)
                 self.acknowledged = next_offset
             for partition, value in self._records:
                 self._state.log[partition].append(value)
@@ -72,12 +84,12 @@ class MemoryOutput:
             self._state.dead_letters.extend(self._letters)
             self._letters.clear()
 
-    def _fits(self, key: bytes, value: bytes, next_offset: int) -> bool:
-        """Tell whether it can be emitted; what can never be goes to the dead letters."""
+    def _fits(self, key: bytes, value: bytes, offset: int, kind: str) -> bool:
+        """Tell whether it can be sent; what can never be goes to the dead letters."""
         size = len(key) + len(value)
         if size > MAX_MESSAGE_BYTES:
-            reason = f"an emitted update can never be sent: {size} bytes"
-            letter = DeadLetter(self._partition, next_offset - 1, reason, value, kind="emitted")
+            reason = f"a record of this kind can never be sent: {size} bytes"
+            letter = DeadLetter(self._partition, offset, reason, value, kind=kind)
             self._letters.append(fitting(letter))
         return size <= MAX_MESSAGE_BYTES
 

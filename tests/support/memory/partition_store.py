@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
 import msgspec
 
+from memory import borders
 from memory.effects import take_effect
 from memory.purge import purge
-from memory.state import Progress, ServiceObjectRow, State
+from memory.state import ProgressRow, ServiceObjectRow, State
 from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import parsing
-from servioticy.domain.model import LastUpdate, ServiceObject
+from servioticy.domain.model import (
+    Grant,
+    InputFromOutside,
+    LastUpdate,
+    ServiceObject,
+    StreamRef,
+)
 from servioticy.domain.quotas import COMPUTATIONS, PROCESSOR_SECONDS, STORED_BYTES
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
     Activate,
     Batch,
+    Channel,
     ComponentMember,
+    Crossing,
+    OutsideReader,
+    Progress,
     PutOff,
+    StoredUpdate,
+    TreeKey,
     Use,
 )
 
@@ -42,16 +55,16 @@ class MemoryPartitionStore:
         self._claim = next(_CLAIMS)
         self._documents = Documents(parsing(argument_names), PARSED)
 
-    def begin(self, partition: int) -> tuple[int, int]:
-        """Claim a partition; (next offset, emitted offset), made at zero if new.
+    def begin(self, partition: int) -> Progress:
+        """Claim a partition; its progress, made at zero if new.
 
         Raises Unavailable while another store has it.
         """
         self._state.ask_postgres()
         if self._state.claims.setdefault(partition, self) is not self:
             raise Unavailable(f"another worker has partition {partition}")
-        progress = self._state.progress.setdefault(partition, Progress())
-        return progress.next_offset, progress.emitted_offset
+        row = self._state.progress.setdefault(partition, ProgressRow())
+        return Progress(row.next_offset, row.next_tree, row.emitted_offset)
 
     def claim(self, partition: int) -> int:
         """Return the claim that this store has. Raises Fenced where it has none."""
@@ -127,7 +140,25 @@ class MemoryPartitionStore:
             for each in state.grants.values()
             if each.service_object == row.id and each.active
         )
-        return ServiceObject(definition, row.tenant, version, row.sequence, streams, grants)
+        inputs = {
+            ref: InputFromOutside(each.provider, each.is_open)
+            for (reader, ref), each in state.inputs_from_outside.items()
+            if reader == row.id
+        }
+        read_in: dict[str, set[int]] = {}
+        for each in self.outside_readers(row.id):
+            if each.is_open:
+                read_in.setdefault(each.source.stream, set()).add(each.partition)
+        return ServiceObject(
+            definition,
+            row.tenant,
+            version,
+            row.sequence,
+            streams,
+            grants,
+            inputs,
+            {name: tuple(sorted(partitions)) for name, partitions in read_in.items()},
+        )
 
     def changed(self, change: Activate) -> ServiceObject | None:
         """The Service Object as this makes it; None where it has been done, or cannot be."""
@@ -136,13 +167,63 @@ class MemoryPartitionStore:
             row = self._state.service_objects.get(change.service_object)
             if row is None or row.active_change >= change.change:
                 return None
-            return self._service_object(replace(row, active_version=change.version))
+            found = self._service_object(replace(row, active_version=change.version))
+            return found and replace(found, stream_ids={}, inputs={}, read_in={})
+
+    def grant(self, grant: str) -> Grant | None:
+        """Return a grant, whether it is in force yet or not; None where it is gone."""
+        self._state.ask_postgres()
+        found = self._state.grants.get(grant)
+        return None if found is None else found.grant
 
     def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
         self._state.ask_postgres()
         row = self._state.service_objects.get(service_object)
         return None if row is None else (row.tenant, row.owner_partition)
+
+    def channels(self, partition: int, streams: Iterable[StreamRef]) -> dict[StreamRef, Channel]:
+        """Return who is fed in the partition with these streams of other tenants, and how far."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            return borders.channels(self._state, partition, streams)
+
+    def last_inputs(
+        self, wanted: Iterable[tuple[str, StreamRef]]
+    ) -> dict[tuple[str, StreamRef], LastUpdate]:
+        """Return what these readers know as the last updates of these streams, if anything."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            rows = {key: self._state.inputs_from_outside.get(key) for key in wanted}
+            return {key: row.last for key, row in rows.items() if row and row.last}
+
+    def outside_readers(self, service_object: str) -> list[OutsideReader]:
+        """Return who of other tenants reads its streams, in order of creation."""
+        return self._read(lambda each: each.source.service_object == service_object)
+
+    def reading(self, reader: str, provider: int, partition: int) -> list[OutsideReader]:
+        """Return what a Service Object reads of a provider's that is computed in a partition."""
+
+        def is_asked_for(each: OutsideReader) -> bool:
+            source = self._state.service_objects[each.source.service_object]
+            here = (source.tenant, source.owner_partition) == (provider, partition)
+            return here and each.reader == reader
+
+        return self._read(is_asked_for)
+
+    def _read(self, wanted: Callable[[OutsideReader], bool]) -> list[OutsideReader]:
+        self._state.ask_postgres()
+        with self._state.lock:
+            objects = self._state.service_objects
+            found = [each for each in self._state.outside_readers.values() if wanted(each)]
+            return sorted(found, key=lambda each: (objects[each.reader].sequence, each.source))
+
+    def crossings(self, partition: int) -> list[Crossing]:
+        """Return what is not certain to be where it was sent, in the order it was made."""
+        self._state.ask_postgres()
+        with self._state.lock:
+            found = sorted(self._state.crossings.items())
+            return [each for key, each in found if key[0] == partition]
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one, with the streams' states."""
@@ -155,7 +236,7 @@ class MemoryPartitionStore:
         }
 
     def store(self, batch: Batch) -> Mapping[int, int]:
-        """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+        """Store all or nothing. Raises Fenced where progress is not where the batch begins."""
         self._state.ask_postgres()
         with self._state.lock:
             if batch.claim is None:
@@ -165,27 +246,29 @@ class MemoryPartitionStore:
             replaced = self._store_updates(batch)
             self._store_effects(batch)
             self._store_put_off(batch)
+            borders.store(self._state, batch)
             return replaced
 
     def _move_progress(self, batch: Batch) -> None:
         progress = self._state.progress.get(batch.partition)
-        if progress is None or progress.next_offset != batch.first_offset:
+        first = batch.first_offset, batch.first_tree
+        if progress is None or (progress.next_offset, progress.next_tree) != first:
             raise Fenced(
                 f"partition {batch.partition} is no longer at offset {batch.first_offset}: "
                 "another worker has it"
             )
-        progress.next_offset = batch.next_offset
+        progress.next_offset, progress.next_tree = batch.next_offset, batch.next_tree
         progress.emitted_offset = max(progress.emitted_offset, batch.emitted_offset)
 
     def _store_put_off(self, batch: Batch) -> None:
         """Records that are computed later, and those that have been."""
         state, partition = self._state, batch.partition
         for each in batch.put_off:
-            state.put_off[partition, each.offset] = each
-        for offset in batch.taken_up:
-            if (partition, offset) in state.put_off:
-                state.taken_up.add((partition, offset))
-        for key in [(partition, offset) for offset in batch.emitted_late]:
+            state.put_off.setdefault((partition, each.key), each)
+        for taken in batch.taken_up:
+            if (partition, taken) in state.put_off:
+                state.taken_up.add((partition, taken))
+        for key in [(partition, emitted) for emitted in batch.emitted_late]:
             if key in state.taken_up:
                 state.taken_up.discard(key)
                 del state.put_off[key]
@@ -196,15 +279,19 @@ class MemoryPartitionStore:
         self._state.superseded = [
             (partition, each)
             for partition, each in self._state.superseded
-            if partition != batch.partition or each.offset >= batch.emitted_offset
+            if partition != batch.partition
+            or each.offset >= batch.emitted_offset
+            or (partition, _key(each)) in self._state.put_off
         ]
+        own = set()
         for update in batch.updates:
             key = (update.stream_id, update.timestamp)
             displaced = self._state.updates.get(key)
             if displaced is not None:
                 replaced[update.stream_id] += len(displaced[1].document)
-            if displaced is not None and displaced[1].offset >= batch.first_offset:
+            if displaced is not None and key in own:
                 self._state.superseded.append(displaced)
+            own.add(key)
             self._state.updates[key] = (batch.partition, update)
         for state in batch.states:
             self._state.states[state.stream_id] = state.state
@@ -264,7 +351,7 @@ class MemoryPartitionStore:
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int
     ) -> list[EmittedRecord]:
-        """What was stored between the two, in the order it was made."""
+        """What was stored from the one to the other, in the order it was made."""
         self._state.ask_postgres()
         with self._state.lock:
             names = self._state.readable()
@@ -274,8 +361,8 @@ class MemoryPartitionStore:
                 if stored_from == partition
                 and row.stream_id in names
                 and (
-                    emitted_offset <= row.offset < next_offset
-                    or (partition, row.offset) in self._state.taken_up
+                    emitted_offset <= row.offset <= next_offset
+                    or (partition, _key(row)) in self._state.taken_up
                 )
             ]
             return [
@@ -286,7 +373,7 @@ class MemoryPartitionStore:
                     row.timestamp,
                     msgspec.Raw(row.document),
                 )
-                for row in sorted(rows, key=lambda each: (each.offset, each.position))
+                for row in sorted(rows, key=lambda each: (*_key(each), each.position))
             ]
 
     def waiting(self, partition: int) -> dict[int, int]:
@@ -308,14 +395,18 @@ class MemoryPartitionStore:
                         break
             return found
 
-    def taken_up(self, partition: int) -> list[int]:
-        """Offsets of records that are computed late and perhaps not all emitted."""
+    def taken_up(self, partition: int) -> list[TreeKey]:
+        """Which records are computed late and perhaps not all emitted."""
         self._state.ask_postgres()
-        return sorted(offset for number, offset in self._state.taken_up if number == partition)
+        return sorted(key for number, key in self._state.taken_up if number == partition)
 
     def _waiting(self, partition: int) -> list[PutOff]:
         return [
             each
             for key, each in sorted(self._state.put_off.items())
-            if key[0] == partition and key not in self._state.taken_up
+            if key[0] == partition and key not in self._state.taken_up and not each.held
         ]
+
+
+def _key(row: StoredUpdate) -> TreeKey:
+    return TreeKey(row.offset, row.tree)

@@ -39,8 +39,12 @@ def _purge_service_object(state: State, entry: Purge, service_object: str, most:
         for each in state.edges
         if (each.source == own if own else each.reader == service_object)
     ]
+    reads = [key for key in state.outside_readers if key[0] == service_object]
     versions = [each for each in state.definitions if each[0] == service_object]
-    if edges:
+    if reads:
+        for read in reads[:most]:
+            del state.outside_readers[read]
+    elif edges:
         for each in edges[:most]:
             state.edges.remove(each)
     elif own is not None:

@@ -9,11 +9,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from servioticy.domain.model import Grant, StreamRef
+from servioticy.domain.model import Grant, LastUpdate, StreamRef
 from servioticy.domain.records import DeadLetter, EmittedRecord
 from servioticy.errors import Unavailable
 from servioticy.ports.change_store import Change
-from servioticy.ports.partition_store import PutOff, StoredUpdate
+from servioticy.ports.partition_store import (
+    Crossing,
+    OutsideReader,
+    PutOff,
+    StoredUpdate,
+    TreeKey,
+)
 
 GONE = 2**63 - 1
 """As `active_change`: deleted, and never to be in force again."""
@@ -60,11 +66,35 @@ class Edge(NamedTuple):
 
 
 @dataclass(slots=True)
-class Progress:
+class ProgressRow:
     """A row of `progress`."""
 
     next_offset: int = 0
+    next_tree: int = 0
     emitted_offset: int = 0
+
+
+@dataclass(slots=True)
+class InputRow:
+    """A row of `inputs_from_outside`; places are partition and offset in a provider's log."""
+
+    tenant: int
+    provider: int
+    kept: bool
+    is_open: bool = True
+    fed_in: int | None = None
+    """the partition in which what comes feeds the reader"""
+    left_in: int | None = None
+    """the partition that sends on what still comes there"""
+    told: tuple[int, int] | None = None
+    """where the last Begin or End was made that has been heeded"""
+    left_told: tuple[int, int] | None = None
+    """the same of what is sent on, while something is"""
+    awaits: tuple[int, int] | None = None
+    """where the move was made of which the rest is still to come"""
+    arrived: tuple[int, int] | None = None
+    """the last such place of which the rest has come"""
+    last: LastUpdate | None = None
 
 
 @dataclass(slots=True)
@@ -124,14 +154,23 @@ class State:
     """tenant, Service Object, stream, provider: what was used"""
     claims: dict[int, object] = field(default_factory=dict)
     """partition: the store that has claimed it"""
-    progress: dict[int, Progress] = field(default_factory=dict)
+    progress: dict[int, ProgressRow] = field(default_factory=dict)
     forwarded: dict[tuple[int, int], int] = field(default_factory=dict)
     """(to partition, from partition): next offset"""
 
-    put_off: dict[tuple[int, int], PutOff] = field(default_factory=dict)
-    """(partition, offset): record that is computed later"""
-    taken_up: set[tuple[int, int]] = field(default_factory=set)
+    put_off: dict[tuple[int, TreeKey], PutOff] = field(default_factory=dict)
+    """(partition, which tree): record that is computed later"""
+    taken_up: set[tuple[int, TreeKey]] = field(default_factory=set)
     """those of them that are computed, and perhaps not all emitted"""
+
+    inputs_from_outside: dict[tuple[str, StreamRef], InputRow] = field(default_factory=dict)
+    """by reader and what it reads of another tenant"""
+    outside_readers: dict[tuple[str, StreamRef], OutsideReader] = field(default_factory=dict)
+    """the same as the partition of the stream knows it"""
+    marks: dict[tuple[int, int, StreamRef], tuple[int, int]] = field(default_factory=dict)
+    """(to partition, from partition, stream): offset and part of the last one taken in"""
+    crossings: dict[tuple[int, TreeKey, int], Crossing] = field(default_factory=dict)
+    """(partition, which tree, number): what is not certain to be where it was sent"""
 
     emitted_to: list[tuple[int, EmittedRecord]] = field(default_factory=list)
     """partition and update, in order"""
