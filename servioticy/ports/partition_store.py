@@ -173,6 +173,11 @@ class Crossing(NamedTuple):
     record: bytes
     """as it is to stand in the log"""
 
+    @property
+    def key(self) -> TreeKey:
+        """Which tree it was made by."""
+        return TreeKey(self.offset, self.tree)
+
 
 class Activate(NamedTuple):
     """A version is in force from here on, if the change is a later one.

@@ -28,7 +28,9 @@ def fence(batch: Batch) -> Prepared:
         "fence",
         partition=batch.partition,
         first_offset=batch.first_offset,
+        first_tree=batch.first_tree,
         next_offset=batch.next_offset,
+        next_tree=batch.next_tree,
         emitted_offset=batch.emitted_offset,
     )
 
@@ -55,7 +57,9 @@ def superseded(updates: Sequence[StoredUpdate]) -> list[StoredUpdate]:
 
 def update_columns(updates: Sequence[StoredUpdate]) -> dict[str, str]:
     """Updates as arrays."""
-    tenants, streams, timestamps, documents, versions, offsets, positions, _ = columns(updates, 8)
+    tenants, streams, timestamps, documents, versions, offsets, positions, _, _ = columns(
+        updates, 9
+    )
     return {
         "tenants": numbers(tenants),
         "streams": numbers(streams),
@@ -71,7 +75,7 @@ def copied(updates: Sequence[StoredUpdate], partition: int) -> bytes:
     """Rows in Postgres' binary format."""
     pieces = [_HEADER]
     add = pieces.append
-    for tenant, stream, at, document, version, offset, place, _ in updates:
+    for tenant, stream, at, document, version, offset, place, _, _ in updates:
         size = len(document)
         add(
             _ROW(

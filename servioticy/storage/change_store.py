@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -13,9 +14,16 @@ from servioticy.domain.documents.actions import CALLBACK, acting_streams
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.placement import Joined, Member, join, least_loaded
 from servioticy.domain.webhook_secrets import exchanged, new_secret
-from servioticy.ports.change_store import Change, MadeFrom, NewGrant, NewServiceObject
+from servioticy.ports.change_store import (
+    Change,
+    MadeFrom,
+    NewGrant,
+    NewServiceObject,
+    Reading,
+)
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
+from servioticy.storage.readings import Edge, check_arrived, outside_edges, readings
 
 _CHANGES = 7_305_808_869_232  # advisory lock: any number that nothing else uses
 MAX_VERSIONS = 50
@@ -58,7 +66,9 @@ class PostgresChangeStore:
         """Store it, join its components, and note the change as pending; all or nothing."""
         with self._database.transaction():
             components = self._components_of_sources(new)
-            joined = self._join(components) or Joined(new.id, self._least_loaded(partitions), ())
+            joined = self._join(new.tenant, components) or Joined(
+                new.id, self._least_loaded(partitions), ()
+            )
             change = Change(new.id, 1, joined.partition, joined.moves)
             values = _values(new, change) | {"component": joined.component}
             self._database.rows(self._sql["add_service_object"], values)
@@ -68,8 +78,7 @@ class PostgresChangeStore:
             if new.token_digest is not None:
                 own = {"id": new.id, "tenant": new.tenant, "digest": new.token_digest}
                 self._database.rows(self._sql["add_object_token"], own)
-            self._put_in_force(new, change, joined.component, components)
-        return change
+            return self._put_in_force(new, change, joined.component, components)
 
     def replace(
         self, new: NewServiceObject, revision: int, version: int | None = None
@@ -90,7 +99,7 @@ class PostgresChangeStore:
                 return None
             number, component, partition = row
             components = {component, *self._components_of_sources(new)}
-            joined = self._join(components - {component}, component) or Joined(
+            joined = self._join(new.tenant, components - {component}, component) or Joined(
                 component, partition, ()
             )
             change = Change(new.id, number, joined.partition, joined.moves)
@@ -101,8 +110,9 @@ class PostgresChangeStore:
                 self._database.rows(self._sql["leave_template"], own)
             else:
                 self._follow(new, new.made_from)
+            before = outside_edges(self._database, new.tenant, [new.id])
             self._database.rows(self._sql["drop_edges"], {"id": new.id, "tenant": new.tenant})
-            self._put_in_force(new, change, joined.component, components)
+            change = self._put_in_force(new, change, joined.component, components, before)
             own = {"id": new.id, "tenant": new.tenant, "keep": MAX_VERSIONS}
             self._database.rows(self._sql["forget_versions"], own)
         return change
@@ -117,7 +127,7 @@ class PostgresChangeStore:
             for each in ("drop_object_tokens", "drop_actuations", "drop_callback"):
                 self._database.rows(self._sql[each], values)
             version, partition = row
-            change = Change(key.id, version, partition, kind="deletion")
+            change = self._end(key.tenant, key.id, version, partition, None)
             self._note_pending(key.tenant, change)
         return change
 
@@ -175,9 +185,18 @@ class PostgresChangeStore:
         """Deletions and revocations of that time or earlier that are not carried out."""
         values = {"before": before, "most": most}
         return [
-            (tenant, _end(*change))
+            (tenant, self._end(tenant, *change))
             for tenant, *change in self._database.rows(self._sql["overdue"], values)
         ]
+
+    def _end(
+        self, tenant: int, id_: str, version: int, partition: int, revoked: str | None
+    ) -> Change:
+        """The end of a grant, or of a Service Object, which reads nothing of others any more."""
+        if revoked is not None:
+            return Change(id_, version, partition, kind="revocation", grant=revoked)
+        ended = readings(tenant, partition, (), outside_edges(self._database, tenant, [id_]))
+        return Change(id_, version, partition, kind="deletion", readings=ended)
 
     def tell_again(self, ends: Sequence[tuple[int, Change]]) -> None:
         """Note them as pending once more; carrying one out twice is harmless."""
@@ -202,16 +221,20 @@ class PostgresChangeStore:
 
     def _components_of_sources(self, new: NewServiceObject) -> set[str]:
         ids = sorted({ref.service_object for _, ref in new.group_sources})
-        rows = self._database.rows(self._sql["components_of"], {"ids": ids}) if ids else []
+        values = {"ids": ids, "tenant": new.tenant}
+        rows = self._database.rows(self._sql["components_of"], values) if ids else []
         return {component for (component,) in rows}
 
-    def _join(self, others: set[str], *own: str) -> Joined | None:
+    def _join(self, tenant: int, others: set[str], *own: str) -> Joined | None:
         """Join these components with its own one; None where there are no others."""
         if not others:
             return None
-        values = {"components": sorted({*others, *own})}
+        values = {"components": sorted({*others, *own}), "tenant": tenant}
         rows = self._database.rows(self._sql["members_of_components"], values)
-        return join([Member(*row) for row in rows])
+        joined = join([Member(*row) for row in rows])
+        if joined is not None:
+            check_arrived(self._database, tenant, joined.moves)
+        return joined
 
     def _least_loaded(self, partitions: int) -> int:
         if self._load is None:
@@ -232,9 +255,18 @@ class PostgresChangeStore:
         self._database.rows(self._sql["follow_template"], values)
 
     def _put_in_force(
-        self, new: NewServiceObject, change: Change, component: str, joined: set[str]
-    ) -> None:
-        """The version's streams, what its groups read, its component; all pending."""
+        self,
+        new: NewServiceObject,
+        change: Change,
+        component: str,
+        joined: set[str],
+        before: Sequence[Edge] = (),
+    ) -> Change:
+        """The version's streams, what its groups read, its component; all pending.
+
+        It has read others' streams `before`; what it and those that move read from now on is told
+        with the change.
+        """
         own = {"tenant": new.tenant, "id": new.id}
         self._database.rows(self._sql["declare_streams"], own | {"names": list(new.streams)})
         self._let_act(new, change)
@@ -247,9 +279,25 @@ class PostgresChangeStore:
             self._database.rows(self._sql["add_edges"], own | edges)
         if joined - {component}:
             components = {"component": component, "components": sorted(joined)}
-            self._database.rows(self._sql["join_components"], components)
+            self._database.rows(self._sql["join_components"], components | {"tenant": new.tenant})
+        change = replace(change, readings=self._readings(new, change, before))
         named = own | {"version": change.version, "change": self._note_pending(new.tenant, change)}
         self._database.rows(self._sql["name_version"], named)
+        return change
+
+    def _readings(
+        self, new: NewServiceObject, change: Change, before: Sequence[Edge]
+    ) -> tuple[Reading, ...]:
+        moved = [each for _, some in change.moves for each in some if each != new.id]
+        if not (moved or before or new.group_sources):
+            return ()
+        edges = outside_edges(self._database, new.tenant, [new.id, *moved])
+        own = [each for each in edges if each.reader == new.id]
+        others = [each for each in edges if each.reader != new.id]
+        return (
+            *readings(new.tenant, change.partition, own, before),
+            *readings(new.tenant, change.partition, others),
+        )
 
     def _let_act(self, new: NewServiceObject, change: Change) -> None:
         """Note which streams of the version ask for actions, and whom it calls with actuations."""
@@ -272,12 +320,6 @@ class PostgresChangeStore:
         values = {"tenant": tenant, "change": msgspec.json.encode(change).decode()}
         number: int = self._database.rows(self._sql["add_pending_change"], values)[0][0]
         return number
-
-
-def _end(id_: str, version: int, partition: int, revoked: str | None) -> Change:
-    if revoked is None:
-        return Change(id_, version, partition, kind="deletion")
-    return Change(id_, version, partition, kind="revocation", grant=revoked)
 
 
 def _values(new: NewServiceObject, change: Change) -> dict[str, Any]:

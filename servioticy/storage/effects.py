@@ -7,12 +7,16 @@ from typing import assert_never
 from servioticy.ports.partition_store import (
     Activate,
     Allow,
+    BeginInputs,
     Delete,
     Effect,
+    EndInputs,
     Erase,
+    Read,
     Release,
     Revoke,
 )
+from servioticy.storage import borders
 from servioticy.storage.database import Database
 from servioticy.storage.queries import queries
 
@@ -23,9 +27,9 @@ def take_effect(database: Database, effect: Effect, partition: int) -> None:
     """Bring it about in this partition. Raises Unavailable."""
     match effect:
         case Activate():
-            database.rows(_SQL["activate"], effect._asdict())
+            _activate(database, effect, partition)
         case Delete():
-            database.rows(_SQL["delete"], {"partition": partition, **effect._asdict()})
+            _delete(database, effect, partition)
         case Erase():
             database.rows(_SQL["erase"], {"partition": partition, **effect._asdict()})
         case Allow():
@@ -34,8 +38,31 @@ def take_effect(database: Database, effect: Effect, partition: int) -> None:
             database.rows(_SQL["revoke"], effect._asdict())
         case Release():
             _release(database, effect, partition)
+        case Read():
+            borders.read(database, effect, partition)
+        case BeginInputs():
+            borders.begin(database, effect, partition)
+        case EndInputs():
+            borders.end(database, effect, partition)
         case unknown:
             assert_never(unknown)
+
+
+def _activate(database: Database, effect: Activate, partition: int) -> None:
+    named = {
+        "service_object": effect.service_object,
+        "version": effect.version,
+        "change": effect.change,
+    }
+    row = database.row(_SQL["activate"], named)
+    if row is not None:
+        borders.name_inputs(database, effect, row[0], partition)
+
+
+def _delete(database: Database, effect: Delete, partition: int) -> None:
+    row = database.row(_SQL["delete"], {"partition": partition, **effect._asdict()})
+    if row is not None:
+        borders.forget_inputs(database, effect.service_object, row[0], partition)
 
 
 def _release(database: Database, effect: Release, partition: int) -> None:

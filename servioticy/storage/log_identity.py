@@ -52,10 +52,15 @@ class PostgresLogIdentity:
         """Records that wait keep their order, before all that the log has: below zero.
 
         They were accepted, and are kept here whatever the log has lost; by their old offsets
-        they would be taken for others.
+        they would be taken for others. Of the record that progress stands at some trees may be
+        stored.
         """
+        beyond = values["stored"] + 1
+        values = {**values, "beyond": beyond}
         for name in ("keep_unacknowledged", "forget_superseded", "renumber_updates"):
             self._database.rows(self._sql[name], values)
-        for by in (-ASIDE, ASIDE - values["stored"]):
-            for name in ("renumber_put_off", "renumber_superseded"):
+        for by in (-ASIDE, ASIDE - beyond):
+            for name in ("renumber_put_off", "renumber_superseded", "renumber_crossings"):
                 self._database.rows(self._sql[name], {**values, "by": by})
+        for name in ("forget_marks", "forget_places"):
+            self._database.rows(self._sql[name], values)

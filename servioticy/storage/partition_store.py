@@ -16,23 +16,35 @@ import psycopg2.errors
 from servioticy.domain.documents import Documents
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.documents.stored import parsing
-from servioticy.domain.model import Grant, LastUpdate, ServiceObject
+from servioticy.domain.model import (
+    Grant,
+    InputFromOutside,
+    LastUpdate,
+    ServiceObject,
+    StreamRef,
+)
 from servioticy.domain.quotas import RESTING
 from servioticy.domain.records import EmittedRecord
 from servioticy.errors import Fenced, Unavailable
 from servioticy.ports.partition_store import (
     Activate,
     Batch,
+    Channel,
     ComponentMember,
+    Crossing,
+    OutsideReader,
+    Progress,
     PutOff,
     Release,
     StoredUpdate,
+    TreeKey,
     Use,
 )
+from servioticy.storage import borders
 from servioticy.storage.accounts import account
 from servioticy.storage.arrays import columns, numbers
 from servioticy.storage.batches import batch_parts, fence, superseded, update_columns
-from servioticy.storage.database import Database, Prepared
+from servioticy.storage.database import Copied, Database, Prepared
 from servioticy.storage.effects import take_effect
 from servioticy.storage.purge import purge
 from servioticy.storage.queries import queries
@@ -55,9 +67,11 @@ class PostgresPartitionStore:
         self._database = database
         self._sql = queries("partition")
         self._documents = Documents(parsing(argument_names), PARSED)
+        self._last_crossings: dict[int, int] = {}
+        """By partition the last offset of crossings, where there may be any that are not late"""
 
-    def begin(self, partition: int) -> tuple[int, int]:
-        """Claim a partition; (next offset, emitted offset), made at zero if new.
+    def begin(self, partition: int) -> Progress:
+        """Claim a partition; its progress, made at zero if new.
 
         The claim is a lock of this thread's connection, so it goes with the worker. It only
         keeps a second worker from trying: what it stores the fence refuses anyway. Raises
@@ -74,7 +88,11 @@ class PostgresPartitionStore:
         if row is None:
             self._database.rows(self._sql["begin_partition"], values)
             return self.begin(partition)
-        return row[0], row[1]
+        borders.forget_unread_marks(self._database, partition)
+        last = borders.last_crossing(self._database, partition)
+        if last is not None:
+            self._last_crossings[partition] = last
+        return Progress(*row)
 
     def claim(self, partition: int) -> int:
         """Return the claim that this thread's connection has; it ends with the connection."""
@@ -135,10 +153,20 @@ class PostgresPartitionStore:
         version: int,
         document: str,
         granted: Sequence[Sequence[Any]] | None,
+        named: Sequence[Sequence[Any]] | None = None,
+        read: Sequence[tuple[str, int]] | None = None,
     ) -> ServiceObject:
         definition = self._documents.understood(id_, version, document).definition
         grants = tuple(Grant(*each) for each in granted or ())
-        return ServiceObject(definition, tenant, version, sequence, {}, grants)
+        inputs = {
+            StreamRef(source, stream): InputFromOutside(*known)
+            for source, stream, *known in named or ()
+        }
+        read_in = {
+            stream: tuple(partition for _, partition in places)
+            for stream, places in groupby(read or (), key=itemgetter(0))
+        }
+        return ServiceObject(definition, tenant, version, sequence, {}, grants, inputs, read_in)
 
     def changed(self, change: Activate) -> ServiceObject | None:
         """The Service Object as this makes it; None where it has been done, or cannot be."""
@@ -174,10 +202,37 @@ class PostgresPartitionStore:
             }
             yield replace(each, stream_ids=ordered)
 
+    def grant(self, grant: str) -> Grant | None:
+        """Return a grant, whether it is in force yet or not; None where it is gone."""
+        row = self._database.row(self._sql["grant"], {"grant": grant})
+        return None if row is None else Grant(*row)
+
     def owner(self, service_object: str) -> tuple[int, int] | None:
         """Whose the Service Object is, and its owner partition; None: it does not exist."""
         row = self._database.row(self._sql["owner"], {"service_object": service_object})
         return None if row is None else (row[0], row[1])
+
+    def channels(self, partition: int, streams: Iterable[StreamRef]) -> dict[StreamRef, Channel]:
+        """Return who is fed in the partition with these streams of other tenants, and how far."""
+        return borders.channels(self._database, partition, streams)
+
+    def last_inputs(
+        self, wanted: Iterable[tuple[str, StreamRef]]
+    ) -> dict[tuple[str, StreamRef], LastUpdate]:
+        """Return what these readers know as the last updates of these streams, if anything."""
+        return borders.last_inputs(self._database, wanted)
+
+    def outside_readers(self, service_object: str) -> list[OutsideReader]:
+        """Return who of other tenants reads its streams, in order of creation."""
+        return borders.outside_readers(self._database, service_object)
+
+    def reading(self, reader: str, provider: int, partition: int) -> list[OutsideReader]:
+        """Return what a Service Object reads of a provider's that is computed in a partition."""
+        return borders.reading(self._database, reader, provider, partition)
+
+    def crossings(self, partition: int) -> list[Crossing]:
+        """Return what is not certain to be where it was sent, in the order it was made."""
+        return borders.crossings(self._database, partition)
 
     def last_updates(self, stream_ids: Iterable[int]) -> dict[int, LastUpdate]:
         """The last updates of those of the streams that have one, with the streams' states."""
@@ -188,7 +243,7 @@ class PostgresPartitionStore:
         }
 
     def store(self, batch: Batch) -> Mapping[int, int]:
-        """Store all or nothing. Raises Fenced where progress is not at the first offset."""
+        """Store all or nothing. Raises Fenced where progress is not where the batch begins."""
         try:
             displaced = superseded(batch.updates)
             replaced = self._replaced(batch.updates, displaced)
@@ -206,7 +261,18 @@ class PostgresPartitionStore:
             return self.store(
                 replace(batch, updates=[e._replace(is_new=False) for e in batch.updates])
             )
+        self._note_crossings(batch)
         return replaced
+
+    def _note_crossings(self, batch: Batch) -> None:
+        """Remember whether crossings may be stored, so that who has none never asks."""
+        if batch.emitted_offset > self._last_crossings.get(batch.partition, batch.emitted_offset):
+            del self._last_crossings[batch.partition]
+        late = set(batch.taken_up)
+        made = [each.offset for each in batch.crossings if each.key not in late]
+        if made:
+            before = self._last_crossings.get(batch.partition, made[0])
+            self._last_crossings[batch.partition] = max(before, *made)
 
     def _replaced(
         self, updates: Sequence[StoredUpdate], displaced: Sequence[StoredUpdate]
@@ -226,9 +292,12 @@ class PostgresPartitionStore:
 
     def _store(self, batch: Batch, displaced: Sequence[StoredUpdate]) -> None:
         parts = [*self._fence(batch), *batch_parts(batch)]
+        crossing: list[Prepared | Copied] = [*borders.border_parts(batch)]
+        if batch.claim is None and batch.partition in self._last_crossings:
+            crossing.append(borders.forgetting_crossings(batch))
         late = batch.put_off or batch.taken_up or batch.emitted_late
         if batch.effect is None and not displaced and not late:
-            self._database.together(parts)
+            self._database.together(parts + crossing)
             return
         with self._database.transaction():
             self._database.together(parts)
@@ -240,6 +309,8 @@ class PostgresPartitionStore:
                 self._database.rows(self._sql["wait_for_the_disk"])
             if batch.effect is not None:
                 take_effect(self._database, batch.effect, batch.partition)
+            if crossing:  # who is fed and who reads is as the effect has made it
+                self._database.together(crossing)
             if late:
                 self._store_put_off(batch)
 
@@ -263,27 +334,33 @@ class PostgresPartitionStore:
             # progress is.
             self._database.rows(self._sql["wait_for_the_disk"])
         if batch.put_off:
-            offsets, tenants, service_objects, records = columns(batch.put_off, 4)
+            offsets, tenants, service_objects, records, trees, held = columns(batch.put_off, 6)
             values = {
                 "partition": batch.partition,
                 "offsets": numbers(offsets),
+                "trees": numbers(trees),
                 "tenants": numbers(tenants),
                 "service_objects": list(service_objects),
                 "records": [memoryview(each) for each in records],
+                "held": list(held),
             }
             self._database.rows(self._sql["put_off"], values)
-        for name, offsets in (
+        for name, keys in (
             ("take_up", batch.taken_up),
             ("forget_emitted_late", batch.emitted_late),
         ):
-            if offsets:
-                values = {"partition": batch.partition, "offsets": numbers(offsets)}
-                self._database.rows(self._sql[name], values)
+            if keys:
+                offsets, trees = columns(keys, 2)
+                values = {"offsets": numbers(offsets), "trees": numbers(trees)}
+                self._database.rows(self._sql[name], values | {"partition": batch.partition})
+        if batch.emitted_late:
+            borders.forget_late_crossings(self._database, batch)
 
     def _set_aside(self, displaced: Sequence[StoredUpdate], batch: Batch) -> None:
         values = {
             "partition": batch.partition,
             "emitted_offset": batch.emitted_offset,
+            "trees": numbers(each.tree for each in displaced),
             **update_columns(displaced),
         }
         self._database.rows(self._sql["forget_superseded"], values)
@@ -305,7 +382,7 @@ class PostgresPartitionStore:
     def not_acknowledged(
         self, partition: int, emitted_offset: int, next_offset: int
     ) -> list[EmittedRecord]:
-        """What was stored between the two, in the order it was made."""
+        """What was stored from the one to the other, in the order it was made."""
         values = {
             "partition": partition,
             "emitted_offset": emitted_offset,
@@ -336,16 +413,16 @@ class PostgresPartitionStore:
             "most_bytes": most_bytes,
         }
         return [
-            PutOff(offset, tenant, service_object, bytes(record))
-            for offset, service_object, record in self._database.rows(
+            PutOff(offset, tenant, service_object, bytes(record), tree)
+            for offset, service_object, record, tree in self._database.rows(
                 self._sql["records_put_off"], values
             )
         ]
 
-    def taken_up(self, partition: int) -> list[int]:
-        """Offsets of records that are computed late and perhaps not all emitted."""
+    def taken_up(self, partition: int) -> list[TreeKey]:
+        """Which records are computed late and perhaps not all emitted."""
         rows = self._database.rows(self._sql["taken_up"], {"partition": partition})
-        return [row[0] for row in rows]
+        return [TreeKey(*row) for row in rows]
 
 
 def _beside(partition: int) -> dict[str, int]:

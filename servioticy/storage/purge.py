@@ -43,6 +43,7 @@ def _steps(database: Database, values: dict[str, Any]) -> tuple[str, ...]:
         return ("purge_updates", "purge_rest_of_stream", "purged")
     stream = database.row(_SQL["stream_to_purge"], values)
     if stream is None:
-        return ("purge_subscriptions_of", "purge_edges_to", "purge_definitions", "purged")
+        own = ("purge_subscriptions_of", "purge_readings", "purge_edges_to", "purge_definitions")
+        return (*own, "purged")
     values["stream"] = stream[0]
     return ("purge_subscriptions_to", "purge_edges_from", "purge_stream")

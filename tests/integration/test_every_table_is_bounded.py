@@ -42,6 +42,10 @@ CONSTANT = {
     "grants": "api.resources.grants.MOST",
     "ended_grants": "api.background.forgetting.ACCOUNTS_AT_ONCE",  # the last 1,000: 0116
     "graph_edges": "servioticy.domain.documents.limits.MAX_SUBSCRIPTIONS",
+    # As the edges of the version in force for the pipeline; they go with their reader, and who
+    # reads a Service Object goes with that.
+    "inputs_from_outside": "servioticy.domain.documents.limits.MAX_SUBSCRIPTIONS",
+    "outside_readers": "servioticy.domain.documents.limits.MAX_SUBSCRIPTIONS",
     "dynamic_groups": "servioticy.domain.documents.limits.MAX_SUBSCRIPTIONS",
     "actuations": "servioticy.domain.actuations.KEPT",
     "idempotency": "api.http.idempotency.MAX_KEYS",
@@ -69,6 +73,8 @@ OTHERWISE = {
     "pending_changes": "until the log has them, which is before the next change",
     "progress": "one of a partition",
     "forwarded": "one of a pair of partitions",
+    "marks": "one of a stream of others that is read in a partition, and where it came from",
+    "crossings": "until they are where they were sent, which is before much more is taken",
     "log_identity": "one",
     "log_losses": "an operator accepts them",
     "migrations": "our files",

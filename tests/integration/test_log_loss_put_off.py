@@ -10,7 +10,7 @@ from sandbox import argument_names
 from servioticy.domain import log_loss
 from servioticy.domain.log_loss import Bounds, Present
 from servioticy.ports.change_store import NewServiceObject
-from servioticy.ports.partition_store import Activate, Batch, Erase, PutOff, StoredUpdate
+from servioticy.ports.partition_store import Activate, Batch, Erase, PutOff, StoredUpdate, TreeKey
 from servioticy.storage.change_store import PostgresChangeStore
 from servioticy.storage.database import Database
 from servioticy.storage.history import PostgresHistory
@@ -65,7 +65,7 @@ def row(store: PostgresPartitionStore, offset: int, at: int, value: int) -> Stor
 
 
 def values_emitted_again(store: PostgresPartitionStore) -> list[bytes]:
-    next_offset, emitted_offset = store.begin(0)
+    next_offset, _, emitted_offset = store.begin(0)
     found = store.not_acknowledged(0, emitted_offset, next_offset)
     return [bytes(each.update) for each in found]
 
@@ -78,7 +78,7 @@ def stored(store: PostgresPartitionStore) -> None:
     """Offsets up to 9: two records wait, a third is computed; what came of 7 to 9 is not
     acknowledged, and of two updates with one timestamp the later one is in the history."""
     store.store(Batch(0, 1, 7, 7, put_off=[late(3), late(5), late(6)]))
-    store.store(Batch(0, 7, 7, 7, updates=[row(store, 3, at=30, value=3)], taken_up=[3]))
+    store.store(Batch(0, 7, 7, 7, updates=[row(store, 3, at=30, value=3)], taken_up=[TreeKey(3)]))
     rows = [row(store, 7, at=70, value=7), row(store, 8, at=70, value=8)]
     store.store(Batch(0, 7, 10, 7, updates=[*rows, row(store, 9, at=90, value=9)]))
 
@@ -147,8 +147,8 @@ def test_a_log_that_lost_its_beginning_takes_no_place_of_theirs(
 
     accept(database, 12, 15)
 
-    assert store.begin(0) == (12, 7)
-    assert store.taken_up(0) == [3]
+    assert store.begin(0) == (12, 0, 7)
+    assert store.taken_up(0) == [TreeKey(3)]
     assert values_emitted_again(store) == again
     assert waiting(store) == [b"record 5", b"record 6"]
 
@@ -157,7 +157,7 @@ def test_what_is_to_be_purged_is_no_place_in_the_log(
     database: Database, store: PostgresPartitionStore
 ) -> None:
     stored(store)
-    store.store(Batch(0, 10, 11, 10, effect=Erase("so", "a", 5), emitted_late=[3]))
+    store.store(Batch(0, 10, 11, 10, effect=Erase("so", "a", 5), emitted_late=[TreeKey(3)]))
 
     accept(database, 0, 0, "B")
 

@@ -19,6 +19,7 @@ NOT_OF_TENANTS = {
     "migrations": "which files were applied",
     "progress": "how far partitions of the log are stored",
     "forwarded": "how far partitions of the log are forwarded",
+    "crossings": "what partitions of the log have still to send to others",
     "log_identity": "which log that is",
     "log_losses": "what an operator has accepted",
     "stored_updates": "the partition of updates that COPY goes into, and nobody else",
@@ -33,12 +34,13 @@ ALL_TENANTS = {
         "ended_grants",
         *("idempotency", "templates", "dead_deliveries"),
         *("grants", "usage_hours", "quotas", "claim_codes", "members"),
+        *("inputs_from_outside", "marks"),
     },
     Role.PIPELINE: {
         *("tenants", "service_objects", "definitions", "streams", "graph_edges", "subscriptions"),
         *("updates", "superseded", "states", "verdicts", "usage", "purge", "searched_streams"),
         *("search_blocks", "put_off", "grants", "usage_hours", "stored_amounts", "used_amounts"),
-        "quotas",
+        *("quotas", "inputs_from_outside", "outside_readers", "marks"),
     },
     Role.DELIVERY: {
         *("tenants", "tokens", "service_objects", "streams", "subscriptions", "cursors"),

@@ -55,7 +55,7 @@ def test_what_postgres_refuses_leaves_nothing(
         with pytest.raises(Exception, match=r"JSON|json|NUL|encoding"):
             store.store(each)
         assert stored(database) == []
-        assert store.begin(0) == (0, 0)
+        assert store.begin(0) == (0, 0, 0)
 
     store.store(Batch(0, 0, 1, 0, [an_update(1, is_new=is_new)], put_off=late))
     assert stored(database) == [(1, "{}")]
@@ -113,4 +113,4 @@ def test_a_partition_is_not_begun_while_an_earlier_claim_is_storing(
             with pytest.raises(Unavailable, match="being stored"):
                 elsewhere.submit(store.begin, 0).result()
 
-        assert elsewhere.submit(store.begin, 0).result() == (0, 0)
+        assert elsewhere.submit(store.begin, 0).result() == (0, 0, 0)

@@ -12,6 +12,7 @@ OWN = {
     *("claims.code", "cursors.subscription_id", "callback_tests.subscription_id"),
     *("dead_deliveries.subscription_id", "definitions.service_object", "streams.service_object"),
     *("dynamic_groups.service_object", "graph_edges.reader", "job_items.job"),
+    *("inputs_from_outside.reader", "outside_readers.reader", "marks.source"),
     *("listings.service_object", "purge.service_object", "template_objects.service_object"),
     *("actuation_callbacks.service_object", "template_versions.template"),
     *("searched_streams.stream_id", "search_blocks.stream_id", "search_columns.block_id"),
@@ -44,8 +45,13 @@ MADE_BY_US = {
     "dead_deliveries.id": "counted",
     "progress.log_partition": "of the log",
     "forwarded.to_partition, forwarded.from_partition": "of the log",
-    "put_off.log_partition, put_off.log_offset": "of the log",
-    "superseded.log_partition, superseded.log_offset, superseded.log_position": "of the log",
+    "put_off.log_partition, put_off.log_offset, put_off.tree": "of the log",
+    "superseded.log_partition, superseded.log_offset, superseded.tree, superseded.log_position": (
+        "of the log"
+    ),
+    "crossings.log_partition, crossings.log_offset, crossings.tree, crossings.number": (
+        "of the log"
+    ),
     "log_identity.one_row": "there is one row",
     "log_losses.id": "counted",
     "migrations.name": "of our files",

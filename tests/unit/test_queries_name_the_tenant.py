@@ -18,7 +18,7 @@ from servioticy.storage.roles import is_between_tenants
 SQL = resources.files("servioticy.storage") / "sql"
 NO_QUERIES = {"schema", "migrations", "roles"}
 
-OF_THE_PLATFORM = {"tenants", "progress", "forwarded", "log_identity", "log_losses"}
+OF_THE_PLATFORM = {"tenants", "progress", "forwarded", "crossings", "log_identity", "log_losses"}
 """Tables without a tenant in each row."""
 
 WHO = "finds out whose it is, or tells 401 from 404: before that there is no tenant to name"
@@ -51,11 +51,10 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "stream_graph.readers_of": ({"streams", "graph_edges"}, GRAPH),
     "stream_graph.grants": ({"grants"}, GRAPH),
     "stream_graph.related": ({"service_objects"}, GRAPH),
-    "change_store.components_of": ({"service_objects"}, GRAPH),
-    "change_store.members_of_components": ({"service_objects"}, GRAPH),
-    "change_store.load": ({"service_objects"}, GRAPH),
-    "change_store.join_components": ({"service_objects"}, GRAPH),
-    "change_store.route": ({"service_objects"}, GRAPH),
+    "change_store.outside_edges": ({"streams", "service_objects"}, GRAPH),
+    "change_store.still_moving": ({"streams", "service_objects"}, GRAPH),
+    "change_store.load": ({"service_objects"}, CHANGES),
+    "change_store.route": ({"service_objects"}, CHANGES),
     # The edges are the tenant's; the streams they lead to may be public ones of others.
     "change_store.add_edges": ({"streams"}, GRAPH),
     "change_store.expired": ({"grants", "service_objects"}, CHANGES),
@@ -84,7 +83,10 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "dynamic_groups.next_look": ({"group_looks"}, FLEETS),
     "partition.component": ({"service_objects"}, PIPELINE),
     "partition.components": ({"service_objects"}, PIPELINE),
-    "partition.service_objects": ({"service_objects", "definitions", "grants"}, PIPELINE),
+    "partition.service_objects": (
+        {"service_objects", "definitions", "grants", "inputs_from_outside", "outside_readers"},
+        PIPELINE,
+    ),
     "partition.changed": ({"service_objects", "definitions", "grants"}, PIPELINE),
     "effects.allow": ({"grants"}, PIPELINE),
     "effects.revoke": ({"grants"}, PIPELINE),
@@ -109,6 +111,24 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "partition.forget_superseded": ({"superseded", "put_off"}, PIPELINE),
     "partition.used_up": ({"used_amounts", "stored_amounts", "quotas"}, PIPELINE),
     "partition.replaced": ({"updates"}, PIPELINE),
+    "partition.grant": ({"grants"}, PIPELINE),
+    "borders.name_inputs": ({"inputs_from_outside", "service_objects", "updates"}, PIPELINE),
+    "borders.forget_inputs": ({"inputs_from_outside"}, PIPELINE),
+    "borders.forget_readers": ({"outside_readers"}, PIPELINE),
+    "borders.forget_marks": ({"inputs_from_outside", "marks"}, PIPELINE),
+    "borders.forget_unread_marks": ({"inputs_from_outside", "marks"}, PIPELINE),
+    "borders.free_held": ({"put_off", "inputs_from_outside"}, PIPELINE),
+    "borders.read": ({"service_objects"}, PIPELINE),
+    "borders.read_no_more": ({"service_objects", "outside_readers"}, PIPELINE),
+    "borders.begin_moved": ({"inputs_from_outside"}, PIPELINE),
+    "borders.end_arrived": ({"inputs_from_outside"}, PIPELINE),
+    "borders.store_marks": ({"inputs_from_outside", "service_objects"}, PIPELINE),
+    "borders.forget_crossings": ({"put_off"}, PIPELINE),
+    "borders.marks": ({"marks"}, PIPELINE),
+    "borders.fed": ({"inputs_from_outside", "service_objects"}, PIPELINE),
+    "borders.last_inputs": ({"inputs_from_outside"}, PIPELINE),
+    "borders.outside_readers": ({"service_objects", "outside_readers"}, PIPELINE),
+    "borders.reading": ({"service_objects", "outside_readers"}, PIPELINE),
     "quotas.of_all": ({"quotas"}, DELIVERY),
     "quotas.used_up": ({"used_amounts", "quotas"}, DELIVERY),
     "quotas.unset": ({"quotas"}, "an operator names the tenant by its name"),
@@ -128,6 +148,8 @@ EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "log.renumber_updates": ({"updates", "put_off"}, LOSS),
     "log.renumber_put_off": ({"put_off"}, LOSS),
     "log.renumber_superseded": ({"superseded"}, LOSS),
+    "log.forget_marks": ({"marks"}, LOSS),
+    "log.forget_places": ({"inputs_from_outside"}, LOSS),
 }
 
 
@@ -148,7 +170,7 @@ BETWEEN_TENANTS = {
 }
 """Those that name a tenant and read what is not its own."""
 
-FOR_ALL = {"partition", "effects", "purge", "log", "cursors"}
+FOR_ALL = {"partition", "effects", "borders", "purge", "log", "cursors"}
 """Files of the pipeline and of delivery, which have roles of their own."""
 
 

@@ -10,22 +10,59 @@ SELECT pg_advisory_lock(%(key)s);
 SELECT pg_advisory_unlock(%(key)s);
 
 -- components_of --
--- Between tenants: the stream graph reaches from one to the other.
+-- Of those of them that are the tenant's: what is read of others joins nothing.
 SELECT component
   FROM service_objects
  WHERE id = ANY(%(ids)s::text[])
+   AND tenant_id = %(tenant)s
    AND deleted_at IS NULL;
 
 -- members_of_components --
--- Between tenants: the stream graph reaches from one to the other.
 SELECT id, component, route_partition
   FROM service_objects
  WHERE component = ANY(%(components)s::text[])
+   AND tenant_id = %(tenant)s
    AND deleted_at IS NULL
  ORDER BY sequence;
 
+-- outside_edges --
+-- Between tenants: the edges are one's own, the streams are others'.
+SELECT reader, streams.service_object, streams.name, source.tenant_id, source.route_partition
+  FROM graph_edges
+  JOIN streams ON streams.id = stream_id
+   AND streams.tenant_id <> %(tenant)s
+  JOIN service_objects AS source ON source.id = streams.service_object
+   AND source.deleted_at IS NULL
+ WHERE reader = ANY(%(ids)s::text[])
+   AND graph_edges.tenant_id = %(tenant)s
+ GROUP BY reader, streams.service_object, streams.name, source.tenant_id, source.route_partition;
+
+-- still_moving --
+-- Between tenants: the edges are one's own, the streams are others'.
+-- Whether something that one of these reads of others, and may, does not come to where it is
+-- computed from the last change on, or not all of it.
+SELECT 1
+  FROM graph_edges
+  JOIN streams ON streams.id = stream_id
+   AND streams.tenant_id <> %(tenant)s
+  JOIN service_objects AS source ON source.id = streams.service_object
+   AND source.deleted_at IS NULL
+  JOIN service_objects AS moving ON moving.id = graph_edges.reader
+   AND moving.tenant_id = graph_edges.tenant_id
+  LEFT JOIN inputs_from_outside AS known ON known.reader = moving.id
+   AND known.source = streams.service_object
+   AND known.stream = streams.name
+   AND known.tenant_id = moving.tenant_id
+ WHERE graph_edges.reader = ANY(%(ids)s::text[])
+   AND graph_edges.tenant_id = %(tenant)s
+   AND (known.is_open IS NULL
+        OR known.is_open
+           AND (known.fed_in IS DISTINCT FROM moving.route_partition
+                OR known.awaits_at IS NOT NULL))
+ LIMIT 1;
+
 -- load --
--- Between tenants: the stream graph reaches from one to the other.
+-- Between tenants: partitions are everybody's.
 -- How many Service Objects there are in each partition that has any.
 SELECT route_partition, count(*)
   FROM service_objects
@@ -156,10 +193,10 @@ SELECT %(tenant)s, %(id)s, wanted.group_name, streams.id
     ON CONFLICT DO NOTHING;
 
 -- join_components --
--- Between tenants: the stream graph reaches from one to the other.
 UPDATE service_objects
    SET component = %(component)s
  WHERE component = ANY(%(components)s::text[])
+   AND tenant_id = %(tenant)s
    AND component <> %(component)s;
 
 -- delete_service_object --
@@ -279,7 +316,7 @@ SELECT id, change::text
  ORDER BY id;
 
 -- route --
--- Between tenants: the stream graph reaches from one to the other.
+-- Between tenants: changes are made one after the other over the whole platform.
 -- From now on the API appends their updates there; the control records are in the log.
 UPDATE service_objects
    SET route_partition = %(partition)s

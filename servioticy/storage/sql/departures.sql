@@ -94,7 +94,9 @@ SELECT EXISTS (SELECT FROM pending_changes WHERE tenant_id = %(tenant)s)
     OR EXISTS (SELECT FROM graph_edges WHERE tenant_id = %(tenant)s)
     OR EXISTS (SELECT FROM purge WHERE tenant_id = %(tenant)s)
     OR EXISTS (SELECT FROM put_off WHERE tenant_id = %(tenant)s)
-    OR EXISTS (SELECT FROM superseded WHERE tenant_id = %(tenant)s);
+    OR EXISTS (SELECT FROM superseded WHERE tenant_id = %(tenant)s)
+    OR EXISTS (SELECT FROM inputs_from_outside WHERE tenant_id = %(tenant)s)
+    OR EXISTS (SELECT FROM outside_readers WHERE tenant_id = %(tenant)s);
 
 -- received_grants --
 -- Between tenants: what others have granted to it by name; each tells both sides.
@@ -155,6 +157,8 @@ WITH counted AS (
     DELETE FROM audit_parts WHERE tenant_id = %(tenant)s
 ), marked AS (
     DELETE FROM membership_marks WHERE tenant_id = %(tenant)s
+), taken_in AS (
+    DELETE FROM marks WHERE tenant_id = %(tenant)s
 )
 DELETE FROM tenants
  WHERE id = %(tenant)s

@@ -33,15 +33,15 @@ SELECT service_objects.id
 -- Between tenants: work for all of them goes on by turns.
 -- From whose Service Objects have changed to whose dynamic groups that may concern. Whoever
 -- changes one in the same moment waits for the mark to go, and marks anew.
-WITH marks AS (
+WITH changed AS (
     DELETE FROM membership_marks
     RETURNING tenant_id
 )
 INSERT INTO group_looks (tenant_id)
 SELECT DISTINCT dynamic_groups.tenant_id
   FROM dynamic_groups
- WHERE EXISTS (SELECT FROM marks)
-   AND (others OR dynamic_groups.tenant_id IN (SELECT tenant_id FROM marks))
+ WHERE EXISTS (SELECT FROM changed)
+   AND (others OR dynamic_groups.tenant_id IN (SELECT tenant_id FROM changed))
     ON CONFLICT (tenant_id) DO UPDATE
    SET again = group_looks.after <> '';
 

@@ -3,7 +3,8 @@
 UPDATE service_objects
    SET active_version = %(version)s, active_change = %(change)s
  WHERE id = %(service_object)s
-   AND (active_change < %(change)s OR active_version IS NULL AND active_change = 0);
+   AND (active_change < %(change)s OR active_version IS NULL AND active_change = 0)
+RETURNING tenant_id;
 
 -- allow --
 UPDATE grants
@@ -36,11 +37,14 @@ WITH gone AS (
      USING gone
      WHERE grants.service_object = gone.id
        AND grants.tenant_id = gone.tenant_id
+), left_behind AS (
+    INSERT INTO purge (log_partition, tenant_id, service_object)
+    SELECT %(partition)s, tenant_id, id
+      FROM gone
+        ON CONFLICT DO NOTHING
 )
-INSERT INTO purge (log_partition, tenant_id, service_object)
-SELECT %(partition)s, tenant_id, id
-  FROM gone
-    ON CONFLICT DO NOTHING;
+SELECT tenant_id
+  FROM gone;
 
 -- erase --
 -- Where this change is a later one than the stream's last erasure: what comes is stored under

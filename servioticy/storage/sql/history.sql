@@ -119,7 +119,8 @@ SELECT coalesce((SELECT next_offset FROM progress WHERE log_partition = %(partit
           FROM put_off
          WHERE log_partition = %(partition)s
            AND tenant_id = tenant
-           AND NOT taken_up) AS first_put_off
+           AND NOT taken_up
+           AND NOT held) AS first_put_off
   FROM unnest(%(tenants)s::bigint[]) AS tenant;
 
 -- put_off --
@@ -129,6 +130,7 @@ SELECT count(*)
          WHERE log_partition = %(partition)s
            AND tenant_id = %(tenant)s
            AND NOT taken_up
+           AND NOT held
          LIMIT %(most)s) AS waiting;
 
 -- verdicts_of_stream --

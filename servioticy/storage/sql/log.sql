@@ -35,11 +35,15 @@ INSERT INTO put_off (log_partition, log_offset, tenant_id, service_object, recor
 SELECT log_partition, log_offset, min(made.tenant_id), '', '', true
   FROM (SELECT log_partition, log_offset, tenant_id FROM updates
          UNION ALL
-        SELECT log_partition, log_offset, tenant_id FROM superseded) AS made
+        SELECT log_partition, log_offset, tenant_id FROM superseded
+         UNION ALL
+        SELECT log_partition, log_offset,
+               (convert_from(record, 'UTF8')::json ->> 'provider')::bigint FROM crossings
+       ) AS made
   JOIN progress USING (log_partition)
  WHERE log_partition = %(partition)s
    AND log_offset >= emitted_offset
-   AND log_offset < %(stored)s
+   AND log_offset < %(beyond)s
  GROUP BY log_partition, log_offset
     ON CONFLICT DO NOTHING;
 
@@ -49,16 +53,18 @@ DELETE FROM superseded
  WHERE log_partition = %(partition)s
    AND NOT EXISTS (SELECT FROM put_off
                     WHERE put_off.log_partition = superseded.log_partition
-                      AND put_off.log_offset = superseded.log_offset);
+                      AND put_off.log_offset = superseded.log_offset
+                      AND put_off.tree IN (0, superseded.tree));
 
 -- renumber_updates --
 -- Of what is not emitted: the log gives these offsets to others from now on.
 UPDATE updates
-   SET log_offset = updates.log_offset - %(stored)s
+   SET log_offset = updates.log_offset - %(beyond)s
   FROM put_off
  WHERE put_off.log_partition = %(partition)s
    AND updates.log_partition = put_off.log_partition
    AND updates.log_offset = put_off.log_offset
+   AND put_off.tree IN (0, updates.tenant_id)
    AND taken_up;
 
 -- renumber_put_off --
@@ -72,10 +78,31 @@ UPDATE superseded
    SET log_offset = log_offset + %(by)s
  WHERE log_partition = %(partition)s;
 
+-- renumber_crossings --
+UPDATE crossings
+   SET log_offset = log_offset + %(by)s
+ WHERE log_partition = %(partition)s;
+
+-- forget_marks --
+-- What comes from there from now on has places of the shorter log.
+DELETE FROM marks
+ WHERE from_partition = %(partition)s;
+
+-- forget_places --
+UPDATE inputs_from_outside
+   SET told_in = CASE WHEN told_in <> %(partition)s THEN told_in END,
+       told_at = CASE WHEN told_in <> %(partition)s THEN told_at END,
+       left_told_in = CASE WHEN left_told_in <> %(partition)s THEN left_told_in END,
+       left_told_at = CASE WHEN left_told_in <> %(partition)s THEN left_told_at END,
+       arrived_in = CASE WHEN arrived_in <> %(partition)s THEN arrived_in END,
+       arrived_at = CASE WHEN arrived_in <> %(partition)s THEN arrived_at END
+ WHERE %(partition)s IN (told_in, left_told_in, arrived_in);
+
 -- move_progress --
 -- Moved back, what was perhaps not emitted is noted in put_off.
 UPDATE progress
    SET next_offset = %(next)s,
+       next_tree = CASE WHEN next_offset = %(next)s THEN next_tree ELSE 0 END,
        emitted_offset = CASE WHEN next_offset > %(next)s THEN %(next)s ELSE emitted_offset END
  WHERE log_partition = %(partition)s;
 

@@ -45,7 +45,7 @@ VALUES (%(partition)s, 0, 0)
 ON CONFLICT DO NOTHING;
 
 -- progress --
-SELECT next_offset, emitted_offset
+SELECT next_offset, next_tree, emitted_offset
   FROM progress
  WHERE log_partition = %(partition)s;
 
@@ -72,14 +72,24 @@ SELECT component, id, tenant_id, owner_partition, active_version,
  ORDER BY component, sequence;
 
 -- service_objects --
--- The documents in force of these Service Objects, and the grants by which others read them.
+-- The documents in force of these Service Objects, the grants by which others read them, what
+-- they read of others, and where others read them.
 SELECT service_objects.id, service_objects.tenant_id, sequence, active_version,
        definitions.document::text,
        (SELECT json_agg(json_build_array(grants.id, grantee, stream, derived_only))
           FROM grants
          WHERE grants.service_object = service_objects.id
            AND grants.tenant_id = service_objects.tenant_id
-           AND active)
+           AND active),
+       (SELECT json_agg(json_build_array(source, stream, provider_id, is_open))
+          FROM inputs_from_outside
+         WHERE reader = service_objects.id
+           AND inputs_from_outside.tenant_id = service_objects.tenant_id),
+       (SELECT json_agg(json_build_array(stream, log_partition) ORDER BY stream, log_partition)
+          FROM (SELECT DISTINCT stream, log_partition
+                  FROM outside_readers
+                 WHERE source = service_objects.id
+                   AND is_open) AS read_in)
   FROM service_objects
   JOIN definitions ON service_object = service_objects.id AND definitions.version = active_version
  WHERE service_objects.id = ANY(%(ids)s)
@@ -112,6 +122,11 @@ SELECT s.service_object, s.name, s.stored_as
    AND s.tenant_id = asked.tenant_id
    AND s.name = asked.name;
 
+-- grant --
+SELECT id, grantee, stream, derived_only
+  FROM grants
+ WHERE id = %(grant)s;
+
 -- owner --
 SELECT tenant_id, owner_partition
   FROM service_objects
@@ -135,9 +150,11 @@ SELECT asked.stream_id, last."timestamp", last.document::text, state
 WITH fence AS (
     UPDATE progress
        SET next_offset = %(next_offset)s,
+           next_tree = %(next_tree)s,
            emitted_offset = greatest(emitted_offset, %(emitted_offset)s)
      WHERE log_partition = %(partition)s
        AND next_offset = %(first_offset)s
+       AND next_tree = %(first_tree)s
     RETURNING next_offset
 )
 SELECT 1 / count(*)
@@ -229,7 +246,8 @@ SELECT %(partition)s, f.from_partition, f.next_offset
 
 -- not_acknowledged --
 -- What was stored but perhaps not emitted, in the order it was made; with it what a later
--- update of the same stream and timestamp has displaced.
+-- update of the same stream and timestamp has displaced. Where a record grows a tree for each of
+-- several tenants, all that a tree makes is its tenant's.
 SELECT service_object, name, made.tenant_id, made.version, "timestamp",
        document::text
   FROM (SELECT stream_id, tenant_id, version, "timestamp", document,
@@ -241,31 +259,40 @@ SELECT service_object, name, made.tenant_id, made.version, "timestamp",
           FROM superseded) AS made
   JOIN readable_streams ON stored_as = stream_id
  WHERE log_partition = %(partition)s
-   AND (log_offset >= %(emitted_offset)s AND log_offset < %(next_offset)s
+   AND (log_offset >= %(emitted_offset)s AND log_offset <= %(next_offset)s
         OR log_offset = ANY(ARRAY(SELECT p.log_offset FROM put_off AS p
-                                   WHERE p.log_partition = %(partition)s AND p.taken_up)))
- ORDER BY log_offset, log_position;
+                                   WHERE p.log_partition = %(partition)s AND p.taken_up))
+           AND EXISTS (SELECT FROM put_off AS p
+                        WHERE p.log_partition = %(partition)s
+                          AND p.log_offset = made.log_offset
+                          AND p.tree IN (0, made.tenant_id)
+                          AND p.taken_up))
+ ORDER BY log_offset, made.tenant_id, log_position;
 
 -- put_off --
 -- Records that their partition computes later than at their place in the log.
-INSERT INTO put_off (log_partition, log_offset, tenant_id, service_object, record)
-SELECT %(partition)s, p.log_offset, p.tenant_id, p.service_object, p.record
-  FROM unnest(%(offsets)s::bigint[], %(tenants)s::bigint[], %(service_objects)s::text[],
-              %(records)s::bytea[])
-       AS p (log_offset, tenant_id, service_object, record)
+INSERT INTO put_off (log_partition, log_offset, tree, tenant_id, service_object, record, held)
+SELECT %(partition)s, p.log_offset, p.tree, p.tenant_id, p.service_object, p.record, p.held
+  FROM unnest(%(offsets)s::bigint[], %(trees)s::bigint[], %(tenants)s::bigint[],
+              %(service_objects)s::text[], %(records)s::bytea[], %(held)s::boolean[])
+       AS p (log_offset, tree, tenant_id, service_object, record, held)
     ON CONFLICT DO NOTHING;
 
 -- take_up --
 -- They are computed; they stay until all that came of them is emitted.
 UPDATE put_off
    SET taken_up = true
+  FROM unnest(%(offsets)s::bigint[], %(trees)s::bigint[]) AS taken (log_offset, tree)
  WHERE log_partition = %(partition)s
-   AND log_offset = ANY(%(offsets)s::bigint[]);
+   AND put_off.log_offset = taken.log_offset
+   AND put_off.tree = taken.tree;
 
 -- forget_emitted_late --
 DELETE FROM put_off
+ USING unnest(%(offsets)s::bigint[], %(trees)s::bigint[]) AS emitted (log_offset, tree)
  WHERE log_partition = %(partition)s
-   AND log_offset = ANY(%(offsets)s::bigint[])
+   AND put_off.log_offset = emitted.log_offset
+   AND put_off.tree = emitted.tree
    AND taken_up;
 
 -- waiting --
@@ -273,29 +300,32 @@ SELECT tenant_id, count(*)
   FROM put_off
  WHERE log_partition = %(partition)s
    AND NOT taken_up
+   AND NOT held
  GROUP BY tenant_id;
 
 -- records_put_off --
 -- The oldest of a tenant, up to a number and a size; the first whatever its size.
-SELECT log_offset, service_object, record
-  FROM (SELECT log_offset, service_object, record,
-               sum(octet_length(record)) OVER (ORDER BY log_offset) - octet_length(record) AS before
-          FROM (SELECT log_offset, service_object, record
+SELECT log_offset, service_object, record, tree
+  FROM (SELECT log_offset, service_object, record, tree,
+               sum(octet_length(record)) OVER (ORDER BY log_offset, tree) - octet_length(record)
+               AS before
+          FROM (SELECT log_offset, service_object, record, tree
                   FROM put_off
                  WHERE log_partition = %(partition)s
                    AND tenant_id = %(tenant)s
                    AND NOT taken_up
-                 ORDER BY log_offset
+                   AND NOT held
+                 ORDER BY log_offset, tree
                  LIMIT %(most)s) AS oldest) AS summed
  WHERE before < %(most_bytes)s
- ORDER BY log_offset;
+ ORDER BY log_offset, tree;
 
 -- taken_up --
-SELECT log_offset
+SELECT log_offset, tree
   FROM put_off
  WHERE log_partition = %(partition)s
    AND taken_up
- ORDER BY log_offset;
+ ORDER BY log_offset, tree;
 
 -- forget_superseded --
 -- Subscribers have them.
@@ -304,18 +334,19 @@ DELETE FROM superseded
    AND log_offset < %(emitted_offset)s
    AND NOT EXISTS (SELECT FROM put_off
                     WHERE put_off.log_partition = superseded.log_partition
-                      AND put_off.log_offset = superseded.log_offset);
+                      AND put_off.log_offset = superseded.log_offset
+                      AND put_off.tree IN (0, superseded.tree));
 
 -- set_aside --
 -- In the transaction of the batch that displaces them.
 INSERT INTO superseded (log_partition, log_offset, log_position, stream_id, tenant_id,
-                        "timestamp", document, version)
+                        "timestamp", document, version, tree)
 SELECT %(partition)s, s.log_offset, s.log_position, s.stream_id, s.tenant_id, s."timestamp",
-       s.document::json, s.version
+       s.document::json, s.version, s.tree
   FROM unnest(%(tenants)s::bigint[], %(streams)s::bigint[], %(timestamps)s::bigint[],
               %(documents)s::text[], %(versions)s::integer[], %(offsets)s::bigint[],
-              %(positions)s::integer[])
-       AS s (tenant_id, stream_id, "timestamp", document, version, log_offset, log_position);
+              %(positions)s::integer[], %(trees)s::bigint[])
+       AS s (tenant_id, stream_id, "timestamp", document, version, log_offset, log_position, tree);
 
 -- used_up --
 -- Who has used up the quota of computations or of processor time of this hour, or of what is

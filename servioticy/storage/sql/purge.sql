@@ -99,6 +99,18 @@ DELETE FROM subscriptions
         WHERE before < %(most_bytes)s))
 RETURNING id;
 
+-- purge_readings --
+-- What it read of other tenants.
+DELETE FROM outside_readers
+ WHERE tenant_id = %(tenant)s
+   AND (reader, source, stream) IN (
+       SELECT reader, source, stream
+         FROM outside_readers
+        WHERE reader = %(service_object)s
+          AND tenant_id = %(tenant)s
+        LIMIT %(most)s)
+RETURNING reader;
+
 -- purge_edges_from --
 -- What groups of others read of it.
 DELETE FROM graph_edges

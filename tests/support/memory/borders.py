@@ -14,7 +14,6 @@ from servioticy.ports.partition_store import (
     EndInputs,
     FedReader,
     Read,
-    TreeKey,
 )
 
 
@@ -26,7 +25,7 @@ def name(state: State, effect: Activate, tenant: int, partition: int) -> None:
         source = state.service_objects.get(ref.service_object)
         if source is not None and source.tenant != tenant:
             named[reader, ref] = source.tenant
-    _forget(state, [key for key in rows if key[0] == reader and key not in named])
+    _forget(state, [key for key in rows if key[0] == reader and key not in named], partition)
     for key, provider in named.items():
         kept = key[1] in effect.kept
         row = rows.setdefault(key, InputRow(tenant, provider, kept=False))
@@ -40,7 +39,8 @@ def name(state: State, effect: Activate, tenant: int, partition: int) -> None:
 
 def delete(state: State, service_object: str, tenant: int, partition: int) -> None:
     """Forget what a Service Object reads of others, and what others read of it."""
-    _forget(state, [key for key in state.inputs_from_outside if key[0] == service_object])
+    own = [key for key in state.inputs_from_outside if key[0] == service_object]
+    _forget(state, own, partition)
     readers = state.outside_readers
     for key in [key for key in readers if key[1].service_object == service_object]:
         del readers[key]
@@ -92,7 +92,7 @@ def begin(state: State, effect: BeginInputs, partition: int) -> None:
 
 def end(state: State, effect: EndInputs, partition: int) -> None:
     """Let these readers read no more; or end what they are fed here, or what they await."""
-    for (_reader, ref), row in _rows(state, effect.tenant, effect.readers, effect.streams):
+    for _key, row in _rows(state, effect.tenant, effect.readers, effect.streams):
         if effect.arrived:
             row.arrived = effect.source
             if row.awaits is not None and _passed(effect.source, row.awaits):
@@ -106,7 +106,8 @@ def end(state: State, effect: EndInputs, partition: int) -> None:
             row.is_open, row.last = False, None
             if row.fed_in == partition and row.awaits is None:
                 row.fed_in = None
-        _forget_marks(state, ref)
+    for ref in effect.streams:
+        _forget_marks(state, ref, partition)
     if effect.arrived:
         _free_held(state, effect.tenant, partition)
 
@@ -126,7 +127,7 @@ def store(state: State, batch: Batch) -> None:
             opened = known._replace(is_open=reader.is_open)
             state.outside_readers[reader.reader, reader.source] = opened
     for crossing in batch.crossings:
-        key = (batch.partition, TreeKey(crossing.offset, crossing.tree), crossing.number)
+        key = (batch.partition, crossing.key, crossing.number)
         state.crossings[key] = crossing
     for key in list(state.crossings):
         late = key[:2] in state.put_off
@@ -214,17 +215,22 @@ def _mark(state: State, key: tuple[int, int, StreamRef], mark: tuple[int, int]) 
     state.marks[key] = max(mark, state.marks.get(key, mark))
 
 
-def _forget(state: State, keys: Iterable[tuple[str, StreamRef]]) -> None:
+def forget_unread_marks(state: State, partition: int) -> None:
+    """Whoever was fed here may have gone while it was computed elsewhere."""
+    for ref in {key[2] for key in state.marks}:
+        _forget_marks(state, ref, partition)
+
+
+def _forget(state: State, keys: Iterable[tuple[str, StreamRef]], partition: int) -> None:
     for key in keys:
         del state.inputs_from_outside[key]
-        _forget_marks(state, key[1])
+        _forget_marks(state, key[1], partition)
 
 
-def _forget_marks(state: State, ref: StreamRef) -> None:
-    """They go where nobody is fed with the stream any more."""
-    rows = _of(state, ref)
-    for key in [key for key in state.marks if key[2] == ref]:
-        if not any(_fed(row, key[0]) for row in rows):
+def _forget_marks(state: State, ref: StreamRef, partition: int) -> None:
+    """They go where nobody is fed here with the stream any more."""
+    if not any(_fed(row, partition) for row in _of(state, ref)):
+        for key in [key for key in state.marks if (key[0], key[2]) == (partition, ref)]:
             del state.marks[key]
 
 

@@ -259,7 +259,7 @@ class MemoryChangeStore:
         state.edges += dict.fromkeys(
             Edge(new.id, group, ref) for group, ref in new.group_sources if ref in state.streams
         )
-        moved = [id_ for _, ids in change.moves for id_ in ids if id_ != new.id]
+        moved = sorted(id_ for _, ids in change.moves for id_ in ids if id_ != new.id)
         told = readings.told(state, new.id, change.partition, before)
         told += [e for id_ in moved for e in readings.told(state, id_, change.partition)]
         return self._note_pending(replace(change, readings=tuple(told)))

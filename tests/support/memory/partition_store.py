@@ -64,6 +64,8 @@ class MemoryPartitionStore:
         if self._state.claims.setdefault(partition, self) is not self:
             raise Unavailable(f"another worker has partition {partition}")
         row = self._state.progress.setdefault(partition, ProgressRow())
+        with self._state.lock:
+            borders.forget_unread_marks(self._state, partition)
         return Progress(row.next_offset, row.next_tree, row.emitted_offset)
 
     def claim(self, partition: int) -> int:
