@@ -104,7 +104,7 @@ def _parts(
         if part and size > room:
             yield part
             part, room = [], MAX_TOLD_BYTES
-        known = (last.timestamp, msgspec.Raw(last.document)) if last else (None, None)
+        known = (last.timestamp, msgspec.Raw(last.document)) if last else ()
         part.append(LastOutside(*ref, *known))
         room -= size
     yield part

@@ -162,7 +162,7 @@ class Inputs:
         if not here:
             return Change(None, _nothing)
         streams = tuple(
-            (each.ref, each.timestamp, None if each.update is None else bytes(each.update))
+            (each.ref, each.timestamp, None if each.timestamp is None else bytes(each.update))
             for each in record.streams
         )
         effect = BeginInputs(

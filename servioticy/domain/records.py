@@ -126,12 +126,12 @@ class ReadingRecord(msgspec.Struct, tag="reading", tag_field="kind", frozen=True
 
 
 class LastOutside(msgspec.Struct, frozen=True, array_like=True):
-    """A stream of a provider's, and its last update; None twice where it has none."""
+    """A stream of a provider's, and its last update; without a timestamp it has none."""
 
     service_object: str
     stream: str
     timestamp: Large | None = None
-    update: msgspec.Raw | None = None
+    update: msgspec.Raw = msgspec.Raw(b"null")
 
     @property
     def ref(self) -> StreamRef:
