@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -47,11 +47,25 @@ class Target:
     reader: UpdateReader
 
 
+class Taken(NamedTuple):
+    """An update that may come into the log."""
+
+    place: int
+    target: Target
+    update: SensorUpdate
+
+    def record(self) -> tuple[int, LogRecord]:
+        """Return it as the log wants it, with the partition."""
+        update = self.update
+        record = UpdateRecord(*update.origin, update.timestamp, msgspec.Raw(update.document))
+        return self.target.address.partition, record
+
+
 @dataclass(slots=True)
 class Sorted:
     """What of a batch can be accepted, in order, and what is wrong with the rest."""
 
-    records: list[tuple[int, LogRecord]] = field(default_factory=list)
+    taken: list[Taken] = field(default_factory=list)
     bytes: int = 0
     """of the documents"""
     refused: list[dict[str, Any]] = field(default_factory=list)
@@ -75,8 +89,7 @@ def sort(
         except BadDocument as error:
             found.refused.append(_told(item.place, error))
             continue
-        record = UpdateRecord(*update.origin, update.timestamp, msgspec.Raw(update.document))
-        found.records.append((target.address.partition, record))
+        found.taken.append(Taken(item.place, target, update))
         found.bytes += len(update.document)
     return found
 

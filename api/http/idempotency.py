@@ -24,7 +24,7 @@ from servioticy.ports.statements import Statements
 
 HEADER = "Idempotency-Key"
 REPLAYED = {"Idempotency-Replayed": "true"}
-KEPT = ("Location", "ETag")
+KEPT = ("Location", "ETag", "Warning")
 DAY_MS = 86_400_000
 ABANDONED_MS = 300_000
 """An attempt that has not answered by then was killed: no request takes so long."""

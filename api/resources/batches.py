@@ -6,12 +6,14 @@ from collections.abc import Iterable
 
 from flask import Blueprint, Response, request
 
+from api.documents.batch_hints import hints
 from api.documents.batches import Target, form, sort
 from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
 from api.http.bodies import body
 from api.http.errors import NoStream, Refused, within
+from api.http.warning_headers import warned
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.batches.items import Item, Unreadable, bounded
@@ -84,11 +86,12 @@ def _accepted(
     """Append what is right, in its order, and answer once the broker has all of it."""
     found = sort(items, targets, services.accepting.fault)
     addresses = {each.address.partition: each.address for each in targets.values()}
-    number = len(found.records)
+    number = len(found.taken)
     within(services.accepting.count(addresses.values(), number, found.bytes + ITEM_BYTES * number))
-    if found.records:
-        services.ports.log.append_all(found.records)
-    body = {"accepted": len(found.records), "refused": len(found.refused)}
+    if number:
+        services.ports.log.append_all([each.record() for each in found.taken])
+    headers = warned(hints(found.taken, services.accepting.hints))
+    body = {"accepted": number, "refused": len(found.refused)}
     if not found.refused:
-        return answer(body, 202)
-    return answer(body | {"items": found.refused}, 207)
+        return answer(body, 202, headers)
+    return answer(body | {"items": found.refused}, 207, headers)

@@ -34,7 +34,8 @@ class UpdateReader:
     """
 
     def __init__(self, stream: Stream) -> None:
-        self._origin = stream.ref
+        self.stream = stream
+        """As it is declared."""
         self.types = {each.name: each.type for each in stream.channels}
         """The type of each declared channel."""
 
@@ -54,7 +55,7 @@ class UpdateReader:
             reason = "The request is nested too deeply: at most 254 levels"
             raise BadDocument(reason, "", TOO_NESTED) from error
         json_texts.refuse_nul(document, written)
-        return SensorUpdate(self._origin, timestamp, written)
+        return SensorUpdate(self.stream.ref, timestamp, written)
 
     def _check_channels(self, document: dict[str, Any]) -> None:
         if "channels" not in document:
