@@ -21,10 +21,10 @@ from delivery.admission.refusals import (
     Refusal,
 )
 from delivery.endings import Ending
+from servioticy.dates import NoDate, moment_in_address
 from servioticy.domain.access import Right, Scope, may
 from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef, Timestamp
 from servioticy.domain.tokens import read_token
-from servioticy.numbers import whole
 from servioticy.ports.addresses import Address, Addresses, Lookup
 from servioticy.ports.cursors import Source
 
@@ -210,8 +210,10 @@ def _refusal(address: Address | None, stream: StreamRef) -> Refusal | None:
 def _timestamp(after: str | None) -> Timestamp | Refusal | None:
     if after is None:
         return None
-    number = whole(after, -_MAX_TIMESTAMP, _MAX_TIMESTAMP)
-    return Refusal(400, "after has to be a lastUpdate, an integer") if number is None else number
+    try:
+        return moment_in_address(after, -_MAX_TIMESTAMP, _MAX_TIMESTAMP)
+    except NoDate as error:
+        return Refusal(400, f"after {error}")
 
 
 def storable(text: str) -> str:

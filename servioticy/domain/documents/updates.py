@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from servioticy.dates import NoDate, milliseconds
 from servioticy.domain.documents import json_texts
 from servioticy.domain.documents.codes import (
     REQUIRED,
@@ -16,7 +17,6 @@ from servioticy.domain.documents.codes import (
     UNKNOWN_CHANNEL,
     WRONG_TYPE,
 )
-from servioticy.domain.documents.dates import NoDate, milliseconds
 from servioticy.domain.documents.errors import WHOLE, BadDocument
 from servioticy.domain.documents.spelling import UPDATE, VALUE, check_keys
 from servioticy.domain.model import SensorUpdate, Stream
