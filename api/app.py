@@ -15,6 +15,7 @@ from api.http.answers import with_common_headers
 from api.http.authentication import guard
 from api.http.errors import handle_errors, within
 from api.http.idempotency import Idempotency
+from api.http.parameters import check_parameters
 from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
 from api.http.reading import is_counted
@@ -77,6 +78,7 @@ def create_app(
     for blueprint in blueprints(services):
         app.register_blueprint(blueprint)
     guard(app, ports.addresses)
+    check_parameters(app)
     app.before_request(lambda: _learn_quotas(services))
     app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign, assignment]
     return app

@@ -83,6 +83,8 @@ def test_browsers_give_the_token_in_the_address() -> None:
             404,
             "This Service Object does not have this stream.",
         ),
+        ("/mine/streams/data/live?afer=1", "good", 400, "did you mean 'after'?"),
+        ("/mine/streams/data/live?acess_token=good", "", 400, "did you mean 'access_token'?"),
         ("/mine/streams/data/live?after=soon", "good", 400, "after has to be"),
         ("/mine/streams/data/live?after=99999999999999999999", "good", 400, "after has to be"),
         (
