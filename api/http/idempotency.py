@@ -17,10 +17,10 @@ from flask import Response, request
 
 from api.http.answers import stored
 from api.http.authentication import authenticated
-from api.http.errors import Conflict, Refused, TooMany
 from servioticy.domain.tokens import digest
 from servioticy.errors import Unavailable
 from servioticy.ports.statements import Statements
+from servioticy.refusals import Conflict, Refused, TooMany
 
 HEADER = "Idempotency-Key"
 REPLAYED = {"Idempotency-Replayed": "true"}

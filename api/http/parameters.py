@@ -6,9 +6,9 @@ import re
 
 from flask import Flask, request
 
-from api.http.errors import Refused
 from schemas import contracts
 from servioticy.domain.documents.spelling import misspelt
+from servioticy.refusals import Refused
 
 
 def check_parameters(app: Flask) -> None:

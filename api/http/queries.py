@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from flask import request
 
-from api.http.errors import Refused
 from servioticy.dates import NoDate, moment_in_address
 from servioticy.domain.documents.updates import MAX_TIMESTAMP
 from servioticy.domain.model import Timestamp
 from servioticy.numbers import whole
+from servioticy.refusals import Refused
 
 
 def integer(name: str, default: int, least: int, most: int) -> int:

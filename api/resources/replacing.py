@@ -27,7 +27,6 @@ from api.http import authentication
 from api.http.answers import answer, nothing
 from api.http.authentication import needs
 from api.http.bodies import json_object
-from api.http.errors import Conflict, NotFound, Outdated, Refused, within
 from api.http.queries import choice
 from api.services import Services
 from servioticy.changes import Changed, StillRead
@@ -39,6 +38,7 @@ from servioticy.domain.model import Definition, ServiceObjectKey
 from servioticy.domain.quotas import DOCUMENT_BYTES
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.service_objects import CurrentVersion
+from servioticy.refusals import Conflict, NotFound, Outdated, Refused, within
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _TAGS = re.compile(rf"{_TAG.pattern}(?:[ \t]*,[ \t]*{_TAG.pattern})*")

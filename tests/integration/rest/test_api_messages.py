@@ -69,7 +69,7 @@ def test_an_update_in_another_unit_of_time_is_taken_and_told(
 ) -> None:
     """Also where updates are answered many at once; the body is the update as ever."""
     so = alice.create({"streams": {"a": {"channels": {"x": {"type": "number", "unit": "C"}}}}})
-    lane = UpdatesLane(served.app.extensions[SERVICES])
+    lane = UpdatesLane(served.app.extensions[SERVICES].ingest)
     application = Application(served.app, "127.0.0.1", 8080, lane.answers)
     now = int(served.app.extensions[SERVICES].clock())
     body = b'{"channels":{"x":{"current-value":1,"unit":"F"}},"lastUpdate":%d}'

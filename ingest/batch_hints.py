@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 
-from api.documents.batches import Taken
-from api.http.update_hints import UpdateHints, of_units
+from ingest.batches import Accepted
+from ingest.hints import UpdateHints, of_units
 
 
-def hints(taken: Sequence[Taken], of_times: UpdateHints) -> list[str]:
+def hints(accepted: Sequence[Accepted], of_times: UpdateHints) -> list[str]:
     """Return what to tell whoever sent these: the first update of each kind, and how many more."""
     first: dict[Hashable, str] = {}
     times: Counter[Hashable] = Counter()
-    for place, target, update in taken:
+    for place, target, update in accepted:
         told: dict[Hashable, str] = {each: each for each in of_units(update, target.reader.stream)}
         stream = target.address.stream
         if stream is not None and (hint := of_times.of_time(stream, update.timestamp)):
