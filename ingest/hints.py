@@ -60,8 +60,8 @@ def _of_another_unit(sent: dict[str, dict[str, object]], declared: Stream) -> It
         unit = sent.get(channel.name, {}).get("unit")
         if channel.unit and unit is not None and _plain(unit) != _plain(channel.unit):
             yield (
-                f"channel {_short(channel.name)} is in {_short(channel.unit)}, and this value "
-                f"came in {_short(str(unit))}: it is kept as it came, and not converted"
+                f"channel {short(channel.name)} is in {short(channel.unit)}, and this value "
+                f"came in {short(str(unit))}: it is kept as it came, and not converted"
             )
 
 
@@ -69,5 +69,6 @@ def _plain(unit: object) -> object:
     return SAME.get(unit, unit) if isinstance(unit, str) else unit
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """Return a name for a warning: tenants may give long ones."""
     return text if len(text) <= MOST_OF_A_NAME else f"{text[:MOST_OF_A_NAME]}.."

@@ -36,6 +36,7 @@ NOT_OF_CLIENTS = {
     "api/exports/writer.py": "updates as they are stored",
     "api/documents/actions.py": "documents as they are stored",
     "api/documents/claim_codes.py": "codes of a fixed length",
+    "api/documents/readers.py": "documents as they are stored",
     "api/documents/service_objects.py": "documents as they are stored",
     "api/documents/warnings.py": "documents as they are stored",
     "ingest/hints.py": "updates that were read already",
