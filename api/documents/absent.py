@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from api.http.update_hints import MOST_NAMED, short
 from api.services import Services
+from ingest.hints import MOST_NAMED, short
 from servioticy.domain.model import Composite, Input, Stream, Timestamp
 
 MOST_MEMBERS = 200

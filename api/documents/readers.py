@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import orjson
 
-from api.http.update_hints import MOST_NAMED, short
 from api.services import Services
+from ingest.hints import MOST_NAMED, short
 from servioticy.domain.model import Definition, ServiceObjectKey, Stream
 from servioticy.ports.service_objects import CurrentVersion
 
