@@ -10,25 +10,28 @@ from flask import Flask, request
 from api.edge.kinds import READING, kind
 from api.http import authentication
 from api.http.acceptable import check_accept
-from api.http.accepting import Accepting
 from api.http.answers import with_common_headers
 from api.http.authentication import guard
-from api.http.errors import handle_errors, within
+from api.http.errors import handle_errors
 from api.http.idempotency import Idempotency
+from api.http.parameters import check_parameters
 from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
 from api.http.reading import is_counted
-from api.http.updates_waiting import UpdatesWaiting
-from api.parsing.definitions import Definitions
-from api.parsing.document_parser import DocumentParser
 from api.resources import blueprints
 from api.services import Check, Services
+from ingest.accepting import Accepting
+from ingest.ingest import Ingest
+from ingest.parsing.definitions import Definitions
+from ingest.parsing.document_parser import DocumentParser
+from ingest.updates_waiting import UpdatesWaiting
 from sandbox import argument_names as read_argument_names
 from servioticy.bootstrap import Ports
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
 from servioticy.domain.model import Definition
 from servioticy.domain.quotas import quotas
+from servioticy.refusals import within
 from servioticy.settings import Settings
 
 SERVICES = "servioticy"
@@ -50,18 +53,20 @@ def create_app(
     """Wire the application. The clock gives seconds since 1970."""
     caller = authentication.caller
     limits = Quotas(ports.statements("used_quotas"), quotas(settings))
+    definitions = Definitions(
+        ports.service_objects, argument_names, DocumentParser(caller), DocumentParser(caller)
+    )
     waiting = UpdatesWaiting(ports.history, limits)
+    accepting = Accepting(settings.requests, waiting, limits, clock)
     services = Services(
         ports=ports,
         settings=settings,
         clock=clock,
         argument_names=argument_names,
         check=check,
-        definitions=Definitions(
-            ports.service_objects, argument_names, DocumentParser(caller), DocumentParser(caller)
-        ),
+        definitions=definitions,
         reads=ReadAfterWrite(ports.history, ports.log, settings.requests.read_wait_seconds),
-        accepting=Accepting(settings.requests, waiting, limits, clock),
+        ingest=Ingest(ports.addresses, ports.log, definitions, limits, accepting),
         quotas=limits,
         idempotency=Idempotency(ports.statements("idempotency"), lambda: int(clock() * 1000)),
     )
@@ -77,6 +82,7 @@ def create_app(
     for blueprint in blueprints(services):
         app.register_blueprint(blueprint)
     guard(app, ports.addresses)
+    check_parameters(app)
     app.before_request(lambda: _learn_quotas(services))
     app.wsgi_app = with_common_headers(app.wsgi_app)  # type: ignore[method-assign, assignment]
     return app

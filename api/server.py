@@ -29,14 +29,16 @@ if TYPE_CHECKING:
 log = logging.getLogger("api")
 
 MAX_AT_ONCE = 64
+SURELY_AT_ONCE = 32
+"""So many are let in whenever the door has its turn: who is known waits among them."""
 PAUSE_SECONDS = 0.1
 """Until we accept again where that has failed."""
 ROOM_AT_ONCE = 8
 """Silent connections that go then, for want of open files."""
 SECONDS_TO_FINISH = 3.0
 """What is under way at SIGTERM may take so long."""
-CONNECT_SECONDS = 0.0001
-"""What it takes to let one in: a stranger, of whom nothing has come yet."""
+CONNECT_SECONDS = 0.00005
+"""What it takes to let one in, beside what is measured of it."""
 BACKLOG = 4_096
 UNSENT_BYTES = 128 * 1024
 """Of an answer, that Linux keeps beside what is under way. By itself it takes megabytes, and makes
@@ -122,12 +124,22 @@ def attend(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop)
 
 
 def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
+    """Let in who waits, in the part of the loop that the door has.
+
+    It is its own: with that of the strangers inside it would be shut as long as they want more
+    than theirs. As soon as that is paid for, one of them takes the next turn.
+    """
+    if not edge.door.turn(None, edge, partial(_let_in, listener, edge, loop)):
+        loop.remove_reader(listener)  # the others wait where they are
+
+
+def _let_in(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop) -> None:
     """Let in who waits, but not so many at once that the others notice."""
-    for _ in range(MAX_AT_ONCE):
-        rest = edge.porch.owed()
-        if rest > 0:  # the others wait where they are
-            loop.remove_reader(listener)
-            loop.call_later(rest, attend, listener, edge, loop)
+    if edge.stopping:
+        return
+    loop.add_reader(listener, _accept, listener, edge, loop)
+    for number in range(MAX_AT_ONCE):
+        if number >= SURELY_AT_ONCE and edge.door.owed() > 0:
             return
         try:
             client, _address = listener.accept()
@@ -143,7 +155,7 @@ def _accept(listener: socket.socket, edge: Edge, loop: asyncio.AbstractEventLoop
                     edge.make_room()
             return
         client.setblocking(False)
-        edge.porch.charge(CONNECT_SECONDS)
+        edge.door.charge(CONNECT_SECONDS)
         task = loop.create_task(
             loop.connect_accepted_socket(partial(Connection, edge, client), client)
         )

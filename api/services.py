@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from api.http.accepting import Accepting
 from api.http.idempotency import Idempotency
 from api.http.quotas import Quotas
 from api.http.read_after_write import ReadAfterWrite
-from api.parsing.definitions import Definitions
+from ingest.ingest import Ingest
+from ingest.parsing.definitions import Definitions
 from servioticy.bootstrap import Ports
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.service_objects import ArgumentNames
@@ -32,7 +32,7 @@ class Services:
     check: Check
     definitions: Definitions
     reads: ReadAfterWrite
-    accepting: Accepting
+    ingest: Ingest
     quotas: Quotas
     idempotency: Idempotency
 

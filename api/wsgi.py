@@ -25,5 +25,5 @@ def build(settings: Settings) -> tuple[Flask, Progress, Together, KnownQuotas]:
     worker(services).start()
     ending(services).start()
     services.quotas.reading.start()
-    lane = UpdatesLane(services)
+    lane = UpdatesLane(services.ingest)
     return app, Progress(ports.history, ports.log), lane.answers, services.quotas

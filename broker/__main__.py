@@ -9,6 +9,8 @@ from functools import partial
 from broker.actuations import TopicWay, attach
 from broker.bridge.bridge import Bridges
 from broker.broker import Broker
+from broker.ingesting import ingest
+from broker.lane import Lane
 from broker.listener import ENVELOPE_BYTES, BrokerTransport
 from broker.metrics import observe_broker
 from broker.receiver import TopicReceiver
@@ -34,20 +36,26 @@ from servioticy.storage.roles import Role
 from servioticy.storage.usage import PostgresUsage
 
 THREADS = 2
+SWITCH_SECONDS = 0.001
+"""So long a thread that reads updates may compute while the loop wants to."""
 
 
 async def run(chosen: Settings) -> None:
     """Serve until told to stop. Raises Unavailable where what is emitted cannot be read."""
     stop = serving.stopping()
+    sys.setswitchinterval(SWITCH_SECONDS)
     database = bootstrap.connect(chosen, Role.DELIVERY)
     quick = bootstrap.connect(chosen, Role.DELIVERY, durable=False)
     quotas_given, resting = PostgresQuotas(quick), Resting()
     usage = PostgresUsage(quick)
     accounts = Accounts(usage, quotas_given, quotas(chosen), resting, Spending())
     history = PostgresHistory(database)
-    hub = serving.hub(chosen, database, history, chosen.mqtt.clients, resting, accounts.note)
+    asked = bootstrap.connect(chosen, Role.DELIVERY, statement_seconds=bootstrap.STATEMENT_SECONDS)
+    catalog = bootstrap.addresses(chosen, asked)
+    hub = serving.hub(chosen, catalog, history, chosen.mqtt.clients, resting, accounts.note)
+    lane = Lane(ingest(chosen, asked, catalog, bootstrap.log(chosen, asked)))
     api = Api(chosen.mqtt.api_url or api_url(chosen))
-    broker = Broker(hub, history, api)
+    broker = Broker(hub, history, api, lane)
     topics = TopicReceiver(broker.exchange).receive
     cursors = PostgresCursors(quick, Deliverer.BROKER)
     receivers = {"pubsub": topics, "service": topics}
@@ -74,7 +82,7 @@ async def run(chosen: Settings) -> None:
         await serving.read(chosen, hub, feeds, stop, "broker_ready")
     finally:
         # What takes from others ends first.
-        for ending in (bridges, feeds, queues, overrides, hub, accounts, api):
+        for ending in (bridges, feeds, queues, overrides, hub, accounts, api, lane):
             await ending.stop()
 
 

@@ -12,6 +12,8 @@ import orjson
 from broker.claims import Claims, told
 from broker.client import Client, Subscription
 from broker.exchange import Exchange
+from broker.lane import Lane
+from broker.outcomes import Outcome
 from broker.places import Places
 from broker.topics import OWN, Filter, read_filter
 from broker.watch import Watch
@@ -21,7 +23,7 @@ from delivery.admission.refusals import Refusal, Refused
 from delivery.admission.requests import Identity, WatchRequest
 from delivery.admission.stays import Grounds, Stay
 from delivery.hub import Hub
-from delivery.rest_api import Api, ApiResponse
+from delivery.rest_api import Api
 from servioticy.domain.message_topics import CLAIMS, ERRORS
 from servioticy.domain.model import StreamKey, StreamRef
 from servioticy.domain.tokens import read_token
@@ -48,12 +50,14 @@ class LastUpdateReader(Protocol):
 class Broker:
     """Lets clients in and out, and tells them what is theirs to know."""
 
-    def __init__(self, hub: Hub, last_updates: LastUpdateReader, api: Api) -> None:
+    def __init__(self, hub: Hub, last_updates: LastUpdateReader, api: Api, lane: Lane) -> None:
         self.hub = hub
         self.api = api
+        self.lane = lane
+        """What clients publish goes into the log by it."""
         self.exchange = Exchange()
         self.places = Places()
-        """At the API, for what clients publish and ask."""
+        """At the API, for what clients ask it, and what devices say of actuations."""
         self._claims = Claims(api)
         self.clients: dict[Client, Caller] = {}
         self.refused = 0
@@ -193,7 +197,7 @@ class Broker:
             self.hub.watchers.remove(watch.admission.stream, watch)
         return True
 
-    def tell(self, client: Client, topic: str, answer: ApiResponse) -> None:
+    def tell(self, client: Client, topic: str, answer: Outcome) -> None:
         """Tell a client that asks for its errors that a message was not taken."""
         self.refused += 1
         refusal = {"topic": topic, "status": answer.status, "message": answer.message}

@@ -16,3 +16,12 @@ class TooLarge(Malformed):
 
 class BadTopic(Exception):
     """A topic that nobody can publish to, or subscribe to."""
+
+
+MAX_REASON = 200
+"""Characters of what a protocol tells of an error."""
+
+
+def visible(why: str) -> str:
+    """Return a reason as it may stand on the wire: a tenant's word in it may have a NUL."""
+    return "".join(each if each.isprintable() else " " for each in why[:MAX_REASON])

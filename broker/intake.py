@@ -1,6 +1,6 @@
-"""What one client publishes, worked on in its order: updates to the API, requests to the bridge.
+"""What one client publishes, worked on in its order: updates into the log, the rest to the API.
 
-Updates that wait go together as one batch. What cannot be taken at the moment is tried again
+Updates that wait go together. What cannot be taken at the moment is tried again
 while its client is connected, and is only then acknowledged; without a wish for that (quality
 of service 0) it is tried once.
 """
@@ -12,28 +12,26 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import quote, unquote
 
-import msgspec
-import orjson
-
-from broker.client import Client, Publication
+from broker.client import NOT_LOGGED_IN, Client, Publication
 from broker.errors import BadTopic
+from broker.lane import Takes
+from broker.outcomes import ACCEPTED, Outcome, of_refusal, of_response
 from broker.places import Places
-from broker.published import MAX_BATCH_BYTES, Batch, Published, Update, named
-from broker.rest_requests import JSON, TEXT, Request
-from broker.retries import WITH_BATCH, WITH_ONE, Patience, Retries
+from broker.published import Published
+from broker.rest_requests import TEXT, Request
+from broker.retries import Retries
 from broker.topics import Levels, read_topic, stream_of
 from delivery.admission.refusals import Refusal, Refused
 from delivery.admission.requests import Identity
-from delivery.rest_api import RETRY_STATUSES, ApiResponse, Asks
+from delivery.rest_api import ApiResponse, Asks
+from ingest.updates import Offered, Sent
 from servioticy.domain.message_topics import ACTUATIONS, CLAIMS, FROM, TO
-from servioticy.domain.model import StreamRef
 
-MAX_BATCH = 500
+MAX_TOGETHER, MAX_TOGETHER_BYTES = 500, 256 * 1024
+"""Messages, and bytes of them, that are worked on at once, and one."""
 MAX_WAITING = 1_000
 MAX_WAITING_BYTES = 1024 * 1024
-ACCEPTED = ApiResponse(202)
 NOBODY = Refusal(404, "Nobody takes messages of this topic")
-LINES = "application/x-ndjson"
 
 log = logging.getLogger("servioticy.delivery")
 
@@ -49,6 +47,7 @@ class Intake:
     def __init__(
         self,
         client: Client,
+        lane: Takes,
         api: Asks,
         reply: Reply,
         identify: Identify,
@@ -58,6 +57,7 @@ class Intake:
         """Without `claim`, nobody claims by such messages; `places` are those at the API."""
         self._places = places or Places()
         self._client = client
+        self._lane = lane
         self._api = api
         self._reply = reply
         self._identify = identify
@@ -116,7 +116,9 @@ class Intake:
     def _together(self, first: Published) -> tuple[list[Published], bool]:
         """Return the messages that wait, as many as are worked on at once; whether it ends."""
         found, size = [first], len(first.payload)
-        while not self._waiting.empty() and len(found) < MAX_BATCH and size < MAX_BATCH_BYTES:
+        while (
+            not self._waiting.empty() and len(found) < MAX_TOGETHER and size < MAX_TOGETHER_BYTES
+        ):
             following = self._waiting.get_nowait()
             if following is None:
                 return found, True
@@ -125,82 +127,53 @@ class Intake:
         return found, False
 
     async def _work(self, messages: Sequence[Published]) -> None:
-        batch = Batch()
+        updates: list[tuple[Published, Offered]] = []
         for each in messages:
-            update = self._in_batch(each)
-            if update is None or not batch.takes(update, of_one_stream=self._is_for_one):
-                await self._send(batch)
-                batch = Batch()
-            if update is None:
-                self._answer(each, await self._one(each))
-            else:
-                batch.add(update)
-        await self._send(batch)
+            update = self._update(each)
+            if update is not None:
+                updates.append((each, update))
+                continue
+            await self._updates(updates)
+            updates = []
+            self._answer(each, await self._one(each))
+        await self._updates(updates)
         self._note(-sum(len(each.payload) for each in messages))
 
-    @property
-    def _is_for_one(self) -> bool:
-        """Whether the client's token is for one Service Object: it sends to a stream at a time."""
-        return self._client.known.scope.service_object is not None
-
-    def _in_batch(self, message: Published) -> Update | None:
-        """Return an update that can go with others."""
+    def _update(self, message: Published) -> Offered | None:
+        """Return the update that a message of a client is of whom we know who it is."""
         try:
             stream = stream_of(read_topic(message.topic))
-            # It stands on a line of its own among others, as it is.
-            msgspec.json.decode(message.payload, type=msgspec.Raw)
-        except (BadTopic, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except BadTopic:
             return None
-        if stream is None or self._client.identity is None or b"\n" in message.payload:
+        if stream is None or self._client.identity is None:
             return None
-        is_named = not self._is_for_one
-        line = named(stream, message.payload) if is_named else message.payload
-        return Update(stream, message, line)
+        return Offered(stream, message.payload)
 
-    async def _send(self, batch: Batch) -> None:
-        """Send updates as a batch, and tell what became of each."""
-        if len(batch.updates) < 2:
-            await self._one_by_one(batch)
-            return
-        token, first = self._client.known.token, batch.updates[0].stream
-        path = f"{_path(first)}/updates" if self._is_for_one else "/updates"
-        answer = await self._ask(
-            "POST", path, token, batch.body(), LINES, batch.is_promise, WITH_BATCH
-        )
-        if answer.status == 207:
-            refused = {each["index"]: each for each in orjson.loads(answer.body)["items"]}
-        elif answer.status == 202:
-            refused = {}
-        elif answer.status in RETRY_STATUSES and not batch.is_promise:
-            for each in batch.updates:
-                self._answer(each.message, answer)
-            return
-        else:
-            await self._one_by_one(batch)
-            return
-        for place, each in enumerate(batch.updates):
-            told = refused.get(place)
-            found = ACCEPTED if told is None else ApiResponse(told["status"], orjson.dumps(told))
-            self._answer(each.message, found)
+    async def _updates(self, updates: Sequence[tuple[Published, Offered]]) -> None:
+        """Have updates taken, and tell in their order what became of each."""
+        is_promise = any(message.is_promise for message, _ in updates)
+        retries = Retries(self._client, is_promise=is_promise)
+        outcomes = [ACCEPTED] * len(updates)
+        left = list(range(len(updates)))
+        while left:
+            sent = Sent(self._client.known.token, [updates[place][1] for place in left])
+            found = await self._lane.take(self._client.tenant, sent)
+            again = []
+            for place, outcome in zip(left, found, strict=True):
+                outcomes[place] = outcome
+                if outcome.is_for_now or outcome.status >= 500:
+                    again.append(place)
+            # What is about the moment is waited for; what else fails is tried along with it.
+            wait = min((outcomes[each] for each in again), key=_is_ours, default=ACCEPTED)
+            left = again if await retries.again(wait.status, wait.retry_seconds) else []
+        for (message, _), outcome in zip(updates, outcomes, strict=True):
+            self._answer(message, outcome)
 
-    async def _one_by_one(self, batch: Batch) -> None:
-        """Ask for each alone: what the API refuses of one is no fault of the others.
-
-        Where it takes nothing at the moment, and the client is gone, the rest has to come again.
-        """
-        given_up: ApiResponse | None = None
-        for stream, message, _ in batch.updates:
-            answer = given_up or await self._update(stream, message.payload, message.is_promise)
-            self._answer(message, answer)
-            if answer.status in RETRY_STATUSES and not self._client.is_open:
-                given_up = answer
-
-    async def _one(self, message: Published) -> ApiResponse:
+    async def _one(self, message: Published) -> Outcome:
         try:
             levels = read_topic(message.topic)
-            stream = stream_of(levels)
-            if stream is not None:
-                return await self._update(stream, message.payload, message.is_promise)
+            if stream_of(levels) is not None:
+                return of_refusal(NOT_LOGGED_IN)
             if len(levels) == 2 and levels[1] == FROM:
                 return await self._request(levels, message)
             if len(levels) == 3 and levels[1] == ACTUATIONS:
@@ -209,22 +182,18 @@ class Intake:
                 await self._claim(self._client, message.payload)
                 return ACCEPTED
         except BadTopic as error:
-            return _answer(Refusal(400, str(error)))
+            return Outcome(400, str(error))
         except Refused as error:
-            return _answer(error.refusal)
-        return _answer(NOBODY)
+            return of_refusal(error.refusal)
+        return of_refusal(NOBODY)
 
-    async def _update(self, stream: StreamRef, payload: bytes, promise: bool) -> ApiResponse:
-        token = self._client.known.token
-        return await self._ask("PUT", _path(stream), token, payload, JSON, promise)
-
-    async def _report(self, levels: Levels, message: Published) -> ApiResponse:
+    async def _report(self, levels: Levels, message: Published) -> Outcome:
         """Tell what a device says of an actuation. Raises Refused."""
         path = "/" + "/".join(quote(unquote(each), safe="") for each in levels)
         token, promise = self._client.known.token, message.is_promise
-        return await self._ask("PUT", path, token, message.payload, TEXT, promise)
+        return of_response(await self._ask("PUT", path, token, message.payload, TEXT, promise))
 
-    async def _request(self, levels: Levels, message: Published) -> ApiResponse:
+    async def _request(self, levels: Levels, message: Published) -> Outcome:
         """Make the request that a message holds, and publish the answer. Raises Refused."""
         identity = await self._identified(levels[0], message.is_promise)
         request = Request.read(message.payload)
@@ -247,7 +216,7 @@ class Intake:
 
     async def _identified(self, token: str, promise: bool) -> Identity:
         """Return who has the token that stands in a topic. Raises Refused."""
-        retries = Retries(self._client, is_promise=promise, patience=WITH_ONE)
+        retries = Retries(self._client, is_promise=promise)
         while True:
             try:
                 return await self._identify(self._client, token)
@@ -263,11 +232,10 @@ class Intake:
         body: bytes,
         kind: str,
         promise: bool,
-        patience: Patience = WITH_ONE,
         gone: asyncio.Event | None = None,
     ) -> ApiResponse:
         """`gone`: with whom the question is over, as nobody is there for the answer."""
-        retries = Retries(self._client, is_promise=promise, patience=patience)
+        retries = Retries(self._client, is_promise=promise)
         while True:
             async with self._places.of(self._client.tenant, gone) as has_place:
                 if not has_place:
@@ -276,14 +244,10 @@ class Intake:
             if not await retries.again(answer.status, answer.retry_seconds):
                 return answer
 
-    def _answer(self, message: Published, answer: ApiResponse) -> None:
-        self.refused += not 200 <= answer.status < 300
-        message.answered(answer)
+    def _answer(self, message: Published, outcome: Outcome) -> None:
+        self.refused += not outcome.is_taken
+        message.answered(outcome)
 
 
-def _answer(refusal: Refusal) -> ApiResponse:
-    return ApiResponse(refusal.status, refusal.body())
-
-
-def _path(stream: StreamRef) -> str:
-    return f"/{quote(stream.service_object, safe='')}/streams/{quote(stream.stream, safe='')}"
+def _is_ours(outcome: Outcome) -> bool:
+    return not outcome.is_for_now

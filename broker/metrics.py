@@ -15,6 +15,7 @@ from servioticy.metrics.names import (
     BROKER_CLIENTS,
     BROKER_PUSHED,
     BROKER_REFUSED,
+    BROKER_TAKEN,
     EMITTED_READ,
     FEEDS,
     FEEDS_BEHIND,
@@ -38,3 +39,4 @@ def observe_broker(
     registry.observe(BROKER_CLIENTS, lambda: len(broker.clients))
     registry.observe(BROKER_PUSHED, lambda: broker.exchange.published)
     registry.observe(BROKER_REFUSED, lambda: broker.refused)
+    registry.observe(BROKER_TAKEN, lambda: broker.lane.taken)

@@ -13,12 +13,12 @@ from broker.errors import BadTopic, Malformed, TooLarge
 from broker.intake import Intake
 from broker.mqtt_outlet import WINDOW, MqttOutlet
 from broker.mqtt_packets import V5, Connect, Kind, Message, UnknownVersion, Wish
+from broker.outcomes import Outcome
 from broker.pings import Pings
 from broker.published import Published
 from broker.strangers import Strangeness
 from broker.wire import Wire
 from delivery.admission.refusals import Refused
-from delivery.rest_api import ApiResponse
 
 HELLO_SECONDS = 10.0
 PACKET_SECONDS = 30.0
@@ -45,7 +45,13 @@ class MqttConversation:
         self._client = Client(self._outlet, broker.hub.backlog)
         publish = broker.exchange.publish
         self._intake = Intake(
-            self._client, broker.api, publish, broker.identify, broker.claim, broker.places
+            self._client,
+            broker.lane,
+            broker.api,
+            publish,
+            broker.identify,
+            broker.claim,
+            broker.places,
         )
         self._incomplete: dict[int, bool] = {}
         """Of the messages of quality of service 2: whether they are accepted."""
@@ -203,23 +209,23 @@ class MqttConversation:
             Published(message.topic, message.payload, message.qos > 0, answered)
         )
 
-    def _answered(self, message: Message, answer: ApiResponse) -> None:
+    def _answered(self, message: Message, answer: Outcome) -> None:
         """Acknowledge what is safe, or never will be; tell the client of the latter."""
-        is_taken = 200 <= answer.status < 300
-        if not is_taken:
+        if not answer.is_taken:
             self._broker.tell(self._client, message.topic, answer)
         if not message.qos:
             return
-        if not is_taken and not 400 <= answer.status < 500:
+        if not answer.is_taken and not 400 <= answer.status < 500:
             self._client.close("a message could not be taken; send it again")
             return
-        reason = 0 if is_taken else REASONS.get(answer.status, OTHER)
+        reason = 0 if answer.is_taken else REASONS.get(answer.status, OTHER)
         kind = Kind.PUBACK if message.qos == 1 else Kind.PUBREC
         if message.qos == 2:
             self._incomplete[message.packet_id] = True
             if reason and self._outlet.version >= V5:
                 del self._incomplete[message.packet_id]
-        self._acknowledge(kind, message.packet_id, reason, answer.message if reason else "")
+        why = answer.message if reason else "; ".join(answer.warnings)
+        self._acknowledge(kind, message.packet_id, reason, why)
 
     def _release(self, packet_id: int) -> None:
         self._incomplete.pop(packet_id, None)
@@ -260,5 +266,5 @@ class MqttConversation:
         self._wire.write(packets.packet(Kind.UNSUBACK, content))
 
 
-def _nothing(_answer: ApiResponse) -> None:
+def _nothing(_answer: Outcome) -> None:
     """Nobody is there to be told what became of a will."""

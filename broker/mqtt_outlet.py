@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from broker import mqtt_packets as packets
 from broker.client import MESSAGE_BYTES, Subscription, Taken
+from broker.errors import visible
 from broker.mqtt_packets import V5, Kind
 from broker.wire import Wire
 from delivery.transport import CLOSE_SECONDS
@@ -72,7 +73,7 @@ class MqttOutlet:
     def close(self, why: str, *, refused: bool = False) -> None:
         """Close; MQTT 5 tells why."""
         if self.version >= V5:
-            told = bytes([packets.REASON_STRING]) + packets.text(why[:200])
+            told = bytes([packets.REASON_STRING]) + packets.text(visible(why))
             content = bytes(
                 [NOT_AUTHORIZED if refused else SERVER_SHUTTING_DOWN]
             ) + packets.properties(V5, told)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple, TypeVar
 
-from broker.errors import Malformed
+from broker.errors import Malformed, visible
 
 V5 = 5
 NAMES = {"MQIsdp": (3,), "MQTT": (4, V5)}
@@ -304,9 +304,9 @@ def publish(topic: bytes, payload: bytes, packet_id: int, version: int, *, retai
 def acknowledgement(
     kind: Kind, packet_id: int, version: int, reason: int = 0, why: str = ""
 ) -> bytes:
-    """Return a PUBACK or one of its kin. Only MQTT 5 can tell that something went wrong."""
+    """Return a PUBACK or one of its kin. Only MQTT 5 can tell that something is wrong, or odd."""
     content = struct.pack(">H", packet_id)
-    if version >= V5 and reason:
-        told = bytes([REASON_STRING]) + text(why[:200]) if why else b""
+    if version >= V5 and (reason or why):
+        told = bytes([REASON_STRING]) + text(visible(why)) if why else b""
         content += bytes([reason]) + properties(version, told)
     return packet(kind, content, 2 if kind is Kind.PUBREL else 0)

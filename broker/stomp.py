@@ -9,6 +9,7 @@ from broker.broker import Broker
 from broker.client import Client
 from broker.errors import BadTopic, Malformed
 from broker.intake import Intake
+from broker.outcomes import Outcome
 from broker.published import Published
 from broker.stomp_frames import Frame, read_frame, topic_of, write_frame
 from broker.stomp_outlet import StompOutlet
@@ -16,7 +17,6 @@ from broker.strangers import Strangeness
 from broker.topics import ALL, ONE
 from broker.wire import Wire
 from delivery.admission.refusals import Refused
-from delivery.rest_api import ApiResponse
 from servioticy.numbers import whole
 
 HELLO_SECONDS = 10.0
@@ -38,7 +38,13 @@ class StompConversation:
         self._client = Client(self._outlet, broker.hub.backlog)
         publish = broker.exchange.publish
         self._intake = Intake(
-            self._client, broker.api, publish, broker.identify, broker.claim, broker.places
+            self._client,
+            broker.lane,
+            broker.api,
+            publish,
+            broker.identify,
+            broker.claim,
+            broker.places,
         )
         self._silence: float | None = None
         self._beating: asyncio.Task[None] | None = None
@@ -151,8 +157,8 @@ class StompConversation:
         answered = partial(self._answered, topic, receipt)
         await self._intake.put(Published(topic, frame.body, receipt is not None, answered))
 
-    def _answered(self, topic: str, receipt: str | None, answer: ApiResponse) -> None:
-        if 200 <= answer.status < 300:
+    def _answered(self, topic: str, receipt: str | None, answer: Outcome) -> None:
+        if answer.is_taken:
             if receipt is not None:
                 self._receipt(receipt)
             return

@@ -6,6 +6,7 @@ import asyncio
 from typing import NamedTuple
 
 from broker.client import MESSAGE_BYTES, Subscription, Taken
+from broker.errors import visible
 from broker.stomp_frames import destination_of, write_frame
 from broker.wire import Wire
 from delivery.transport import CLOSE_SECONDS
@@ -80,7 +81,7 @@ class StompOutlet:
 
     def fail(self, why: str, receipt: str | None = None) -> None:
         """Send an ERROR, which is the last frame, and close."""
-        headers = {"message": why[:200]}
+        headers = {"message": visible(why)}
         if receipt is not None:
             headers["receipt-id"] = receipt
         self._wire.write(write_frame("ERROR", headers))

@@ -18,12 +18,10 @@ from delivery.hub import Hub
 from servioticy import bootstrap, logs, settings
 from servioticy.domain.quotas import LIVE_SUBSCRIPTIONS, SOCKETS, quotas
 from servioticy.errors import ServioticyError, Unavailable
-from servioticy.identity.issuers import with_persons
+from servioticy.ports.addresses import Addresses
 from servioticy.ports.history import History
 from servioticy.settings import Settings
 from servioticy.storage.access_changes import PostgresAccessChanges
-from servioticy.storage.addresses import PostgresAddresses
-from servioticy.storage.database import Database
 from servioticy.storage.roles import Role
 
 CHECK_SECONDS = 1.0
@@ -45,7 +43,7 @@ def stopping() -> asyncio.Event:
 
 def hub(
     chosen: Settings,
-    database: Database,
+    catalog: Addresses,
     history: History,
     clients: int,
     resting: Resting,
@@ -54,7 +52,7 @@ def hub(
     """Return one for so many clients."""
     every = quotas(chosen)
     return Hub(
-        with_persons(PostgresAddresses(database), chosen.identity),
+        catalog,
         history,
         capacity(clients, every[SOCKETS], every[LIVE_SUBSCRIPTIONS], raise_descriptors()),
         resting=resting,

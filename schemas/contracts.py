@@ -7,6 +7,7 @@ JSON Schemas of this folder, which are not written down a second time.
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 FOLDER = files("schemas")
 ROOT = "openapi.json"
 METHODS = ("get", "put", "post", "delete", "patch")
+BEFORE_A_DOT = "x-parameters-before-a-dot"
+"""Of an operation: words with which parameters begin that a tenant names himself."""
 STATUSES = "x-statuses"
 """In the root: the statuses that many operations have, and are not repeated at each."""
 
@@ -21,10 +24,7 @@ STATUSES = "x-statuses"
 @cache
 def openapi() -> dict[str, Any]:
     """Return the OpenAPI document."""
-    document = _read(f"openapi/{ROOT}")
-    for part in sorted(each.name for each in (FOLDER / "openapi").iterdir()):
-        if part.endswith(".json") and part != ROOT:
-            document["paths"] |= _read(f"openapi/{part}")["paths"]
+    document = _together()
     _give_statuses(document, document.pop(STATUSES))
     return _whole(document)
 
@@ -41,6 +41,28 @@ def asyncapi() -> dict[str, Any]:
     return _whole(_read("asyncapi.json"))
 
 
+@cache
+def query_parameters() -> dict[tuple[str, str], frozenset[str]]:
+    """Return which parameters an operation of the API has behind the question mark.
+
+    By method, and path with `{}` for each name; those that may have more behind a dot by what
+    stands before it.
+    """
+    document = _together()
+    shared, found = document["components"]["parameters"], {}
+    for (method, path), operation in operations(document).items():
+        described = [
+            *document["paths"][path].get("parameters", ()),
+            *operation.get("parameters", ()),
+        ]
+        whole = [shared[_name_of(each["$ref"])] if "$ref" in each else each for each in described]
+        names = {each["name"] for each in whole if each["in"] == "query"}
+        found[method, re.sub(r"{\w+}", "{}", path)] = frozenset(
+            {*names, *operation.get(BEFORE_A_DOT, ())}
+        )
+    return found
+
+
 def operations(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the operations of an OpenAPI document, each by its method and path."""
     return {
@@ -49,6 +71,15 @@ def operations(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]
         for method, each in item.items()
         if method in METHODS
     }
+
+
+def _together() -> dict[str, Any]:
+    """Return the root with the paths of all parts."""
+    document = _read(f"openapi/{ROOT}")
+    for part in sorted(each.name for each in (FOLDER / "openapi").iterdir()):
+        if part.endswith(".json") and part != ROOT:
+            document["paths"] |= _read(f"openapi/{part}")["paths"]
+    return document
 
 
 def _give_statuses(document: dict[str, Any], shared: dict[str, list[str]]) -> None:
@@ -108,6 +139,11 @@ def _names(value: Any) -> set[str]:
     found = set().union(*map(_names, value.values()))
     file = value["$ref"].partition("#")[0] if isinstance(value.get("$ref"), str) else ""
     return found | ({_name(file)} if file and file != ROOT else set())
+
+
+def _name_of(reference: str) -> str:
+    """Return the last part of the place that a reference leads to."""
+    return reference.rpartition("/")[2]
 
 
 def _name(file: str) -> str:

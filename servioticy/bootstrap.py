@@ -129,11 +129,20 @@ class Ports:
 def ports(settings: Settings) -> Ports:
     """Connect to the platform's Postgres and Kafka."""
     database = connect(settings, Role.API, statement_seconds=STATEMENT_SECONDS)
-    log = KafkaLog(settings, PostgresHistory(database).progress)
     emitted = LogEnds(kafka(settings), topics(settings).emitted)
-    addresses = with_persons(PostgresAddresses(database), settings.identity)
-    found = ports_on(database, log, emitted.ends, settings.requests.change_wait_seconds)
-    return replace(found, addresses=addresses)
+    wait_seconds = settings.requests.change_wait_seconds
+    found = ports_on(database, log(settings, database), emitted.ends, wait_seconds)
+    return replace(found, addresses=addresses(settings, database))
+
+
+def log(settings: Settings, database: Database) -> KafkaLog:
+    """Return the log, for whoever appends to it; what is stored of it the database tells."""
+    return KafkaLog(settings, PostgresHistory(database).progress)
+
+
+def addresses(settings: Settings, database: Database) -> Addresses:
+    """Return what knows who asks, and what they name; persons, too, where issuers are set."""
+    return with_persons(PostgresAddresses(database), settings.identity)
 
 
 def ports_on(

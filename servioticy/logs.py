@@ -16,12 +16,12 @@ from typing import Any
 import orjson
 
 from servioticy.often import WINDOW_SECONDS, NotTooOften
+from servioticy.tracebacks import Tracebacks
 
 OURS = ("servioticy", "api", "delivery", "pipeline", "sandbox")
 """What the loggers of our own events begin with."""
 
 MAX_TEXT = 2_000
-MAX_TRACEBACK = 8_000
 MAX_LINE = 16_384
 """Bytes; a line that would be longer has only what it is about, without its facts."""
 
@@ -30,6 +30,10 @@ _STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskN
 
 class JsonLines(logging.Formatter):
     """`{"at":..,"level":..,"program":..,"event":..,...}`; user text is always escaped JSON."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tracebacks = Tracebacks()
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line for a record, whatever it holds."""
@@ -42,10 +46,12 @@ class JsonLines(logging.Formatter):
         }
         told = {name: _cut(value) for name, value in facts.items()}
         if record.exc_info:
-            told["traceback"] = _ends(self.formatException(record.exc_info), MAX_TRACEBACK)
+            error = record.exc_info[1]
+            if error is not None:
+                told = {**self._tracebacks.facts(record.getMessage(), error), **told}
         line = _dumped(told)
         if len(line) > MAX_LINE:
-            kept = ("at", "level", "program", "event", "suppressed", "traceback")
+            kept = ("at", "level", "program", "event", "suppressed", "error", "place", "traceback")
             less = {name: told[name] for name in kept if name in told}
             line = _dumped({**less, "bytes": len(line)})
         return line.decode()
@@ -64,14 +70,6 @@ def _cut(value: Any) -> Any:
         return value
     text = value if len(value) <= MAX_TEXT else f"{value[:MAX_TEXT]}..."
     return text.encode(errors="replace").decode()
-
-
-def _ends(text: str, most: int) -> str:
-    """Return both ends of a long text: where it began, and what it came to."""
-    text = text.encode(errors="replace").decode()
-    if len(text) <= most:
-        return text
-    return f"{text[: most // 2 - 5]}\n...\n{text[-most // 2 :]}"
 
 
 def configure(level: str) -> None:

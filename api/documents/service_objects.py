@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 
 from api.documents.actions import problems_with_conditions
-from api.http.errors import NotAuthorized, NotFound
 from api.services import Services
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import UNKNOWN_SERVICE_OBJECT, UNKNOWN_STREAM
@@ -18,6 +17,7 @@ from servioticy.domain.documents.service_objects import is_public
 from servioticy.domain.documents.spelling import check_document
 from servioticy.domain.model import Definition, ServiceObjectKey, StreamRef
 from servioticy.ports.service_objects import CurrentVersion
+from servioticy.refusals import NotAuthorized, NotFound
 
 OURS = ("id", "userId", "public", "createdAt", "updatedAt")
 """Fields that the platform writes; a body that has them does not override them."""

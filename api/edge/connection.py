@@ -22,6 +22,8 @@ from servioticy.http_heads import Head, Malformed
 
 log = logging.getLogger("api")
 
+MAX_DRAINED = 4 * 1024 * 1024
+"""Thrown away at most of what a refused client still sends, so that our answer reaches it."""
 _WITHOUT_THE_REST = struct.pack("ii", 1, 0)
 """Linger for no time: what is not sent is forgotten, and the client's connection is reset."""
 
@@ -56,6 +58,8 @@ class Connection(asyncio.BufferedProtocol):
         self._let_in = False
         """the last token that it has shown was good: what it sends has turns of its own"""
         self._awaits_turn = False
+        self._drained = 0
+        """bytes thrown away since it was refused"""
         self._overfull = False
         """there was no room for what the client has sent ahead"""
         self.keeps_alive = True
@@ -95,6 +99,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, size: int) -> None:
         """So much has come."""
+        if self._state is State.CLOSE:
+            self._drain(size)
+            return
         self._incoming.add(self._edge.buffer[:size])
         self._edge.collect()
         self._ask_for_turn()
@@ -138,14 +145,37 @@ class Connection(asyncio.BufferedProtocol):
 
     # Reading -----------------------------------------------------------------------
 
+    def _drain(self, size: int) -> None:
+        """Nobody will use it: so nobody reads what it says, and there is an end to it."""
+        self._drained += size
+        if self._drained > MAX_DRAINED:
+            self._transport.abort()
+        else:
+            self._ask_for_turn()
+
     def _ask_for_turn(self) -> None:
         """Look at what has come: now, or where strangers have taken their part, in its turn."""
         if self._awaits_turn:
             return
-        if self._let_in:
+        if self._let_in or self._shows_good_token():
             self._read()
-        elif not self._edge.porch.turn(self.remote, self._take_turn):
+        elif not self._edge.porch.turn(self._turns_of(), self, self._take_turn):
             self._await_turn()
+
+    def _shows_good_token(self) -> bool:
+        """Tell whether what has come first of a request names a tenant: it need not wait, then.
+
+        Looked for once in a request, and not far: a stranger's bytes are not worth more.
+        """
+        token = self._incoming.first_token() if self._state is State.HEAD else ""
+        return bool(token) and self._edge.is_known(self._edge.share(token, self.remote))
+
+    def _turns_of(self) -> Hashable:
+        """With whom it takes turns, from one address.
+
+        Heads with heads: who comes with a short request does not wait for long ones.
+        """
+        return self.remote, self._state
 
     def _await_turn(self) -> None:
         """Read nothing meanwhile: what is sent on waits where it is."""
@@ -163,7 +193,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._let_in:
             asyncio.get_running_loop().call_soon(self._take_turn)
         else:
-            self._edge.porch.wait(self.remote, self._take_turn)
+            self._edge.porch.wait(self._turns_of(), self, self._take_turn)
 
     def _read(self) -> None:
         try:
@@ -171,8 +201,6 @@ class Connection(asyncio.BufferedProtocol):
                 self._take_head()
             elif self._state is State.BODY:
                 self._take_body()
-            elif self._state is State.CLOSE:
-                self._incoming.clear()
             self._hold()
         except Malformed as error:
             self._refuse(error.status, str(error))

@@ -94,7 +94,8 @@ class Edge:
         self.closing = self._deadlines(CLOSING_SECONDS)
         self.paging = self._deadlines(math.inf)
         """A page of an answer is awaited: in its turn, which comes."""
-        self.porch = Porch(loop, time.perf_counter)
+        self.porch = Porch(loop, time.thread_time)
+        self.door = Porch(loop, time.thread_time)
         self.stopping = False
         loop.call_later(SWEEP_SECONDS, self._sweep)
 
@@ -170,6 +171,9 @@ class Edge:
         for each in (self.idle, self.bodies, self.sending, self.closing, self.paging):
             each.end(client)
 
+    def abort(self) -> None:
+        """Wait no longer for a turn of the door; it never does, as it is the only one."""
+
     async def stop(self, seconds: float) -> None:
         """Let what is under way be answered, but no longer than that, and close all."""
         self.stopping = True
@@ -203,7 +207,11 @@ class Edge:
         """Return whose share a request takes, before it is known whose it is."""
         if head.path == "/private/health":
             return ("health", remote)
-        return self._tokens.share(_token(head), remote)
+        return self.share(_token(head), remote)
+
+    def share(self, token: str, remote: str) -> Hashable:
+        """Return whose share a request with this token takes."""
+        return self._tokens.share(token, remote)
 
     def stranger(self, remote: str) -> Hashable:
         """Return whose share takes what comes from there and is no whole head yet."""

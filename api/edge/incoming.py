@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from api.edge.framing import Body
+from servioticy.domain.tokens import read_token
 from servioticy.http_heads import MAX_HEAD, Head, Malformed, parse
 
 _END = b"\r\n\r\n"
 MAX_AHEAD = MAX_HEAD + len(_END)
 """Bytes read at once where nobody knows whose they are: the largest head, or requests ahead."""
+_AUTHORIZATION = re.compile(rb"\r\nauthorization:([^\r\n]+)\r\n", re.IGNORECASE)
+TOKEN_WITHIN = 2_048
+"""Bytes of a head that are searched for a token before it is read."""
 
 
 class Incoming:
@@ -46,6 +52,14 @@ class Incoming:
         if self._body is not None:
             return max(self._body.left, MAX_AHEAD)
         return max(MAX_AHEAD - len(self._arrived), 1)
+
+    def first_token(self) -> str:
+        """Return the token in what has arrived of a head, once: later it is empty."""
+        if self._looked:
+            return ""
+        self._looked = 1
+        found = _AUTHORIZATION.search(self._arrived, 0, TOKEN_WITHIN)
+        return "" if found is None else read_token(found[1].decode("latin-1"))
 
     def take_head(self) -> Head | None:
         """Return the head of the next request, if all of it has arrived. Raises Malformed."""

@@ -6,16 +6,30 @@ they have one small part of it, by turns: address after address, connection afte
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
-SHARE = 0.25
-"""Of the loop's time, for all strangers together, where they want more than that for long."""
+SHARE = 0.2
+"""Of the loop's time, for all strangers together, where they want more than that for long: as
+much for those who are inside, and as much for the door."""
 AHEAD_SECONDS = 0.02
 """So much rest may be owed before anybody waits: a few who come at once are taken at once."""
+MOST_WAITING = 1_000
+"""Connections that wait for a turn with the same others: a second of turns for heads. Of more the
+one that has waited longest goes: it, or another, would wait for one that has gone already."""
 EVENT_SECONDS = 0.00005
 """What a turn costs beside what is measured: to be told of bytes, and to take them in."""
+
+
+Work = Callable[[], object]
+
+
+class Waiter(Protocol):
+    """Whose turn it is to be; it waits for one at a time."""
+
+    def abort(self) -> None:
+        """Wait no longer: there are too many."""
 
 
 class Loop(Protocol):
@@ -38,21 +52,25 @@ class Porch:
         self._share = share
         self._rested_at = 0.0
         """when all is paid for that strangers have taken"""
-        self._waiting: OrderedDict[Hashable, deque[Callable[[], object]]] = OrderedDict()
+        self._waiting: OrderedDict[Hashable, OrderedDict[Waiter, Work]] = OrderedDict()
         self._woken = False
 
-    def turn(self, address: Hashable, work: Callable[[], object]) -> bool:
-        """Do it now, or in its turn; tell whether it is done."""
+    def turn(self, owner: Hashable, who: Waiter, work: Work) -> bool:
+        """Do it now, or in its turn among the owner's; tell whether it is done."""
         if not self._waiting and self.owed() <= 0:
             self._do(work)
             return True
-        self.wait(address, work)
+        self.wait(owner, who, work)
         return False
 
-    def wait(self, address: Hashable, work: Callable[[], object]) -> None:
+    def wait(self, owner: Hashable, who: Waiter, work: Work) -> None:
         """Do it in its turn, behind those who wait."""
-        self._waiting.setdefault(address, deque()).append(work)
+        own = self._waiting.setdefault(owner, OrderedDict())
+        own[who] = work
         self._wake()
+        if len(own) > MOST_WAITING:
+            longest, _ = own.popitem(last=False)
+            longest.abort()
 
     def owed(self) -> float:
         """Return for how many seconds no stranger has a turn; 0 or less: one may."""
@@ -64,7 +82,7 @@ class Porch:
         begun = self._loop.time() - seconds
         self._rested_at = max(self._rested_at, begun) + seconds / self._share
 
-    def _do(self, work: Callable[[], object]) -> None:
+    def _do(self, work: Work) -> None:
         begun = self._clock()
         try:
             work()
@@ -79,10 +97,10 @@ class Porch:
     def _next(self) -> None:
         self._woken = False
         while self._waiting and self.owed() <= 0:
-            address, own = self._waiting.popitem(last=False)
-            work = own.popleft()
+            owner, own = self._waiting.popitem(last=False)
+            _, work = own.popitem(last=False)
             if own:
-                self._waiting[address] = own  # behind all others
+                self._waiting[owner] = own  # behind all others
             self._do(work)
         if self._waiting:
             self._wake()

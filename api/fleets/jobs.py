@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import orjson
 
 from api.fleets.making import Follower, Maker, VersionOfTemplate
-from api.http.errors import Refused
 from api.services import Services
 from servioticy.changes import Changed, StillRead
 from servioticy.domain.documents import BadDocument
@@ -22,6 +21,7 @@ from servioticy.domain.model import ServiceObjectKey
 from servioticy.errors import Unavailable
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.statements import Row
+from servioticy.refusals import Refused
 
 BATCH = 300
 """Service Objects that a turn changes: whoever else changes something waits for so many."""

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 
-from api.http.errors import Conflict, TooMany
+from servioticy.refusals import Conflict, TooMany
 
 MOST = 20.0
 """At once."""

@@ -10,21 +10,18 @@ from weakref import WeakKeyDictionary
 
 from flask import Flask, Response, g, has_request_context, request
 
-from api.http.errors import Denied, NoStream, NotAuthorized, NotFound, Refused
 from api.http.read_after_write import CALLER
 from api.http.while_allowed import WhileAllowed
-from servioticy.domain.access import Resource, Right, may
+from ingest import access
+from servioticy.domain.access import Resource, Right
 from servioticy.domain.actor import Actor, set_actor
 from servioticy.domain.model import ServiceObjectKey, StreamKey
 from servioticy.domain.tokens import read_token
 from servioticy.ports.addresses import Address, Addresses, Lookup
+from servioticy.refusals import Denied, NoStream, NotFound, Refused
 
 View = TypeVar("View", bound=Callable[..., Any])
 
-WHO_MAKES_TOKENS = (
-    "It is not known, or has ended. An operator makes a tenant's (servioticy tenant create), "
-    "and who has one makes more (POST /tokens)."
-)
 HOW_TO_SAY_WHO = "Say who asks: -H 'Authorization: TOKEN'."
 
 _rights: WeakKeyDictionary[Callable[..., Any], Right | None] = WeakKeyDictionary()
@@ -91,15 +88,15 @@ def guard(app: Flask, addresses: Addresses) -> None:
             raise Denied("Missing Authorization Header", HOW_TO_SAY_WHO)
         names = request.view_args or {}
         asked = Lookup(token, names.get("service_object"), names.get("stream"))
-        address = _known(addresses, asked)
+        address = access.known(addresses.address(*asked))
         request.environ[CALLER] = address.caller
-        _check(address, asked, right)
+        access.check(address, asked, right)
         g.authenticated = AuthenticatedRequest(token, right, address)
         set_actor(Actor(address.caller, address.token_id))
 
         def ask_again() -> None:
-            now = _known(addresses, asked)
-            _check(now, asked, right)
+            now = access.known(addresses.address(*asked))
+            access.check(now, asked, right)
             if now.stream != address.stream:
                 raise NoStream
 
@@ -123,24 +120,6 @@ def _with_nul() -> str:
     return next(found, "?").partition("\0")[0][:100]
 
 
-def _known(addresses: Addresses, asked: Lookup) -> Address:
-    """Return who asks, and what they name. Raises Denied, Stranger."""
-    address = addresses.address(*asked)
-    if address is None:
-        raise Denied("Access was denied!", WHO_MAKES_TOKENS)
-    return address
-
-
-def _check(address: Address, asked: Lookup, right: Right) -> None:
-    """Raises Denied, NotFound, NotAuthorized where the request may not be served."""
-    if not address.scope.reaches(asked.service_object, asked.stream, right):
-        # Before all else: which Service Objects there are is none of its business.
-        raise Denied("The web object has presented the wrong API_TOKEN")
-    if asked.service_object is not None and address.service_object is None:
-        raise NotFound("The Service Object was not found.")
-    _permit(address.caller, right, address.resource)
-
-
 def authenticated() -> AuthenticatedRequest:
     """Return what `guard` found out about the present request."""
     found: AuthenticatedRequest = g.authenticated
@@ -157,12 +136,7 @@ def caller() -> int | None:
 
 def permit(resource: Resource) -> None:
     """Raises NotAuthorized where the caller may not do with it what the route is for."""
-    _permit(authenticated().caller, authenticated().right, resource)
-
-
-def _permit(caller: int, right: Right, resource: Resource) -> None:
-    if not may(caller, right, resource):
-        raise NotAuthorized
+    access.permit(authenticated().caller, authenticated().right, resource)
 
 
 def service_object() -> ServiceObjectKey:

@@ -10,10 +10,10 @@ import orjson
 from flask import request
 
 from api.http.content_types import sent
-from api.http.errors import Refused, TooLarge
 from servioticy.domain.documents import BadDocument, json_texts
 from servioticy.domain.documents.codes import DUPLICATE, TOO_NESTED, WRONG_TYPE
 from servioticy.domain.documents.errors import Part
+from servioticy.refusals import Refused, TooLarge
 
 JSON_TYPES = {"application/json": True, "text/json": True}
 TEXT_TYPES = {"text/plain": True}

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from flask import request
 
-from api.http.errors import Refused
+from servioticy.refusals import Refused
 
 Kind = TypeVar("Kind")
 UTF_8 = ("utf-8", "utf8", "us-ascii")

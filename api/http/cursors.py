@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from flask import request
 
-from api.http.errors import Refused
+from servioticy.refusals import Refused
 
 CHECK_BYTES = 8
 MAX_CURSOR = 1_000

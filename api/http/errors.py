@@ -11,106 +11,13 @@ from api.http.answers import JSON, answer
 from api.http.problems import content, default_message
 from api.http.read_after_write import NotYet
 from servioticy.domain.documents import BadDocument
-from servioticy.domain.documents.codes import INCOMPLETE_GROUP, UNKNOWN_STREAM
-from servioticy.domain.quotas import Exceeded
-from servioticy.errors import Rejected, ServioticyError, Stranger, Unavailable
+from servioticy.errors import Unavailable
+from servioticy.refusals import Outdated, OverQuota, Refused, status_and_message
 
 log = logging.getLogger("api")
 
 PROBLEM_JSON = "application/problem+json"
 SERVER = "api.servIoTicy.com"
-
-STATUSES = {INCOMPLETE_GROUP: 404, UNKNOWN_STREAM: 404}
-"""Of what is wrong with a document, by its code: where it is not 400."""
-
-
-class Refused(ServioticyError):
-    """The request cannot be served, and the caller has to change something.
-
-    `hint` says what to do next, where the message is the original's and stays as it is.
-    """
-
-    status = 400
-
-    def __init__(self, message: str = "", hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
-class NotAuthorized(Refused):
-    """Not authorized"""
-
-    status = 401
-
-    def __init__(self) -> None:
-        super().__init__("Not authorized")
-
-
-class Denied(Refused):
-    """Who asks is not known."""
-
-    status = 403
-
-
-class NotFound(Refused):
-    """What the request names does not exist."""
-
-    status = 404
-
-
-class NoStream(NotFound):
-    """This Service Object does not have this stream."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This Service Object does not have this stream.",
-            "GET /ID/streams lists those that it has.",
-        )
-
-
-class Conflict(Refused):
-    """What is asked for does not go together with what is there."""
-
-    status = 409
-
-
-class Outdated(Refused):
-    """The caller made this change to something older than what is there."""
-
-    status = 412
-
-    def __init__(self, message: str, etag: str) -> None:
-        super().__init__(message)
-        self.etag = etag
-
-
-class TooMany(Refused):
-    """The caller is to send less, or later."""
-
-    status = 429
-
-
-class OverQuota(TooMany):
-    """The caller has used up a quota."""
-
-    def __init__(self, exceeded: Exceeded) -> None:
-        super().__init__(exceeded.message)
-        self.exceeded = exceeded
-
-
-def within(exceeded: Exceeded | None) -> None:
-    """Raises OverQuota where a quota is exceeded."""
-    if exceeded is not None:
-        raise OverQuota(exceeded)
-
-
-class TooLarge(Refused):
-    """The body, or what would be stored of it, is larger than the platform takes."""
-
-    status = 413
-
-    def __init__(self) -> None:
-        super().__init__(default_message(413))
 
 
 def handle_errors(app: Flask) -> None:
@@ -160,20 +67,13 @@ def _status_and_message(error: Exception) -> tuple[int, str]:
 
     What is not in it is ours to mend, and no business of the caller's.
     """
-    if isinstance(error, BadDocument):
-        return STATUSES.get(error.code, 400), error.reason
-    if isinstance(error, Refused):
-        return error.status, str(error)
-    if isinstance(error, Stranger):
-        return 403, str(error)
     if isinstance(error, NotYet):
         return 503, str(error)
     if isinstance(error, Unavailable):
         log.warning("unavailable", extra={"reason": str(error)})
-        # What does not answer, without the addresses and reasons that follow.
-        return 503, str(error).partition(":")[0]
-    if isinstance(error, Rejected):
-        return 413, default_message(413)
+    found = status_and_message(error)
+    if found is not None:
+        return found
     if isinstance(error, HTTPException) and error.code is not None and error.code < 500:
         return error.code, default_message(error.code)
     log.error("request_failed", exc_info=error)

@@ -17,14 +17,14 @@ from flask import Response, request
 
 from api.http.answers import stored
 from api.http.authentication import authenticated
-from api.http.errors import Conflict, Refused, TooMany
 from servioticy.domain.tokens import digest
 from servioticy.errors import Unavailable
 from servioticy.ports.statements import Statements
+from servioticy.refusals import Conflict, Refused, TooMany
 
 HEADER = "Idempotency-Key"
 REPLAYED = {"Idempotency-Replayed": "true"}
-KEPT = ("Location", "ETag")
+KEPT = ("Location", "ETag", "Warning")
 DAY_MS = 86_400_000
 ABANDONED_MS = 300_000
 """An attempt that has not answered by then was killed: no request takes so long."""

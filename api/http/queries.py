@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from flask import request
 
-from api.http.errors import Refused
-from servioticy.domain.documents.dates import NoDate, milliseconds
+from servioticy.dates import NoDate, moment_in_address
 from servioticy.domain.documents.updates import MAX_TIMESTAMP
 from servioticy.domain.model import Timestamp
 from servioticy.numbers import whole
+from servioticy.refusals import Refused
 
 
 def integer(name: str, default: int, least: int, most: int) -> int:
@@ -42,12 +42,11 @@ def choice(name: str, choices: Sequence[str]) -> str:
 
 def moment(name: str, default: Timestamp) -> Timestamp:
     """Return the parameter as a timestamp: a number, or a date, which is milliseconds."""
-    text = request.args.get(name, "")
-    if text[10:11] != "T":
-        return integer(name, default, 0, MAX_TIMESTAMP)
+    text = request.args.get(name)
+    if text is None:
+        return default
     try:
-        # A plus sign that is not escaped arrives as a blank.
-        return milliseconds(text.replace(" ", "+"), "a whole number")
+        return moment_in_address(text, 0, MAX_TIMESTAMP)
     except NoDate as error:
         raise Refused(f"{name} {error}") from None
 

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from api.http.errors import Refused
 from servioticy.errors import ServioticyError, Stranger
+from servioticy.refusals import Refused
 
 ASK_AGAIN_SECONDS = 0.5
 """So long nobody asks again: one small question beside the many pages of that time."""

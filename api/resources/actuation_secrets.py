@@ -6,10 +6,10 @@ from flask import Blueprint, Response
 
 from api.http.answers import answer
 from api.http.authentication import needs, service_object
-from api.http.errors import Conflict, NotFound
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.webhook_secrets import exchanged, new_secret
+from servioticy.refusals import Conflict, NotFound
 
 
 def blueprint(services: Services) -> Blueprint:

@@ -11,7 +11,6 @@ from api.documents.service_objects import current, to_public
 from api.http.answers import answer
 from api.http.authentication import is_device, needs, service_object
 from api.http.bodies import TEXT_TYPES, text_body
-from api.http.errors import NotFound, Refused, TooLarge, TooMany
 from api.http.queries import integer
 from api.services import Services
 from servioticy.domain.access import Right
@@ -25,6 +24,7 @@ from servioticy.domain.actuations import (
     timeout_of,
 )
 from servioticy.ports.actuations import ActuationRecord, NewActuation, Submission
+from servioticy.refusals import NotFound, Refused, TooLarge, TooMany
 
 MAX_STATUS = 1_000
 """Characters of it."""

@@ -11,13 +11,13 @@ from flask import Blueprint, Response, request
 from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
-from api.http.errors import NoStream, Refused
 from api.http.queries import choice, span
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.buckets import UNITS, BadWidth, Bucket, Fill, filled, start, width
 from servioticy.domain.model import StreamKey, Timestamp
 from servioticy.ports.statements import Row, Statements
+from servioticy.refusals import NoStream, Refused
 
 MAX_BUCKETS = 10_000
 MAX_UPDATES = 1_000_000

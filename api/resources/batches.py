@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 
 from flask import Blueprint, Response, request
 
-from api.documents.batches import Target, form, sort
+from api.documents.forms import form
 from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
 from api.http.bodies import body
-from api.http.errors import NoStream, Refused, within
+from api.http.warning_headers import warned
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.batches.items import Item, Unreadable, bounded
-from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import StreamRef
 from servioticy.ports.addresses import Address
+from servioticy.refusals import NoStream, Refused
 
-ITEM_BYTES = 64
-"""What an item counts beside its own bytes: each costs time, however short it is."""
 UNITS = {"s": False, "ms": True}
 
 
@@ -35,10 +33,9 @@ def blueprint(services: Services) -> Blueprint:
     def of_one(service_object: str, stream: str) -> Response:
         address, _ = authentication.stream()
         origin = StreamRef(service_object, stream)
-        target = _target(address, stream, services)
-        if target is None:
+        if services.definitions.stream(address, stream) is None:
             raise NoStream
-        return _accepted(_items(origin, services), {origin: target}, services)
+        return _accepted(_items(origin, services), {origin: address}, services)
 
     @routes.post("/updates")
     @needs(Right.SEND)
@@ -54,13 +51,11 @@ def blueprint(services: Services) -> Blueprint:
             service_objects=[each.service_object for each in named],
             streams=[each.stream for each in named],
         )
-        targets = {}
-        for id_, stream, public, version, partition, stream_id in rows:
-            address = Address(caller, id_, caller, public, version, partition, stream_id)
-            target = _target(address, stream, services)
-            if target is not None:
-                targets[StreamRef(id_, stream)] = target
-        return _accepted(items, targets, services)
+        addresses = {
+            StreamRef(id_, stream): Address(caller, id_, caller, public, version, place, stream_id)
+            for id_, stream, public, version, place, stream_id in rows
+        }
+        return _accepted(items, addresses, services)
 
     return routes
 
@@ -73,22 +68,13 @@ def _items(origin: StreamRef | None, services: Services) -> list[Item | Unreadab
     return bounded(form(services, milliseconds=UNITS[unit])(body(), origin))
 
 
-def _target(address: Address, stream: str, services: Services) -> Target | None:
-    declared = services.definitions.stream(address, stream)
-    return None if declared is None else Target(address, UpdateReader(declared))
-
-
 def _accepted(
-    items: Iterable[Item | Unreadable], targets: dict[StreamRef, Target], services: Services
+    items: Sequence[Item | Unreadable], addresses: Mapping[StreamRef, Address], services: Services
 ) -> Response:
-    """Append what is right, in its order, and answer once the broker has all of it."""
-    found = sort(items, targets, services.accepting.fault)
-    addresses = {each.address.partition: each.address for each in targets.values()}
-    number = len(found.records)
-    within(services.accepting.count(addresses.values(), number, found.bytes + ITEM_BYTES * number))
-    if found.records:
-        services.ports.log.append_all(found.records)
-    body = {"accepted": len(found.records), "refused": len(found.refused)}
+    """Take what is right, in its order, and answer once the broker has all of it."""
+    found = services.ingest.take_batch(items, addresses)
+    headers = warned(found.hints)
+    body = {"accepted": len(found.accepted), "refused": len(found.refused)}
     if not found.refused:
-        return answer(body, 202)
-    return answer(body | {"items": found.refused}, 207)
+        return answer(body, 202, headers)
+    return answer(body | {"items": found.refused}, 207, headers)

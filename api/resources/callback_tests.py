@@ -11,12 +11,12 @@ from flask import Blueprint, Response
 
 from api.http.answers import answer
 from api.http.authentication import needs
-from api.http.errors import Conflict, NotFound
 from api.resources.callbacks import owned
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.ports.callback_tests import FORGET_SECONDS
 from servioticy.ports.statements import Row
+from servioticy.refusals import Conflict, NotFound
 
 MOST_WAITING = 10
 """Tests of a tenant that have no answer yet."""

@@ -10,7 +10,6 @@ from flask import Blueprint, Response, request
 from api.http.answers import answer, nothing
 from api.http.authentication import needs, permit
 from api.http.bodies import json_object
-from api.http.errors import Conflict, NotFound, Refused
 from api.resources.subscriptions import Subscription, found
 from api.services import Services
 from servioticy.domain.access import Resource, Right
@@ -20,6 +19,7 @@ from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.webhook_secrets import exchanged, new_secret
 from servioticy.numbers import whole
 from servioticy.ports.statements import Row, Statements
+from servioticy.refusals import Conflict, NotFound, Refused
 
 PAGE_ROWS = 100
 CHANGEABLE = ("destination", "format", "customFields", "delay", "expire")

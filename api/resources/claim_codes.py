@@ -15,7 +15,6 @@ from api.http.authentication import authenticated, needs
 from api.http.authentication import service_object as named_service_object
 from api.http.bodies import optional_object
 from api.http.cursors import next_page, position
-from api.http.errors import Conflict, NotFound
 from api.http.queries import integer
 from api.services import Services
 from servioticy.domain.access import Right
@@ -23,6 +22,7 @@ from servioticy.domain.claim_codes import new_code, read_code
 from servioticy.domain.documents.templates import parse_template
 from servioticy.domain.tokens import digest
 from servioticy.ports.statements import Row
+from servioticy.refusals import Conflict, NotFound
 
 MOST_USES = 100_000
 """Of all claim codes of a tenant together, from when they are made until they are forgotten."""

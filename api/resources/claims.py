@@ -18,7 +18,6 @@ from api.http.answers import answer
 from api.http.attempts import Attempts
 from api.http.authentication import open_to_everybody
 from api.http.bodies import json_object
-from api.http.errors import Conflict, NotFound, TooMany, within
 from api.resources.service_objects import new_id
 from api.services import Services
 from servioticy.domain.actor import Actor, set_actor
@@ -29,6 +28,7 @@ from servioticy.domain.documents.parameters import complete
 from servioticy.domain.documents.templates import parse_template
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.tokens import digest
+from servioticy.refusals import Conflict, NotFound, TooMany, within
 
 ATTEMPTS = 3
 """How often something may have changed between looking and taking."""

@@ -15,10 +15,10 @@ from flask import Blueprint, Response
 
 from api.http.answers import stored
 from api.http.authentication import open_to_everybody
-from api.http.errors import NotFound
 from api.services import Services
 from schemas import contracts
 from servioticy.embedded import javascript
+from servioticy.refusals import NotFound
 
 TYPES = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 OURS = ("page.js",)

@@ -13,13 +13,13 @@ from api.exports.writer import Lines, Writer
 from api.http import authentication
 from api.http.authentication import needs
 from api.http.content_types import wanted
-from api.http.errors import NoStream
 from api.http.queries import span
 from api.resources.histories import PAGE_BYTES, PAGE_ROWS
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.model import Channel, StreamKey, Timestamp
 from servioticy.ports.history import History, VersionedUpdate
+from servioticy.refusals import NoStream
 
 Make = Callable[[Sequence[Channel]], Writer]
 

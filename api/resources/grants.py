@@ -12,7 +12,6 @@ from api.http import authentication
 from api.http.answers import answer, nothing
 from api.http.authentication import authenticated, needs
 from api.http.bodies import json_object
-from api.http.errors import Conflict, NotFound
 from api.http.queries import choice
 from api.services import Services
 from servioticy.changes import NotGranted
@@ -22,6 +21,7 @@ from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.model import Grant
 from servioticy.ports.change_store import NewGrant
 from servioticy.ports.statements import Statements
+from servioticy.refusals import Conflict, NotFound
 
 MOST = 1000
 """Grants of one Service Object: they are read with its document."""

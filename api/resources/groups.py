@@ -11,10 +11,10 @@ from api.documents.membership import who_belongs
 from api.documents.service_objects import current, etag
 from api.http.answers import answer
 from api.http.authentication import needs, service_object
-from api.http.errors import NotFound
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.documents.conditions import WHERE, parse_conditions
+from servioticy.refusals import NotFound
 
 
 def blueprint(services: Services) -> Blueprint:

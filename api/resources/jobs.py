@@ -9,10 +9,10 @@ from flask import Blueprint, Response
 
 from api.http.answers import answer
 from api.http.authentication import authenticated, needs
-from api.http.errors import NotFound
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.ports.statements import Row, Statements
+from servioticy.refusals import NotFound
 
 MAX_WAITING = 20
 """Jobs of a tenant that are not finished."""

@@ -11,10 +11,10 @@ from flask import Blueprint, Response, request
 from api.http.answers import answer
 from api.http.authentication import authenticated, needs
 from api.http.cursors import next_page, position
-from api.http.errors import Refused
 from api.http.queries import choice, integer
 from api.services import Services
 from servioticy.domain.access import Right
+from servioticy.refusals import Refused
 
 MAX_LIMIT = 1_000
 LIMIT = 100

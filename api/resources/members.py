@@ -12,13 +12,13 @@ from flask import Blueprint, Response, request
 from api.http.answers import answer, nothing
 from api.http.authentication import authenticated, needs
 from api.http.bodies import json_object
-from api.http.errors import Conflict, NotFound, Refused, within
 from api.services import Services
 from servioticy.domain.access import MemberRole, Right
 from servioticy.domain.documents.codes import NO_CHOICE, REQUIRED, WRONG_TYPE
 from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.persons import MAX_SUBJECT, Person, is_name
 from servioticy.ports.statements import Statements
+from servioticy.refusals import Conflict, NotFound, Refused, within
 
 PAGE_ROWS = 100
 MAX_TEXT = 200

@@ -9,11 +9,11 @@ from flask import Blueprint, Response
 from api.http.answers import answer
 from api.http.authentication import authenticated, needs, service_object
 from api.http.bodies import optional_object
-from api.http.errors import NotFound
 from api.resources.tokens import overlap_seconds
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.tokens import digest, new_token
+from servioticy.refusals import NotFound
 
 
 def blueprint(services: Services) -> Blueprint:

@@ -6,10 +6,10 @@ from typing import Any
 
 from api.http.bodies import body, json_value
 from api.http.content_types import sent
-from api.http.errors import Refused
 from servioticy.domain.documents import BadDocument, json_texts
 from servioticy.domain.documents.codes import TOO_MUCH
 from servioticy.domain.documents.errors import WHOLE, Part
+from servioticy.refusals import Refused
 
 MAX_OBJECTS = 10_000
 Sets = list[tuple[Part, Any]]

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from flask import Blueprint, Response, request
 
+from api.documents import readers
 from api.documents.actions import check_targets
 from api.documents.membership import with_who_belongs
 from api.documents.service_objects import (
@@ -27,8 +28,8 @@ from api.http import authentication
 from api.http.answers import answer, nothing
 from api.http.authentication import needs
 from api.http.bodies import json_object
-from api.http.errors import Conflict, NotFound, Outdated, Refused, within
 from api.http.queries import choice
+from api.http.warning_headers import warned
 from api.services import Services
 from servioticy.changes import Changed, StillRead
 from servioticy.domain.access import Right
@@ -39,6 +40,7 @@ from servioticy.domain.model import Definition, ServiceObjectKey
 from servioticy.domain.quotas import DOCUMENT_BYTES
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.service_objects import CurrentVersion
+from servioticy.refusals import Conflict, NotFound, Outdated, Refused, within
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _TAGS = re.compile(rf"{_TAG.pattern}(?:[ \t]*,[ \t]*{_TAG.pattern})*")
@@ -63,8 +65,9 @@ def blueprint(services: Services) -> Blueprint:
 
         def deleted(found: CurrentVersion) -> Response:
             revision = found.revision if _if_match() else None
+            told = readers.of_deletion(key, found, services)
             services.ports.changes.delete(key, revision, services.now())
-            return nothing()
+            return nothing(warned(told))
 
         return on_the_newest(key, services, deleted)
 
@@ -230,13 +233,17 @@ def put_in_force(
     Raises Changed where the Service Object has changed since `found`, and Conflict where others
     read a stream that the document lacks.
     """
+    before = services.definitions.of(new.id, found.version, found.document)
+    told = readers.of_change(before, definition, ServiceObjectKey(new.tenant, new.id), services)
     findings = warnings(definition, new.document, new.tenant, services)
+    if told:
+        findings = {"warnings": [*told, *findings.get("warnings", ())]}
     try:
         number = services.ports.changes.replace(new, found.revision, version)
     except StillRead as error:
         raise Conflict(_who(error, new.tenant)) from error
     body = {"id": new.id, "updatedAt": new.created_at, "version": number} | findings
-    return answer(body, 200, {"ETag": etag(number, found.revision + 1)})
+    return answer(body, 200, {"ETag": etag(number, found.revision + 1)} | warned(told))
 
 
 def _who(error: StillRead, caller: int) -> str:

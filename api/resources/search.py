@@ -11,8 +11,6 @@ from api.http import authentication
 from api.http.answers import JSON, nothing, stored
 from api.http.authentication import needs
 from api.http.bodies import json_object
-from api.http.errors import NoStream
-from api.parsing.turns import Turns
 from api.search.blocks import Blocks, Kept
 from api.search.walk import Walk
 from api.services import Services
@@ -20,6 +18,8 @@ from servioticy.domain.access import Right
 from servioticy.domain.documents.criteria import parse_criteria
 from servioticy.errors import Unavailable
 from servioticy.ports.history import VersionedUpdate
+from servioticy.refusals import NoStream
+from servioticy.turns import Turns
 
 ROOM = 64 * 1024 * 1024
 """Bytes of blocks that a process remembers."""

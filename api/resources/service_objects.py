@@ -21,7 +21,6 @@ from api.documents.warnings import warnings
 from api.http.answers import answer
 from api.http.authentication import authenticated, needs, service_object
 from api.http.bodies import json_object
-from api.http.errors import within
 from api.services import Services
 from servioticy.domain.access import Right
 from servioticy.domain.documents.actions import CALLBACK
@@ -29,6 +28,7 @@ from servioticy.domain.model import ServiceObjectKey
 from servioticy.domain.quotas import DOCUMENT_BYTES
 from servioticy.domain.tokens import digest, new_token
 from servioticy.ports.change_store import NewServiceObject
+from servioticy.refusals import within
 
 HIDDEN = ("userId", "data")
 """To others also whom it calls: there may be a password in that."""

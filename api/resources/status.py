@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 from flask import Blueprint, Response
 
+from api.documents import absent
 from api.http import authentication
 from api.http.answers import answer
 from api.http.authentication import needs
@@ -19,7 +20,19 @@ from servioticy.domain.access import Right
 from servioticy.domain.model import Timestamp
 from servioticy.domain.scripts import stream_of
 from servioticy.domain.time_units import unlike
-from servioticy.domain.verdicts import REVOKED, STALE, SUSPENDED
+from servioticy.domain.verdicts import (
+    ERROR,
+    FILTERED,
+    MISSING,
+    REVOKED,
+    SCRIPT_ERROR,
+    STALE,
+    SUSPENDED,
+)
+from servioticy.ports.addresses import Address
+
+FOR_NOTHING = frozenset({ERROR, FILTERED, MISSING, SCRIPT_ERROR})
+"""How a computation ends that had to do without an input."""
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -28,25 +41,42 @@ def blueprint(services: Services) -> Blueprint:
 
     @routes.get("/<service_object>/streams/<stream>/status")
     @needs(Right.INSPECT)
-    def status(**_names: str) -> Response:
-        address, stream = authentication.stream()
+    def status(stream: str, **_names: str) -> Response:
+        address, key = authentication.stream()
         headers = services.reads.wait(address)
         history = services.ports.history
         verdicts = [
             {"verdict": verdict, "count": count, "last": orjson.loads(last)}
-            for verdict, count, last in history.verdicts(stream)
+            for verdict, count, last in history.verdicts(key)
         ]
-        _explain_stale(verdicts, partial(history.newest, stream), services.clock())
+        _explain_nothing(verdicts, address, stream, services)
+        _explain_stale(verdicts, partial(history.newest, key), services.clock())
         suspended = _suspended(verdicts, address.version)
         content = {
             "state": "active" if suspended is None else "suspended",
             **({"suspended": suspended} if suspended else {}),
-            "cpu-seconds": services.ports.history.processor_us(stream) / 1e6,
+            "cpu-seconds": services.ports.history.processor_us(key) / 1e6,
             "verdicts": verdicts,
         }
         return answer(content, 200, headers)
 
     return routes
+
+
+def _explain_nothing(
+    verdicts: list[dict[str, Any]], address: Address, stream: str, services: Services
+) -> None:
+    """Say of what came to nothing, by the version in force, which inputs had nothing, and why."""
+    for each in verdicts:
+        last = each["last"]
+        inputs = last.get("inputs") or {}
+        if each["verdict"] not in FOR_NOTHING or None not in inputs.values():
+            continue
+        declared = services.definitions.stream(address, stream)
+        if declared is not None and last["version"] == address.version:
+            hint = absent.told(inputs, declared, address.tenant, services)
+            if hint:
+                last["hint"] = hint
 
 
 def _explain_stale(

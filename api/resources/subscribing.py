@@ -14,7 +14,6 @@ from api.documents.callback_addresses import address_warnings
 from api.http import authentication
 from api.http.answers import answer
 from api.http.bodies import json_object
-from api.http.errors import Refused, within
 from api.services import Services
 from servioticy.domain.documents.callbacks import (
     DURABLE,
@@ -31,6 +30,7 @@ from servioticy.domain.quotas import DELIVERIES
 from servioticy.domain.tokens import digest
 from servioticy.domain.webhook_secrets import exchanged, new_secret
 from servioticy.ports.cursors import Source, StoredCursor, write_cursor
+from servioticy.refusals import Refused, within
 from servioticy.settings.places import callback_networks
 
 MOST_HISTORIES = 1_000

@@ -11,7 +11,6 @@ from flask import Blueprint, Response
 from api.http import authentication
 from api.http.answers import answer, nothing
 from api.http.authentication import needs
-from api.http.errors import NotFound
 from api.http.pages import paged
 from api.resources.subscribing import Room, Subscribing
 from api.services import Services
@@ -21,6 +20,7 @@ from servioticy.domain.quotas import DELIVERIES, Exceeded
 from servioticy.errors import Unavailable
 from servioticy.ports.cursors import Source, read_cursor
 from servioticy.ports.statements import Statements
+from servioticy.refusals import NotFound
 
 TO_STREAM = Room(1_000, "You have 1000 subscriptions to this stream already")
 """Of one tenant."""

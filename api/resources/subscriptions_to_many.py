@@ -8,7 +8,6 @@ from flask import Blueprint, Response
 
 from api.documents.service_objects import current
 from api.http.authentication import authenticated, needs, service_object
-from api.http.errors import Denied, NotAuthorized, NotFound
 from api.http.pages import paged
 from api.resources.subscribing import Room, Subscribing
 from api.resources.subscriptions import pages, reader
@@ -16,6 +15,7 @@ from api.services import Services
 from servioticy.domain.access import Resource, Right, may
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.ports.cursors import Source
+from servioticy.refusals import Denied, NotAuthorized, NotFound
 
 TO_OBJECT = Room(100, "You have 100 subscriptions to this Service Object already")
 """Of one tenant."""

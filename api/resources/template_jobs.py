@@ -12,13 +12,13 @@ import orjson
 from flask import request
 
 from api.http.authentication import authenticated
-from api.http.errors import Conflict, NotFound, Outdated, TooMany, within
 from api.resources.jobs import MAX_WAITING, forget_finished
 from api.resources.parameter_sets import Sets
 from api.resources.service_objects import new_id
 from api.services import Services
 from servioticy.domain.documents.parameters import complete
 from servioticy.domain.documents.templates import parse_template
+from servioticy.refusals import Conflict, NotFound, Outdated, TooMany, within
 
 MAX_VERSIONS = 1_000
 ATTEMPTS = 3

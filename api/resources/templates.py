@@ -13,7 +13,6 @@ from api.http.answers import answer, nothing
 from api.http.authentication import authenticated, needs
 from api.http.bodies import json_object
 from api.http.cursors import next_page, position
-from api.http.errors import Conflict
 from api.http.queries import integer
 from api.resources.parameter_sets import parameter_sets
 from api.resources.service_objects import new_id
@@ -24,6 +23,7 @@ from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.parameters import examples
 from servioticy.domain.documents.templates import Template, parse_template
 from servioticy.domain.model import ServiceObjectKey
+from servioticy.refusals import Conflict
 
 MAX_TEMPLATES = 1_000
 LIMIT, MAX_LIMIT = 100, 1_000

@@ -12,7 +12,6 @@ from api.documents.claim_codes import MAX_USES_OF_ONE
 from api.http.answers import answer, nothing
 from api.http.authentication import authenticated, needs
 from api.http.bodies import json_object, optional_object
-from api.http.errors import Conflict, NotFound, OverQuota, Refused, within
 from api.services import Services
 from servioticy.domain.access import OF_TENANTS, Right
 from servioticy.domain.documents.codes import (
@@ -26,6 +25,7 @@ from servioticy.domain.documents.errors import WHOLE
 from servioticy.domain.quotas import LATER_SECONDS, TOKENS, Exceeded, Quota
 from servioticy.domain.tokens import digest, new_token
 from servioticy.ports.statements import Statements
+from servioticy.refusals import Conflict, NotFound, OverQuota, Refused, within
 
 ENDED_KEPT = 1_000
 """Of a tenant's; the others go when the next one is made."""

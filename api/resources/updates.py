@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import msgspec
 from flask import Blueprint, Response
 
 from api.http import authentication
 from api.http.answers import data, stored
 from api.http.authentication import needs
 from api.http.bodies import json_body
-from api.http.errors import NoStream, TooLarge, within
 from api.http.warning_headers import warned
 from api.resources import histories
 from api.services import Services
+from ingest.updates import Offered
 from servioticy.domain.access import Right
-from servioticy.domain.documents import parse_update
-from servioticy.domain.documents.codes import TOO_MUCH
-from servioticy.domain.records import UpdateRecord
+from servioticy.domain.model import StreamRef
 
 
 def blueprint(services: Services) -> Blueprint:
@@ -26,21 +23,10 @@ def blueprint(services: Services) -> Blueprint:
     @routes.put("/<service_object>/streams/<stream>")
     @needs(Right.SEND)
     def accept(service_object: str, stream: str) -> Response:
-        address, key = authentication.stream()
-        declared = services.definitions.stream(address, stream)
-        if declared is None:
-            raise NoStream
-        update = parse_update(json_body(), declared)
-        fault = services.accepting.fault(update)
-        if fault is not None:
-            raise TooLarge if fault.code == TOO_MUCH else fault
-        record = UpdateRecord(
-            service_object, stream, update.timestamp, msgspec.Raw(update.document)
-        )
-        within(services.accepting.count((address,), 1, len(update.document)))
-        services.ports.log.append(address.partition, record)
-        hints = services.accepting.hints.of(key, update, declared)
-        return stored(update.document, 202, warned(hints))
+        address, _ = authentication.stream()
+        offered = Offered(StreamRef(service_object, stream), json_body())
+        taken = services.ingest.take_one(address, offered)
+        return stored(taken.document, 202, warned(taken.hints))
 
     @routes.get("/<service_object>/streams/<stream>")
     @needs(Right.READ)

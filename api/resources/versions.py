@@ -8,7 +8,6 @@ from flask import Blueprint, Response
 from api.documents.service_objects import current, etag, group_sources, members
 from api.http.answers import answer
 from api.http.authentication import needs, service_object
-from api.http.errors import Conflict, NotFound, within
 from api.resources.replacing import ATTEMPTS, detaches, expect, expect_no_template, put_in_force
 from api.services import Services
 from servioticy.changes import Changed
@@ -17,6 +16,7 @@ from servioticy.domain.documents.conditions import without_members
 from servioticy.domain.model import ServiceObjectKey
 from servioticy.ports.change_store import NewServiceObject
 from servioticy.ports.service_objects import VersionKey
+from servioticy.refusals import Conflict, NotFound, within
 
 LARGEST = 2**31 - 1
 

@@ -11,7 +11,7 @@ from broker import mqtt_packets as packets
 from broker.bridge import packets as ours
 from broker.bridge import reasons
 from broker.bridge.bindings import Binding, Target
-from broker.bridge.bound_api import BoundApi
+from broker.bridge.bound import Bound
 from broker.bridge.complaints import Complaints
 from broker.bridge.incoming import Packet, read_packet
 from broker.bridge.outlet import BridgeOutlet
@@ -22,11 +22,12 @@ from broker.errors import Malformed
 from broker.intake import Intake
 from broker.mqtt_outlet import WINDOW
 from broker.mqtt_packets import V5, Body, Kind, Message
+from broker.outcomes import Outcome
 from broker.published import Published
 from broker.topics import EVERYTHING, Filter
 from broker.wire import Wire
-from delivery.rest_api import RETRY_STATUSES, ApiResponse
 from servioticy.domain.message_topics import ACTUATIONS, ERRORS, FROM, UPDATES
+from servioticy.refusals import TOO_LARGE
 
 MOST_AT_ONCE = 200
 """Messages that the broker may send before we have acknowledged the first."""
@@ -63,9 +64,11 @@ class Conversation:
         self._complaints = complaints
         self._outlet = BridgeOutlet(wire, binding.above, packets.V5)
         self._client = Client(self._outlet, broker.hub.backlog)
-        api = BoundApi(broker.api, broker.hub.reception, self._client, wire, binding.token)
+        bound = Bound(
+            broker.lane, broker.api, broker.hub.reception, self._client, wire, binding.token
+        )
         self._intake = Intake(
-            self._client, api, self._reply, broker.identify, places=broker.places
+            self._client, bound, bound, self._reply, broker.identify, places=broker.places
         )
         self._everything: Subscription
         self._is_granted = False
@@ -187,7 +190,7 @@ class Conversation:
         if packet.flags & RETAINED:
             self._settle(message)  # it was said before anybody asked, perhaps long ago
         elif not packet.is_whole:
-            self._refuse(message, known, ApiResponse(413, b'{"message":"It is too large"}'))
+            self._refuse(message, known, Outcome(413, TOO_LARGE))
         else:
             await self._room(message)
             answered = partial(self._answered, message, known)
@@ -219,18 +222,18 @@ class Conversation:
         head, qos = Body(packet.content), packet.flags >> 1 & 3
         return Message(head.text(), b"", qos, head.packet_id() if qos else 0)
 
-    def _answered(self, message: Message, known: str, answer: ApiResponse) -> None:
+    def _answered(self, message: Message, known: str, answer: Outcome) -> None:
         """Acknowledge what is safe, or never will be."""
-        if 200 <= answer.status < 300:
+        if answer.is_taken:
             self._settle(message)
         elif message.qos and not self._client.is_open:
             return  # it comes again, over the next connection
-        elif message.qos and answer.status in RETRY_STATUSES:
+        elif message.qos and answer.is_for_now:
             self._client.close("a message could not be taken: the broker has to send it again")
         else:
             self._refuse(message, known, answer)
 
-    def _refuse(self, message: Message, known: str, answer: ApiResponse) -> None:
+    def _refuse(self, message: Message, known: str, answer: Outcome) -> None:
         self._broker.tell(self._client, known, answer)
         # Not the topic: there may be a token in it.
         note = self._complaints.note

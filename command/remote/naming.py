@@ -32,7 +32,7 @@ def stream_of(names: Sequence[str], api: Rest) -> tuple[str, str]:
     if having:
         raise ServioticyError(
             f"{len(having)} Service Objects have a stream {word!r}; name one before it: "
-            + _listed(f"{each['name']} ({each['id']})" for each in having)
+            + _listed(_told(each) for each in having)
         )
     ids = _called(word, api)
     if not ids:
@@ -85,6 +85,11 @@ def _only(wanted: str, ids: Sequence[str]) -> str:
             + _listed(ids)
         )
     return ids[0]
+
+
+def _told(found: Mapping[str, Any]) -> str:
+    """Return the name, if it has one, and the id."""
+    return f"{found['name']} ({found['id']})" if found["name"] else str(found["id"])
 
 
 def _listed(found: Iterable[str]) -> str:

@@ -8,6 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from servioticy import dates
+from servioticy.numbers import LARGEST
 from servioticy.settings import Settings
 
 Run = Callable[[argparse.Namespace, Settings], int]
@@ -41,7 +43,9 @@ def add(group: Any, command: Command) -> None:
         "line each.",
         most=None,
     )
-    put.add_argument("--at", type=int, metavar="LASTUPDATE", help="default: now, in milliseconds")
+    put.add_argument(
+        "--at", type=_moment, metavar="LASTUPDATE", help="or a date; default: now, in milliseconds"
+    )
     history = _of_a_stream(group, command, "history", "print a stream's updates, a line each")
     _bounds(history)
     history.add_argument("--limit", type=int, metavar="N", help="so many at most")
@@ -91,9 +95,9 @@ def _usage(group: Any, command: Command) -> None:
     )
     usage.add_argument("--by", choices=BY, default="all", help="what to sum up by (default: all)")
     usage.add_argument(
-        "--from", dest="after", type=int, metavar="TIME", help="from then on, in milliseconds"
+        "--from", dest="after", type=_moment, metavar="TIME", help="a date, or milliseconds"
     )
-    usage.add_argument("--to", dest="before", type=int, metavar="TIME", help="up to then")
+    usage.add_argument("--to", dest="before", type=_moment, metavar="TIME", help="up to then")
     usage.add_argument("--json", action="store_true", help="print it for programs")
     _platform(usage)
 
@@ -110,7 +114,10 @@ def _tail(group: Any, command: Command) -> None:
     _words(tail, "[SERVICE_OBJECT] STREAM", 1, 2)
     tail.add_argument("--token", help="the tenant's token (default: SERVIOTICY_TOKEN)")
     tail.add_argument(
-        "--after", type=int, metavar="LASTUPDATE", help="first what is stored after this timestamp"
+        "--after",
+        type=_moment,
+        metavar="LASTUPDATE",
+        help="first what is stored after this timestamp, or date",
     )
     tail.add_argument("--json", action="store_true", help="print the updates as they came")
     tail.add_argument(
@@ -170,11 +177,27 @@ def _platform(command: Any) -> None:
 
 def _bounds(command: Any) -> None:
     command.add_argument(
-        "--from", dest="after", type=int, metavar="LASTUPDATE", help="from this timestamp on"
+        "--from",
+        dest="after",
+        type=_moment,
+        metavar="LASTUPDATE",
+        help="from this timestamp, or date",
     )
     command.add_argument(
-        "--to", dest="before", type=int, metavar="LASTUPDATE", help="up to this timestamp"
+        "--to",
+        dest="before",
+        type=_moment,
+        metavar="LASTUPDATE",
+        help="up to this timestamp, or date",
     )
+
+
+def _moment(text: str) -> int:
+    """Return a timestamp, or the milliseconds of a date."""
+    try:
+        return dates.moment(text, -LARGEST)
+    except dates.NoDate as error:
+        raise argparse.ArgumentTypeError(f"it {error}") from None
 
 
 def _later(module: str, function: str) -> Run:

@@ -57,6 +57,8 @@ def _of_verdict(each: Mapping[str, Any]) -> list[str]:
     lines = [f"{each['verdict']}  {each['count']:,}", f"  last     {at}{version}"]
     if message := last.get("message"):
         lines.append(f"  message  {shown.plain(str(message))}")
+    if hint := last.get("hint"):
+        lines.append(f"  hint     {shown.plain(str(hint))}")
     if inputs := last.get("inputs"):
         lines.append(f"  inputs   {json.dumps(inputs)}")
     return lines

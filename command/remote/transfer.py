@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from command.remote import access, files, naming, progress
+from command.remote import access, naming, progress
 from servioticy.client import BatchResult, Rest, batches, calls
 from servioticy.errors import ServioticyError, SettingsError
 from servioticy.settings import Settings
@@ -86,6 +86,8 @@ def export(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def import_(parsed: argparse.Namespace, settings: Settings) -> int:
     """Send the updates of a CSV or Parquet file; what is refused is told."""
+    from command.remote import files
+
     result = BatchResult(0)
     *names, last = parsed.words
     file = Path(last)

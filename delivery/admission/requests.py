@@ -21,16 +21,19 @@ from delivery.admission.refusals import (
     Refusal,
 )
 from delivery.endings import Ending
+from servioticy.dates import NoDate, moment_in_address
 from servioticy.domain.access import Right, Scope, may
+from servioticy.domain.documents.spelling import misspelt
 from servioticy.domain.model import ServiceObjectKey, StreamKey, StreamRef, Timestamp
 from servioticy.domain.tokens import read_token
-from servioticy.numbers import whole
 from servioticy.ports.addresses import Address, Addresses, Lookup
 from servioticy.ports.cursors import Source
 
 _PATH = re.compile(r"/([^/]+)/streams/([^/]+)/(?:live|events)/?")
 MAX_FIELDS = 20
 """Parameters of an address: to read one takes longer than to send it."""
+PARAMETERS = ("after", "access_token", "wait", "limit", "cursor")
+"""Of all addresses; one that resembles none of them is let through."""
 _MAX_TIMESTAMP = 2**63 - 1
 
 
@@ -131,9 +134,11 @@ def read_request(target: str, authorization: str) -> WatchRequest | Refusal:
 def fields_of(query: str) -> dict[str, list[str]] | Refusal:
     """Return what stands behind the question mark of an address."""
     try:
-        return parse_qs(query, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+        found = parse_qs(query, keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
         return Refusal(400, f"An address has at most {MAX_FIELDS} parameters")
+    told = misspelt(found, PARAMETERS)
+    return Refusal(400, told) if told else found
 
 
 def token_of(query: Mapping[str, list[str]], authorization: str) -> str | Refusal:
@@ -210,8 +215,10 @@ def _refusal(address: Address | None, stream: StreamRef) -> Refusal | None:
 def _timestamp(after: str | None) -> Timestamp | Refusal | None:
     if after is None:
         return None
-    number = whole(after, -_MAX_TIMESTAMP, _MAX_TIMESTAMP)
-    return Refusal(400, "after has to be a lastUpdate, an integer") if number is None else number
+    try:
+        return moment_in_address(after, -_MAX_TIMESTAMP, _MAX_TIMESTAMP)
+    except NoDate as error:
+        return Refusal(400, f"after {error}")
 
 
 def storable(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +14,11 @@ from servioticy.errors import ServioticyError
 
 MAX_REASON = 500
 """Characters of a reason that are shown; a body that is not ours may be a whole page."""
+
+
+MAX_LOOKED_AT = 65_536
+"""Bytes of an answer; those about a document that is made are short, and histories are not."""
+_WARNING = re.compile(r'299 - "((?:[^"\\]|\\.)*)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,19 @@ class Answer:
     def json(self) -> Any:
         """Return the body as what its JSON says; None where it is empty. Raises ValueError."""
         return json.loads(self.body) if self.body else None
+
+    def warnings(self) -> list[str]:
+        """Return what was done and is odd: in `Warning`, or of documents in the body."""
+        found = [
+            each.replace('\\"', '"') for each in _WARNING.findall(self.headers.get("warning", ""))
+        ]
+        told = (
+            _said(self.body).get("warnings")
+            if b'"warnings"' in self.body[:MAX_LOOKED_AT]
+            else None
+        )
+        of_documents = [str(each) for each in told] if isinstance(told, list) else []
+        return list(dict.fromkeys([*found, *of_documents]))
 
     def retry_after(self) -> float | None:
         """Return the seconds after which to ask again; None where the answer does not say."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -119,7 +118,9 @@ class AsyncFollower(_Followed):
 
         It goes on after a lost connection, and raises, as `Follower` does.
         """
-        # Who follows with a thread does not wait for it to be loaded.
+        # Who follows with a thread does not wait for these to be loaded.
+        import asyncio
+
         from websockets.asyncio.client import connect as asyncio_connect
 
         pause, met = FIRST_PAUSE_SECONDS, False

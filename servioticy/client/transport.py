@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +13,8 @@ from servioticy.client import urls
 from servioticy.client.answers import Answer
 from servioticy.errors import ServioticyError, Unavailable
 
+log = logging.getLogger("servioticy.client")
+"""Where nobody has set it up, warnings go to standard error."""
 TIMEOUT_SECONDS = 15.0
 
 
@@ -38,8 +41,12 @@ def typed(body: bytes | None, headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def answer(found: httpx.Response) -> Answer:
-    """Return what has come as a whole."""
-    return Answer(found.status_code, dict(found.headers), found.content)
+    """Return what has come as a whole, and log what the platform warns of."""
+    came = Answer(found.status_code, dict(found.headers), found.content)
+    if found.request.method != "GET":
+        for each in came.warnings():
+            log.warning("warning: %s", each)
+    return came
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """The quotas: how much of everything a tenant may have, and how much of it each second or hour.
 
 This is the table of them: names, units, defaults, and who asks. An operator gives a tenant
-others by `servioticy tenant quota`. Rates are for what one API process sees.
+others by `servioticy tenant quota`. Rates are for what one process sees that takes updates: each
+API process, and each of the broker.
 """
 
 from __future__ import annotations

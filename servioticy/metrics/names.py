@@ -129,6 +129,12 @@ BROKER_REFUSED = Metric(
     "broker",
     "messages of such clients that could not be taken",
 )
+BROKER_TAKEN = Metric(
+    "servioticy_broker_updates_taken_total",
+    "counter",
+    "broker",
+    "updates of such clients that are in the log",
+)
 BRIDGES = Metric(
     "servioticy_bridge_connections",
     "gauge",

@@ -72,8 +72,18 @@ class StreamGraph(Protocol):
         Beside what is public.
         """
 
-    def readers(self, service_object: str, streams: Iterable[str]) -> list[GroupReader]:
-        """Return which other Service Objects read these streams of it by a group, and may."""
+    def readers(
+        self,
+        service_object: str,
+        streams: Iterable[str],
+        *,
+        first: int | None = None,
+        most: int | None = None,
+    ) -> list[GroupReader]:
+        """Return which other Service Objects read these streams of it by a group, and may.
+
+        As they were created, those of the tenant `first` before all others; `most` at most.
+        """
 
     def related(self, ids: Iterable[str], *, upstream: bool, most: int) -> Relatives:
         """Return these and all they are computed from, or all computed from them.

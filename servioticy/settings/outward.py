@@ -137,7 +137,7 @@ class Mqtt:
         1883, "port of MQTT, STOMP, and both over WebSocket, where it is free; 0: none"
     )
     api_url: Address = setting(
-        "", "REST API that what clients publish goes to (empty: http, host and api_port)"
+        "", "REST API for what clients ask it by messages (empty: http, host and api_port)"
     )
     metrics_port: MetricsPort = setting(9404, "port of the broker's `/metrics`; 0: none")
     clients: Count = setting(10_000, "MQTT and STOMP clients one broker process holds open")

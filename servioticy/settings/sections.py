@@ -56,7 +56,7 @@ class Log:
         30, "how long the broker keeps updates at least: who is away for longer misses some"
     )
     accept_timeout_seconds: Seconds = setting(
-        10.0, "how long the API waits for the broker before it answers 503"
+        10.0, "how long the API and MQTT wait for the log: then 503, or no PUBACK"
     )
 
 

@@ -32,9 +32,21 @@ class PostgresStreamGraph:
             found[id_] = (*found.get(id_, ()), Grant(*grant))
         return found
 
-    def readers(self, service_object: str, streams: Iterable[str]) -> list[GroupReader]:
+    def readers(
+        self,
+        service_object: str,
+        streams: Iterable[str],
+        *,
+        first: int | None = None,
+        most: int | None = None,
+    ) -> list[GroupReader]:
         """Return which other Service Objects read these streams of it by a group, and may."""
-        values = {"service_object": service_object, "streams": list(streams)}
+        values = {
+            "service_object": service_object,
+            "streams": list(streams),
+            "first": first,
+            "most": most,
+        }
         return [GroupReader(*row) for row in self._database.rows(self._sql["readers"], values)]
 
     def related(self, ids: Iterable[str], *, upstream: bool, most: int) -> Relatives:

@@ -1,6 +1,6 @@
 """A broker of the operator's own: what devices publish there, and what they get there.
 
-The broker is not ours (rumqttd), and neither are the clients; the REST API is played.
+The broker is not ours (rumqttd), and neither are the clients; the log and the API are played.
 """
 
 from __future__ import annotations
@@ -10,35 +10,36 @@ import time
 import orjson
 import waiting
 from support.mqtt_client import MqttClient
+from support.played_ingest import AWAY
 from support.running_bridge import ALICE, MOST_BYTES, World
 from support.running_broker import an_update
 
 from servioticy.domain.actuations import State
-from servioticy.domain.model import ServiceObjectKey
+from servioticy.domain.model import ServiceObjectKey, StreamRef
 
 
 def test_an_update_that_is_published_there_is_put(bridged: World) -> None:
     with bridged.connected(), bridged.device() as device:
         device.acknowledged(device.publish(f"{bridged.prefix}/updates/pump/flow", an_update(7), 1))
-        waiting.until(lambda: bridged.broker.api.asked)
+        waiting.until(lambda: bridged.broker.log.came)
 
-    assert bridged.broker.api.asked == [("PUT", "/pump/streams/flow", ALICE, an_update(7))]
+    assert bridged.broker.log.came == [(StreamRef("pump", "flow"), an_update(7))]
 
 
 def test_what_the_log_has_not_is_not_acknowledged(bridged: World) -> None:
     """The session keeps it: it comes again over the next connection."""
-    api = bridged.broker.api
-    api.answers = [(503, b"{}")] * 3
+    log = bridged.broker.log
+    log.faults = [AWAY] * 3
     with bridged.connected() as bridges, bridged.device() as device:
         device.publish(f"{bridged.prefix}/updates/pump/flow", an_update(1), 1)
-        waiting.until(lambda: api.asked)
+        waiting.until(lambda: log.appended)
         bridged.cable.cut()
         waiting.until(lambda: not bridges.connected)
-        waiting.until(lambda: len(api.answers) < 3)
+        waiting.until(lambda: len(log.faults) < 3)
         bridged.cable.mend()
-        waiting.until(lambda: not api.answers and len(api.asked) >= 4)
+        waiting.until(lambda: not log.faults and log.appended >= 4)
 
-    assert {body for _, _, _, body in api.asked} == {an_update(1)}
+    assert set(log.updates) == {an_update(1)}
 
 
 def test_nothing_is_lost_though_connections_are_cut(bridged: World) -> None:
@@ -47,12 +48,12 @@ def test_nothing_is_lost_though_connections_are_cut(bridged: World) -> None:
         for at in range(count):
             device.publish(topic, an_update(at), 1)
             if at % 200 == 100:
-                waiting.until(lambda: bridged.broker.api.asked)
+                waiting.until(lambda: bridged.broker.log.came)
                 bridged.cable.cut()
                 bridged.cable.mend()
-        waiting.until(lambda: len(set(bridged.broker.api.updates)) == count)
+        waiting.until(lambda: len(set(bridged.broker.log.updates)) == count)
 
-    assert set(bridged.broker.api.updates) == {an_update(at) for at in range(count)}
+    assert set(bridged.broker.log.updates) == {an_update(at) for at in range(count)}
 
 
 def test_it_goes_on_with_a_broker_that_was_killed(bridged: World) -> None:
@@ -70,7 +71,7 @@ def test_it_goes_on_with_a_broker_that_was_killed(bridged: World) -> None:
             assert device.received(1)[0] == (f"{bridged.prefix}/news/today", b"{}")
             waiting.until(lambda: out == [True])
             device.publish(f"{bridged.prefix}/updates/pump/flow", an_update(5), 1)
-            waiting.until(lambda: an_update(5) in bridged.broker.api.updates)
+            waiting.until(lambda: an_update(5) in bridged.broker.log.updates)
         task.result(0)
 
 
@@ -122,7 +123,7 @@ def test_quality_of_service_0_is_enough_for_who_says_so(bridged: World) -> None:
         assert bridged.give("news") == [True]
         assert device.received(1) == [(f"{bridged.prefix}/news", b"{}")]
         device.publish(f"{bridged.prefix}/updates/pump/flow", an_update(3), 1)
-        waiting.until(lambda: bridged.broker.api.asked)
+        waiting.until(lambda: bridged.broker.log.came)
 
 
 def test_what_was_retained_is_not_taken_once_more(bridged: World) -> None:
@@ -133,20 +134,19 @@ def test_what_was_retained_is_not_taken_once_more(bridged: World) -> None:
         device.acknowledged(number)
         with bridged.connected():
             device.publish(topic, an_update(2), 1)
-            waiting.until(lambda: an_update(2) in bridged.broker.api.updates)
+            waiting.until(lambda: an_update(2) in bridged.broker.log.updates)
 
-    assert bridged.broker.api.updates == [an_update(2)]
+    assert bridged.broker.log.updates == [an_update(2)]
 
 
 def test_what_is_refused_is_told_and_not_in_the_way(bridged: World) -> None:
-    bridged.broker.api.answers = [(400, b'{"status":400,"message":"No channels"}')]
     topic = f"{bridged.prefix}/updates/pump/flow"
     with bridged.connected(), bridged.device() as device:
         device.subscribe(f"{bridged.prefix}/errors", 1)
-        device.acknowledged(device.publish(topic, b"{}", 1))
+        device.acknowledged(device.publish(topic, b'{"lastUpdate":1}', 1))
         ((_, told),) = device.received(1)
         device.publish(topic, an_update(2), 1)
-        waiting.until(lambda: an_update(2) in bridged.broker.api.updates)
+        waiting.until(lambda: an_update(2) in bridged.broker.log.updates)
 
     assert orjson.loads(told) == {
         "topic": "updates/pump/flow",
@@ -161,7 +161,7 @@ def test_what_is_too_large_costs_no_memory_and_is_not_in_the_way(bridged: World)
     with bridged.connected() as bridges, bridged.device() as device:
         device.publish(topic, an_update(1, MOST_BYTES), 1)
         device.publish(topic, an_update(2), 1)
-        waiting.until(lambda: bridged.broker.api.updates)
+        waiting.until(lambda: bridged.broker.log.updates)
         assert bridges.connected == 1
 
-    assert bridged.broker.api.updates == [an_update(2)]
+    assert bridged.broker.log.updates == [an_update(2)]

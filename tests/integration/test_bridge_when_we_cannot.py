@@ -5,6 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 import waiting
+from support.played_ingest import AWAY
 from support.running_bridge import ALICE, MOST_BYTES, World
 from support.running_broker import an_update
 
@@ -13,7 +14,6 @@ from broker.intake import MAX_WAITING_BYTES
 from delivery.admission.refusals import Refusal
 
 REQUEST = orjson.dumps({"meta": {"authorization": ALICE, "method": "GET", "url": "/"}})
-AWAY = [(503, b"{}")] * 10_000
 COUNT = 2 * MAX_WAITING_BYTES // MOST_BYTES
 """Large messages, of which twice as much comes as waits at most."""
 
@@ -39,11 +39,11 @@ def test_a_request_is_done_though_nobody_knew_for_a_moment_who_asked(
 
 
 def test_a_fault_of_ours_costs_no_message(bridged: World) -> None:
-    api, refused = bridged.broker.api, bridged.broker.broker.refused
-    api.answers = [(500, b"{}")] * 2
+    log, refused = bridged.broker.log, bridged.broker.broker.refused
+    log.faults = [ZeroDivisionError()] * 2
     with bridged.connected(), bridged.device() as device:
         device.publish(f"{bridged.prefix}/updates/pump/flow", an_update(1), 1)
-        waiting.until(lambda: len(api.asked) == 3)
+        waiting.until(lambda: log.appended == 3 and log.came)
 
     assert bridged.broker.broker.refused == refused
 
@@ -51,8 +51,8 @@ def test_a_fault_of_ours_costs_no_message(bridged: World) -> None:
 @pytest.mark.parametrize("bridged", [5], indirect=True)
 def test_messages_go_out_though_none_can_be_taken(bridged: World) -> None:
     """Acknowledgements of these come behind what waits, and so does the end of a connection."""
-    api = bridged.broker.api
-    api.answers = list(AWAY)
+    log = bridged.broker.log
+    log.faults = [AWAY] * 10_000
     with bridged.connected() as bridges, bridged.device() as device:
         device.subscribe(f"{bridged.prefix}/news", 1)
         publish_large(bridged)
@@ -62,9 +62,9 @@ def test_messages_go_out_though_none_can_be_taken(bridged: World) -> None:
         device.received(1)
         bridged.cable.cut()
         waiting.until(lambda: not bridges.connected)
-        api.answers.clear()
+        log.faults.clear()
         bridged.cable.mend()
-        waiting.until(lambda: len(set(api.updates)) == COUNT)
+        waiting.until(lambda: len(set(log.updates)) == COUNT)
 
 
 @pytest.mark.parametrize("bridged", [4], indirect=True)
@@ -73,14 +73,14 @@ def test_a_connection_with_no_room_for_what_comes_is_not_kept(
 ) -> None:
     """Nobody could notice its end; the session keeps what was not acknowledged."""
     monkeypatch.setattr(conversation, "KEEP_ALIVE_SECONDS", 1)
-    api = bridged.broker.api
-    api.answers = list(AWAY)
+    log = bridged.broker.log
+    log.faults = [AWAY] * 10_000
     with bridged.connected() as bridges:
         publish_large(bridged)
         waiting.until(lambda: waits(bridged) > MAX_WAITING_BYTES)
         waiting.until(lambda: not bridges.connected)
-        api.answers.clear()
-        waiting.until(lambda: len(set(api.updates)) == COUNT)
+        log.faults.clear()
+        waiting.until(lambda: len(set(log.updates)) == COUNT)
 
 
 def publish_large(bridged: World) -> None:

@@ -43,7 +43,8 @@ def test_a_device_gets_its_token_and_goes_on_with_it(
         assert said(device) == [{"status": 201, **GIVEN}]
         assert broker.api.asked == [("POST", "/claims", "", CLAIM)]
         device.acknowledged(device.publish("updates/pump/flow", an_update(7), 1))
-        assert broker.api.asked[-1] == ("PUT", "/pump/streams/flow", TOKEN, an_update(7))
+        assert broker.log.updates == [an_update(7)]
+        assert broker.catalog.asked[-1] == TOKEN
         assert device.subscribe("updates/pump/flow")
         assert other.messages == []
 
@@ -83,7 +84,8 @@ def test_a_gateway_claims_for_others_and_stays_who_it_is(broker: RunningBroker) 
         assert [each["status"] for each in said(gateway, 2)] == [201, 200]
         gateway.acknowledged(gateway.publish("updates/pump/flow", an_update(7), 1))
 
-    assert broker.api.asked[-1][2] == OTHER
+    assert broker.log.updates == [an_update(7)]
+    assert broker.catalog.asked[-1] == OTHER
 
 
 def test_so_does_a_device_that_speaks_stomp(broker: RunningBroker) -> None:

@@ -82,10 +82,10 @@ def test_messages_that_are_never_released_are_bounded(broker: RunningBroker) -> 
 
 
 def test_a_message_of_quality_2_is_taken_once_until_it_is_released(broker: RunningBroker) -> None:
-    broker.api.asked.clear()
+    broker.forget()
     client = Bare(broker.port, hello(ALICE))
     assert client.receive(4) == CONNECTED
-    message = publish("updates/pump/flow", b"{}", 2, 5)
+    message = publish("updates/pump/flow", an_update(1), 2, 5)
     client.send(message)
     assert client.receive(4) == b"\x50\x02\x00\x05"
     client.send(message)
@@ -94,7 +94,7 @@ def test_a_message_of_quality_2_is_taken_once_until_it_is_released(broker: Runni
     assert client.receive(4) == b"\x70\x02\x00\x05"
     client.close()
 
-    assert len(broker.api.asked) == 1
+    assert broker.log.updates == [an_update(1)]
 
 
 @pytest.mark.parametrize("topic", ["#", "+/to", "+/pump/streams/flow/updates", "updates/#", "/x"])

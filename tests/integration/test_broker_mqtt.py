@@ -1,4 +1,4 @@
-"""MQTT with a real client: what is published reaches the API, what is emitted the client."""
+"""MQTT with a real client: what is published reaches the log, what is emitted the client."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Iterator
 
 import orjson
 import pytest
+import waiting
 from support.mqtt_client import MqttClient
+from support.played_ingest import AWAY
 from support.running_broker import RunningBroker, an_update
 
+from broker import outcomes
+from servioticy.domain.model import StreamRef
 from servioticy.ports.history import VersionedUpdate
 
 ALICE, BOB = "token-1", "token-2"
-ACCEPTED = (202, b"")
+NO_CHANNELS = b'{"lastUpdate":1}'
+FLOW = StreamRef("pump", "flow")
 
 
 @pytest.fixture(params=[4, 5])
@@ -22,7 +27,7 @@ def alice(broker: RunningBroker, request: pytest.FixtureRequest) -> Iterator[Mqt
 
 
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_an_update_that_is_published_is_put(
+def test_an_update_that_is_published_is_in_the_log(
     broker: RunningBroker, alice: MqttClient, qos: int
 ) -> None:
     """The bridge of the original's library publishes with quality of service 2."""
@@ -30,9 +35,9 @@ def test_an_update_that_is_published_is_put(
     alice.acknowledged(number)
     alice.subscribe("updates/pump/flow")  # answered after what came before, whatever its quality
 
-    while not broker.api.asked:
-        pass
-    assert broker.api.asked == [("PUT", "/pump/streams/flow", ALICE, an_update(7))]
+    waiting.until(lambda: broker.log.came)
+    assert broker.log.came == [(FLOW, an_update(7))]
+    assert broker.api.asked == []
 
 
 def test_what_waits_is_sent_as_one_batch_in_its_order(
@@ -42,30 +47,30 @@ def test_what_waits_is_sent_as_one_batch_in_its_order(
     for number in numbers:
         alice.acknowledged(number)
 
-    assert broker.api.updates == [an_update(at) for at in range(200)]
-    assert len(broker.api.asked) < 200
+    assert broker.log.updates == [an_update(at) for at in range(200)]
+    assert broker.log.appended < 200
+    assert broker.api.asked == []
 
 
 def test_what_the_broker_has_not_got_is_not_acknowledged(
-    broker: RunningBroker, alice: MqttClient
+    broker: RunningBroker, alice: MqttClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An acknowledgement is a promise: it comes when the API has made it."""
-    broker.api.answers = [(503, b"{}"), (429, b"{}"), ACCEPTED]
+    """An acknowledgement is a promise, as a 202 is."""
+    monkeypatch.setattr(outcomes, "AWAY_SECONDS", 0.01)
+    broker.log.faults = [AWAY, AWAY]
 
     alice.acknowledged(alice.publish("updates/pump/flow", an_update(1), 1))
 
-    assert len(broker.api.asked) == 3
+    assert broker.log.appended == 3
+    assert broker.log.updates == [an_update(1)]
 
 
 def test_what_is_refused_is_told(broker: RunningBroker) -> None:
-    refused = (400, b'{"status":400,"message":"No channels"}')
     with MqttClient(broker.port, ALICE, version=5) as client:
-        broker.api.answers = [refused]
-        reason = client.acknowledged(client.publish("updates/pump/flow", b"{}", 1))
+        reason = client.acknowledged(client.publish("updates/pump/flow", NO_CHANNELS, 1))
     with MqttClient(broker.port, ALICE, version=4) as client:
         client.subscribe("errors")
-        broker.api.answers = [refused]
-        client.acknowledged(client.publish("updates/pump/flow", b"{}", 1))
+        client.acknowledged(client.publish("updates/pump/flow", NO_CHANNELS, 1))
         ((_, told),) = client.received(1)
 
     assert reason.value == 0x99
@@ -78,13 +83,15 @@ def test_what_is_refused_is_told(broker: RunningBroker) -> None:
 
 def test_of_a_batch_each_update_has_its_own_answer(broker: RunningBroker) -> None:
     with MqttClient(broker.port, ALICE, version=5) as client:
-        item = {"index": 1, "status": 404, "message": "unknown"}
-        partly = (207, orjson.dumps({"accepted": 2, "refused": 1, "items": [item]}))
-        broker.api.answers = [(503, b"{}"), ACCEPTED, partly]
-        numbers = [client.publish("updates/pump/flow", an_update(at), 1) for at in range(4)]
+        streams = ("flow", "flow", "nothing", "flow")
+        numbers = [
+            client.publish(f"updates/pump/{each}", an_update(at), 1)
+            for at, each in enumerate(streams)
+        ]
         reasons = [client.acknowledged(each).value for each in numbers]
 
     assert reasons == [0, 0, 0x90, 0]
+    assert broker.log.updates == [an_update(at) for at in (0, 1, 3)]
 
 
 def test_a_watched_stream_begins_with_its_last_value(
@@ -133,4 +140,4 @@ def test_over_websocket(broker: RunningBroker) -> None:
     with MqttClient(broker.port, ALICE, transport="websockets") as client:
         client.acknowledged(client.publish("updates/pump/flow", an_update(1), 1))
 
-    assert broker.api.updates == [an_update(1)]
+    assert broker.log.updates == [an_update(1)]

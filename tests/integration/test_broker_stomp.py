@@ -11,6 +11,8 @@ from support.mqtt_client import MqttClient
 from support.running_broker import RunningBroker, an_update
 from support.stomp_client import StompClient
 
+from servioticy.domain.model import StreamRef
+
 ALICE, BOB = "token-1", "token-2"
 STREAM = "/topic/updates.pump.flow"
 
@@ -27,13 +29,13 @@ def test_a_receipt_says_that_an_update_is_safe(broker: RunningBroker, alice: Sto
     alice.send("SEND", {"destination": STREAM, "receipt": "r1"}, an_update(7))
 
     assert alice.receive().headers == {"receipt-id": "r1"}
-    assert broker.api.asked == [("PUT", "/pump/streams/flow", ALICE, an_update(7))]
+    assert broker.log.came == [(StreamRef("pump", "flow"), an_update(7))]
+    assert broker.api.asked == []
 
 
 def test_without_it_a_refusal_is_told_as_an_error_of_the_client(
     broker: RunningBroker, alice: StompClient
 ) -> None:
-    broker.api.answers = [(400, b'{"status":400,"message":"No channels"}')]
     alice.send("SUBSCRIBE", {"id": "e", "destination": "/topic/errors"})
     alice.send("SEND", {"destination": STREAM}, b"{}")
     told = alice.receive()
@@ -43,10 +45,11 @@ def test_without_it_a_refusal_is_told_as_an_error_of_the_client(
 
 
 def test_with_it_a_refusal_ends_the_connection(broker: RunningBroker, alice: StompClient) -> None:
-    broker.api.answers = [(404, b'{"status":404,"message":"not there"}')]
-    alice.send("SEND", {"destination": STREAM, "receipt": "r"}, b"{}")
+    destination = "/topic/updates.pump.nothing"
+    alice.send("SEND", {"destination": destination, "receipt": "r"}, an_update(1))
 
-    assert alice.receive()[:2] == ("ERROR", {"message": "not there", "receipt-id": "r"})
+    said = "This Service Object does not have this stream."
+    assert alice.receive()[:2] == ("ERROR", {"message": said, "receipt-id": "r"})
 
 
 def test_a_stream_is_watched(broker: RunningBroker, alice: StompClient) -> None:

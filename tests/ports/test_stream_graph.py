@@ -73,6 +73,22 @@ def test_readers_follow_the_version_in_force(storage: Storage, tenant: int) -> N
     assert storage.graph.readers("so1", []) == []
 
 
+def test_ones_own_readers_come_first_and_no_more_than_are_wanted(
+    storage: Storage, tenant: int
+) -> None:
+    other = storage.tenant("other")
+    storage.change_store.replace(a_service_object(tenant, "so1", public=True), 1)
+    for owner, id_ in ((other, "so2"), (tenant, "so3"), (other, "so4"), (tenant, "so5")):
+        reads(storage, owner, id_, "so1")
+
+    def ids(**wanted: int) -> list[str]:
+        return [each.id for each in storage.graph.readers("so1", ["a"], **wanted)]
+
+    assert ids() == ["so2", "so3", "so4", "so5"]
+    assert ids(first=tenant) == ["so3", "so5", "so2", "so4"]
+    assert ids(first=tenant, most=3) == ["so3", "so5", "so2"]
+
+
 def test_a_stream_may_be_in_two_groups_and_twice_in_one(storage: Storage, tenant: int) -> None:
     ref = StreamRef("so1", "a")
     storage.create(tenant, "so2", (("g", ref), ("g", ref), ("h", ref)))

@@ -48,17 +48,18 @@ class SwitchedDatabase(RoleDatabase):
         super().__init__(dsn)
         self.api = RoleDatabase(dsn, Role.API)
         self.pipeline = RoleDatabase(dsn, Role.PIPELINE)
+        self.delivery = RoleDatabase(dsn, Role.DELIVERY)
         self.rows(emptying(self.rows(_TABLES)))
 
     def begin(self, state: State) -> None:
         """Be as new, in a millisecond or two: a test fills few of the tables."""
-        self.state = self.api.state = self.pipeline.state = state
+        self.state = self.api.state = self.pipeline.state = self.delivery.state = state
         self.rows("SELECT be_empty()")
 
     def close(self) -> None:
         super().close()
-        self.api.close()
-        self.pipeline.close()
+        for each in (self.api, self.pipeline, self.delivery):
+            each.close()
 
 
 _TABLES = """

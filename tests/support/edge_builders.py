@@ -15,12 +15,12 @@ from waiting import until
 
 from api.edge.calls import Application, KnownQuotas
 from api.edge.edge import Edge
-from api.http.errors import Denied
 from api.http.metrics import ROUTE
 from api.http.read_after_write import CALLER, WAITED, WAITS_FOR, Awaited, Progress
 from api.http.while_allowed import NoLongerAllowed, WhileAllowed
 from api.server import attend
 from servioticy.metrics import Registry
+from servioticy.refusals import Denied
 from servioticy.settings import Settings, changed
 
 SECONDS = 20.0

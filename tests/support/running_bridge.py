@@ -13,7 +13,7 @@ from support.external_broker import PASSWORD, USER, VERSIONS, Cable, ExternalBro
 from support.mqtt_client import MqttClient
 from support.running_broker import RunningBroker
 
-from broker import retries
+from broker import outcomes, retries
 from broker.bridge import bridge as bridge_module
 from broker.bridge import complaints
 from broker.bridge.bridge import Bridges
@@ -110,8 +110,8 @@ def bridged(
     monkeypatch.setattr(complaints, "SECONDS", 0.1)
     monkeypatch.setattr(retries, "FIRST_PAUSE_SECONDS", 0.05)
     monkeypatch.setattr(retries, "LONGEST_PAUSE_SECONDS", 0.2)
-    delivery_here.api.asked.clear()
-    delivery_here.api.answers.clear()
+    monkeypatch.setattr(outcomes, "AWAY_SECONDS", 0.05)
+    delivery_here.forget()
     found = World(delivery_here, external_broker, request.param)
     yield found
     found.cable.close()

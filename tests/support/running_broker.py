@@ -1,4 +1,4 @@
-"""Delivery's broker in a thread of the test, on real sockets, and an API that the test plays."""
+"""The broker in a thread of the test, on real sockets; the log and the API are the test's."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import msgspec
-import orjson
 from support.delivery_stores import WAIT_SECONDS, Catalog, History, a_capacity
 from support.memory_actuations import MemoryActuations
+from support.played_ingest import PlayedIngest
 
 from broker.actuations import TopicWay, attach
 from broker.broker import Broker
+from broker.lane import Lane
 from broker.listener import BrokerTransport
 from delivery.actuations.queues import Queues
 from delivery.admission.capacity import Capacity
 from delivery.admission.fair_executor import FairExecutor
 from delivery.hub import Hub
 from delivery.rest_api import Api
+from ingest.ingest import Ingest
 from servioticy.domain.model import StreamKey
 from servioticy.domain.records import ConsumedRecord, EmittedRecord, Position
 from servioticy.embedded import tcp_ports as ports
+from servioticy.ports.addresses import Addresses
 from servioticy.ports.history import VersionedUpdate
 
 
@@ -70,17 +73,6 @@ class PlayedApi:
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._thread.start()
 
-    @property
-    def updates(self) -> list[bytes]:
-        """The updates it was sent, in their order, alone and in batches."""
-        found = []
-        for method, path, _token, body in self.asked:
-            if method == "PUT":
-                found.append(body)
-            elif path == "/updates":
-                found += [orjson.dumps(orjson.loads(line)["update"]) for line in body.split(b"\n")]
-        return found
-
     def stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
@@ -90,14 +82,25 @@ class PlayedApi:
 class RunningBroker:
     """The broker, and ways to publish to its clients."""
 
-    def __init__(self, capacity: Capacity | None = None) -> None:
+    def __init__(
+        self,
+        capacity: Capacity | None = None,
+        addresses: Addresses | None = None,
+        ingest: Ingest | None = None,
+    ) -> None:
+        """`addresses` and `ingest` in place of those of the test."""
         self.catalog, self.stored, self.api = Catalog(), Stored(), PlayedApi()
+        self.way = PlayedIngest(self.catalog)
+        self.log = self.way.log
+        """What clients have published is there."""
         self.actuations = MemoryActuations()
         self.port = ports.free()
         self.hub: Hub
         self.broker: Broker
         self.queues: Queues
         self._capacity = capacity or a_capacity()
+        self._addresses = addresses or self.catalog
+        self._ingest = ingest or self.way.ingest
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
         self._ready = threading.Event()
@@ -107,14 +110,16 @@ class RunningBroker:
         """As if nothing had been asked or stored yet: for the next test."""
         self.api.asked.clear()
         self.api.answers.clear()
+        self.log.forget()
         self.stored.last = None
 
     async def _run(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        self.hub = Hub(self.catalog, self.stored, self._capacity, access_changes=self.catalog)
+        self.hub = Hub(self._addresses, self.stored, self._capacity, access_changes=self.catalog)
         api = Api(self.api.url)
         await api.start()
-        self.broker = Broker(self.hub, self.stored, api)
+        lane = Lane(self._ingest)
+        self.broker = Broker(self.hub, self.stored, api, lane)
         calls = FairExecutor("actuations", 1)
         self.queues = Queues(self.actuations, partial(TopicWay, self.broker.exchange), calls.run)
         attach(self.broker.exchange, self.queues)
@@ -126,6 +131,7 @@ class RunningBroker:
         await self.queues.stop()
         await self.hub.stop()
         await api.stop()
+        await lane.stop()
 
     def __enter__(self) -> RunningBroker:
         self._thread.start()

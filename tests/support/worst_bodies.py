@@ -13,7 +13,6 @@ from flask import Flask
 from api.edge.framing import Body, TooMuch
 from api.edge.incoming import Incoming
 from api.http import bodies, cursors, queries
-from api.http.errors import Refused
 from api.resources import listings
 from benchmarks.worst_documents import KINDS, Kind
 from sandbox.text import argument_names
@@ -33,6 +32,7 @@ from servioticy.domain.search import criteria
 from servioticy.http_heads import MAX_HEAD, Malformed, parse
 from servioticy.identity.errors import NotAccepted
 from servioticy.identity.signatures import take_apart
+from servioticy.refusals import Refused
 
 BODY = 1_048_576
 """Bytes of the largest body that is accepted (setting `max_body_bytes`)."""

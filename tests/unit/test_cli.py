@@ -66,6 +66,22 @@ def test_the_page_names_every_command_of_a_tenant_with_its_options() -> None:
         } == set()
 
 
+@pytest.mark.parametrize(
+    "words", ["history a --from {}", "export a --to {}", "usage --from {}", "tail a --after {}"]
+)
+def test_a_time_is_a_number_or_a_date(words: str) -> None:
+    for text in ("1795512600250", "2026-11-24T10:30:00.250+01:00"):
+        parsed = cli.parser().parse_args(words.format(text).split())
+        assert 1_795_512_600_250 in (parsed.after, getattr(parsed, "before", None))
+
+
+def test_a_time_that_is_none_is_told_what_it_may_be(capsys) -> None:
+    with pytest.raises(SystemExit):
+        cli.parser().parse_args(["put", "a", "--at", "yesterday"])
+
+    assert "or a date as 2026-11-24T09:30:00Z" in capsys.readouterr().err
+
+
 def test_the_command_line_imports_no_program() -> None:
     """`servioticy --help` must answer at once, and the kernel knows no program."""
     code = (

@@ -28,6 +28,27 @@ from servioticy.client import (
 __all__ = ["client", "server"]
 
 
+def test_what_the_platform_warns_of_is_logged(
+    server: Server, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """That of the head, and of a document's answer; each once."""
+    server.headers["Warning"] = '299 - "in F, not \\"C\\"", 299 - "and 2 more"'
+    server.answers = [
+        (202, {}),
+        (201, {"id": "so1", "warnings": ["and 2 more", "nothing triggers b"]}),
+        (200, {"data": ["warnings"]}),
+        (200, ["so1"]),
+    ]
+    with client() as api:
+        api.put("so1", "a", {})
+        assert api.create({"streams": {}}) == "so1"
+        api.updates("so1", "a")
+        api.ids()
+
+    head = ['warning: in F, not "C"', "warning: and 2 more"]
+    assert caplog.messages == [*head, *head, "warning: nothing triggers b"]
+
+
 def test_requests_share_a_connection_and_carry_the_token(server: Server, client: Client) -> None:
     server.answers = [(201, {"id": "so1"}), (202, {}), (200, ["so1"])]
     update = {"channels": {"v": {"current-value": 1}}, "lastUpdate": 3}

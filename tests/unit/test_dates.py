@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from servioticy.dates import NoDate, milliseconds, moment_in_address
 from servioticy.domain.documents import BadDocument, parse_update
-from servioticy.domain.documents.callbacks import check_subscription
+from servioticy.domain.documents.callbacks import check_subscription, history_after
 from servioticy.domain.documents.criteria import parse_criteria
-from servioticy.domain.documents.dates import NoDate, milliseconds
 from servioticy.domain.documents.updates import MOST_LISTED
 from servioticy.domain.model import Channel, Stream, StreamRef
 
@@ -38,17 +38,43 @@ def test_any_other_text_is_told_why_it_is_none(text: str) -> None:
 
 def test_search_and_subscription_take_dates() -> None:
     found = parse_criteria({"timerange": True, "rangefrom": DATE, "rangeto": DATE}, STREAM)
-    wanted = {"callback": "pull", "expire": DATE}
+    wanted = {"callback": "pull", "expire": DATE, "from": DATE}
     check_subscription(wanted)
 
     assert found.spans == ((VALUE, VALUE),)
-    assert wanted["expire"] == VALUE
+    assert (wanted["expire"], wanted["from"]) == (VALUE, VALUE)
+    assert history_after(wanted) == VALUE - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (DATE, VALUE),
+        ("2026-11-24T10:30:00.250 01:00", VALUE),
+        ("2026-11-24 09:30:00.250Z", VALUE),
+        ("17", 17),
+        ("-5", -5),
+    ],
+)
+def test_behind_a_question_mark_it_is_a_date_or_a_number(text: str, value: int) -> None:
+    """A plus sign arrives as a blank."""
+    assert moment_in_address(text, -10) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("-11", "from -10 to"), ("9" * 25, "a whole number, or a date"), ("", "or a date")],
+)
+def test_what_is_neither_number_nor_date_is_told_why(text: str, why: str) -> None:
+    with pytest.raises(NoDate, match=why):
+        moment_in_address(text, -10)
 
 
 @pytest.mark.parametrize("text", ["2026-11-24T09:30:00", "tomorrow", "1969-01-01T00:00:00Z"])
 def test_what_is_no_moment_is_refused_with_its_place(text: str) -> None:
     wanted: list[tuple[Any, Any, str]] = [
         (check_subscription, ({"callback": "pull", "expire": text},), "/expire"),
+        (check_subscription, ({"callback": "pull", "from": text},), "/from"),
         (parse_criteria, ({"timerange": True, "rangeto": text}, STREAM), "/rangeto"),
     ]
     for parse, arguments, pointer in wanted:

@@ -14,6 +14,7 @@ from servioticy.domain.documents.spelling import (
     MAX_KEYS,
     STREAM,
     check_document,
+    misspelt,
     nearest,
 )
 from servioticy.domain.model import Channel, Stream, StreamRef
@@ -111,3 +112,24 @@ def test_no_more_keys_are_looked_at_than_take_milliseconds() -> None:
         check_document(many | {"stream": {}})
 
     check_document(many | {"another": 1, "stream": {}})
+
+
+@pytest.mark.parametrize(
+    ("names", "meant"),
+    [
+        (["form"], "from"),
+        (["From"], "from"),
+        (["fom"], "from"),
+        (["limit", "oder"], "order"),
+        (["customField.room"], "customFields"),
+        (["customFields.rom", "from"], None),
+        (["size", "_", "x" * 10_000], None),
+        (["from", "form"], None),
+    ],
+)
+def test_a_misspelt_parameter_names_the_one_that_is_meant(
+    names: list[str], meant: str | None
+) -> None:
+    told = misspelt(names, ("from", "to", "limit", "order", "customFields"))
+
+    assert told == "" if meant is None else told.endswith(f"did you mean {meant!r}?")

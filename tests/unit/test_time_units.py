@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http.update_hints import MOST_NAMED, UpdateHints
 from api.http.warning_headers import MOST, warned
+from ingest.hints import MOST_NAMED, UpdateHints
 from servioticy.domain.documents import parse_update
 from servioticy.domain.model import Channel, Stream, StreamKey, StreamRef
 from servioticy.domain.time_units import PER_SECOND, unit_of, unlike

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
+from servioticy.dates import NoDate, milliseconds
 from servioticy.domain.documents.codes import NO_CHOICE, REQUIRED, TOO_MUCH, WRONG_TYPE
-from servioticy.domain.documents.dates import NoDate, milliseconds
 from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
 from servioticy.domain.documents.spelling import SUBSCRIPTION, check_keys
 from servioticy.domain.message_topics import resembles
@@ -25,6 +25,7 @@ MAX_BYTES = 32_768
 MAX_HEADERS = 50
 MAX_ALIASES = 200
 
+_BEGINNINGS = f'"{LATEST}", "{BEGINNING}", a lastUpdate or offsets'
 _ADDRESS = re.compile(
     r"https?://(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*)|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?"
     r"(?:[/?#][^\s\x00-\x20\x7f]*)?",
@@ -133,12 +134,21 @@ def _check_form(wanted: dict[str, Any]) -> None:
 def _check_beginning(wanted: dict[str, Any]) -> None:
     """Raise BadDocument unless it begins where a subscription can."""
     begin = wanted.get("from", LATEST)
+    if isinstance(begin, str) and begin not in (LATEST, BEGINNING):
+        begin = wanted["from"] = _date(begin)
     is_time = isinstance(begin, int) and not isinstance(begin, bool) and 0 <= begin < 2**63
     if isinstance(begin, dict):
         _check_offsets(begin)
     elif not is_time and begin not in (LATEST, BEGINNING):
-        reason = f'from has to be "{LATEST}", "{BEGINNING}", a lastUpdate or offsets'
-        raise WHOLE.at("from").bad(reason, WRONG_TYPE)
+        raise WHOLE.at("from").bad(f"from has to be {_BEGINNINGS}", WRONG_TYPE)
+
+
+def _date(begin: str) -> int:
+    """Return the milliseconds that a date stands for. Raises BadDocument."""
+    try:
+        return milliseconds(begin, _BEGINNINGS)
+    except NoDate as error:
+        raise WHOLE.at("from").bad(f"from {error}", WRONG_TYPE) from None
 
 
 def _check_offsets(begin: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from servioticy.dates import NoDate, milliseconds
 from servioticy.domain.documents.codes import (
     NO_CHOICE,
     REQUIRED,
@@ -12,7 +13,6 @@ from servioticy.domain.documents.codes import (
     UNKNOWN_CHANNEL,
     WRONG_TYPE,
 )
-from servioticy.domain.documents.dates import NoDate, milliseconds
 from servioticy.domain.documents.errors import WHOLE, BadDocument, Part
 from servioticy.domain.model import Stream
 from servioticy.domain.search.criteria import (

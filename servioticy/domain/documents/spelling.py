@@ -5,8 +5,9 @@ Asked of what is sent now and never of what is stored: what was accepted once st
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from servioticy.domain.documents.codes import BAD_NAME
@@ -17,6 +18,9 @@ MAX_COMPARED = 30
 """Characters of a key that may resemble a word; the platform's own are half as long."""
 LEAST_COMPARED = 4
 """Shorter keys resemble everything."""
+LEAST_OF_PARAMETERS = 3
+"""Known ones are short (`from`, `to`), and no tenant makes up others."""
+MAX_PARAMETERS = 100
 MAX_KEYS = 10_000
 """Keys of one document that are looked at; it may have ten times as many."""
 
@@ -43,17 +47,32 @@ SUBSCRIPTION = (
 )
 
 
-def nearest(word: str, known: Collection[str]) -> str | None:
+def nearest(word: str, known: Collection[str], least: int = LEAST_COMPARED) -> str | None:
     """Return which of the known words this one resembles, if it is none of them.
 
     It does where both are the same but for case, hyphens and underscores, and one letter of
     each. Takes time linear in the length of the word, for any number of known ones.
     """
-    if word in known or not LEAST_COMPARED <= len(word) <= MAX_COMPARED:
+    if word in known or not least <= len(word) <= MAX_COMPARED:
         return None
     shorter = set(_shorter(_plain(word)))
     found = (each for each in known if not shorter.isdisjoint(_shorter_of_ours(each)))
     return min(found, key=lambda each: (abs(len(each) - len(word)), each), default=None)
+
+
+def misspelt(names: Iterable[str], known: Collection[str]) -> str:
+    """Return what to tell of the parameters of an address; nothing where none is misspelt.
+
+    Like keys: one that resembles a known one which is not there itself. What stands behind a dot
+    is the tenant's own word. The first hundred are looked at.
+    """
+    words = list(islice((name.partition(".")[0] for name in names), MAX_PARAMETERS))
+    lacking = [each for each in known if each not in words]
+    for word in words:
+        meant = None if word in known else nearest(word, lacking, LEAST_OF_PARAMETERS)
+        if meant is not None:
+            return f"there is no parameter {word!r} here: did you mean {meant!r}?"
+    return ""
 
 
 def _plain(word: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from servioticy.dates import NoDate, milliseconds
 from servioticy.domain.documents import json_texts
 from servioticy.domain.documents.codes import (
     REQUIRED,
@@ -16,7 +17,6 @@ from servioticy.domain.documents.codes import (
     UNKNOWN_CHANNEL,
     WRONG_TYPE,
 )
-from servioticy.domain.documents.dates import NoDate, milliseconds
 from servioticy.domain.documents.errors import WHOLE, BadDocument
 from servioticy.domain.documents.spelling import UPDATE, VALUE, check_keys
 from servioticy.domain.model import SensorUpdate, Stream
@@ -34,7 +34,8 @@ class UpdateReader:
     """
 
     def __init__(self, stream: Stream) -> None:
-        self._origin = stream.ref
+        self.stream = stream
+        """As it is declared."""
         self.types = {each.name: each.type for each in stream.channels}
         """The type of each declared channel."""
 
@@ -54,7 +55,7 @@ class UpdateReader:
             reason = "The request is nested too deeply: at most 254 levels"
             raise BadDocument(reason, "", TOO_NESTED) from error
         json_texts.refuse_nul(document, written)
-        return SensorUpdate(self._origin, timestamp, written)
+        return SensorUpdate(self.stream.ref, timestamp, written)
 
     def _check_channels(self, document: dict[str, Any]) -> None:
         if "channels" not in document:

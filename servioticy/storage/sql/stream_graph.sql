@@ -14,7 +14,8 @@ SELECT service_objects.id, tenant_id, public, revision, component, route_partiti
 
 -- readers --
 -- Between tenants: the stream graph reaches from one to the other.
--- Which groups of other Service Objects name these streams, and may read them.
+-- Which groups of other Service Objects name these streams, and may read them; those of one tenant
+-- first, if one is named, and no more than are wanted, if that is.
 SELECT service_objects.id, service_objects.tenant_id, streams.name
   FROM streams
   JOIN graph_edges ON graph_edges.stream_id = streams.id
@@ -24,7 +25,9 @@ SELECT service_objects.id, service_objects.tenant_id, streams.name
  WHERE streams.service_object = %(service_object)s
    AND streams.name = ANY(%(streams)s::text[])
    AND reader <> %(service_object)s
- ORDER BY service_objects.sequence;
+ ORDER BY service_objects.tenant_id IS NOT DISTINCT FROM %(first)s::bigint DESC,
+       service_objects.sequence
+ LIMIT %(most)s::bigint;
 
 -- sources_of --
 -- Between tenants: the stream graph reaches from one to the other.

@@ -7,8 +7,8 @@ import pytest
 from api_builders import NOW, SIMPLE, Platform, Served
 
 from api import app
-from api.parsing.document_parser import DocumentParser
 from benchmarks import worst_documents
+from ingest.parsing.document_parser import DocumentParser
 from sandbox.text import argument_names
 from servioticy.settings import Settings
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from api_builders import SIMPLE, Caller, Served
+from changing_documents import composite
 
 from api.app import SERVICES
 from api.edge.calls import Answer, Application, Request
@@ -69,7 +70,7 @@ def test_an_update_in_another_unit_of_time_is_taken_and_told(
 ) -> None:
     """Also where updates are answered many at once; the body is the update as ever."""
     so = alice.create({"streams": {"a": {"channels": {"x": {"type": "number", "unit": "C"}}}}})
-    lane = UpdatesLane(served.app.extensions[SERVICES])
+    lane = UpdatesLane(served.app.extensions[SERVICES].ingest)
     application = Application(served.app, "127.0.0.1", 8080, lane.answers)
     now = int(served.app.extensions[SERVICES].clock())
     body = b'{"channels":{"x":{"current-value":1,"unit":"F"}},"lastUpdate":%d}'
@@ -139,3 +140,39 @@ def test_a_query_takes_dates(alice: Caller) -> None:
     assert alice.ask("GET", f"{path}?from=2026-11-24T09:30:00+01:00").status_code == 200
     for wrong in ("from=2026-11-24T09:30:00", "to=1950-01-01T00:00:00Z"):
         assert alice.ask("GET", f"{path}?{wrong}").status_code == 400
+
+
+def test_what_had_to_do_without_an_input_is_told_why(
+    served: Served, alice: Caller, bob: Caller
+) -> None:
+    """One member deleted, one closed by its owner, one that has never sent; nothing by itself."""
+    silent, gone = alice.create(), alice.create()
+    closed = bob.create({**SIMPLE, "public": True})
+    document = composite("g", g=([silent, gone, closed], "a"))
+    so = alice.create(document)
+    (stream,) = document["streams"]
+    about = b'{"trigger":"A/s","timestamp":5,"version":1,"message":"d: null is no number"'
+
+    def hint(verdict: str, inputs: bytes) -> str:
+        key = served.platform.stream(so, stream)
+        stored = StoredVerdict(*key, verdict, 1, about + b',"inputs":%b}' % inputs)
+        place = served.platform.store.begin(0)[0]
+        served.platform.store.store(Batch(0, place, place + 1, place, verdicts=[stored]))
+        found = alice.ask("GET", f"/{so}/streams/{stream}/status").get_json()["verdicts"]
+        told: str = next(e for e in found if e["verdict"] == verdict)["last"].get("hint", "")
+        return told
+
+    assert hint("error", b'{"g":null}') == (
+        "g had no update: what it reads had sent nothing by then"
+    )
+    alice.ask("DELETE", f"/{gone}")
+    bob.ask("PUT", f"/{closed}", json={**SIMPLE, "public": False})
+
+    for verdict in ("error", "script-error", "filtered", "missing"):
+        assert hint(verdict, b'{"g":null}') == (
+            f"g had no update: {gone} was deleted, {closed} may not be read any more, the "
+            "rest had sent nothing by then"
+        )
+    assert hint("error", b'{"g":5}') == ""
+    assert hint("emitted", b'{"g":null}') == ""
+    assert hint("error", b'{"%b":null}' % stream.encode()) == ""

@@ -23,7 +23,7 @@ BODY = b'{"channels":{"x":{"current-value":1}},"lastUpdate":5}'
 
 @pytest.fixture
 def application(served: Served) -> Application:
-    lane = UpdatesLane(served.app.extensions[SERVICES])
+    lane = UpdatesLane(served.app.extensions[SERVICES].ingest)
     return Application(served.app, "127.0.0.1", 8080, lane.answers)
 
 

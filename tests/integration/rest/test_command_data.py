@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow
 import pytest
-from api_builders import Caller, Served
+from api_builders import NOW, Caller, Served
 from command_runs import RAW, Run, run
 from pyarrow import parquet
 from rich.console import Console
@@ -34,6 +34,21 @@ def test_an_update_is_sent_and_read_back(
     assert run("put", "raw", "a", "x") == 1
     assert run("put", "raw", "a", "x=hot") == 1
     assert "does not match" in capsys.readouterr().err
+
+
+def test_what_is_odd_about_an_update_is_told(
+    run: Run, alice: Caller, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Seconds after milliseconds would compute nothing, and nobody would know why."""
+    alice.create({**RAW, "name": "raw"})
+    found = []
+    for at in (int(NOW) * 1000, int(NOW)):
+        assert run("put", "raw", "a", "x=1", "--at", at) == 0
+        found.append([e.getMessage() for e in caplog.records if e.name == "servioticy.client"])
+
+    assert found[0] == []
+    (told,) = found[1]
+    assert f"warning: lastUpdate {int(NOW)} is in seconds" in told
 
 
 def test_updates_are_sent_from_standard_input(

@@ -52,7 +52,14 @@ class MemoryStreamGraph:
         rows = self._state.grants.values()
         return tuple(e.grant for e in rows if e.service_object == id_ and e.revoked_at is None)
 
-    def readers(self, service_object: str, streams: Iterable[str]) -> list[GroupReader]:
+    def readers(
+        self,
+        service_object: str,
+        streams: Iterable[str],
+        *,
+        first: int | None = None,
+        most: int | None = None,
+    ) -> list[GroupReader]:
         """Return which other Service Objects read these streams of it by a group, and may."""
         self._state.ask_postgres()
         wanted = set(streams)
@@ -66,8 +73,9 @@ class MemoryStreamGraph:
                 if owner != source.id or name not in wanted or reader in (None, source):
                     continue
                 if reader and rule.may_derive(reader.tenant, name):
-                    found.append((reader.sequence, GroupReader(reader.id, reader.tenant, name)))
-            return [each for _, each in sorted(found)]
+                    place = reader.tenant != first, reader.sequence
+                    found.append((place, GroupReader(reader.id, reader.tenant, name)))
+            return [each for _, each in sorted(found)][:most]
 
     def related(self, ids: Iterable[str], *, upstream: bool, most: int) -> Relatives:
         """Return these and all they are computed from, or all computed from them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quota_builders import Ground
 
-from api.http.updates_waiting import SECONDS, UpdatesWaiting
+from ingest.updates_waiting import SECONDS, UpdatesWaiting
 from servioticy.ports.addresses import Address
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from quota_builders import ALL, COUNTED, METERED, Ground
 
-from api.http.quotas import MANY, MAX_KNOWN, SECONDS
+from api.http.quotas import MANY
+from ingest.quotas import MAX_KNOWN, SECONDS
 from servioticy.domain.quotas import DELIVERIES, READ_SECONDS
 
 OF_SENDERS = [each for each in METERED if each not in (DELIVERIES, READ_SECONDS)]

@@ -6,7 +6,7 @@ import pytest
 
 from api.http import attempts as module
 from api.http.attempts import MOST, PER_SECOND, Attempts
-from api.http.errors import Conflict, Refused
+from servioticy.refusals import Conflict, Refused
 
 
 class Clock:

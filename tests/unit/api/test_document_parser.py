@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
-from api.parsing.definitions import AT_ONCE, Definitions
-from api.parsing.document_parser import COMMAND, DocumentParser, TookTooLong
 from benchmarks import worst_documents
+from ingest.parsing.definitions import AT_ONCE, Definitions
+from ingest.parsing.document_parser import COMMAND, DocumentParser, TookTooLong
 from sandbox.text import argument_names
 from servioticy.domain.documents import BadDocument, parse_service_object
 from servioticy.domain.documents.limits import MAX_STEPS, Laborious, Meter

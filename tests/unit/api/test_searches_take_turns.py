@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 from waiting import until
 
-from api.parsing.turns import Turns
 from api.resources.search import _in_turns
 from servioticy.errors import Unavailable
 from servioticy.ports.history import VersionedUpdate
+from servioticy.turns import Turns
 
 STEPS = 5
 Found = Iterator[list[VersionedUpdate]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from api.http.errors import Denied
 from api.http.while_allowed import ASK_AGAIN_SECONDS, NoLongerAllowed, WhileAllowed
+from servioticy.refusals import Denied
 
 
 class Asked:

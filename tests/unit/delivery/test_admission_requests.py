@@ -83,8 +83,16 @@ def test_browsers_give_the_token_in_the_address() -> None:
             404,
             "This Service Object does not have this stream.",
         ),
+        ("/mine/streams/data/live?afer=1", "good", 400, "did you mean 'after'?"),
+        ("/mine/streams/data/live?acess_token=good", "", 400, "did you mean 'access_token'?"),
         ("/mine/streams/data/live?after=soon", "good", 400, "after has to be"),
         ("/mine/streams/data/live?after=99999999999999999999", "good", 400, "after has to be"),
+        (
+            "/mine/streams/data/live?after=2026-11-24T09:30:00",
+            "good",
+            400,
+            "after is a date without",
+        ),
     ],
 )
 def test_refusals_say_why(target: str, header: str, expected: int, message: str) -> None:
@@ -146,3 +154,10 @@ def test_no_request_is_more_than_refused(target: str, authorization: str) -> Non
 
 def test_what_is_no_address_is_told_so() -> None:
     assert status(ask("//[/x")) == 400
+
+
+def test_one_may_begin_after_a_date() -> None:
+    answer = ask("/mine/streams/data/live?after=2026-11-24T10:30:00.250+01:00", "good")
+
+    assert isinstance(answer, Admission)
+    assert answer.after == 1_795_512_600_250

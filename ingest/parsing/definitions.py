@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.parsing.document_parser import DocumentParser, TookTooLong
+from ingest.parsing.document_parser import DocumentParser, TookTooLong
 from servioticy.domain.documents import BadDocument, Documents
 from servioticy.domain.documents.codes import NOT_UNDERSTOOD, TOO_SLOW
 from servioticy.domain.documents.limits import Laborious, Meter

@@ -19,17 +19,17 @@ from typing import Any
 
 import orjson
 
-from api.parsing.turns import Turns
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.limits import Meter
 from servioticy.domain.model import Definition
 from servioticy.errors import Unavailable
+from servioticy.turns import Turns
 
 SECONDS = 10.0
 """For one document; the slowest ones that are accepted take less than one on an idle machine."""
 WAIT_SECONDS = 5.0
 """So long a document waits for others to be parsed, those of other callers one by one."""
-COMMAND = (sys.executable, "-P", "-m", "api.parsing.document_parser_process")
+COMMAND = (sys.executable, "-P", "-m", "ingest.parsing.document_parser_process")
 
 
 def nobody() -> Hashable:

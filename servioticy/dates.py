@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from servioticy.numbers import LARGEST, whole
+
 MAX_DATE = 40
 """Characters of a date; one with microseconds and an offset has 32."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -11,6 +13,24 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 class NoDate(ValueError):
     """The text stands for no time; the message says why, and goes on after the field's name."""
+
+
+def moment(text: str, least: int = 0, most: int = LARGEST) -> int:
+    """Return the number that is written there, or what a date stands for. Raises NoDate."""
+    number = whole(text, least, most)
+    if number is not None:
+        return number
+    if whole(text[1:] if text.startswith("-") else text) is not None:
+        raise NoDate(f"has to be from {least} to {most}")
+    return milliseconds(text, "a whole number")
+
+
+def moment_in_address(text: str, least: int = 0, most: int = LARGEST) -> int:
+    """Return the same of text from behind a question mark.
+
+    A plus sign that is not escaped arrives there as a blank; so a date of any zone does.
+    """
+    return moment(text[:11] + text[11:].replace(" ", "+"), least, most)
 
 
 def milliseconds(text: str, or_else: str) -> int:

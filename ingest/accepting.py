@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from api.http.quotas import Quotas
-from api.http.update_hints import UpdateHints
-from api.http.updates_waiting import UpdatesWaiting
+from ingest.hints import UpdateHints
+from ingest.quotas import SendersQuotas
+from ingest.updates_waiting import UpdatesWaiting
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import TOO_FAR_AHEAD, TOO_MUCH
 from servioticy.domain.model import SensorUpdate
@@ -14,6 +14,7 @@ from servioticy.domain.quotas import Exceeded
 from servioticy.domain.timing import too_far_ahead
 from servioticy.domain.topics import largest_update
 from servioticy.ports.addresses import Address
+from servioticy.refusals import Refused, TooLarge
 from servioticy.settings.outward import Requests
 
 
@@ -24,9 +25,10 @@ class Accepting:
         self,
         settings: Requests,
         waiting: UpdatesWaiting,
-        quotas: Quotas,
+        quotas: SendersQuotas,
         clock: Callable[[], float],
     ) -> None:
+        self._largest_body = settings.max_body_bytes
         self._largest = largest_update(settings.max_body_bytes)
         self._ahead = settings.max_future_seconds
         self._waiting = waiting
@@ -34,6 +36,13 @@ class Accepting:
         self._clock = clock
         self.hints = UpdateHints(clock)
         """What those who send are told of what is taken."""
+
+    def check_body(self, body: bytes) -> None:
+        """Raises Refused for none, and for a larger one than the platform takes."""
+        if len(body) > self._largest_body:
+            raise TooLarge
+        if not body:
+            raise Refused("No data in the request")
 
     def fault(self, update: SensorUpdate) -> BadDocument | None:
         """Return why the log does not take this update; None if it does."""
@@ -61,6 +70,6 @@ class Accepting:
         tenant = next((each.tenant for each in streams), None)
         return None if tenant is None else self._quotas.send(tenant, updates, size)
 
-    def give_back(self, stream: Address, size: int) -> None:
-        """An update that was counted is not in the log, as far as is known."""
-        self._quotas.give_back(stream.tenant, 1, size)
+    def give_back(self, tenant: int, updates: int, size: int) -> None:
+        """Updates that were counted are not in the log, as far as is known."""
+        self._quotas.give_back(tenant, updates, size)

@@ -1,42 +1,26 @@
-"""From a batch to what is appended to the log, and to what is answered for each item."""
+"""From a batch to what is appended to the log, and to what is told of each item."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from api.http.content_types import sent
-from api.http.errors import STATUSES
-from api.services import Services
-from servioticy.domain.batches import csv_rows, json_items, senml
-from servioticy.domain.batches.items import Form, Item, Unreadable
+from servioticy.domain.batches.items import Item, Unreadable
 from servioticy.domain.documents import BadDocument
 from servioticy.domain.documents.codes import UNKNOWN_STREAM
 from servioticy.domain.documents.updates import UpdateReader
 from servioticy.domain.model import SensorUpdate, StreamRef
 from servioticy.domain.records import LogRecord, UpdateRecord
 from servioticy.ports.addresses import Address
+from servioticy.refusals import STATUSES
 
+ITEM_BYTES = 64
+"""What an item counts beside its own bytes: each costs time, however short it is."""
 MAX_REASON = 200
 """Characters of what is told of one item."""
-
-
-def form(services: Services, *, milliseconds: bool) -> Form:
-    """Return the form of the present request's body, by its Content-Type."""
-    pack: Form = partial(senml.pack, clock=services.clock, milliseconds=milliseconds)
-    kinds: dict[str, Form] = {
-        "application/json": json_items.array,
-        "application/x-ndjson": json_items.lines,
-        "application/ndjson": json_items.lines,
-        "application/jsonl": json_items.lines,
-        "application/senml+json": pack,
-        "text/csv": csv_rows.rows,
-    }
-    return sent(kinds, "application/json")
 
 
 @dataclass(slots=True)
@@ -47,14 +31,30 @@ class Target:
     reader: UpdateReader
 
 
+class Accepted(NamedTuple):
+    """An update that may come into the log."""
+
+    place: int
+    target: Target
+    update: SensorUpdate
+
+    def record(self) -> tuple[int, LogRecord]:
+        """Return it as the log wants it, with the partition."""
+        update = self.update
+        record = UpdateRecord(*update.origin, update.timestamp, msgspec.Raw(update.document))
+        return self.target.address.partition, record
+
+
 @dataclass(slots=True)
 class Sorted:
     """What of a batch can be accepted, in order, and what is wrong with the rest."""
 
-    records: list[tuple[int, LogRecord]] = field(default_factory=list)
+    accepted: list[Accepted] = field(default_factory=list)
     bytes: int = 0
     """of the documents"""
     refused: list[dict[str, Any]] = field(default_factory=list)
+    hints: Sequence[str] = ()
+    """what is odd about those that are accepted"""
 
 
 def sort(
@@ -75,8 +75,7 @@ def sort(
         except BadDocument as error:
             found.refused.append(_told(item.place, error))
             continue
-        record = UpdateRecord(*update.origin, update.timestamp, msgspec.Raw(update.document))
-        found.records.append((target.address.partition, record))
+        found.accepted.append(Accepted(item.place, target, update))
         found.bytes += len(update.document)
     return found
 

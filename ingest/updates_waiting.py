@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from api.http.quotas import Quotas
+from ingest.quotas import SendersQuotas
 from servioticy.domain.quotas import UPDATES_WAITING, Exceeded
 from servioticy.ports.addresses import Address
 from servioticy.ports.history import History
@@ -25,7 +25,7 @@ class UpdatesWaiting:
     """
 
     def __init__(
-        self, history: History, quotas: Quotas, clock: Callable[[], float] = time.monotonic
+        self, history: History, quotas: SendersQuotas, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._history = history
         self._quotas = quotas

@@ -1,4 +1,4 @@
-"""`python -m api.parsing.document_parser_process FD`: parses documents for an API process.
+"""`python -m ingest.parsing.document_parser_process FD`: parses documents for an API process.
 
 It ends with the API process, whose end of the socket then closes.
 """

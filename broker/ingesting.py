@@ -1,0 +1,38 @@
+"""The way into the log as the broker has it: over its own connections, as its own role."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ingest.accepting import Accepting
+from ingest.ingest import Ingest
+from ingest.parsing.definitions import Definitions
+from ingest.parsing.document_parser import DocumentParser
+from ingest.quotas import SendersQuotas
+from ingest.updates_waiting import UpdatesWaiting
+from sandbox import argument_names
+from servioticy.domain.quotas import quotas
+from servioticy.ports.addresses import Addresses
+from servioticy.ports.log import BatchLog
+from servioticy.settings import Settings
+from servioticy.storage.database import Database
+from servioticy.storage.history import PostgresHistory
+from servioticy.storage.service_objects import PostgresServiceObjects
+from servioticy.storage.statements import PostgresStatements
+
+
+def ingest(
+    chosen: Settings,
+    database: Database,
+    addresses: Addresses,
+    log: BatchLog,
+    clock: Callable[[], float] = time.time,
+) -> Ingest:
+    """Wire it; documents that take long are read in a process that may be ended."""
+    history, parser = PostgresHistory(database), DocumentParser()
+    limits = SendersQuotas(PostgresStatements(database, "used_quotas"), quotas(chosen))
+    definitions = Definitions(PostgresServiceObjects(database), argument_names, parser, parser)
+    waiting = UpdatesWaiting(history, limits)
+    accepting = Accepting(chosen.requests, waiting, limits, clock)
+    return Ingest(addresses, log, definitions, limits, accepting)

@@ -1,0 +1,269 @@
+"""The way into the log: one question, one check each, one wait for the broker, however many come.
+
+What callers share is here: who may send, the document in force, quotas, what the log takes, and
+when a promise may be made. How clients are told is theirs. Threads may share it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+from ingest import access
+from ingest.accepting import Accepting
+from ingest.batch_hints import hints
+from ingest.batches import ITEM_BYTES, Sorted, Target, sort
+from ingest.parsing.definitions import Definitions
+from ingest.quotas import SendersQuotas
+from ingest.updates import Fault, Offered, Outcome, Sent, Taken, Unread
+from servioticy.domain.access import Right
+from servioticy.domain.batches.items import Item, Unreadable
+from servioticy.domain.documents.codes import TOO_MUCH
+from servioticy.domain.documents.updates import UpdateReader
+from servioticy.domain.model import StreamRef
+from servioticy.domain.records import LogRecord, UpdateRecord
+from servioticy.errors import Rejected, ServioticyError
+from servioticy.ports.addresses import Address, Addresses, Lookup
+from servioticy.ports.log import BatchLog
+from servioticy.refusals import NoStream, OverQuota, TooLarge, within
+
+log = logging.getLogger("ingest")
+
+
+class _Ready(NamedTuple):
+    """An update that may come into the log."""
+
+    record: tuple[int, LogRecord]
+    taken: Taken
+
+
+@dataclass(slots=True)
+class _Part:
+    """What becomes of what one sender sent."""
+
+    outcomes: list[Outcome]
+    ready: dict[int, _Ready] = field(default_factory=dict)
+    """by their place among the outcomes"""
+    bytes: int = 0
+    """of those that are ready, as they count"""
+
+    @property
+    def tenant(self) -> int:
+        """Whose they are: sending is the owner's right alone."""
+        return next(iter(self.ready.values())).taken.address.tenant
+
+    def fail(self, why: ServioticyError) -> None:
+        """None of those that are ready comes."""
+        for place in self.ready:
+            self.outcomes[place] = why
+        self.ready.clear()
+
+
+class Ingest:
+    """Takes updates, or says why not."""
+
+    def __init__(
+        self,
+        addresses: Addresses,
+        log: BatchLog,
+        definitions: Definitions,
+        quotas: SendersQuotas,
+        accepting: Accepting,
+    ) -> None:
+        self._addresses = addresses
+        self._log = log
+        self._definitions = definitions
+        self._quotas = quotas
+        self._accepting = accepting
+
+    def take(self, sent: Sequence[Sent], *, patient: bool = False) -> list[list[Outcome]]:
+        """Take what came together; return, for each sender, what became of each of its updates.
+
+        What is not read yet is Unread; who is `patient` has it read meanwhile, which may take
+        seconds. What one sender sends counts for its quotas together, or not at all. What fails
+        for the moment (Unavailable) may be in the log: sent again it overwrites itself.
+        """
+        try:
+            found = self._found(sent)
+        except ServioticyError as error:
+            return [[error] * len(each.updates) for each in sent]
+        documents = _Documents(self._definitions, patient=patient)
+        parts = [self._checked(each, found, documents) for each in sent]
+        self._append([each for each in parts if each.ready])
+        return [each.outcomes for each in parts]
+
+    def take_one(self, address: Address, offered: Offered) -> Taken:
+        """Take an update of somebody who may send it, reading its document where that is needed.
+
+        Raises what says why not.
+        """
+        declared = self._definitions.stream(address, offered.stream.stream)
+        if declared is None:
+            raise NoStream
+        ready = self._ready(address, offered, UpdateReader(declared))
+        within(self._accepting.count((address,), 1, len(ready.taken.document)))
+        self._log.append(*ready.record)
+        return ready.taken
+
+    def take_batch(
+        self, items: Sequence[Item | Unreadable], addresses: Mapping[StreamRef, Address]
+    ) -> Sorted:
+        """Take what is right of a batch, in its order, for streams that its sender may send to.
+
+        Raises OverQuota, Unavailable; then nothing of it is taken, as far as is known.
+        """
+        targets = {}
+        for origin, address in addresses.items():
+            declared = self._definitions.stream(address, origin.stream)
+            if declared is not None:
+                targets[origin] = Target(address, UpdateReader(declared))
+        found = sort(items, targets, self._accepting.fault)
+        places = {each.address.partition: each.address for each in targets.values()}
+        number = len(found.accepted)
+        size = found.bytes + ITEM_BYTES * number
+        within(self._accepting.count(places.values(), number, size))
+        if number:
+            self._log.append_all([each.record() for each in found.accepted])
+        found.hints = hints(found.accepted, self._accepting.hints)
+        return found
+
+    def _found(self, sent: Sequence[Sent]) -> dict[Lookup, Address | None]:
+        """Ask who sends, and what they name: once for all. Raises Unavailable."""
+        lookups = list(
+            dict.fromkeys(
+                Lookup(each.token, *offered.stream) for each in sent for offered in each.updates
+            )
+        )
+        if not lookups:
+            return {}
+        found = self._addresses.addresses(lookups)
+        self._quotas.learn({each.caller for each in found if each is not None})
+        return dict(zip(lookups, found, strict=True))
+
+    def _checked(
+        self, sent: Sent, found: Mapping[Lookup, Address | None], documents: _Documents
+    ) -> _Part:
+        part = _Part([Unread()] * len(sent.updates))
+        partitions: dict[int, Address] = {}
+        for place, offered in enumerate(sent.updates):
+            asked = Lookup(sent.token, *offered.stream)
+            try:
+                address = access.known(found[asked])
+                access.check(address, asked, Right.SEND)
+                self._check_quotas(address.tenant)
+                ready = self._ready(address, offered, documents.declared(address, asked))
+            except ServioticyError as error:
+                part.outcomes[place] = error
+            except Exception as error:  # noqa: BLE001  a bug that one meets is no fault of the others
+                part.outcomes[place] = _fault(error)
+            else:
+                part.outcomes[place], part.ready[place] = ready.taken, ready
+                part.bytes += len(ready.taken.document)
+                partitions[address.partition] = address
+        self._count(part, partitions)
+        return part
+
+    def _count(self, part: _Part, partitions: Mapping[int, Address]) -> None:
+        number = len(part.ready)
+        if number > 1:
+            part.bytes += ITEM_BYTES * number
+        try:
+            exceeded = self._accepting.count(partitions.values(), number, part.bytes)
+        except ServioticyError as error:
+            part.fail(error)
+        else:
+            if exceeded is not None:
+                part.fail(OverQuota(exceeded, part.tenant))
+
+    def _check_quotas(self, tenant: int) -> None:
+        """Raises OverQuota before anything is read of what cannot come."""
+        exceeded = self._quotas.beyond(tenant)
+        if exceeded is not None:
+            raise OverQuota(exceeded, tenant)
+
+    def _ready(self, address: Address, offered: Offered, reader: UpdateReader) -> _Ready:
+        """Check an update against its document. Raises what is wrong with it."""
+        self._accepting.check_body(offered.body)
+        update = reader.parse(offered.body)
+        fault = self._accepting.fault(update)
+        if fault is not None:
+            raise TooLarge if fault.code == TOO_MUCH else fault
+        told = self._accepting.hints.of(address.stream, update, reader.stream)
+        record = UpdateRecord(*offered.stream, update.timestamp, msgspec.Raw(update.document))
+        return _Ready((address.partition, record), Taken(address, update.document, told))
+
+    def _append(self, parts: Sequence[_Part]) -> None:
+        """Append all that is ready, and wait for it once."""
+        records = [each.record for part in parts for each in part.ready.values()]
+        if not records:
+            return
+        try:
+            self._log.append_all(records)
+        except Rejected as error:
+            if len(records) == 1:
+                self._give_back(parts, error)
+            else:  # none of them is there: one is too large, and only that one has to go
+                for part in parts:
+                    self._append_each(part)
+        except ServioticyError as error:
+            self._give_back(parts, error)
+        except Exception as error:  # noqa: BLE001  nothing is promised, whatever it was
+            self._give_back(parts, _fault(error))
+
+    def _append_each(self, part: _Part) -> None:
+        for place, each in part.ready.items():
+            try:
+                self._log.append(*each.record)
+            except ServioticyError as error:
+                part.outcomes[place] = error
+
+    def _give_back(self, parts: Sequence[_Part], why: ServioticyError) -> None:
+        for part in parts:
+            self._accepting.give_back(part.tenant, len(part.ready), part.bytes)
+            part.fail(why)
+
+
+class _Documents:
+    """What one call knows of documents: all updates of a stream have one answer, and its order."""
+
+    def __init__(self, definitions: Definitions, *, patient: bool) -> None:
+        self._definitions = definitions
+        self._patient = patient
+        self._known: dict[tuple[str | None, int, str | None], UpdateReader | ServioticyError] = {}
+
+    def declared(self, address: Address, asked: Lookup) -> UpdateReader:
+        """Return the stream as it is declared. Raises NoStream, Unread, Unavailable."""
+        key = address.service_object, address.version, asked.stream
+        found = self._known.get(key)
+        if found is None:
+            try:
+                found = self._looked_up(address, asked.stream or "")
+            except ServioticyError as error:
+                found = error
+            self._known[key] = found
+        if isinstance(found, ServioticyError):
+            raise found.with_traceback(None)
+        return found
+
+    def _looked_up(self, address: Address, name: str) -> UpdateReader:
+        if address.stream is None:
+            raise NoStream
+        if self._patient:
+            declared = self._definitions.stream(address, name)
+        else:
+            known = self._definitions.known(address.service_object or "", address.version)
+            if known is None:
+                raise Unread
+            declared = known.streams.get(name)
+        if declared is None:
+            raise NoStream
+        return UpdateReader(declared)
+
+
+def _fault(error: Exception) -> Fault:
+    log.error("update_failed", exc_info=error)
+    return Fault(repr(error))
