@@ -1,9 +1,13 @@
-"""What the pipeline sends: stored updates, records for other partitions, dead letters."""
+"""What the pipeline sends: stored updates, records for other partitions, dead letters.
+
+What crosses borders follows the updates that its batch has emitted, once these and all before are
+acknowledged: so whoever finds it in the log knows that nothing of what it came from is missing.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +21,9 @@ from servioticy.errors import Rejected, Unavailable
 from servioticy.messaging.connection import KafkaConnection
 from servioticy.messaging.consumer import emitted_from
 from servioticy.messaging.failures import is_full, meaning
-from servioticy.messaging.sending import SAFE, check_size, too_large
+from servioticy.messaging.sending import SAFE, check_size
+from servioticy.messaging.under_way import UnderWay
+from servioticy.ports.partition_store import Crossing
 
 log = logging.getLogger("servioticy.messaging")
 
@@ -37,36 +43,66 @@ class Emitter:
         self._topics = topics
         self._partition = partition
         self._producer = Producer({**SAFE, **connection.for_librdkafka()})
-        self._batches: deque[_Batch] = deque()
-        self._side = _Batch(0, 0)  # forwarded records and dead letters
+        self._batches: deque[UnderWay] = deque()
+        self._side = UnderWay(0)  # forwarded records and dead letters
         self._letters: deque[DeadLetter] = deque()
         self.acknowledged = 0
 
-    def emit(self, next_offset: int, emissions: Sequence[Emission]) -> None:
-        """Send what was made from the log before this offset.
+    @property
+    def has_more(self) -> bool:
+        """Whether something is sent on by the next `poll` once what is under way has arrived."""
+        return any(each.unsent for each in self._batches)
+
+    def emit(
+        self, next_offset: int, emissions: Sequence[Emission], crossings: Sequence[Crossing] = ()
+    ) -> None:
+        """Send what was made from the log before this offset, and then what crosses borders.
 
         Raises Unavailable where an earlier one was refused: what is not acknowledged has
         to be emitted again from the store.
         """
-        batch = _Batch(next_offset, len(emissions))
+        batch = UnderWay(next_offset, len(emissions), ends=not crossings)
         self._batches.append(batch)
+        if crossings:
+            waiting = sum(len(each.partitions) for each in crossings)
+            self._batches.append(UnderWay(next_offset, waiting, unsent=tuple(crossings)))
         messages = [
             {"key": key, "value": value}
             for key, value in emissions
-            if len(key) + len(value) <= MAX_MESSAGE_BYTES or batch.rejects(key, value)
+            if len(key) + len(value) <= MAX_MESSAGE_BYTES
+            or batch.rejects(value, len(key) + len(value))
         ]
-        while messages:
-            # One callback for all: to make one for each would cost as much as the sending.
-            self._producer.produce_batch(
-                self._topics.emitted, messages, self._partition, batch.delivered
-            )
-            messages = self._not_queued(messages, batch)
-            if messages:  # its queue is full: let it drain, and hear what comes back
-                self._served(self._producer.poll, 0.1)
-                self._check()
+        # Its queue may be full: let it drain, and hear what comes back.
+        self._send(self._topics.emitted, messages, self._partition, batch, self._check)
         self.poll()
 
-    def _not_queued(self, messages: list[dict[str, Any]], batch: _Batch) -> list[dict[str, Any]]:
+    def _send(
+        self,
+        topic: str,
+        messages: list[dict[str, Any]],
+        partition: int,
+        batch: UnderWay,
+        check: Callable[[], None],
+    ) -> None:
+        while messages:
+            # One callback for all: to make one for each would cost as much as the sending.
+            self._producer.produce_batch(topic, messages, partition, batch.delivered)
+            messages = self._not_queued(messages, batch)
+            if messages:
+                self._served(self._producer.poll, 0.1)
+                check()
+
+    def _send_crossings(self, batch: UnderWay) -> None:
+        """Send them to their partitions, to each in their order."""
+        messages: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+        for each in batch.pop_unsent():
+            for partition in each.partitions:
+                if len(each.record) <= MAX_MESSAGE_BYTES or batch.rejects(each.record):
+                    messages[partition].append({"value": each.record})
+        for partition, some in messages.items():
+            self._send(self._topics.updates, some, partition, batch, self._check_side)
+
+    def _not_queued(self, messages: list[dict[str, Any]], batch: UnderWay) -> list[dict[str, Any]]:
         """Return those that found the queue full; what was refused by the client is noted."""
         again = []
         for each in messages:
@@ -126,7 +162,8 @@ class Emitter:
             if self._served(self._producer.flush, timeout_seconds):
                 raise Unavailable("the broker did not acknowledge what was emitted in time")
             self._check()
-            if not len(self._producer):  # else what was refused goes to the dead letters
+            # Else what was refused goes to the dead letters, or what crosses borders on its way.
+            if not len(self._producer) and not self._batches:
                 return
 
     def _produce(
@@ -162,17 +199,26 @@ class Emitter:
 
     def _check(self) -> None:
         self._check_side()
-        while self._batches and not self._batches[0].waiting:
-            batch = self._batches.popleft()
+        while self._batches:
+            batch = self._batches[0]
+            if batch.unsent:
+                self._send_crossings(batch)
+            if batch.waiting:
+                break
+            self._batches.popleft()
             if batch.refusal:
                 raise Unavailable(batch.refusal)
             self._give_up(batch)
-            self.acknowledged = batch.next_offset
+            if batch.ends:
+                self.acknowledged = batch.next_offset
         while self._letters:
             self._bury(self._letters.popleft())
 
-    def _give_up(self, batch: _Batch) -> None:
-        """What can never be emitted stops nobody: it is told, and kept where people look."""
+    def _give_up(self, batch: UnderWay) -> None:
+        """What can never be sent stops nobody: it is told, and kept where people look."""
+        if batch.offsets:
+            self._give_up_crossings(batch)
+            return
         for value, error in batch.rejected:
             record = read_emitted(value)
             stream = f"{record.service_object}/{record.stream}"
@@ -183,45 +229,13 @@ class Emitter:
             self._letters.append(fitting(letter))
             log.error("emission_rejected", extra={**_about(letter), "stream": clipped(stream)})
 
-
-class _Batch:
-    """How many messages of one batch the broker still owes a word on."""
-
-    __slots__ = ("next_offset", "refusal", "rejected", "waiting")
-
-    def __init__(self, next_offset: int, waiting: int) -> None:
-        self.next_offset = next_offset
-        self.waiting = waiting
-        self.refusal: str | None = None
-        """Why a message has to be sent again."""
-        self.rejected: list[tuple[bytes, Rejected]] = []
-        """Those that can never be sent, and why."""
-
-    def delivered(self, error: object, message: Message) -> None:
-        """Note what the broker said of a message."""
-        if error is None:
-            self.waiting -= 1
-        else:
-            self.ended(message.value() or b"", error)
-
-    def ended(self, value: bytes, error: object) -> None:
-        """Note why a message was not delivered."""
-        self.waiting -= 1
-        failure = meaning(error, "an emitted update")
-        if isinstance(failure, Rejected):
-            self.rejected.append((value, failure))
-        else:
-            self.refusal = str(failure)
-
-    def rejects(self, key: bytes, value: bytes) -> bool:
-        """Note that a message is larger than any that is sent; False, as it is not to be."""
-        self.waiting -= 1
-        self.rejected.append((value, too_large(len(key) + len(value), "an emitted update")))
-        return False
-
-    def delivered_aside(self, error: object, _message: Message | None) -> None:
-        if error is not None:
-            self.refusal = str(meaning(error, "a record"))
+    def _give_up_crossings(self, batch: UnderWay) -> None:
+        """One letter for a record, to however many partitions it was to go."""
+        for value, error in dict(batch.rejected).items():
+            reason = f"a record that crosses a border ({len(value)} bytes): {error}"
+            letter = DeadLetter(self._partition, batch.offsets[value], reason, value)
+            self._letters.append(fitting(letter))
+            log.error("crossing_rejected", extra=_about(letter))
 
 
 def _about(letter: DeadLetter) -> dict[str, Any]:

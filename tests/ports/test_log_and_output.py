@@ -22,6 +22,7 @@ from servioticy.domain.records import (
 )
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Rejected
+from servioticy.ports.partition_store import Crossing
 
 
 def sent(records: Sequence[EmittedRecord]) -> list[Emission]:
@@ -189,6 +190,43 @@ def test_an_update_too_large_to_emit_stops_nobody(messaging: Messaging) -> None:
     assert letter.record == write(updates[1])
 
 
+def crossing(record: UpdateRecord, *partitions: int, offset: int = 0) -> Crossing:
+    return Crossing(offset, 0, 0, partitions, write(record))
+
+
+def test_what_crosses_borders_goes_to_the_log_of_each_partition(messaging: Messaging) -> None:
+    """In the order in which it is given, byte for byte; and all of it is acknowledged."""
+    records = [an_update(n) for n in range(4)]
+    output = messaging.output(1)
+
+    output.emit(3, sent([an_emitted_one_of(100, 1)]), [crossing(each, 0, 1) for each in records])
+    output.emit(4, [], [crossing(an_update(5), 1)])
+    output.emit(5, sent([an_emitted_one_of(100, 2)]))
+    output.flush()
+
+    assert output.acknowledged == 5
+    assert not output.has_more
+    assert messaging.records(0) == records
+    assert messaging.records(1) == [*records, an_update(5)]
+    assert [each.timestamp for each in messaging.emitted()] == [1, 2]
+
+
+def test_what_is_too_large_to_cross_stops_nobody(messaging: Messaging) -> None:
+    """It is told once, by the record that it was made from."""
+    large = an_update_of(MAX_MESSAGE_BYTES + 1)
+    some = [crossing(large, 0, 1, offset=6), crossing(an_update(), 0)]
+    output = messaging.output(1)
+
+    output.emit(7, [], some)
+    output.flush()
+
+    assert output.acknowledged == 7
+    assert (messaging.records(0), messaging.records(1)) == ([an_update()], [])
+    (letter,) = messaging.dead_letters()
+    assert (letter.kind, letter.partition, letter.offset) == ("log", 1, 6)
+    assert letter.whole_bytes == len(write(large))
+
+
 def test_a_dead_letter_keeps_the_largest_record_whole(messaging: Messaging) -> None:
     """With the longest reason; what is larger than any topic takes is cut, and says so."""
     reason = "\x01" * 3000
@@ -208,7 +246,9 @@ def test_what_was_emitted_is_found_by_its_place(messaging: Messaging) -> None:
     for n in range(4):
         messaging.log.append(1, an_update(n))
     placed = [EmittedRecord("so1", "a", 1, 1, n, msgspec.Raw(b"{}"), (n, 0)) for n in range(3)] + [
-        EmittedRecord("so1", "b", 1, 1, 2, msgspec.Raw(b"{}"), (2, 1, 0, 3))
+        EmittedRecord("so1", "b", 1, 1, 2, msgspec.Raw(b"{}"), (2, 1, 0, 3)),
+        EmittedRecord("so1", "b", 1, 1, 2, msgspec.Raw(b"{}"), (2, 2, 0, 2**40 + 7)),
+        EmittedRecord("so1", "b", 1, 1, 2, msgspec.Raw(b"{}"), (2, 2, -5, 0)),
     ]
     again = EmittedRecord("so1", "a", 1, 1, 9, msgspec.Raw(b"{}"))
     output = messaging.output(1)
