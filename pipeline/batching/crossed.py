@@ -56,9 +56,14 @@ class Crossed:
                         if reader.owner_partition == self._partition.number:
                             yield reader.reader
 
-    def pop_marked(self) -> list[Marked]:
-        """What has come since this was last asked; noted with the work that it is part of."""
-        marked, self._marked = self._marked, []
+    def pop_marked(self, before: int) -> list[Marked]:
+        """What has come since this was last asked, in records before this offset.
+
+        It is noted with the work that it is part of, and with the last tree of its record: else
+        the others would not grow after a crash.
+        """
+        marked = [each for each in self._marked if each.offset < before]
+        self._marked = [each for each in self._marked if each.offset >= before]
         return marked
 
     def admit(
@@ -162,7 +167,8 @@ class Crossed:
             roots or [Root(each.origin, each.timestamp, b"") for each in updates],
             row.value or b"",
             tree=tenant,
-            readers=tuple(fed.readers),
+            # Nobody who is gone by now: its component could not be lent.
+            readers=tuple(each.id for each in known) if roots else tuple(fed.readers),
         )
         return tree.as_put_off()._replace(held=fed.awaits) if waits else tree
 

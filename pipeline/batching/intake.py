@@ -121,18 +121,19 @@ class Intake:
         """
         return isinstance(record, BeginRecord | EndRecord) and self._is_repeat(record, row)
 
-    def pop_forwarded(self) -> list[Forwarded]:
-        """The forwarded records that have come since this was last asked.
+    def pop_forwarded(self, before: int) -> list[Forwarded]:
+        """The forwarded records that have come since this was last asked, before this offset.
 
         They are noted with the work that they are part of: where it is cut, each piece notes
-        its own only, or a crash after it would lose others.
+        its own only, or a crash after it would lose others. So it is with the trees of a record.
         """
-        forwarded, self._forwarded = self._forwarded, []
+        forwarded = [each for each in self._forwarded if each.offset < before]
+        self._forwarded = [each for each in self._forwarded if each.offset >= before]
         return forwarded
 
-    def pop_marked(self) -> list[Marked]:
+    def pop_marked(self, before: int) -> list[Marked]:
         """The same of what came over borders."""
-        return self._crossed.pop_marked()
+        return self._crossed.pop_marked(before)
 
     def forward(self, partition: int, record: LogRecord) -> None:
         """Append the record to another partition; it is there when this returns."""

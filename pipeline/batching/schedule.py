@@ -229,7 +229,8 @@ class Schedule:
         return any(graph.stream(root.origin).entries for root in update.roots)
 
     def _run(self, batch: FormingBatch) -> None:
-        work = batch.work(self._intake.pop_forwarded(), self._intake.pop_marked())
+        end = batch.end.offset
+        work = batch.work(self._intake.pop_forwarded(end), self._intake.pop_marked(end))
         self._shares.saw(batch.tenants)
         self._shares.charge(self._partition.pop_loading())
         self._batches.run(work)
@@ -247,7 +248,7 @@ class Schedule:
         is_lent = self.is_busy and self._partition.is_lent(concerned)
         if tenant is not None and (is_lent or tenant in self._put_off_now()):
             later = PutOff(row.offset, tenant, concerned[0], row.value or b"")
-            self._batches.run(Work((), end, (later,), (), self._intake.pop_forwarded()))
+            self._batches.run(Work((), end, (later,), (), self._intake.pop_forwarded(end.offset)))
             return
         if isinstance(record, ReleaseRecord):
             self._late.finish(self.max_updates)
@@ -255,7 +256,7 @@ class Schedule:
             self._beside.settle()
         began = time.monotonic()
         self._batches.guard(row, lambda: self._control.apply(record, row.offset))
-        self._intake.pop_forwarded()  # noted with it
+        self._intake.pop_forwarded(end.offset)  # noted with it
         if tenant is not None:
             self._shares.charge({tenant: time.monotonic() - began})
 

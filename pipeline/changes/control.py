@@ -136,7 +136,8 @@ class Control:
         if after is not None:
             definition = after.definition
             effect = effect._replace(members=members(definition), kept=kept(definition))
-        change = Change(effect, partial(self._reload, record.service_object, effect.members))
+        inputs = dict.fromkeys((*effect.members, *(before.inputs if before else ())))
+        change = Change(effect, partial(self._reload, record.service_object, inputs))
         if before is None or after is None or granted_of(before) == granted_of(after):
             return change
         return self._readers.changed(change, before, granted_of(after), offset)

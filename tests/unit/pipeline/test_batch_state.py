@@ -14,8 +14,8 @@ def test_regions_are_entered_level_after_level() -> None:
         options={"diamonds": "settle"},
     )
     origin = graph.stream(D)
-    state = BatchState([logged(0, 5)], [origin], {})
-    state.enter([graph.plan(origin).entries])
+    state = BatchState([logged(0, 5)], [[origin]], {})
+    state.enter([[graph.plan(origin).entries]])
 
     found = []
     while entered := state.next_level():

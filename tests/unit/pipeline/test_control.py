@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from engine_builders import document
 from memory import MemoryPlatform
-from memory.state import Progress
+from memory.state import ProgressRow
 from oracle import Object
 from serial_order import define
 
@@ -32,6 +32,7 @@ from servioticy.ports.partition_store import (
     Erase,
     PutOff,
     Release,
+    TreeKey,
 )
 
 REF = StreamRef("so", "d")
@@ -66,7 +67,7 @@ class World:
     def sleep(self, _seconds: float) -> None:
         """What the partition waits for comes to pass."""
         self.happened.append("sleep")
-        self.platform.state.progress[1] = Progress(8)
+        self.platform.state.progress[1] = ProgressRow(8)
 
     @property
     def knows(self) -> tuple[bool, bool]:
@@ -99,7 +100,7 @@ def test_a_record_is_a_transaction_of_its_own_with_the_progress_past_it(
     knows: tuple[bool, bool],
 ) -> None:
     """What has to come before comes before, and what is not so any more is forgotten."""
-    world.platform.state.progress[1] = Progress(7)
+    world.platform.state.progress[1] = ProgressRow(7)
 
     world.control.apply(record, 0)
 
@@ -108,7 +109,7 @@ def test_a_record_is_a_transaction_of_its_own_with_the_progress_past_it(
     assert batch.effect == effect
     assert (batch.first_offset, batch.next_offset) == (0, 1)
     assert not batch.updates
-    assert world.partition.next_offset == 1
+    assert world.partition.progress == TreeKey(1)
     assert world.knows == knows
 
 
@@ -131,7 +132,7 @@ def test_what_is_deleted_or_erased_is_to_be_purged(
 
 
 def test_an_acquired_component_waits_only_where_its_release_is_not_stored(world: World) -> None:
-    world.platform.state.progress[1] = Progress(8)
+    world.platform.state.progress[1] = ProgressRow(8)
 
     world.control.apply(AcquireRecord(("so",), 1, 7), 0)
 
@@ -139,18 +140,18 @@ def test_an_acquired_component_waits_only_where_its_release_is_not_stored(world:
 
 
 def test_a_record_that_had_been_put_off_moves_no_progress(world: World) -> None:
-    world.partition.commit(lambda first: Batch(0, first, 5, 0))
+    world.partition.commit(lambda begun: Batch(0, begun.offset, 5, 0))
 
     world.control.apply_late(DeletionRecord("so"), PutOff(3, 1, "so", b""))
 
     batch = world.happened[-1]
     assert (batch.first_offset, batch.next_offset) == (5, 5)
-    assert list(batch.taken_up) == [3]
+    assert list(batch.taken_up) == [TreeKey(3)]
     assert batch.effect == Delete("so")
 
 
 def test_nothing_is_forgotten_where_nothing_was_stored(world: World) -> None:
-    world.platform.state.progress[0] = Progress(99)
+    world.platform.state.progress[0] = ProgressRow(99)
 
     with pytest.raises(Exception, match="no longer at offset"):
         world.control.apply(ErasureRecord("so", "d", 9), 0)

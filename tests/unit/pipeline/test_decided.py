@@ -162,18 +162,18 @@ def test_what_was_emitted_of_a_lost_log_decides_nothing() -> None:
     """A log that goes on after a loss gives the same offsets to other updates."""
     computation = StreamRef("so", "c0"), (7, 1, (0,))
     decided = Decided(a_tree(5))
-    decided.meets(7, root(5))
-    assert decided.covers(7)
-    assert decided.knows(*computation)
+    decided.meets(7, 1, root(5))
+    assert decided.covers(7, 1)
+    assert decided.knows(1, *computation)
 
-    decided.meets(7, root(6))
-    assert not decided.covers(7)
-    assert not decided.knows(*computation)
+    decided.meets(7, 1, root(6))
+    assert not decided.covers(7, 1)
+    assert not decided.knows(1, *computation)
 
     both = Decided([*a_tree(5), *a_tree(6)[:1]])
-    both.meets(7, root(6))
-    assert both.covers(7)
-    assert not both.knows(*computation)
+    both.meets(7, 1, root(6))
+    assert both.covers(7, 1)
+    assert not both.knows(1, *computation)
 
 
 def test_a_log_that_lost_its_end_goes_on_with_its_own_values() -> None:

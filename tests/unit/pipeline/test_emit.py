@@ -24,7 +24,7 @@ from servioticy.domain.emissions import Emission, emission
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.domain.records import EmittedRecord, read_emitted
 from servioticy.errors import Fenced, Unavailable
-from servioticy.ports.partition_store import Batch, PutOff
+from servioticy.ports.partition_store import Batch, Crossing, PutOff, TreeKey
 
 
 class Bug(Exception):
@@ -37,14 +37,21 @@ class FakeOutput:
     def __init__(self, **due: type[Exception]) -> None:
         self.acknowledged = 0
         self.calls: list[Any] = []
+        self.crossings: list[Crossing] = []
         self._due = {int(name.removeprefix("at")): error for name, error in due.items()}
 
-    def emit(self, next_offset: int, emissions: Sequence[Emission]) -> None:
+    def emit(
+        self,
+        next_offset: int,
+        emissions: Sequence[Emission],
+        crossings: Sequence[Crossing] = (),
+    ) -> None:
         times = [read_emitted(value).timestamp for _key, value in emissions]
         for each in times:
             if each in self._due:
                 raise self._due[each]
         self.calls.append((next_offset, times))
+        self.crossings += crossings
 
     def flush(self) -> None:
         self.calls.append("flush")
@@ -85,7 +92,7 @@ def state_of(
 ) -> BatchState:
     """Updates from outside, of which the first has made one of `c` with this timestamp."""
     graph = partition.graph
-    origins = [graph.stream(each.origin) for each in updates]
+    origins = [[graph.stream(root.origin) for root in each.roots] for each in updates]
     last_updates: dict[StreamRef, LastUpdate | None] = {D: before}
     found = BatchState(updates, origins, last_updates)
     if derived is not None:
@@ -105,7 +112,7 @@ def test_updates_are_stored_and_sent_in_the_serial_order(
 
     emit(
         state_of(partition, logged(1, 11), logged(2, 12), derived=13),
-        Work((), 3),
+        Work((), TreeKey(3)),
         partition,
         output,
     )
@@ -118,7 +125,7 @@ def test_updates_are_stored_and_sent_in_the_serial_order(
     ]
     assert output.calls == [(3, [11, 13, 12])]
     assert (batch.first_offset, batch.next_offset) == (0, 3)
-    assert partition.next_offset == 3
+    assert partition.progress == TreeKey(3)
 
 
 def test_last_updates_are_remembered_and_their_states_stored(
@@ -130,7 +137,7 @@ def test_last_updates_are_remembered_and_their_states_stored(
     partition.recall([d])
     state = state_of(partition, logged(1, 7), logged(2, 5), derived=7, state=b"{}")
 
-    emit(state, Work((), 3), partition, FakeOutput())
+    emit(state, Work((), TreeKey(3)), partition, FakeOutput())
 
     assert [(each.stream_id, each.state) for each in batches[0].states] == [(c.stream_id, b"{}")]
     known = partition.recall([d])
@@ -145,11 +152,11 @@ def test_a_direct_write_leaves_the_state_as_it_is(
     batches = stored(partition, monkeypatch)
     state = BatchState(
         [logged(1, 9, C)],
-        [partition.graph.stream(C)],
+        [[partition.graph.stream(C)]],
         {C: LastUpdate(7, document(7), b"{}")},
     )
 
-    emit(state, Work((), 2), partition, FakeOutput())
+    emit(state, Work((), TreeKey(2)), partition, FakeOutput())
 
     assert [each.state for each in batches[0].states] == [b"{}"]
 
@@ -163,7 +170,7 @@ def test_only_updates_newer_than_the_last_one_are_said_to_be_new(
     updates = [logged(*each) for each in times]
     partition.recall([partition.graph.stream(D)])
 
-    emit(state_of(partition, *updates), Work((), 6), partition, FakeOutput())
+    emit(state_of(partition, *updates), Work((), TreeKey(6)), partition, FakeOutput())
 
     assert [each.is_new for each in batches[0].updates] == [False, False, False, True, True]
 
@@ -177,10 +184,10 @@ def test_nothing_is_sent_that_is_not_stored(
     monkeypatch.setattr(partition.store, "store", fenced)
     output = FakeOutput()
     with pytest.raises(Fenced):
-        emit(state_of(partition, logged(1, 1)), Work((), 2), partition, output)
+        emit(state_of(partition, logged(1, 1)), Work((), TreeKey(2)), partition, output)
 
     assert output.calls == []
-    assert partition.next_offset == 0
+    assert partition.progress == TreeKey(0)
 
 
 @pytest.mark.parametrize(("timestamp", "waits"), [(4, True), (5, True), (6, False)])
@@ -191,7 +198,7 @@ def test_what_is_sent_is_acknowledged_before_it_may_be_stored_over(
     output = FakeOutput()
     state = state_of(partition, logged(1, timestamp), before=LastUpdate(5, document(5)))
 
-    emit(state, Work((), 2), partition, output)
+    emit(state, Work((), TreeKey(2)), partition, output)
 
     assert output.calls == ["flush"] * waits + [(2, [timestamp])]
 
@@ -202,11 +209,11 @@ def test_late_records_are_noted_when_all_of_them_is_acknowledged(
     batches, output = stored(partition, monkeypatch), FakeOutput()
     late = PutOff(1, 1, "so", b"")
 
-    emit(state_of(partition, logged(1, 1)), Work((), 0, (), (late,)), partition, output)
+    emit(state_of(partition, logged(1, 1)), Work((), TreeKey(0), (), (late,)), partition, output)
 
-    assert list(batches[0].taken_up) == [1]
+    assert list(batches[0].taken_up) == [TreeKey(1)]
     assert output.calls[-1] == "flush"
-    assert partition.emitted_late == [1]
+    assert partition.emitted_late == [TreeKey(1)]
 
 
 def test_the_forwarded_records_of_the_stretch_are_noted_with_it(
@@ -215,7 +222,10 @@ def test_the_forwarded_records_of_the_stretch_are_noted_with_it(
     batches = stored(partition, monkeypatch)
 
     emit(
-        state_of(partition), Work((), 9, forwarded=[Forwarded(8, 3, 20)]), partition, FakeOutput()
+        state_of(partition),
+        Work((), TreeKey(9), forwarded=[Forwarded(8, 3, 20)]),
+        partition,
+        FakeOutput(),
     )
 
     assert batches[0].forwarded == {3: 20}
@@ -227,13 +237,13 @@ def test_a_bug_after_storing_is_tried_again_from_the_store(
     """As any other error it would be taken for one of a record, and stored a second time."""
     stored(partition, monkeypatch)
 
-    def broken(_next_offset: int, _records: object) -> None:
+    def broken(*_arguments: object) -> None:
         raise Bug
 
     output = FakeOutput()
     monkeypatch.setattr(output, "emit", broken)
     with pytest.raises(Unavailable):
-        emit(state_of(partition, logged(1, 1)), Work((), 2), partition, output)
+        emit(state_of(partition, logged(1, 1)), Work((), TreeKey(2)), partition, output)
 
 
 def record(timestamp: int) -> Emission:

@@ -14,7 +14,7 @@ def a_batch(*runners: int) -> Costs:
     costs = Costs({1: 1, 2: 1})
     for each in runners:
         slow = ProcessorSeconds(1.5 * SLOW_SECONDS)
-        costs.ran(each, {each: {each}}, 1.5 * SLOW_SECONDS, slow, 0.0)
+        costs.ran(each, 1, 1.5 * SLOW_SECONDS, slow, 0.0)
     return costs
 
 

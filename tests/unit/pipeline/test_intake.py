@@ -14,13 +14,12 @@ from serial_order import define
 from pipeline.batching.dead_letters import DeadLetters
 from pipeline.batching.intake import Intake
 from pipeline.state.partition import Partition
-from pipeline.work import Forwarded, LoggedUpdate, Row
+from pipeline.work import Forwarded, LoggedUpdate, Root, Row
 from sandbox import argument_names
-from servioticy.domain.model import SensorUpdate
 from servioticy.domain.records import DeletionRecord, LogRecord, ReleaseRecord, UpdateRecord, write
 from servioticy.domain.topics import MAX_MESSAGE_BYTES
 from servioticy.errors import Unavailable
-from servioticy.ports.partition_store import PutOff
+from servioticy.ports.partition_store import PutOff, TreeKey
 
 
 class World:
@@ -48,8 +47,14 @@ class World:
         self.intake = Intake(self.partition, self.output, self.dead_letters, passes)
 
     def admit(self, record: LogRecord, offset: int = 5, *, late: bool = False) -> Any:
+        """What the record is; None where it is nothing."""
         row = Row(offset, write(record))
-        return self.intake.admit(row, self.intake.read(row), late=late)
+        if late:
+            put_off = PutOff(offset, self.tenant, "", write(record))
+            return self.intake.admit_late(put_off, self.intake.read(row))
+        found = self.intake.admit(row, self.intake.read(row))
+        assert len(found) <= 1
+        return found[0] if found else None
 
     @property
     def reasons(self) -> list[tuple[int, str]]:
@@ -70,8 +75,12 @@ def test_an_update_of_a_stream_that_is_computed_here_is_to_be_computed(world: Wo
     found = world.admit(an_update())
 
     record = write(an_update())
-    assert found == LoggedUpdate(5, world.tenant, D, 7, document(7), record)
-    assert found.update == SensorUpdate(D, 7, document(7))
+    assert found == LoggedUpdate(5, world.tenant, [Root(D, 7, document(7))], record)
+    assert (found.key, found.size, found.service_objects) == (
+        TreeKey(5),
+        len(document(7)),
+        ("so",),
+    )
     assert found.as_put_off() == PutOff(5, world.tenant, "so", record)
 
 
@@ -123,8 +132,8 @@ def test_a_forwarded_record_is_taken_once(world: World) -> None:
     assert isinstance(first, LoggedUpdate)
     assert again is None
     assert isinstance(later, LoggedUpdate)
-    assert world.intake.pop_forwarded() == [Forwarded(5, 1, 4), Forwarded(7, 1, 5)]
-    assert world.intake.pop_forwarded() == []
+    assert world.intake.pop_forwarded(9) == [Forwarded(5, 1, 4), Forwarded(7, 1, 5)]
+    assert world.intake.pop_forwarded(9) == []
 
 
 def test_one_that_was_put_off_is_not_taken_for_a_repeat(world: World) -> None:

@@ -12,7 +12,7 @@ from pipeline.metrics import Lag, TaskMetrics, observed
 from sandbox import argument_names
 from servioticy.errors import Fenced, Unavailable
 from servioticy.metrics import Registry
-from servioticy.ports.partition_store import Batch, PutOff, StoredUpdate, StoredVerdict
+from servioticy.ports.partition_store import Batch, PutOff, StoredUpdate, StoredVerdict, TreeKey
 
 WAITING = 'servioticy_put_off_records_waiting{partition="0"}'
 
@@ -71,12 +71,12 @@ def test_a_batch_is_counted(registry: Registry, tasks: TaskMetrics) -> None:
 def test_what_waits_goes_up_and_down(registry: Registry, tasks: TaskMetrics) -> None:
     platform = MemoryPlatform(1)
     store = observed(platform.partition_store(argument_names), tasks)
-    first, _ = store.begin(0)
+    first, *_ = store.begin(0)
     assert store.waiting(0) == {}
     later = [PutOff(first + n, 1, "so", b"{}") for n in range(3)]
     store.store(a_batch(first, first + 3, put_off=later))
     assert samples(registry.text())[WAITING] == 3
-    store.store(a_batch(first + 3, first + 3, taken_up=[first]))
+    store.store(a_batch(first + 3, first + 3, taken_up=[TreeKey(first)]))
 
     found = samples(registry.text())
     assert found[WAITING] == 2 == sum(store.waiting(0).values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -15,8 +16,8 @@ from pipeline.errors import BatchTooLarge, TreeTooLarge
 from pipeline.growth import Asked, Entering, RegionOutput, Verdict
 from pipeline.limits import NO_LIMITS, Limits
 from pipeline.sharing import spending as spendings
-from pipeline.sharing.costs import Foreign
-from pipeline.sharing.rules import ITS_SHARE, Rules
+from pipeline.sharing.costs import BYTES_A_COMPUTATION
+from pipeline.sharing.rules import Rules
 from pipeline.sharing.spending import Spending
 from pipeline.stages.fetch import fetch
 from pipeline.stages.transform import transform
@@ -25,6 +26,7 @@ from pipeline.work import LoggedUpdate
 from sandbox import ProcessorSeconds, TookTooLong, trees
 from sandbox.trees import Call, Event
 from servioticy.domain.graph import Graph
+from servioticy.domain.model import ServiceObject
 from servioticy.domain.records import EmittedRecord
 
 CHAIN = {"c": ("d",), "e": ("c",)}
@@ -39,30 +41,32 @@ class World:
         graph: Graph | None = None,
         limits: Limits = NO_LIMITS,
         alone: bool = False,
-        refused: frozenset[int] = frozenset(),
         emitted: Sequence[EmittedRecord] = (),
     ) -> None:
         self.updates = updates
         self.graph = graph or a_graph(CHAIN)
-        self.rules = Rules(limits, alone, dict.fromkeys(refused, ITS_SHARE))
-        self.spending = Spending(limits, {each.offset: each.tenant for each in updates})
+        self.rules = Rules(limits, alone)
+        self.spending = Spending(limits, {each.key: each.tenant for each in updates})
         self.decided = Decided(emitted)
 
     def asked(self) -> list[Asked]:
         """What regions of the lowest level are asked."""
         origin = self.graph.stream(D)
         self.graph.plan(origin)
-        entries = self.graph.whole(origin) if self.rules.alone else origin.entries
+        (entries,) = self.graph.whole([origin]) if self.rules.alone else (origin.entries,)
         entering = [
             Entering(
                 region,
                 range(len(self.updates)),
-                [[Event(node, each.timestamp, each.document)] for each in self.updates],
+                [
+                    [Event(node, root.timestamp, root.document) for root in each.roots]
+                    for each in self.updates
+                ],
             )
             for region, node in entries
             if region.level == 0
         ]
-        return fetch(entering, self.updates, self.graph, {}, self.rules, self.spending)
+        return fetch(entering, self.updates, self.graph, {}, self.rules)
 
     def transform(
         self, by: Any = None, within: float | None = None
@@ -121,76 +125,76 @@ def test_a_verdict_tells_its_last_trigger() -> None:
     assert emitted.inputs[0] == 9
 
 
-def test_each_tenant_is_asked_once_for_all_its_regions() -> None:
-    mine = a_service_object({"c": ("d",)})
-    theirs = a_service_object(
-        {"x": ("g",)}, id_="other", groups={"g": (["so"], "d")}, tenant=2, sequence=1
+class Noting(PythonEvaluator):
+    """An evaluator that notes for whom it is asked, and about how many regions."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda *_: 1)
+        self.noted: list[tuple[str, int]] = []
+
+    def evaluate(self, tenant: str, calls: Sequence[Call], within: float | None = None):
+        self.noted.append((tenant, len(calls)))
+        return super().evaluate(tenant, calls, within)
+
+
+def test_each_evaluator_is_asked_once_for_its_regions() -> None:
+    mine = a_service_object({"c": ("d",), "e": ("d",)})
+    by, another = Noting(), Noting()
+
+    World(logged(1, 1), graph=Graph([_by_another(mine, "e")])).transform(of_knots(by, another))
+
+    assert by.noted == another.noted == [("1", 1)]
+
+
+def _by_another(service_object: ServiceObject, name: str) -> ServiceObject:
+    """The same, one of whose composites has another evaluator."""
+    definition = service_object.definition
+    streams = tuple(
+        replace(each, composite=replace(each.composite, evaluator="another"))
+        if each.composite is not None and each.ref.stream == name
+        else each
+        for each in definition.streams
     )
-    asked: list[tuple[str, int]] = []
-
-    class Noting(PythonEvaluator):
-        def evaluate(self, tenant: str, calls: Sequence[Call], within: float | None = None):
-            asked.append((tenant, len(calls)))
-            return super().evaluate(tenant, calls, within)
-
-    World(logged(1, 1), graph=Graph([mine, theirs])).transform(
-        {"javascript": Noting(lambda *_: 1)}
-    )
-
-    assert asked == [("1", 1), ("2", 1)]
+    return replace(service_object, definition=replace(definition, streams=streams))
 
 
 def a_knot() -> Graph:
-    """`so/c` and `other/x` wake each other, and belong to two tenants."""
-    mine = a_service_object({"c": ("d", "g")}, groups={"g": (["other"], "x")})
-    theirs = a_service_object(
-        {"x": ("h",)}, id_="other", simple=(), groups={"h": (["so"], "c")}, tenant=2, sequence=1
-    )
-    return Graph([mine, theirs])
+    """`so/c` and `so/e` wake each other, and are computed by two evaluators."""
+    return Graph([_by_another(a_service_object({"c": ("d", "e"), "e": ("c",)}), "e")])
 
 
-def test_a_knot_is_taken_step_by_step_each_by_its_tenant() -> None:
-    by = evaluators()["javascript"]
-    assert isinstance(by, PythonEvaluator)
+def of_knots(by: PythonEvaluator, another: PythonEvaluator | None = None) -> dict[str, Any]:
+    return {"javascript": by, "another": another or by}
+
+
+def test_a_knot_is_taken_step_by_step_each_by_its_evaluator() -> None:
+    by, another = Noting(), Noting()
     world = World(logged(1, 5), graph=a_knot())
 
-    ((_region, _number, updates),), ended = world.transform({"javascript": by})
+    ((_region, _number, updates),), ended = world.transform(of_knots(by, another))
 
     assert [(stream.key, path) for stream, _at, _text, path, _ in updates] == [
         ("so/c", (0,)),
-        ("other/x", (0, 0)),
+        ("so/e", (0, 0)),
     ]
     assert kinds(ended)["so/c", "stale"] == 1
-    assert [(tenant, len(calls)) for tenant, calls, _ in by.asked] == [("1", 1), ("2", 1)]
-    costs = world.spending.costs._pairs
-    assert {pair: int(each.work) for pair, each in costs.items()} == {(1, 1): 2, (2, 1): 1}
-
-
-def test_in_a_knot_refused_tenants_are_not_woken() -> None:
-    world = World(logged(1, 5), graph=a_knot(), refused=frozenset({2}))
-
-    _new, ended = world.transform()
-
-    assert kinds(ended) == {("so/c", "emitted"): 1, ("other/x", "over-share"): 1}
+    assert by.noted == another.noted == [("1", 1)]
 
 
 def too_large(world: World, by: Any = None) -> int:
     with pytest.raises(TreeTooLarge) as raised:
         world.transform(by)
-    return raised.value.offset
+    return raised.value.key.offset
 
 
-@pytest.mark.parametrize("limits", [Limits(9, 1), Limits(9, 9, 100)])
+@pytest.mark.parametrize("limits", [Limits(9, 1), Limits(9, 9, 50)])
 @pytest.mark.parametrize("graph", [a_graph(CHAIN), a_knot()], ids=["region", "knot"])
 def test_a_tree_beyond_a_limit_is_to_be_taken_alone(limits: Limits, graph: Graph) -> None:
     """The first update makes nothing: only the tree of the second is too large."""
     world = World(logged(5, 1), logged(6, 2), graph=graph, limits=limits)
     by = failing("filtered", *["value"] * 9)
 
-    if graph.shared:
-        limits = limits._replace(tree_bytes=min(limits.tree_bytes, 50))
-        world = World(logged(5, 1), logged(6, 2), graph=graph, limits=limits)
-    assert too_large(world, {"javascript": by}) == 6
+    assert too_large(world, of_knots(by)) == 6
 
 
 def test_rows_are_counted_whatever_an_evaluator_says() -> None:
@@ -289,7 +293,6 @@ def test_time_is_noted_of_scripts_that_take_too_long() -> None:
         world.transform({"javascript": PythonEvaluator(never)})
 
     assert world.spending.seconds[1] > 0
-    assert world.spending.latest == 1
 
 
 class Costly(PythonEvaluator):
@@ -305,78 +308,24 @@ class Costly(PythonEvaluator):
         return ProcessorSeconds(cost.programs * times, cost.starts * times)
 
 
-def foreign(world: World) -> dict[tuple[int, int], Foreign]:
-    return world.spending.costs.foreign(0.0)
-
-
-def test_what_scripts_take_of_the_processor_is_noted_by_tenant() -> None:
-    world = World(logged(1, 1))
-    world.transform({"javascript": Costly({1: ProcessorSeconds(0.25, 0.5)})})
-
-    assert world.spending.costs.by_runner(0.0) == {1: pytest.approx(0.75, abs=0.01)}
-    assert not foreign(world)
-
-
 @pytest.mark.parametrize("alone", [False, True])
-def test_what_is_taken_in_trees_of_others_is_noted(alone: bool) -> None:
-    """However often they are asked in a tree: its owner waits for all of it."""
+def test_what_scripts_take_of_the_processor_is_noted_by_tenant(alone: bool) -> None:
+    """However often they are asked in a tree."""
     world = World(logged(1, 1), graph=a_knot(), alone=alone)
-    world.transform({"javascript": Costly({2: ProcessorSeconds(0.25, 0.5)})})
+    world.transform(of_knots(Costly({1: ProcessorSeconds(0.25, 0.5)})))
 
-    assert foreign(world) == {(2, 1): Foreign(pytest.approx(0.25, abs=0.01), 1, 0.5)}
-    trees = world.spending.costs.by_owner(0.0, 0.0)[1]
-    assert trees.processor == pytest.approx(0.25, abs=0.01)
-    assert trees.runners == {1, 2}
-
-
-def test_in_a_knot_it_is_known_in_whose_tree() -> None:
-    world = World(logged(1, 1), logged(2, 2, tenant=3), graph=a_knot())
-    world.transform({"javascript": Costly({2: ProcessorSeconds(0.25)})})
-
-    each = Foreign(pytest.approx(0.25, abs=0.01), 1)
-    nothing = Foreign(pytest.approx(0.0, abs=0.01), 1)
-    assert foreign(world) == {(2, 1): each, (2, 3): each, (1, 3): nothing}
+    asked = 2
+    assert world.spending.costs.seconds(0.0) == {1: pytest.approx(asked * 0.75, abs=0.02)}
+    trees = world.spending.costs.trees(0.0, 0.0)[1]
+    assert trees.processor == pytest.approx(asked * 0.25, abs=0.02)
+    assert trees.ran
 
 
-def strangers(reads: Mapping[str, Sequence[str]]) -> Graph:
-    """Tenant 2 has composites over `so/d`, which is of tenant 1, and over its own `own`."""
-    groups = {"g": (["so"], "d")}
-    theirs = a_service_object(
-        reads, id_="other", simple=("own",), groups=groups, tenant=2, sequence=1
-    )
-    return Graph([a_service_object(), theirs])
+def test_what_a_batch_makes_is_counted_by_tenant() -> None:
+    """What was too deep was no computation."""
+    world = World(logged(1, 1), logged(2, 2), limits=NO_LIMITS._replace(hops=1))
+    new, _ended = world.transform()
 
-
-def test_a_tree_that_comes_to_several_regions_of_a_tenant_is_one() -> None:
-    """Else whoever cuts its composites into many would be light."""
-    world = World(logged(1, 1), graph=strangers({"x": ("g",)}))
-    by = {"javascript": Costly({2: ProcessorSeconds(0.25)})}
-    several = world.asked() * 9
-    transform(several, world.updates, by, world.decided, world.rules, world.spending, None)
-
-    assert foreign(world) == {(2, 1): Foreign(pytest.approx(0.25, abs=0.01), 1)}
-
-
-def test_strangers_that_have_had_their_time_together_have_no_more() -> None:
-    """Each of them may be below its limit. No owner's scripts are to blame for that."""
-    limits = NO_LIMITS._replace(tree_seconds=0.2)
-    by = {"javascript": Costly({2: ProcessorSeconds(0.25)})}
-    world = World(logged(1, 1), graph=strangers({"x": ("g",)}), limits=limits)
-    world.transform(by, within=9.0)
-    world.spending.latest = 1
-    with pytest.raises(TookTooLong):
-        world.transform(by, within=9.0)
-
-    assert world.spending.latest == 2
-
-
-@pytest.mark.parametrize(("light", "kind"), [(False, "time-limit"), (True, "emitted")])
-def test_in_one_tree_they_end_that_take_much(light: bool, kind: str) -> None:
-    limits = NO_LIMITS._replace(tree_seconds=0.2, foreign=9.0)
-    graph = strangers({"x": ("g",), "y": ("g",)})
-    world = World(logged(1, 1), graph=graph, limits=limits, alone=True)
-    world.rules = world.rules._replace(is_light=lambda *pair: light and pair == (2, 1))
-
-    _new, ended = world.transform({"javascript": Costly({2: ProcessorSeconds(0.25)})})
-
-    assert kinds(ended) == {("other/x", "emitted"): 1, ("other/y", kind): 1}
+    size = sum(len(text) for each in new for _stream, _at, text, *_ in each.updates)
+    assert size > 0
+    assert world.spending.costs._costs[1].work == pytest.approx(2 + size / BYTES_A_COMPUTATION)
