@@ -6,7 +6,7 @@ effect exactly at its place in its partition.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -19,6 +19,10 @@ Large: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 Small: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 """The number of a partition or a version: integer in Postgres."""
+
+
+Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""A step of a path; or an offset, where some below zero stand for what the log has lost."""
 
 
 class UpdateRecord(msgspec.Struct, tag="update", tag_field="kind", frozen=True):
@@ -99,7 +103,7 @@ class Source(NamedTuple):
     """Where in a provider's partition something comes from that crosses a border."""
 
     partition: Small
-    offset: Large
+    offset: Whole
     part: Small = 0
     """Of what does not fit into one record; each part is taken by itself."""
 
@@ -184,7 +188,7 @@ class BorderUpdate(msgspec.Struct, frozen=True, array_like=True):
     service_object: str
     stream: str
     timestamp: Large
-    path: tuple[int, ...]
+    path: tuple[Whole, ...]
     """Through the tree that made it: what it makes here goes on from there."""
     update: msgspec.Raw
 
@@ -287,9 +291,19 @@ def read_record(value: bytes | None) -> LogRecord:
     record: LogRecord = _decoded(_records, value)
     if NUL in (value or b""):
         _check_names(record)
-    if isinstance(record, UpdateRecord):
-        _check_update(record.update)
+    for update in _updates(record):
+        _check_update(update)
     return record
+
+
+def _updates(record: LogRecord) -> Iterable[msgspec.Raw]:
+    if isinstance(record, UpdateRecord):
+        return (record.update,)
+    if isinstance(record, BorderRecord):
+        return (each.update for each in record.updates)
+    if isinstance(record, BeginRecord):
+        return (each.update for each in record.streams if each.timestamp is not None)
+    return ()
 
 
 def read_emitted(value: bytes | None) -> EmittedRecord:
@@ -309,10 +323,15 @@ def _decoded(decoder: msgspec.json.Decoder[Any], value: bytes | None) -> Any:
 
 def _check_names(record: LogRecord) -> None:
     """Nobody may be asked for by such a name: Postgres takes no NUL in text."""
-    for value in msgspec.structs.astuple(record):
-        for name in value if isinstance(value, tuple) else (value,):
-            if isinstance(name, str) and "\0" in name:
-                raise UnreadableRecord("there is a NUL in a name")
+    waiting: list[Any] = [record]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, msgspec.Struct):
+            waiting += msgspec.structs.astuple(value)
+        elif isinstance(value, tuple):
+            waiting += value
+        elif isinstance(value, str) and "\0" in value:
+            raise UnreadableRecord("there is a NUL in a name")
 
 
 def _check_update(update: msgspec.Raw) -> None:

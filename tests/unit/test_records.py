@@ -19,6 +19,10 @@ from servioticy.domain.records import (
 
 UPDATE = b'{"kind":"update","service_object":"%s","stream":"%s","timestamp":%s,"update":%s}'
 EMITTED = b'{"service_object":"a","stream":"b","tenant":1,"version":1,"timestamp":1,"update":%s}'
+BORDER = (
+    b'{"kind":"border","source":[0,1],"provider":1,"updates":[["a","%s",1,[%s],{}],'
+    b'["a","b",1,[],%s]]}'
+)
 
 UNREADABLE = {
     "half of a surrogate pair": UPDATE % (b"a", b"b", b"1", b'{"x":"\\ud800"}'),
@@ -28,6 +32,13 @@ UNREADABLE = {
     "NUL in a name": UPDATE % (b"a", b"\\u0000", b"1", b"{}"),
     "NUL in one of many names": b'{"kind":"release","service_objects":["a","\\u0000"],'
     b'"to_partition":1}',
+    "NUL in a name of a border record": BORDER % (b"\\u0000", b"1", b"{}"),
+    "NUL in one of many pairs": b'{"kind":"end","source":[0,1],"provider":1,"tenant":1,'
+    b'"readers":["r"],"streams":[["a","b"],["a","\\u0000"]]}',
+    "half of a pair in what crosses a border": BORDER % (b"a", b"1", b'{"x":"\\ud800"}'),
+    "a step of a path that is too large": BORDER % (b"a", b"9" * 30, b"{}"),
+    "a last update that is none": b'{"kind":"begin","source":[0,1],"provider":1,"tenant":1,'
+    b'"readers":["r"],"streams":[["a","b",1,[]]]}',
     "a timestamp of thirty digits": UPDATE % (b"a", b"b", b"9" * 30, b"{}"),
     "a timestamp of 5,000 digits": UPDATE % (b"a", b"b", b"9" * 5000, b"{}"),
     "a partition that is no integer": b'{"kind":"release","service_objects":[],'
@@ -57,6 +68,7 @@ def test_no_record_at_all_is_refused() -> None:
 def test_nul_in_a_value_is_no_fault() -> None:
     """Devices may send it, and Postgres keeps it in json."""
     assert read_record(UPDATE % (b"a", b"b", b"1", b'{"x":"\\u0000"}'))
+    assert read_record(BORDER % (b"b", b"1", b'{"x":"\\u0000"}'))
 
 
 JSON = some.recursive(

@@ -47,6 +47,30 @@ EMITTED = {
     "update": {},
 }
 UPDATE = {"kind": "update", "service_object": "so", "stream": "s", "timestamp": 1, "update": {}}
+READING = {
+    "kind": "reading",
+    "reader": "so",
+    "tenant": 1,
+    "provider": 2,
+    "to_partition": 0,
+    "sources": [["so", "s"]],
+    "change": 3,
+}
+BEGIN = {
+    "kind": "begin",
+    "source": [0, 1, 0],
+    "provider": 2,
+    "tenant": 1,
+    "readers": ["so"],
+    "streams": [["so", "s", 1, {}]],
+}
+END = {**BEGIN, "kind": "end", "streams": [["so", "s"]]}
+BORDER = {
+    "kind": "border",
+    "source": [0, 1],
+    "provider": 2,
+    "updates": [["so", "s", 1, [0, 1], {}]],
+}
 LETTER = {"partition": "0", "offset": "0", "reason": "r", "kind": "log"}
 CHANNEL = {"type": "number"}
 
@@ -103,6 +127,14 @@ ACCEPTED: dict[str, list[Any]] = {
         {**UPDATE, "timestamp": 0},
         {**UPDATE, "timestamp": 2**63 - 1},
         {**DEFINITION, "version": 2**31 - 1, "change": 2**63 - 1},
+        {**READING, "sources": [], "ends": False},
+        {**BORDER, "updates": [], "readers": []},
+        {**BORDER, "source": [0, -3]},
+        {**BORDER, "updates": [["so", "s", 1, [-1, 2**40], {}]]},
+        {**BEGIN, "streams": [["so", "s"]]},
+        {**BEGIN, "streams": [["so", "s", None, None]]},
+        {**BEGIN, "moved_from": None, "forwarded": None},
+        {**END, "streams": []},
     ],
     "emitted-record.json": [{**EMITTED, "later": 1}, {**EMITTED, "place": [1, 2, 0, 0]}],
     "dead-letter.json": [{**LETTER, "later": "1"}, {**LETTER, "cut": "true", "bytes": "9"}],
@@ -182,6 +214,23 @@ REFUSED: dict[str, list[Any]] = {
         {"kind": "deletion"},
         {"kind": "erasure", "service_object": "so"},
         {"kind": "erasure", "service_object": "so", "stream": "s", "change": None},
+        *(without(READING, each) for each in READING),
+        *(without(BEGIN, each) for each in BEGIN),
+        *(without(END, each) for each in END),
+        *(without(BORDER, each) for each in BORDER),
+        {**READING, "sources": [["so"]]},
+        {**READING, "to_partition": 2**31},
+        {**BORDER, "updates": [["so", "s", 1, []]]},
+        {**BORDER, "updates": [["so", "s", 1, [], 5]]},
+        {**BORDER, "updates": [["so", "s", 1, [2**63], {}]]},
+        {**BORDER, "updates": [["so", "s", -1, [], {}]]},
+        {**BORDER, "source": [0]},
+        {**BORDER, "source": 5},
+        {**BEGIN, "streams": [["so", "s", 5, []]]},
+        {**BEGIN, "streams": [["so", "s", -5, {}]]},
+        {**BEGIN, "readers": "so"},
+        {**END, "streams": [["so", 5]]},
+        {**END, "moved_to": "1"},
     ],
     "emitted-record.json": [without(EMITTED, key) for key in EMITTED]
     + [{**EMITTED, "tenant": ""}, {**EMITTED, "update": "x"}, {**EMITTED, "place": 1}],
