@@ -1,10 +1,10 @@
 -- name_inputs --
 -- What a version's groups name of other tenants. What it named before stays as it is; what is new is
--- open, with the last update as it is stored now where it is kept.
+-- open if it may be read now, with the last update as it is stored now where it is kept.
 WITH named AS (
     SELECT reader.id AS reader, reader.tenant_id, n.source, n.stream, n.kept,
-           source.tenant_id AS provider_id, known.is_open IS NOT NULL AS is_known,
-           n.kept AND coalesce(known.is_open AND NOT known.kept, true) AS is_looked_up
+           source.tenant_id AS provider_id, may.be_read,
+           n.kept AND coalesce(known.is_open AND NOT known.kept, may.be_read) AS is_looked_up
       FROM unnest(%(sources)s::text[], %(streams)s::text[], %(kept)s::boolean[])
            AS n (source, stream, kept)
       JOIN service_objects AS reader ON reader.id = %(service_object)s
@@ -13,10 +13,15 @@ WITH named AS (
       LEFT JOIN inputs_from_outside AS known ON known.reader = reader.id
        AND known.source = n.source
        AND known.stream = n.stream
+     CROSS JOIN LATERAL (
+           SELECT source.deleted_at IS NULL
+              AND (source.public OR is_granted(source.id, n.stream, reader.tenant_id, true))
+               AS be_read) AS may
 )
-INSERT INTO inputs_from_outside (reader, source, stream, tenant_id, provider_id, kept,
+INSERT INTO inputs_from_outside (reader, source, stream, tenant_id, provider_id, kept, is_open,
                                  "timestamp", document)
-SELECT reader, source, stream, named.tenant_id, provider_id, kept, last."timestamp", last.document
+SELECT reader, source, stream, named.tenant_id, provider_id, kept, be_read, last."timestamp",
+       last.document
   FROM named
   LEFT JOIN LATERAL (
        SELECT "timestamp", document

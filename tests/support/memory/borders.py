@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from memory.state import GONE, InputRow, State
+from servioticy.domain.access import granted
 from servioticy.domain.model import LastUpdate, StreamRef
 from servioticy.ports.partition_store import (
     Activate,
@@ -28,7 +29,10 @@ def name(state: State, effect: Activate, tenant: int, partition: int) -> None:
     _forget(state, [key for key in rows if key[0] == reader and key not in named], partition)
     for key, provider in named.items():
         kept = key[1] in effect.kept
-        row = rows.setdefault(key, InputRow(tenant, provider, kept=False))
+        row = rows.get(key)
+        if row is None:
+            may = _may_be_read(state, key[1], tenant)
+            row = rows[key] = InputRow(tenant, provider, kept=False, is_open=may)
         if not kept:
             row.last = None
         elif not row.kept and row.is_open:
@@ -244,6 +248,18 @@ def _free_held(state: State, tenant: int, partition: int) -> None:
     for key, each in state.put_off.items():
         if key[0] == partition and each.tenant == tenant and each.held:
             state.put_off[key] = each._replace(held=False)
+
+
+def _may_be_read(state: State, ref: StreamRef, tenant: int) -> bool:
+    """Whether composites of the tenant may read it, as far as the API knows."""
+    source = state.service_objects[ref.service_object]
+    grants = [
+        each.grant
+        for each in state.grants.values()
+        if each.service_object == source.id and each.revoked_at is None
+    ]
+    rule = granted(source.tenant, source.public, grants)
+    return source.deleted_at is None and rule.may_derive(tenant, ref.stream)
 
 
 def _stored_now(state: State, ref: StreamRef) -> LastUpdate | None:
