@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pipeline.accounting.metering import Meter
 from pipeline.aspects import STAGES, timed
@@ -42,6 +42,8 @@ log = logging.getLogger("servioticy.pipeline")
 
 SWITCH_SECONDS = 0.0005
 
+Thing = TypeVar("Thing")
+
 
 def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator[Any]:
     """Take every row of one Spark task; yields nothing, and returns when Spark says so.
@@ -54,7 +56,7 @@ def work(batches: Iterable[Any], partition: int, settings: Settings) -> Iterator
     reader = threading.Thread(target=read, args=(batches, inbox), name="row-reader", daemon=True)
     reader.start()
     try:
-        _work(_task(partition, settings), inbox, settings.pipeline.max_batch_updates)
+        _work(_kept(settings).of(partition), inbox, settings.pipeline.max_batch_updates)
     except Exception:
         log.exception("task_failed", extra={"partition": partition})
         raise
@@ -90,9 +92,36 @@ def read(batches: Iterable[Any], inbox: Inbox) -> None:
         inbox.end()
 
 
+class Kept(Generic[Thing]):
+    """What a worker knows of the partition that it had last; of others it forgets all.
+
+    Spark gives a worker the same partition again and again, or another one for good.
+    """
+
+    def __init__(self, make: Callable[[int], tuple[Thing, Callable[[], None]]]) -> None:
+        """`make` returns it for a partition, and how to let go of it."""
+        self._make = make
+        self._partition: int | None = None
+        self._thing: tuple[Thing, Callable[[], None]] | None = None
+
+    def of(self, partition: int) -> Thing:
+        """Return what is known of a partition; that of the last one goes if it is another."""
+        if self._thing is None or partition != self._partition:
+            gone, self._thing = self._thing, None
+            if gone is not None:
+                gone[1]()
+            self._thing, self._partition = self._make(partition), partition
+        return self._thing[0]
+
+
 @cache
-def _task(partition: int, settings: Settings) -> Task:
-    """The task of a partition, kept between Spark batches with what it remembers."""
+def _kept(settings: Settings) -> Kept[Task]:
+    """The task that this process had last, kept between Spark batches."""
+    return Kept(lambda partition: _task(partition, settings))
+
+
+def _task(partition: int, settings: Settings) -> tuple[Task, Callable[[], None]]:
+    """The task of a partition, with all that it remembers, and how to give it up."""
     logs.configure(settings.log_level)
     # What is stored here can be computed again from the log, so it need not wait for the disk.
     metrics = _metrics(settings)
@@ -112,7 +141,8 @@ def _task(partition: int, settings: Settings) -> Task:
     )
     executor = ThreadPoolExecutor(1, thread_name_prefix="beside")
     executor.submit(_sandbox(settings).prepare)  # what fails is met by who needs it
-    store = observed(partition_store(connect(settings, Role.PIPELINE, durable=False)), metrics)
+    database = connect(settings, Role.PIPELINE, durable=False)
+    store = observed(partition_store(database), metrics)
     task = Task(
         partition,
         store,
@@ -123,7 +153,12 @@ def _task(partition: int, settings: Settings) -> Task:
         executor,
     )
     switch_often()
-    return task
+
+    def give_up() -> None:
+        executor.shutdown(wait=False, cancel_futures=True)
+        database.close()
+
+    return task, give_up
 
 
 def limits_of(settings: Settings) -> Limits:
