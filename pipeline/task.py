@@ -196,9 +196,8 @@ class Task:
             raise ProgressLost(self._number, progress.offset, self._reached.offset)
         output = self._new_output()
         output.acknowledged = partition.emitted_offset
-        again = self._store.not_acknowledged(
-            self._number, partition.emitted_offset, progress.offset
-        )
+        last = progress.offset if progress.tree else progress.offset - 1
+        again = self._store.not_acknowledged(self._number, partition.emitted_offset, last)
         crossings = self._store.crossings(self._number)
         partition.decided = Decided(output.emitted_from(progress.offset))
         send(output, progress.offset, [emission(each) for each in again], crossings)

@@ -54,7 +54,8 @@ class Accounts:
                 account[3] += left.pop(stream.stream_id, 0)
         computations = self._computations
         for composite, kind, trigger, _timestamp, _message, _inputs, times in endings:
-            source = UNNAMED if trigger.tenant == composite.tenant else trigger.ref
+            own = trigger.tenant == composite.tenant
+            source = UNNAMED if own else StreamRef(*trigger.ref)  # whichever input it is here
             ended = computations[composite.tenant, composite.ref, trigger.tenant, source]
             ended[kind] = ended.get(kind, 0) + times
 

@@ -1,7 +1,8 @@
-"""The trees of one record that has come over borders, whichever transactions they are stored in."""
+"""Trees of one record from outside, whichever transactions they are stored in."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 import pytest
@@ -65,7 +66,7 @@ def test_a_transaction_may_end_within_a_record() -> None:
     assert any(tree > 0 for _offset, tree in places)
     for partition in range(2):
         own = [each for each in found.batches if each.partition == partition]
-        for before, after in zip(own, own[1:], strict=False):
+        for before, after in itertools.pairwise(own):
             end = before.next_offset, before.next_tree
             assert (after.first_offset, after.first_tree) == end
     marks = Counter(len(each.marks) for each in found.batches if each.updates and each.next_tree)

@@ -32,41 +32,30 @@ def test_what_is_slower_than_believed_is_believed_at_once() -> None:
 def test_what_the_machine_had_no_processor_for_makes_nobody_slow() -> None:
     pace = Pace()
     for _ in range(9):
-        pace.learn({1: Trees(1, 5.0, QUICK, 0.0, {1})})
+        pace.learn({1: Trees(1, 5.0, QUICK, 0.0, ran=True)})
     assert not pace.is_slow(1)
 
 
 def test_whoever_has_no_process_would_be_waited_for() -> None:
     ready = {1}
     pace = Pace(ready.__contains__)
-    pace.learn({each: Trees(1, QUICK, QUICK, 0.0, {each}) for each in (1, 2)})
+    pace.learn({each: Trees(1, QUICK, QUICK, 0.0, ran=True) for each in (1, 2)})
     assert not pace.is_slow(1)
     assert pace.is_slow(2)
     ready.clear()
     assert pace.is_slow(1)
 
 
-def test_so_would_be_whoever_reads_its_streams() -> None:
-    """Whose process it is does not matter to those who wait."""
-    ready = {1, 2}
-    pace = Pace(ready.__contains__)
-    pace.learn({1: Trees(1, QUICK, QUICK, 0.0, {1, 2})})
-    assert not pace.is_slow(1)
-
-    ready.remove(2)
-    assert pace.is_slow(1)
-
-
-def test_who_has_not_read_for_long_is_not_waited_for() -> None:
-    """But who does now and then is."""
+def test_where_scripts_have_not_run_for_long_no_process_is_waited_for() -> None:
+    """But where they do now and then one is."""
     now = [100.0]
-    pace = Pace({1}.__contains__, lambda: now[0])
+    pace = Pace(lambda _tenant: False, lambda: now[0])
     for _ in range(10):
-        pace.learn({1: Trees(1, QUICK, QUICK, 0.0, {1, 2})})
+        pace.learn({1: Trees(1, QUICK, QUICK, 0.0, ran=True)})
         for _ in range(9):
             now[0] += RUNNERS_SECONDS / 10
             assert pace.is_slow(1)
-            pace.learn({1: Trees(1, QUICK, QUICK, 0.0, {1})})
+            pace.learn({1: Trees(1, QUICK, QUICK)})
     now[0] += RUNNERS_SECONDS / 5
     assert not pace.is_slow(1)
 
@@ -123,19 +112,6 @@ def test_who_is_met_for_the_first_time_is_not_slow_for_what_it_has_to_be_ready()
     assert pace.is_slow(1)
     now[0] += PREPARES_FOR_SECONDS
     assert not pace.is_slow(1)
-
-
-def test_beside_the_others_quick_is_whose_readers_are_not_ready() -> None:
-    """Not who needs a process itself: of those there are crowds."""
-    ready = {1}
-    pace = Pace(ready.__contains__)
-    assert not pace.is_quick(1)
-    pace.learn({each: Trees(1, QUICK, QUICK, 0.0, {1, 2}) for each in (1, 2, 3)})
-    assert pace.is_slow(1)
-    assert [each for each in (1, 2, 3) if pace.is_quick(each)] == [1, 3]
-
-    pace.learn({1: Trees(1, QUICK, QUICK, overlong=True)})
-    assert not pace.is_quick(1)
 
 
 def test_many_quick_ones_at_once_have_not_held_up_others() -> None:

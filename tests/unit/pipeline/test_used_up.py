@@ -88,9 +88,12 @@ class World:
         self.platform.log.append(0, UpdateRecord(so, stream, timestamp, msgspec.Raw(text)))
 
     def run(self) -> None:
-        log, progress = self.platform.state.log[0], self.platform.state.progress.get(0)
-        first = progress.next_offset if progress else 0
-        self.task.take([Row(at, log[at]) for at in range(first, len(log))])
+        """Until nothing is left: what crosses the border comes through the log."""
+        log, first = self.platform.state.log[0], -1
+        while first < len(log):
+            progress = self.platform.state.progress.get(0)
+            first = progress.next_offset if progress else 0
+            self.task.take([Row(at, log[at]) for at in range(first, len(log))])
 
     def emitted(self) -> dict[str, list[int]]:
         """The timestamps that subscribers got, by stream."""
